@@ -1,0 +1,35 @@
+// The subcommands of `kiln` and the arguments they share. One file each.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+// Command line after the subcommand: `--key value`, `--key=value`, `--flag`, and the rest in order.
+struct Arguments {
+  std::vector<std::string> positional;
+  std::multimap<std::string, std::string> options;
+
+  bool Has(const std::string& key) const { return options.count(key) > 0; }
+  std::string Get(const std::string& key, const std::string& otherwise = "") const {
+    auto it = options.find(key);
+    return it == options.end() ? otherwise : it->second;
+  }
+  std::vector<std::string> All(const std::string& key) const {
+    std::vector<std::string> out;
+    for (auto [a, b] = options.equal_range(key); a != b; ++a) out.push_back(a->second);
+    return out;
+  }
+};
+
+// Each returns the exit code: 0 success, 1 wrong input, 2 wrong usage.
+int CompileCommand(const Arguments& args);
+int RunCommand(const Arguments& args);
+int CheckCommand(const Arguments& args);
+int VerifyCommand(const Arguments& args);
+int OptCommand(const Arguments& args);
+int DiffCommand(const Arguments& args);
+
+}  // namespace kiln

@@ -1,0 +1,87 @@
+// The kiln command: subcommand dispatch, usage and argument parsing.
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "aot/tools/commands.h"
+
+namespace kiln {
+namespace {
+
+struct Command {
+  const char* name;
+  int (*run)(const Arguments&);
+  const char* usage;
+  const char* help;
+  // Options with a value, and flags.
+  std::set<std::string> valued, flags;
+  size_t min_positional, max_positional;
+};
+
+const Command kCommands[] = {
+    {"verify", VerifyCommand, "verify FILE...", "Parses and verifies; prints OK FILE or ERROR FILE:line:col: why for each.", {}, {}, 1, 1000000},
+    {"opt", OptCommand, "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]", "Runs passes and prints HLO text; --list prints every pass.",
+     {"passes", "pipeline", "stop-after"}, {"list"}, 0, 1},
+};
+
+void Usage(FILE* out) {
+  std::fprintf(out, "kiln compiles an HLO or StableHLO program into a static library and a header.\n\nusage: kiln COMMAND [ARGUMENTS]\n\n");
+  for (const Command& c : kCommands) std::fprintf(out, "  kiln %s\n      %s\n", c.usage, c.help);
+  std::fprintf(out, "\nkiln COMMAND --help explains one command. Exit code: 0 success, 1 wrong input, 2 wrong usage.\n");
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 2) {
+    Usage(stderr);
+    return 2;
+  }
+  if (!std::strcmp(argv[1], "--help") || !std::strcmp(argv[1], "-h") || !std::strcmp(argv[1], "help")) {
+    Usage(stdout);
+    return 0;
+  }
+  for (const Command& c : kCommands) {
+    if (std::strcmp(c.name, argv[1])) continue;
+    Arguments args;
+    for (int i = 2; i < argc; ++i) {
+      std::string a = argv[i];
+      if (a == "--help") {
+        std::printf("usage: kiln %s\n\n%s\n", c.usage, c.help);
+        return 0;
+      }
+      if (a.size() < 3 || a.compare(0, 2, "--")) {
+        args.positional.push_back(a);
+        continue;
+      }
+      std::string value;
+      const size_t eq = a.find('=');
+      std::string key = a.substr(2, eq == std::string::npos ? eq : eq - 2);
+      if (c.flags.count(key) && eq == std::string::npos) {
+        args.options.insert({key, ""});
+      } else if (c.valued.count(key)) {
+        if (eq != std::string::npos) value = a.substr(eq + 1);
+        else if (++i < argc) value = argv[i];
+        else {
+          std::fprintf(stderr, "kiln %s: --%s needs a value\n", c.name, key.c_str());
+          return 2;
+        }
+        args.options.insert({key, value});
+      } else {
+        std::fprintf(stderr, "kiln %s: unknown option %s\nusage: kiln %s\n", c.name, a.c_str(), c.usage);
+        return 2;
+      }
+    }
+    if (args.positional.size() < c.min_positional || args.positional.size() > c.max_positional) {
+      std::fprintf(stderr, "usage: kiln %s\n", c.usage);
+      return 2;
+    }
+    return c.run(args);
+  }
+  std::fprintf(stderr, "kiln: unknown command '%s'\n", argv[1]);
+  Usage(stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) { return kiln::Main(argc, argv); }

@@ -1,0 +1,69 @@
+#include "compiler/base/text.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "compiler/base/status.h"
+
+namespace kiln {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  FILE* f = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!f) return InvalidArgument(path, ": error: cannot open: ", std::strerror(errno));
+  std::string out;
+  char buf[1 << 16];
+  size_t n;
+  while ((n = std::fread(buf, 1, sizeof buf, f)) > 0) out.append(buf, n);
+  const bool bad = std::ferror(f);
+  if (f != stdin) std::fclose(f);
+  if (bad) return InvalidArgument(path, ": error: cannot read");
+  return out;
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
+  const std::string tmp = absl::StrCat(path, ".tmp", static_cast<int>(getpid()));
+  FILE* f = std::fopen(tmp.c_str(), "wb");
+  if (!f) return InvalidArgument(path, ": error: cannot write: ", std::strerror(errno));
+  bool ok = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
+  ok = std::fclose(f) == 0 && ok;
+  if (!ok || std::rename(tmp.c_str(), path.c_str()) != 0) {
+    std::remove(tmp.c_str());
+    return InvalidArgument(path, ": error: cannot write: ", std::strerror(errno));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t StableHash(absl::string_view bytes, uint64_t seed) {
+  uint64_t h = seed;
+  for (unsigned char c : bytes) h = (h ^ c) * 0x100000001b3ull;
+  return h;
+}
+
+std::string JsonQuote(absl::string_view text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c < 0x20) {
+      absl::StrAppendFormat(&out, "\\u%04x", c);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string CIdentifier(absl::string_view text) {
+  std::string out;
+  for (char c : text) out += absl::ascii_isalnum(c) ? c : '_';
+  if (out.empty() || absl::ascii_isdigit(out[0])) out.insert(0, "_");
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,59 @@
+// Short-hand for building HLO expressions over one computation: shapes are inferred, constants are broadcast.
+//
+// Used by the importer's CHLO decompositions and by expander passes. An Expr is a handle; operators add instructions.
+#pragma once
+
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+class Expr {
+ public:
+  Expr(Instruction* i) : i_(i) {}  // NOLINT: handles convert freely
+  Instruction* get() const { return i_; }
+  Computation* computation() const { return i_->parent(); }
+  const Shape& shape() const { return i_->shape(); }
+  PrimitiveType type() const { return i_->shape().type(); }
+  // A constant of this expression's shape and type.
+  Expr Like(double value) const;
+
+ private:
+  Instruction* i_;
+};
+
+Expr Unary(Opcode op, Expr x);
+Expr Binary(Opcode op, Expr a, Expr b);
+Expr ConvertTo(PrimitiveType t, Expr x);
+Expr CompareExpr(const char* direction, Expr a, Expr b);
+Expr SelectExpr(Expr pred, Expr a, Expr b);
+// `scalar` to the extents of `dims` (no dimension mapped), or along `mapped` dimensions.
+Expr BroadcastTo(Expr x, const Ints& dims, const Ints& mapped = {});
+Expr ReshapeTo(Expr x, const Ints& dims);
+Expr TransposeBy(Expr x, const Ints& permutation);
+Expr IotaOf(Computation* c, PrimitiveType t, const Ints& dims, int64_t dim);
+Expr SliceOf(Expr x, const Ints& start, const Ints& limit);
+// Horner's scheme, highest coefficient first.
+Expr Polynomial(Expr x, const std::vector<double>& coefficients);
+
+inline Expr operator+(Expr a, Expr b) { return Binary(Opcode::Add, a, b); }
+inline Expr operator-(Expr a, Expr b) { return Binary(Opcode::Subtract, a, b); }
+inline Expr operator*(Expr a, Expr b) { return Binary(Opcode::Multiply, a, b); }
+inline Expr operator/(Expr a, Expr b) { return Binary(Opcode::Divide, a, b); }
+inline Expr operator-(Expr a) { return Unary(Opcode::Negate, a); }
+inline Expr operator+(Expr a, double b) { return a + a.Like(b); }
+inline Expr operator-(Expr a, double b) { return a - a.Like(b); }
+inline Expr operator-(double a, Expr b) { return b.Like(a) - b; }
+inline Expr operator*(Expr a, double b) { return a * a.Like(b); }
+inline Expr operator/(Expr a, double b) { return a / a.Like(b); }
+inline Expr operator/(double a, Expr b) { return b.Like(a) / b; }
+inline Expr operator<(Expr a, Expr b) { return CompareExpr("LT", a, b); }
+inline Expr operator<(Expr a, double b) { return a < a.Like(b); }
+inline Expr operator<=(Expr a, double b) { return CompareExpr("LE", a, a.Like(b)); }
+inline Expr operator>(Expr a, double b) { return CompareExpr("GT", a, a.Like(b)); }
+inline Expr operator>=(Expr a, double b) { return CompareExpr("GE", a, a.Like(b)); }
+inline Expr operator==(Expr a, Expr b) { return CompareExpr("EQ", a, b); }
+inline Expr operator==(Expr a, double b) { return a == a.Like(b); }
+inline Expr operator&(Expr a, Expr b) { return Binary(Opcode::And, a, b); }
+inline Expr operator|(Expr a, Expr b) { return Binary(Opcode::Or, a, b); }
+
+}  // namespace kiln

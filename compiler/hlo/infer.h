@@ -1,0 +1,17 @@
+// Shape inference: the shape an instruction must have, from its operands and attributes.
+//
+// Guarantees: a wrong combination is an InvalidArgument that names what differs; never reads beyond an operand's rank.
+// Opcodes whose shape the operands do not determine (parameter, constant, custom-call, ...) answer their own shape.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+absl::StatusOr<Shape> InferShape(const Instruction& instruction);
+
+// Output extent of one window dimension over an input extent.
+int64_t WindowedExtent(int64_t input, const WindowDim& window);
+
+}  // namespace kiln

@@ -1,0 +1,335 @@
+#include "compiler/hlo/instruction.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace kiln {
+namespace {
+constexpr OpcodeInfo kOpcodes[] = {
+#define OP(e, text, arity, traits, lowering) {Opcode::e, text, arity, traits, Lowering::lowering},
+#include "compiler/hlo/opcodes.def"
+};
+}  // namespace
+
+const OpcodeInfo& InfoOf(Opcode op) { return kOpcodes[static_cast<int>(op)]; }
+int OpcodeCount() { return static_cast<int>(std::size(kOpcodes)); }
+
+std::optional<Opcode> OpcodeFromText(absl::string_view text) {
+  static const auto* map = [] {
+    auto* m = new absl::flat_hash_map<absl::string_view, Opcode>;
+    for (const OpcodeInfo& o : kOpcodes) (*m)[o.text] = o.opcode;
+    return m;
+  }();
+  auto it = map->find(text);
+  if (it == map->end()) return std::nullopt;
+  return it->second;
+}
+
+int64_t Instruction::OperandIndex(const Instruction* o) const {
+  for (size_t i = 0; i < operands_.size(); ++i)
+    if (operands_[i] == o) return static_cast<int64_t>(i);
+  return -1;
+}
+
+void Instruction::AddUser(Instruction* u) {
+  if (std::find(users_.begin(), users_.end(), u) == users_.end()) users_.push_back(u);
+}
+
+void Instruction::RemoveUser(Instruction* u) {
+  if (u->OperandIndex(this) >= 0) return;  // still used through another operand
+  users_.erase(std::remove(users_.begin(), users_.end(), u), users_.end());
+}
+
+void Instruction::ReplaceOperand(int64_t i, Instruction* with) {
+  Instruction* old = operands_[i];
+  if (old == with) return;
+  operands_[i] = with;
+  old->RemoveUser(this);
+  with->AddUser(this);
+}
+
+void Instruction::AppendOperand(Instruction* o) {
+  operands_.push_back(o);
+  o->AddUser(this);
+}
+
+void Instruction::RemoveOperand(int64_t i) {
+  Instruction* old = operands_[i];
+  operands_.erase(operands_.begin() + i);
+  old->RemoveUser(this);
+}
+
+void Instruction::ReplaceUseWith(Instruction* user, Instruction* with) {
+  for (int64_t i = 0; i < user->operand_count(); ++i)
+    if (user->operand(i) == this) user->ReplaceOperand(i, with);
+}
+
+void Instruction::ReplaceAllUsesWith(Instruction* with) {
+  const std::vector<Instruction*> users = users_;
+  for (Instruction* u : users)
+    if (u != with) ReplaceUseWith(u, with);
+  if (parent_->root_ == this) parent_->root_ = with;
+}
+
+void Instruction::AddControlDependencyTo(Instruction* s) {
+  if (std::find(control_succs_.begin(), control_succs_.end(), s) != control_succs_.end()) return;
+  control_succs_.push_back(s);
+  s->control_preds_.push_back(this);
+}
+
+void Instruction::DropControlDependencies() {
+  auto erase = [](std::vector<Instruction*>& v, Instruction* x) { v.erase(std::remove(v.begin(), v.end(), x), v.end()); };
+  for (Instruction* p : control_preds_) erase(p->control_succs_, this);
+  for (Instruction* s : control_succs_) erase(s->control_preds_, this);
+  control_preds_.clear();
+  control_succs_.clear();
+}
+
+bool Instruction::IsRoot() const { return parent_->root() == this; }
+
+bool Instruction::HasSideEffect() const {
+  if (HasTrait(SideEffect) || HasTrait(Collective)) return true;
+  if (opcode_ == Opcode::CustomCall) return attrs_.custom_call_has_side_effect.value_or(false);
+  for (Computation* c : called())
+    for (const auto& i : c->instructions())
+      if (i->HasSideEffect()) return true;
+  return false;
+}
+
+std::vector<Computation*> Instruction::called() const {
+  std::vector<Computation*> out;
+  const_cast<Instruction*>(this)->MapCalled([&](Computation* c) {
+    out.push_back(c);
+    return c;
+  });
+  return out;
+}
+
+std::vector<Instruction*> Computation::PostOrder() const {
+  std::vector<Instruction*> order;
+  order.reserve(instructions_.size());
+  absl::flat_hash_map<const Instruction*, int> state;  // 1: on the stack, 2: done
+  state.reserve(instructions_.size());
+  std::vector<std::pair<Instruction*, size_t>> stack;
+  for (const auto& start : instructions_) {
+    if (state[start.get()]) continue;
+    stack.push_back({start.get(), 0});
+    state[start.get()] = 1;
+    while (!stack.empty()) {
+      auto& [i, next] = stack.back();
+      const size_t preds = i->control_preds_.size();
+      if (next < preds + i->operands_.size()) {
+        Instruction* o = next < preds ? i->control_preds_[next] : i->operands_[next - preds];
+        ++next;
+        int& s = state[o];
+        if (s == 0) {
+          s = 1;
+          stack.push_back({o, 0});
+        }
+      } else {
+        state[i] = 2;
+        order.push_back(i);
+        stack.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+Instruction* Computation::Add(Opcode op, Shape shape, std::vector<Instruction*> operands, absl::string_view name) {
+  auto* i = new Instruction(op, std::move(shape));
+  i->parent_ = this;
+  i->id_ = module_->next_id_++;
+  i->name_ = module_->UniqueName(name.empty() ? TextOf(op) : name);
+  i->operands_ = std::move(operands);
+  for (Instruction* o : i->operands_) o->AddUser(i);
+  instructions_.emplace_back(i);
+  return i;
+}
+
+Instruction* Computation::AddParameter(int64_t number, Shape shape, absl::string_view name) {
+  Instruction* p = Add(Opcode::Parameter, std::move(shape), {}, name);
+  p->attrs().parameter_number = number;
+  if (static_cast<int64_t>(params_.size()) <= number) params_.resize(number + 1, nullptr);
+  params_[number] = p;
+  return p;
+}
+
+Instruction* Computation::AddConstant(Literal value, absl::string_view name) {
+  Instruction* c = Add(Opcode::Constant, value.shape(), {}, name.empty() ? "constant" : name);
+  c->literal_ = std::move(value);
+  return c;
+}
+
+Instruction* Computation::AddClone(const Instruction* from, Shape shape, std::vector<Instruction*> operands) {
+  Instruction* i = Add(from->opcode(), std::move(shape), std::move(operands), from->name());
+  i->attrs_ = from->attrs_;
+  i->literal_ = from->literal_;
+  i->loc_ = from->loc_;
+  if (i->opcode_ == Opcode::Parameter) {
+    const int64_t n = *i->attrs_.parameter_number;
+    if (static_cast<int64_t>(params_.size()) <= n) params_.resize(n + 1, nullptr);
+    params_[n] = i;
+  }
+  return i;
+}
+
+void Computation::Remove(Instruction* x) {
+  KILN_CHECK(x->users_.empty());
+  x->DropControlDependencies();
+  const std::vector<Instruction*> ops = std::move(x->operands_);
+  x->operands_.clear();
+  for (Instruction* o : ops) o->RemoveUser(x);
+  module_->ReleaseName(x->name_);
+  if (x->opcode_ == Opcode::Parameter) params_[*x->attrs_.parameter_number] = nullptr;
+  auto it = std::find_if(instructions_.begin(), instructions_.end(), [&](const auto& p) { return p.get() == x; });
+  instructions_.erase(it);
+}
+
+void Computation::RemoveParameter(int64_t number) {
+  Remove(params_[number]);
+  params_.erase(params_.begin() + number);
+  for (size_t i = number; i < params_.size(); ++i) params_[i]->attrs_.parameter_number = static_cast<int64_t>(i);
+}
+
+void Computation::Reorder(const std::vector<Instruction*>& order) {
+  KILN_CHECK(order.size() == instructions_.size());
+  for (auto& p : instructions_) p.release();
+  for (size_t i = 0; i < order.size(); ++i) instructions_[i].reset(order[i]);
+}
+
+std::string Module::UniqueName(absl::string_view hint) {
+  std::string base(hint);
+  if (names_.insert(base).second) return base;
+  // "add.7" asked for again becomes "add.<next>", not "add.7.1".
+  if (const size_t dot = base.rfind('.'); dot != std::string::npos && dot + 1 < base.size() &&
+      base.find_first_not_of("0123456789", dot + 1) == std::string::npos) {
+    base.resize(dot);
+  }
+  int64_t& n = next_suffix_[base];
+  for (;;) {
+    std::string name = absl::StrCat(base, ".", ++n);
+    if (names_.insert(name).second) return name;
+  }
+}
+
+Computation* Module::AddComputation(absl::string_view name) {
+  auto c = std::make_unique<Computation>();
+  c->module_ = this;
+  c->name_ = UniqueName(name);
+  computations_.push_back(std::move(c));
+  return computations_.back().get();
+}
+
+void Module::RemoveComputation(Computation* c) {
+  for (const auto& i : c->instructions_) names_.erase(i->name_);
+  names_.erase(c->name_);
+  computations_.erase(std::find_if(computations_.begin(), computations_.end(), [&](const auto& p) { return p.get() == c; }));
+}
+
+std::vector<Computation*> Module::PostOrder() const {
+  std::vector<Computation*> order;
+  absl::flat_hash_set<const Computation*> seen;
+  // Recursion depth is the call depth, which the verifier bounds by refusing cycles.
+  auto visit = [&](auto&& self, Computation* c) -> void {
+    if (!seen.insert(c).second) return;
+    for (const auto& i : c->instructions_)
+      for (Computation* callee : i->called()) self(self, callee);
+    order.push_back(c);
+  };
+  visit(visit, entry_);
+  return order;
+}
+
+bool Module::RemoveUnreachableComputations() {
+  const auto order = PostOrder();
+  absl::flat_hash_set<const Computation*> live(order.begin(), order.end());
+  std::vector<Computation*> dead;
+  for (const auto& c : computations_)
+    if (!live.contains(c.get())) dead.push_back(c.get());
+  for (Computation* c : dead) RemoveComputation(c);
+  return !dead.empty();
+}
+
+int64_t Module::instruction_count() const {
+  int64_t n = 0;
+  for (const auto& c : computations_) n += c->instruction_count();
+  return n;
+}
+
+namespace {
+// Copies the body of `from` into the empty `to`; `callee` maps called computations.
+template <typename Fn>
+void CopyBody(const Computation* from, Computation* to, Fn callee) {
+  absl::flat_hash_map<const Instruction*, Instruction*> map;
+  const bool in_order = [&] {
+    absl::flat_hash_set<const Instruction*> seen;
+    for (const auto& i : from->instructions()) {
+      for (const Instruction* o : i->operands())
+        if (!seen.contains(o)) return false;
+      seen.insert(i.get());
+    }
+    return true;
+  }();
+  std::vector<Instruction*> order;
+  if (in_order) {
+    for (const auto& i : from->instructions()) order.push_back(i.get());
+  } else {
+    order = from->PostOrder();
+  }
+  for (const Instruction* i : order) {
+    std::vector<Instruction*> ops;
+    for (const Instruction* o : i->operands()) ops.push_back(map.at(o));
+    Instruction* n = to->AddClone(i, i->shape(), std::move(ops));
+    n->MapCalled(callee);
+    map[i] = n;
+  }
+  for (const Instruction* i : order)
+    for (const Instruction* s : i->control_successors()) map.at(i)->AddControlDependencyTo(map.at(s));
+  to->set_root(map.at(from->root()));
+  to->set_execution_thread(from->execution_thread());
+}
+}  // namespace
+
+Computation* Module::CloneComputation(const Computation* c, absl::string_view suffix) {
+  absl::flat_hash_map<const Computation*, Computation*> done;
+  auto clone = [&](auto&& self, const Computation* x) -> Computation* {
+    auto it = done.find(x);
+    if (it != done.end()) return it->second;
+    Computation* copy = AddComputation(absl::StrCat(x->name(), ".", suffix));
+    CopyBody(x, copy, [&](Computation* callee) { return self(self, callee); });
+    done[x] = copy;
+    return copy;
+  };
+  return clone(clone, c);
+}
+
+std::unique_ptr<Module> Module::Clone() const {
+  auto m = std::make_unique<Module>(name_);
+  m->file = file;
+  m->is_scheduled = is_scheduled;
+  m->entry_layout = entry_layout;
+  m->aliases = aliases;
+  m->buffer_donors = buffer_donors;
+  m->replica_count = replica_count;
+  m->partition_count = partition_count;
+  m->extra_header = extra_header;
+  m->preamble = preamble;
+  m->argument_names = argument_names;
+  m->result_names = result_names;
+  absl::flat_hash_map<const Computation*, Computation*> map;
+  for (const auto& c : computations_) map[c.get()] = m->AddComputation(c->name());
+  for (const auto& c : computations_) CopyBody(c.get(), map.at(c.get()), [&](Computation* x) { return map.at(x); });
+  m->entry_ = map.at(entry_);
+  return m;
+}
+
+absl::Status ErrorAt(const Instruction* i, absl::string_view message, absl::StatusCode code) {
+  const Module* m = i->parent() ? i->parent()->module() : nullptr;
+  const SourceLoc l = i->loc();
+  return absl::Status(code, absl::StrCat(m && !m->file.empty() ? m->file : "<module>", ":", l.line, ":", l.column,
+                                         ": error: ", TextOf(i->opcode()), " ", i->name(), ": ", message));
+}
+
+}  // namespace kiln

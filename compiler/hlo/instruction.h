@@ -1,0 +1,244 @@
+// The HLO graph: instructions in computations in a module.
+//
+// What: the container every pass edits. Computations own their instructions, the module owns its computations.
+// Guarantees: operand and user lists stay consistent under every edit made through these functions; names are unique
+//   within a module; iteration order never depends on addresses.
+// Cost: users are a vector without duplicates; replacing all uses is linear in the number of uses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "compiler/base/status.h"
+#include "compiler/hlo/attributes.h"
+#include "compiler/hlo/literal.h"
+#include "compiler/hlo/shape.h"
+
+namespace kiln {
+
+enum class Opcode : uint8_t {
+#define OP(e, ...) e,
+#include "compiler/hlo/opcodes.def"
+};
+
+enum class Lowering : uint8_t { Elemental, Thunk, Control, Free, Expanded };
+
+enum Traits : uint32_t {
+  None = 0,
+  Elementwise = 1,
+  Commutative = 2,
+  Transcendental = 4,
+  SideEffect = 8,
+  Collective = 16,
+  Async = 32,
+  Contracting = 64,
+  InPlace = 128,
+};
+
+struct OpcodeInfo {
+  Opcode opcode;
+  absl::string_view text;
+  int arity;
+  uint32_t traits;
+  Lowering lowering;
+};
+
+const OpcodeInfo& InfoOf(Opcode op);
+inline absl::string_view TextOf(Opcode op) { return InfoOf(op).text; }
+std::optional<Opcode> OpcodeFromText(absl::string_view text);
+int OpcodeCount();
+
+class Computation;
+class Module;
+
+class Instruction {
+ public:
+  Opcode opcode() const { return opcode_; }
+  const Shape& shape() const { return shape_; }
+  Shape& mutable_shape() { return shape_; }
+  const std::string& name() const { return name_; }
+  // Unique within the module, in order of creation.
+  int64_t id() const { return id_; }
+  Computation* parent() const { return parent_; }
+  Attributes& attrs() { return attrs_; }
+  const Attributes& attrs() const { return attrs_; }
+  // Value of a constant.
+  const Literal& literal() const { return literal_; }
+  void set_literal(Literal l) { literal_ = std::move(l); }
+  SourceLoc loc() const { return loc_; }
+  void set_loc(SourceLoc l) { loc_ = l; }
+
+  const std::vector<Instruction*>& operands() const { return operands_; }
+  Instruction* operand(int64_t i) const { return operands_[i]; }
+  int64_t operand_count() const { return static_cast<int64_t>(operands_.size()); }
+  const std::vector<Instruction*>& users() const { return users_; }
+  // Index of the first use of `o` as an operand, or -1.
+  int64_t OperandIndex(const Instruction* o) const;
+  void ReplaceOperand(int64_t i, Instruction* with);
+  void AppendOperand(Instruction* o);
+  void RemoveOperand(int64_t i);
+  // Makes every user (the computation's root included) use `with` instead.
+  void ReplaceAllUsesWith(Instruction* with);
+  void ReplaceUseWith(Instruction* user, Instruction* with);
+
+  const std::vector<Instruction*>& control_predecessors() const { return control_preds_; }
+  const std::vector<Instruction*>& control_successors() const { return control_succs_; }
+  void AddControlDependencyTo(Instruction* successor);
+  void DropControlDependencies();
+
+  bool Is(Opcode op) const { return opcode_ == op; }
+  bool HasTrait(Traits t) const { return InfoOf(opcode_).traits & t; }
+  bool IsElementwise() const { return HasTrait(Elementwise); }
+  bool IsRoot() const;
+  // Must stay although nobody uses its value.
+  bool HasSideEffect() const;
+  std::vector<Computation*> called() const;
+  // Applies `fn` to each called computation pointer, so that it can be replaced.
+  template <typename Fn>
+  void MapCalled(Fn fn);
+
+ private:
+  friend class Computation;
+  friend class Module;
+  Instruction(Opcode op, Shape shape) : opcode_(op), shape_(std::move(shape)) {}
+  void AddUser(Instruction* u);
+  void RemoveUser(Instruction* u);
+
+  Opcode opcode_;
+  Shape shape_;
+  std::string name_;
+  int64_t id_ = 0;
+  Computation* parent_ = nullptr;
+  std::vector<Instruction*> operands_;
+  std::vector<Instruction*> users_;
+  std::vector<Instruction*> control_preds_;
+  std::vector<Instruction*> control_succs_;
+  Attributes attrs_;
+  Literal literal_;
+  SourceLoc loc_;
+};
+
+class Computation {
+ public:
+  const std::string& name() const { return name_; }
+  Module* module() const { return module_; }
+  Instruction* root() const { return root_; }
+  void set_root(Instruction* r) { root_ = r; }
+  // In order of creation or, for a parsed or scheduled computation, of the text.
+  const std::vector<std::unique_ptr<Instruction>>& instructions() const { return instructions_; }
+  const std::vector<Instruction*>& parameters() const { return params_; }
+  Instruction* parameter(int64_t i) const { return params_[i]; }
+  int64_t instruction_count() const { return static_cast<int64_t>(instructions_.size()); }
+  const std::string& execution_thread() const { return execution_thread_; }
+  void set_execution_thread(std::string t) { execution_thread_ = std::move(t); }
+
+  // Operands and control predecessors before users; ties in list order.
+  std::vector<Instruction*> PostOrder() const;
+
+  // Adds an instruction whose operands are in this computation. `name` is a hint, made unique.
+  Instruction* Add(Opcode op, Shape shape, std::vector<Instruction*> operands, absl::string_view name = "");
+  Instruction* AddParameter(int64_t number, Shape shape, absl::string_view name);
+  Instruction* AddConstant(Literal value, absl::string_view name = "");
+  // Copy of `from` (opcode, attributes, literal, location) over new operands.
+  Instruction* AddClone(const Instruction* from, Shape shape, std::vector<Instruction*> operands);
+  // Takes out an instruction without users; control edges are dropped.
+  void Remove(Instruction* instruction);
+  // Removes a parameter without users and renumbers the rest.
+  void RemoveParameter(int64_t number);
+  // Orders the instruction list; `order` holds each exactly once.
+  void Reorder(const std::vector<Instruction*>& order);
+
+ private:
+  friend class Module;
+  friend class Instruction;
+  std::string name_;
+  Module* module_ = nullptr;
+  Instruction* root_ = nullptr;
+  std::vector<std::unique_ptr<Instruction>> instructions_;
+  std::vector<Instruction*> params_;
+  std::string execution_thread_;
+};
+
+// Output leaf `output` may or must use the buffer of parameter `parameter` (leaf `parameter_index`).
+struct AliasEntry {
+  ShapeIndex output;
+  int64_t parameter = 0;
+  ShapeIndex parameter_index;
+  bool must = false;
+};
+
+struct EntryLayout {
+  std::vector<Shape> parameters;
+  Shape result;
+};
+
+class Module {
+ public:
+  explicit Module(std::string name) : name_(std::move(name)) {}
+  Module(const Module&) = delete;
+
+  const std::string& name() const { return name_; }
+  Computation* entry() const { return entry_; }
+  void set_entry(Computation* c) { entry_ = c; }
+  const std::vector<std::unique_ptr<Computation>>& computations() const { return computations_; }
+  Computation* AddComputation(absl::string_view name);
+  void RemoveComputation(Computation* c);
+  // Callees before callers; only computations reachable from the entry.
+  std::vector<Computation*> PostOrder() const;
+  // Deep copy of `c` and of everything it calls.
+  Computation* CloneComputation(const Computation* c, absl::string_view suffix = "clone");
+  std::unique_ptr<Module> Clone() const;
+  // Removes computations that the entry does not reach; true if any was.
+  bool RemoveUnreachableComputations();
+  int64_t instruction_count() const;
+
+  std::string UniqueName(absl::string_view hint);
+  void ReleaseName(const std::string& name) { names_.erase(name); }
+
+  // "file" part of error messages.
+  std::string file;
+  bool is_scheduled = false;
+  std::optional<EntryLayout> entry_layout;
+  std::vector<AliasEntry> aliases;
+  std::vector<std::pair<int64_t, ShapeIndex>> buffer_donors;
+  int64_t replica_count = 1;
+  int64_t partition_count = 1;
+  // Every other `key=value` of the HloModule line, as written.
+  std::vector<std::pair<std::string, std::string>> extra_header;
+  // The tables between the header and the first computation (FileNames, StackFrames, ...), as written.
+  std::string preamble;
+  // Names the front end gave to arguments and results; empty where it gave none.
+  std::vector<std::string> argument_names, result_names;
+
+ private:
+  friend class Computation;
+  std::string name_;
+  Computation* entry_ = nullptr;
+  std::vector<std::unique_ptr<Computation>> computations_;
+  absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_map<std::string, int64_t> next_suffix_;
+  int64_t next_id_ = 0;
+};
+
+// "file:line:col: error: op: message" for something wrong with `instruction`.
+absl::Status ErrorAt(const Instruction* instruction, absl::string_view message,
+                     absl::StatusCode code = absl::StatusCode::kInvalidArgument);
+
+template <typename Fn>
+void Instruction::MapCalled(Fn fn) {
+  for (auto* c : {&attrs_.to_apply, &attrs_.calls, &attrs_.condition, &attrs_.body, &attrs_.true_computation,
+                  &attrs_.false_computation, &attrs_.select, &attrs_.scatter}) {
+    if (*c) *c = fn(**c);
+  }
+  for (auto* cs : {&attrs_.branch_computations, &attrs_.called_computations}) {
+    if (!*cs) continue;
+    for (Computation*& c : **cs) c = fn(c);
+  }
+}
+
+}  // namespace kiln

@@ -1,0 +1,780 @@
+#include "compiler/hlo/parser.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "compiler/hlo/scanner.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kMaxNesting = 200;
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+class HloParser {
+ public:
+  HloParser(absl::string_view text, const std::string& file) : s_(text, file) {}
+
+  absl::StatusOr<std::unique_ptr<Module>> ParseModule();
+  absl::StatusOr<Shape> ParseShape(int depth = 0);
+  bool AtEnd() { return s_.AtEnd(); }
+  absl::Status Error(absl::string_view m) { return s_.Error(m); }
+
+ private:
+  // A computation named before its text is known to be read.
+  struct Pending {
+    size_t pos;
+    std::string name;
+    Instruction* instruction;
+    std::optional<Computation*>* one;
+    std::optional<std::vector<Computation*>>* many;
+  };
+
+  absl::Status ParseHeader();
+  absl::Status ParseComputation();
+  absl::Status ParseBody(Computation* c);
+  absl::Status ParseInstruction(Computation* c, Instruction** root, Instruction** last);
+  absl::Status ParseAttribute(Instruction* i, std::vector<std::string>* control_preds);
+  absl::StatusOr<Literal> ParseLiteral(const Shape& shape);
+  absl::Status ParseLiteralInto(Literal* l, int64_t dim, int64_t* next, int64_t base);
+  absl::Status ParseScalar(Literal* l, int64_t n);
+  absl::StatusOr<double> ParseReal(PrimitiveType t);
+  absl::StatusOr<std::string> Name();
+  bool LooksLikeShape();
+  absl::Status WrapAsync(Instruction* i, absl::string_view wrapped);
+  absl::StatusOr<ShapeIndex> ParseShapeIndex();
+  absl::Status ParseAliases();
+  absl::StatusOr<Ints> ParseInts();
+
+  absl::Status Value(std::optional<attr::Ints>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Int>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Num>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Bool>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Raw>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Str>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Comp>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Comps>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Slices>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Padding>* v, Instruction*);
+  absl::Status Value(std::optional<attr::Win>* v, Instruction*);
+  absl::Status Value(std::optional<attr::ConvDims>* v, Instruction*);
+  absl::Status Value(std::optional<Shape>* v, Instruction*);
+
+  Scanner s_;
+  std::unique_ptr<Module> m_;
+  absl::flat_hash_map<std::string, Computation*> computations_;
+  absl::flat_hash_map<std::string, Instruction*> values_;
+  std::vector<Pending> pending_;
+  // `op-start` sugar: the start and the op it wraps, which takes over the attributes once they are resolved.
+  std::vector<std::pair<Instruction*, Instruction*>> wrapped_;
+};
+
+absl::StatusOr<std::string> HloParser::Name() {
+  if (s_.Peek() == '%') s_.set_pos(s_.pos() + 1);
+  if (s_.PeekRaw() == '"') return s_.Quoted();
+  const absl::string_view w = s_.Word("_.-:$@/");
+  if (w.empty()) return s_.Error("expected a name");
+  return std::string(w);
+}
+
+absl::StatusOr<Ints> HloParser::ParseInts() {
+  RETURN_IF_ERROR(s_.Expect("{"));
+  Ints v;
+  while (!s_.Eat("}")) {
+    if (!v.empty()) RETURN_IF_ERROR(s_.Expect(","));
+    ASSIGN_OR_RETURN(int64_t x, s_.Integer());
+    v.push_back(x);
+  }
+  return v;
+}
+
+absl::StatusOr<Shape> HloParser::ParseShape(int depth) {
+  if (depth > kMaxNesting) return s_.Error(absl::StrCat("tuples nest deeper than ", kMaxNesting));
+  if (s_.Eat("(")) {
+    std::vector<Shape> elements;
+    while (!s_.Eat(")")) {
+      if (!elements.empty()) RETURN_IF_ERROR(s_.Expect(","));
+      ASSIGN_OR_RETURN(Shape e, ParseShape(depth + 1));
+      elements.push_back(std::move(e));
+    }
+    return Shape::Tuple(std::move(elements));
+  }
+  const absl::string_view word = s_.PeekWord("_");
+  auto type = TypeFromText(word);
+  if (!type) return s_.Error(absl::StrCat("'", word, "' is not an element type"));
+  s_.Word("_");
+  // `b(f32[4])` and plain `buffer`: a reference to memory; kept as an opaque buffer.
+  RETURN_IF_ERROR(s_.Expect("["));
+  Ints dims;
+  std::vector<bool> dynamic;
+  while (!s_.Eat("]")) {
+    if (!dims.empty()) RETURN_IF_ERROR(s_.Expect(","));
+    if (s_.Eat("?")) {
+      dims.push_back(-1);
+      dynamic.push_back(true);
+      continue;
+    }
+    dynamic.push_back(s_.Eat("<="));
+    const size_t at = (s_.Peek(), s_.pos());
+    ASSIGN_OR_RETURN(int64_t d, s_.Integer());
+    if (d < 0) return s_.ErrorAtPos(at, absl::StrCat("negative extent ", d));
+    dims.push_back(d);
+  }
+  int64_t n = 1;
+  for (int64_t d : dims) {
+    if (d > 0 && n > kMaxElements / d) return s_.Error(absl::StrCat("more than ", kMaxElements, " elements"));
+    n *= std::max<int64_t>(d, 0);
+  }
+  Shape shape = Shape::Array(*type, std::move(dims));
+  for (size_t i = 0; i < dynamic.size(); ++i) shape.set_dynamic(static_cast<int64_t>(i), dynamic[i]);
+  if (s_.PeekRaw() == '{') {
+    // A layout, unless a computation's body opens here.
+    const size_t save = s_.pos();
+    s_.set_pos(save + 1);
+    const char next = s_.Peek();
+    if (!absl::ascii_isdigit(next) && next != '}' && next != ':') {
+      s_.set_pos(save);
+      return shape;
+    }
+    Layout l;
+    while (s_.Peek() != '}' && s_.Peek() != ':') {
+      if (!l.minor_to_major.empty()) RETURN_IF_ERROR(s_.Expect(","));
+      ASSIGN_OR_RETURN(int64_t d, s_.Integer());
+      l.minor_to_major.push_back(d);
+    }
+    if (s_.Eat(":")) {
+      ASSIGN_OR_RETURN(l.extras, s_.Balanced("}"));
+    }
+    RETURN_IF_ERROR(s_.Expect("}"));
+    std::vector<bool> seen(shape.rank(), false);
+    bool ok = static_cast<int64_t>(l.minor_to_major.size()) == shape.rank();
+    for (int64_t d : l.minor_to_major) {
+      ok = ok && d >= 0 && d < shape.rank() && !seen[d];
+      if (ok) seen[d] = true;
+    }
+    if (!ok) return s_.ErrorAtPos(save, absl::StrCat("layout ", l.ToString(), " is no order of ", shape.rank(), " dimensions"));
+    shape.set_layout(std::move(l));
+  }
+  return shape;
+}
+
+absl::StatusOr<double> HloParser::ParseReal(PrimitiveType t) {
+  s_.Peek();
+  const size_t start = s_.pos();
+  bool negative = false;
+  if (s_.PeekRaw() == '-' || s_.PeekRaw() == '+') {
+    negative = s_.PeekRaw() == '-';
+    s_.set_pos(start + 1);
+  }
+  absl::string_view w = s_.text().substr(s_.pos(), 8);
+  if (absl::StartsWithIgnoreCase(w, "nan")) {
+    s_.set_pos(s_.pos() + 3);
+    double v = std::nan("");
+    if (s_.PeekRaw() == '(') {
+      s_.set_pos(s_.pos() + 1);
+      const absl::string_view hex = s_.Word("");
+      uint64_t payload = 0;
+      if (!absl::SimpleHexAtoi(hex, &payload)) return s_.Error("expected a hexadecimal NaN payload");
+      RETURN_IF_ERROR(s_.Expect(")"));
+      const TypeInfo& f = InfoOf(t);
+      if (f.cls == TypeClass::Float && f.flavour == FloatFlavour::Ieee && payload < (1ull << f.mantissa_bits) && payload) {
+        const uint64_t exp = ((1ull << f.exponent_bits) - 1) << f.mantissa_bits;
+        v = DecodeFloat(t, exp | payload);
+        if (t == PrimitiveType::F32) {  // widening would set the quiet bit of a signalling NaN
+          uint64_t b = 0x7ff0000000000000ull | (payload << 29);
+          std::memcpy(&v, &b, 8);
+        }
+      }
+    }
+    return std::copysign(v, negative ? -1.0 : 1.0);
+  }
+  if (absl::StartsWithIgnoreCase(w, "inf")) {
+    s_.set_pos(s_.pos() + (absl::StartsWithIgnoreCase(w, "infinity") ? 8 : 3));
+    return negative ? -INFINITY : INFINITY;
+  }
+  char buf[128];
+  size_t n = 0;
+  while (n + 1 < sizeof buf && (absl::ascii_isalnum(s_.PeekRaw(n)) || s_.PeekRaw(n) == '.' ||
+                                ((s_.PeekRaw(n) == '-' || s_.PeekRaw(n) == '+') && n > 0 && std::strchr("eEpP", buf[n - 1])))) {
+    buf[n] = s_.PeekRaw(n);
+    ++n;
+  }
+  buf[n] = 0;
+  char* end = buf;
+  const double v = std::strtod(buf, &end);
+  if (n == 0 || end != buf + n) {
+    s_.set_pos(start);
+    return s_.Error("expected a number");
+  }
+  s_.set_pos(s_.pos() + n);
+  return negative ? -v : v;
+}
+
+absl::Status HloParser::ParseScalar(Literal* l, int64_t n) {
+  const PrimitiveType t = l->type();
+  Element e;
+  s_.Peek();
+  if (t == PrimitiveType::Pred) {
+    if (s_.Eat("true")) {
+      e.i = 1;
+    } else if (s_.Eat("false")) {
+      e.i = 0;
+    } else {
+      ASSIGN_OR_RETURN(e.i, s_.Integer());
+    }
+  } else if (IsComplex(t)) {
+    if (s_.Eat("(")) {
+      ASSIGN_OR_RETURN(e.re, ParseReal(ComponentType(t)));
+      RETURN_IF_ERROR(s_.Expect(","));
+      ASSIGN_OR_RETURN(e.im, ParseReal(ComponentType(t)));
+      RETURN_IF_ERROR(s_.Expect(")"));
+    } else {
+      ASSIGN_OR_RETURN(e.re, ParseReal(ComponentType(t)));
+    }
+  } else if (IsFloat(t)) {
+    ASSIGN_OR_RETURN(e.re, ParseReal(t));
+    if (t == PrimitiveType::F32 && std::isnan(e.re)) {
+      uint64_t wide;
+      std::memcpy(&wide, &e.re, 8);
+      const uint32_t bits = static_cast<uint32_t>(wide >> 63) << 31 | 0x7f800000u | static_cast<uint32_t>((wide >> 29) & 0x7fffff);
+      std::memcpy(l->mutable_data() + 4 * n, &bits, 4);
+      return absl::OkStatus();
+    }
+  } else {
+    const size_t at = s_.pos();
+    if (s_.Eat("true")) {
+      e.i = 1;
+    } else if (s_.Eat("false")) {
+      e.i = 0;
+    } else {
+      ASSIGN_OR_RETURN(e.i, s_.Integer());
+    }
+    const int bits = InfoOf(t).bits;
+    if (bits < 64 && WrapInt(t, e.i) != e.i && !(IsUnsigned(t) ? false : e.i == WrapInt(t, e.i)))
+      return s_.ErrorAtPos(at, absl::StrCat(e.i, " does not fit ", TextOf(t)));
+  }
+  l->Set(n, e);
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseLiteralInto(Literal* l, int64_t dim, int64_t* next, int64_t base) {
+  if (dim == l->shape().rank()) return ParseScalar(l, (*next)++);
+  s_.Peek();
+  const size_t at = s_.pos();
+  RETURN_IF_ERROR(s_.Expect("{"));
+  int64_t inner = 1;
+  for (int64_t d = dim + 1; d < l->shape().rank(); ++d) inner *= l->shape().dim(d);
+  if (s_.Eat("...")) {  // elided large constant: zeros
+    *next = base + inner * l->shape().dim(dim);
+    return s_.Expect("}");
+  }
+  for (int64_t i = 0; i < l->shape().dim(dim); ++i) {
+    if (i) RETURN_IF_ERROR(s_.Expect(","));
+    RETURN_IF_ERROR(ParseLiteralInto(l, dim + 1, next, base + i * inner));
+  }
+  if (s_.Peek() != '}')
+    return s_.ErrorAtPos(at, absl::StrCat("dimension ", dim, " of the constant does not hold ", l->shape().dim(dim), " elements"));
+  return s_.Expect("}");
+}
+
+absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
+  if (shape.IsTuple()) {
+    RETURN_IF_ERROR(s_.Expect("("));
+    std::vector<Literal> parts;
+    for (size_t i = 0; i < shape.tuple().size(); ++i) {
+      if (i) RETURN_IF_ERROR(s_.Expect(","));
+      // Elements may repeat their shape.
+      if (LooksLikeShape()) RETURN_IF_ERROR(ParseShape().status());
+      ASSIGN_OR_RETURN(Literal e, ParseLiteral(shape.tuple()[i]));
+      parts.push_back(std::move(e));
+    }
+    RETURN_IF_ERROR(s_.Expect(")"));
+    return Literal::Tuple(std::move(parts));
+  }
+  if (!shape.IsArray()) return s_.Error("a constant needs an array or tuple shape");
+  // An array that the text cannot hold is refused before memory is asked for.
+  const size_t left = s_.text().size() - s_.pos();
+  if (shape.ElementCount() > static_cast<int64_t>(left) && shape.ElementCount() > (1 << 20) && s_.Peek() == '{') {
+    const size_t save = s_.pos();
+    if (!(s_.Eat("{") && s_.Eat("..."))) return s_.ErrorAtPos(save, "the text ends before the constant does");
+    s_.set_pos(save);
+    if (shape.ByteSize() > (int64_t{1} << 32)) return s_.Error("an elided constant of more than 4 GiB");
+  }
+  Literal l(shape);
+  if (shape.rank() == 0 && s_.Eat("{...}")) return l;
+  if (shape.ElementCount() == 0) {
+    RETURN_IF_ERROR(s_.Balanced(")").status());
+    return l;
+  }
+  int64_t next = 0;
+  RETURN_IF_ERROR(ParseLiteralInto(&l, 0, &next, 0));
+  return l;
+}
+
+bool HloParser::LooksLikeShape() {
+  const char c = s_.Peek();
+  if (c == '(') return true;
+  const absl::string_view w = s_.PeekWord("_.-:$@");
+  return TypeFromText(w).has_value() && s_.PeekRaw(w.size()) == '[';
+}
+
+absl::Status HloParser::Value(std::optional<attr::Ints>* v, Instruction*) {
+  ASSIGN_OR_RETURN(*v, ParseInts());
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Int>* v, Instruction*) {
+  ASSIGN_OR_RETURN(*v, s_.Integer());
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Num>* v, Instruction*) {
+  ASSIGN_OR_RETURN(*v, ParseReal(PrimitiveType::F64));
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Bool>* v, Instruction*) {
+  if (s_.Eat("true") || s_.Eat("1")) *v = true;
+  else if (s_.Eat("false") || s_.Eat("0")) *v = false;
+  else return s_.Error("expected true or false");
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Raw>* v, Instruction*) {
+  ASSIGN_OR_RETURN(std::string t, s_.Balanced(",\n"));
+  if (t.empty()) return s_.Error("expected a value");
+  *v = attr::Raw(std::move(t));
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Str>* v, Instruction*) {
+  ASSIGN_OR_RETURN(std::string t, s_.Quoted());
+  *v = attr::Str(std::move(t));
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Comp>* v, Instruction* i) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  ASSIGN_OR_RETURN(std::string name, Name());
+  *v = nullptr;
+  pending_.push_back({at, std::move(name), i, v, nullptr});
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Comps>* v, Instruction* i) {
+  *v = attr::Comps();
+  if (s_.Peek() != '{') {  // a single name stands for a list of one
+    const size_t at = s_.pos();
+    ASSIGN_OR_RETURN(std::string name, Name());
+    pending_.push_back({at, std::move(name), i, nullptr, v});
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(s_.Expect("{"));
+  bool first = true;
+  while (!s_.Eat("}")) {
+    if (!first) RETURN_IF_ERROR(s_.Expect(","));
+    first = false;
+    s_.Peek();
+    const size_t at = s_.pos();
+    ASSIGN_OR_RETURN(std::string name, Name());
+    pending_.push_back({at, std::move(name), i, nullptr, v});
+  }
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Slices>* v, Instruction*) {
+  RETURN_IF_ERROR(s_.Expect("{"));
+  *v = attr::Slices();
+  while (!s_.Eat("}")) {
+    if (!(*v)->empty()) RETURN_IF_ERROR(s_.Expect(","));
+    SliceDim d;
+    RETURN_IF_ERROR(s_.Expect("["));
+    ASSIGN_OR_RETURN(d.start, s_.Integer());
+    RETURN_IF_ERROR(s_.Expect(":"));
+    ASSIGN_OR_RETURN(d.limit, s_.Integer());
+    if (s_.Eat(":")) {
+      ASSIGN_OR_RETURN(d.stride, s_.Integer());
+    }
+    RETURN_IF_ERROR(s_.Expect("]"));
+    (*v)->push_back(d);
+  }
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Padding>* v, Instruction*) {
+  *v = attr::Padding();
+  if (s_.Peek() != '-' && !absl::ascii_isdigit(s_.Peek())) return absl::OkStatus();  // rank 0
+  do {
+    PadDim d;
+    ASSIGN_OR_RETURN(d.low, s_.Integer());
+    RETURN_IF_ERROR(s_.Expect("_"));
+    ASSIGN_OR_RETURN(d.high, s_.Integer());
+    if (s_.Eat("_")) {
+      ASSIGN_OR_RETURN(d.interior, s_.Integer());
+    }
+    (*v)->push_back(d);
+  } while (s_.PeekRaw() == 'x' && (s_.set_pos(s_.pos() + 1), true));
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::Win>* v, Instruction*) {
+  RETURN_IF_ERROR(s_.Expect("{"));
+  *v = attr::Win();
+  while (!s_.Eat("}")) {
+    s_.Peek();
+    const size_t at = s_.pos();
+    const absl::string_view key = s_.Word("_");
+    if (key.empty()) return s_.Error("expected a window field");
+    RETURN_IF_ERROR(s_.Expect("="));
+    size_t d = 0;
+    do {
+      if ((*v)->size() <= d) (*v)->resize(d + 1);
+      WindowDim& w = (**v)[d++];
+      ASSIGN_OR_RETURN(int64_t x, s_.Integer());
+      if (key == "size") w.size = x;
+      else if (key == "stride") w.stride = x;
+      else if (key == "lhs_dilate") w.lhs_dilate = x;
+      else if (key == "rhs_dilate") w.rhs_dilate = x;
+      else if (key == "rhs_reversal") w.reversed = x != 0;
+      else if (key == "pad") {
+        w.pad_low = x;
+        RETURN_IF_ERROR(s_.Expect("_"));
+        ASSIGN_OR_RETURN(w.pad_high, s_.Integer());
+      } else {
+        return s_.ErrorAtPos(at, absl::StrCat("unknown window field '", key, "'"));
+      }
+    } while (s_.PeekRaw() == 'x' && (s_.set_pos(s_.pos() + 1), true));
+  }
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<attr::ConvDims>* v, Instruction*) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  ASSIGN_OR_RETURN(std::string t, s_.Balanced(", \n"));
+  *v = ParseConvDims(t);
+  if (!*v) return s_.ErrorAtPos(at, absl::StrCat("'", t, "' is not of the form b01f_01io->b01f"));
+  return absl::OkStatus();
+}
+absl::Status HloParser::Value(std::optional<Shape>* v, Instruction*) {
+  ASSIGN_OR_RETURN(*v, ParseShape());
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseAttribute(Instruction* i, std::vector<std::string>* control_preds) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  const absl::string_view key = s_.Word("_-");
+  if (key.empty()) return s_.Error("expected an attribute");
+  RETURN_IF_ERROR(s_.Expect("="));
+  if (key == "control-predecessors") {
+    RETURN_IF_ERROR(s_.Expect("{"));
+    while (!s_.Eat("}")) {
+      if (!control_preds->empty()) RETURN_IF_ERROR(s_.Expect(","));
+      ASSIGN_OR_RETURN(std::string n, Name());
+      control_preds->push_back(std::move(n));
+    }
+    return absl::OkStatus();
+  }
+  Attributes& a = i->attrs();
+  if (key == "to" && i->Is(Opcode::Domain)) return s_.Balanced(",\n").status();
+#define ATTR(field, kind, text) \
+  if (text[0] && key == text) { \
+    if (a.field) return s_.ErrorAtPos(at, absl::StrCat("attribute '", key, "' is given twice")); \
+    return Value(&a.field, i); \
+  }
+#include "compiler/hlo/attributes.def"
+  return s_.ErrorAtPos(at, absl::StrCat("unknown attribute '", key, "'"));
+}
+
+absl::Status HloParser::WrapAsync(Instruction* i, absl::string_view wrapped) {
+  auto op = OpcodeFromText(wrapped);
+  Computation* body = m_->AddComputation(absl::StrCat("async_computation.", wrapped));
+  std::vector<Instruction*> params;
+  for (const Instruction* o : i->operands()) {
+    params.push_back(body->AddParameter(static_cast<int64_t>(params.size()), o->shape(), absl::StrCat("param_", params.size())));
+  }
+  if (!i->shape().IsTuple() || i->shape().tuple().size() < 2) return ErrorAt(i, "an async start needs ((operands), results, context)");
+  Instruction* inner = body->Add(*op, i->shape().tuple()[1], params, wrapped);
+  inner->set_loc(i->loc());
+  body->set_root(inner);
+  wrapped_.push_back({i, inner});
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Instruction** last) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  const bool is_root = s_.Eat("ROOT");
+  ASSIGN_OR_RETURN(std::string name, Name());
+  RETURN_IF_ERROR(s_.Expect("="));
+  ASSIGN_OR_RETURN(Shape shape, ParseShape());
+  s_.Peek();
+  const size_t op_at = s_.pos();
+  const absl::string_view op_text = s_.Word("_-");
+  auto op = OpcodeFromText(op_text);
+  absl::string_view wrapped;
+  if (!op) {
+    for (auto [suffix, async] : {std::pair<absl::string_view, Opcode>{"-start", Opcode::AsyncStart},
+                                 {"-update", Opcode::AsyncUpdate}, {"-done", Opcode::AsyncDone}}) {
+      absl::string_view base = op_text;
+      if (absl::ConsumeSuffix(&base, suffix) && OpcodeFromText(base)) {
+        op = async;
+        wrapped = base;
+      }
+    }
+  }
+  if (!op) return s_.ErrorAtPos(op_at, absl::StrCat("unknown opcode '", op_text, "'"));
+  RETURN_IF_ERROR(s_.Expect("("));
+  std::vector<Instruction*> operands;
+  Literal literal;
+  int64_t parameter_number = -1;
+  if (*op == Opcode::Parameter) {
+    ASSIGN_OR_RETURN(parameter_number, s_.Integer());
+    if (parameter_number < 0 || parameter_number > (1 << 20)) return s_.ErrorAtPos(op_at, "parameter number out of range");
+    RETURN_IF_ERROR(s_.Expect(")"));
+  } else if (*op == Opcode::Constant) {
+    ASSIGN_OR_RETURN(literal, ParseLiteral(shape));
+    RETURN_IF_ERROR(s_.Expect(")"));
+  } else {
+    while (!s_.Eat(")")) {
+      if (!operands.empty()) RETURN_IF_ERROR(s_.Expect(","));
+      if (LooksLikeShape()) RETURN_IF_ERROR(ParseShape().status());
+      s_.Peek();
+      const size_t oat = s_.pos();
+      ASSIGN_OR_RETURN(std::string o, Name());
+      auto it = values_.find(o);
+      if (it == values_.end()) return s_.ErrorAtPos(oat, absl::StrCat("operand '", o, "' is not defined above"));
+      operands.push_back(it->second);
+    }
+  }
+  if (values_.contains(name)) return s_.ErrorAtPos(at, absl::StrCat("instruction '", name, "' is defined twice"));
+  const OpcodeInfo& info = InfoOf(*op);
+  if (info.arity >= 0 && static_cast<int>(operands.size()) != info.arity)
+    return s_.ErrorAtPos(op_at, absl::StrCat(op_text, " takes ", info.arity, " operands, not ", operands.size()));
+  Instruction* i;
+  if (*op == Opcode::Parameter) {
+    if (parameter_number < static_cast<int64_t>(c->parameters().size()) && c->parameters()[parameter_number])
+      return s_.ErrorAtPos(op_at, absl::StrCat("parameter ", parameter_number, " is defined twice"));
+    i = c->AddParameter(parameter_number, std::move(shape), name);
+  } else {
+    i = c->Add(*op, std::move(shape), std::move(operands), name);
+    if (*op == Opcode::Constant) i->set_literal(std::move(literal));
+  }
+  i->set_loc(s_.Loc(op_at));
+  values_[name] = i;
+  std::vector<std::string> control;
+  while (s_.Eat(",")) RETURN_IF_ERROR(ParseAttribute(i, &control));
+  for (const std::string& n : control) {
+    auto it = values_.find(n);
+    if (it == values_.end()) return s_.ErrorAtPos(at, absl::StrCat("control predecessor '", n, "' is not defined above"));
+    it->second->AddControlDependencyTo(i);
+  }
+  if (!wrapped.empty() && *op == Opcode::AsyncStart) RETURN_IF_ERROR(WrapAsync(i, wrapped));
+  if (is_root) {
+    if (*root) return s_.ErrorAtPos(at, "a second ROOT in one computation");
+    *root = i;
+  }
+  *last = i;
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseBody(Computation* c) {
+  values_.clear();
+  Instruction *root = nullptr, *last = nullptr;
+  while (s_.Peek() != '}' && !s_.AtEnd()) RETURN_IF_ERROR(ParseInstruction(c, &root, &last));
+  if (!last) return s_.Error(absl::StrCat("computation '", c->name(), "' is empty"));
+  for (size_t p = 0; p < c->parameters().size(); ++p)
+    if (!c->parameters()[p]) return s_.Error(absl::StrCat("computation '", c->name(), "' lacks parameter ", p));
+  c->set_root(root ? root : last);
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseComputation() {
+  s_.Peek();
+  const size_t at = s_.pos();
+  const bool entry = s_.Eat("ENTRY");
+  std::string name = "main";
+  if (s_.Peek() != '{') {
+    ASSIGN_OR_RETURN(name, Name());
+  }
+  if (s_.Peek() == '(') {  // signature: the parameters repeat it
+    RETURN_IF_ERROR(s_.Expect("("));
+    RETURN_IF_ERROR(s_.Balanced(")").status());
+    RETURN_IF_ERROR(s_.Expect(")"));
+    RETURN_IF_ERROR(s_.Expect("->"));
+    RETURN_IF_ERROR(ParseShape().status());
+  }
+  RETURN_IF_ERROR(s_.Expect("{"));
+  if (computations_.contains(name)) return s_.ErrorAtPos(at, absl::StrCat("computation '", name, "' is defined twice"));
+  Computation* c = m_->AddComputation(name);
+  computations_[name] = c;
+  RETURN_IF_ERROR(ParseBody(c));
+  RETURN_IF_ERROR(s_.Expect("}"));
+  while (s_.Eat(",")) {
+    const absl::string_view key = s_.Word("_");
+    RETURN_IF_ERROR(s_.Expect("="));
+    if (key == "execution_thread") {
+      ASSIGN_OR_RETURN(std::string t, s_.Quoted());
+      c->set_execution_thread(std::move(t));
+    } else {
+      RETURN_IF_ERROR(s_.Balanced(",\n").status());
+    }
+  }
+  if (entry) {
+    if (m_->entry()) return s_.ErrorAtPos(at, "a second ENTRY computation");
+    m_->set_entry(c);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ShapeIndex> HloParser::ParseShapeIndex() { return ParseInts(); }
+
+absl::Status HloParser::ParseAliases() {
+  RETURN_IF_ERROR(s_.Expect("{"));
+  while (!s_.Eat("}")) {
+    if (!m_->aliases.empty()) s_.Eat(",");
+    AliasEntry e;
+    ASSIGN_OR_RETURN(e.output, ParseShapeIndex());
+    RETURN_IF_ERROR(s_.Expect(":"));
+    if (s_.Eat("(")) {
+      ASSIGN_OR_RETURN(e.parameter, s_.Integer());
+      RETURN_IF_ERROR(s_.Expect(","));
+      ASSIGN_OR_RETURN(e.parameter_index, ParseShapeIndex());
+      if (s_.Eat(",")) {
+        const absl::string_view kind = s_.Word("-_");
+        if (kind == "must-alias") e.must = true;
+        else if (kind != "may-alias") return s_.Error(absl::StrCat("unknown alias kind '", kind, "'"));
+      }
+      RETURN_IF_ERROR(s_.Expect(")"));
+    } else {
+      ASSIGN_OR_RETURN(e.parameter, s_.Integer());
+    }
+    m_->aliases.push_back(std::move(e));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HloParser::ParseHeader() {
+  std::string name = "module";
+  if (s_.Eat("HloModule")) {
+    ASSIGN_OR_RETURN(name, Name());
+  } else if (s_.AtEnd()) {
+    return s_.Error("the text holds no module");
+  }
+  m_ = std::make_unique<Module>(std::move(name));
+  m_->file = s_.file();
+  while (s_.Eat(",")) {
+    s_.Peek();
+    const absl::string_view key = s_.Word("_-");
+    RETURN_IF_ERROR(s_.Expect("="));
+    if (key == "is_scheduled") {
+      std::optional<bool> b;
+      RETURN_IF_ERROR(Value(&b, nullptr));
+      m_->is_scheduled = *b;
+    } else if (key == "replica_count") {
+      ASSIGN_OR_RETURN(m_->replica_count, s_.Integer());
+    } else if (key == "num_partitions") {
+      ASSIGN_OR_RETURN(m_->partition_count, s_.Integer());
+    } else if (key == "input_output_alias") {
+      RETURN_IF_ERROR(ParseAliases());
+    } else if (key == "buffer_donor") {
+      RETURN_IF_ERROR(s_.Expect("{"));
+      while (!s_.Eat("}")) {
+        if (!m_->buffer_donors.empty()) RETURN_IF_ERROR(s_.Expect(","));
+        RETURN_IF_ERROR(s_.Expect("("));
+        ASSIGN_OR_RETURN(int64_t p, s_.Integer());
+        RETURN_IF_ERROR(s_.Expect(","));
+        ASSIGN_OR_RETURN(ShapeIndex idx, ParseShapeIndex());
+        RETURN_IF_ERROR(s_.Expect(")"));
+        m_->buffer_donors.push_back({p, std::move(idx)});
+      }
+    } else if (key == "entry_computation_layout") {
+      EntryLayout l;
+      RETURN_IF_ERROR(s_.Expect("{"));
+      RETURN_IF_ERROR(s_.Expect("("));
+      while (!s_.Eat(")")) {
+        if (!l.parameters.empty()) RETURN_IF_ERROR(s_.Expect(","));
+        ASSIGN_OR_RETURN(Shape p, ParseShape());
+        l.parameters.push_back(std::move(p));
+      }
+      RETURN_IF_ERROR(s_.Expect("->"));
+      ASSIGN_OR_RETURN(l.result, ParseShape());
+      RETURN_IF_ERROR(s_.Expect("}"));
+      m_->entry_layout = std::move(l);
+    } else {
+      ASSIGN_OR_RETURN(std::string v, s_.Balanced(",\n"));
+      m_->extra_header.push_back({std::string(key), std::move(v)});
+    }
+  }
+  // Location tables, kept as written.
+  for (;;) {
+    const absl::string_view w = s_.PeekWord("_");
+    if (w != "FileNames" && w != "FunctionNames" && w != "FileLocations" && w != "StackFrames") break;
+    absl::StrAppend(&m_->preamble, w, "\n");
+    s_.Word("_");
+    while (absl::ascii_isdigit(s_.Peek())) {
+      ASSIGN_OR_RETURN(std::string row, s_.Balanced("\n"));
+      absl::StrAppend(&m_->preamble, row, "\n");
+    }
+    m_->preamble += "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Module>> HloParser::ParseModule() {
+  RETURN_IF_ERROR(ParseHeader());
+  bool any = false;
+  Computation* last = nullptr;
+  while (!s_.AtEnd()) {
+    // A bare list of instructions is a module of one computation.
+    const size_t save = s_.pos();
+    bool bare = false;
+    if (!any && !s_.Eat("ENTRY")) {
+      s_.Eat("ROOT");
+      bare = Name().ok() && s_.Peek() == '=';
+    }
+    s_.set_pos(save);
+    if (bare) {
+      Computation* c = m_->AddComputation("main");
+      RETURN_IF_ERROR(ParseBody(c));
+      m_->set_entry(c);
+    } else {
+      RETURN_IF_ERROR(ParseComputation());
+    }
+    any = true;
+    last = m_->computations().back().get();
+  }
+  if (!any) return s_.Error("the module has no computation");
+  if (!m_->entry()) {
+    for (const auto& c : m_->computations())
+      if (computations_.contains(c->name())) last = c.get();
+    m_->set_entry(last);
+  }
+  for (const Pending& p : pending_) {
+    auto it = computations_.find(p.name);
+    if (it == computations_.end()) return s_.ErrorAtPos(p.pos, absl::StrCat("computation '", p.name, "' is not defined"));
+    if (p.one) *p.one = it->second;
+    if (p.many) (**p.many).push_back(it->second);
+  }
+  for (auto [start, inner] : wrapped_) {
+    Attributes outer;
+    outer.async_execution_thread = start->attrs().async_execution_thread;
+    outer.metadata = start->attrs().metadata;
+    outer.calls = inner->parent();
+    inner->attrs() = std::move(start->attrs());
+    inner->attrs().async_execution_thread.reset();
+    start->attrs() = std::move(outer);
+  }
+  return std::move(m_);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Module>> ParseHlo(absl::string_view text, const std::string& file) {
+  return HloParser(text, file).ParseModule();
+}
+
+absl::StatusOr<Shape> ParseShape(absl::string_view text) {
+  HloParser p(text, "<shape>");
+  ASSIGN_OR_RETURN(Shape s, p.ParseShape());
+  if (!p.AtEnd()) return p.Error("text behind the shape");
+  return s;
+}
+
+}  // namespace kiln

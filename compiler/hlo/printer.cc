@@ -1,0 +1,123 @@
+#include "compiler/hlo/printer.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace kiln {
+namespace {
+
+std::string CompText(const Computation* c) { return absl::StrCat("%", c->name()); }
+std::string ValueText(attr::Comp c) { return CompText(c); }
+std::string ValueText(const attr::Comps& v) {
+  return absl::StrCat("{", absl::StrJoin(v, ", ", [](std::string* o, const Computation* c) { *o += CompText(c); }), "}");
+}
+template <typename T>
+std::string ValueText(const T& v) {
+  return AttrText(v);
+}
+
+std::string LayoutEntryText(const EntryLayout& l) {
+  std::string out = "{(";
+  for (size_t i = 0; i < l.parameters.size(); ++i) {
+    if (i) out += ", ";
+    if (i && i % 5 == 0) absl::StrAppend(&out, "/*index=", i, "*/");
+    out += l.parameters[i].ToString();
+  }
+  return absl::StrCat(out, ")->", l.result.ToString(), "}");
+}
+
+// The list order where it is a topological one (a schedule, a parsed text), else the post-order.
+std::vector<const Instruction*> PrintOrder(const Computation& c) {
+  std::vector<const Instruction*> order;
+  absl::flat_hash_set<const Instruction*> seen;
+  for (const auto& i : c.instructions()) {
+    for (const auto* list : {&i->operands(), &i->control_predecessors()})
+      for (const Instruction* o : *list)
+        if (!seen.contains(o)) {
+          order.clear();
+          for (const Instruction* p : c.PostOrder()) order.push_back(p);
+          return order;
+        }
+    seen.insert(i.get());
+    order.push_back(i.get());
+  }
+  return order;
+}
+
+}  // namespace
+
+std::string ToText(const Instruction& i, const PrintOptions& o) {
+  std::string out = absl::StrCat("%", i.name(), " = ", i.shape().ToString(o.layouts), " ", TextOf(i.opcode()), "(");
+  if (i.Is(Opcode::Constant)) {
+    if (o.max_constant_elements >= 0 && i.shape().ElementCount() > o.max_constant_elements) out += "{...}";
+    else out += i.literal().ToString();
+  } else if (i.Is(Opcode::Parameter)) {
+    absl::StrAppend(&out, *i.attrs().parameter_number);
+  } else {
+    for (int64_t k = 0; k < i.operand_count(); ++k) {
+      if (k) out += ", ";
+      if (k && k % 5 == 0) absl::StrAppend(&out, "/*index=", k, "*/");
+      absl::StrAppend(&out, "%", i.operand(k)->name());
+    }
+  }
+  out += ")";
+  const Attributes& a = i.attrs();
+#define ATTR(field, kind, text)                                                                                  \
+  if (text[0] && a.field && (o.metadata || absl::string_view(text) != "metadata"))                               \
+    absl::StrAppend(&out, ", ", absl::string_view(text), "=", ValueText(*a.field));
+#include "compiler/hlo/attributes.def"
+  if (!i.control_predecessors().empty()) {
+    absl::StrAppend(&out, ", control-predecessors={",
+                    absl::StrJoin(i.control_predecessors(), ", ",
+                                  [](std::string* s, const Instruction* p) { absl::StrAppend(s, "%", p->name()); }),
+                    "}");
+  }
+  return out;
+}
+
+std::string ToText(const Computation& c, const PrintOptions& o) {
+  std::string out = absl::StrCat("%", c.name(), " (");
+  for (size_t i = 0; i < c.parameters().size(); ++i) {
+    if (i) out += ", ";
+    absl::StrAppend(&out, c.parameters()[i]->name(), ": ", c.parameters()[i]->shape().ToString(false));
+  }
+  absl::StrAppend(&out, ") -> ", c.root()->shape().ToString(false), " {\n");
+  for (const Instruction* i : PrintOrder(c)) absl::StrAppend(&out, i == c.root() ? "  ROOT " : "  ", ToText(*i, o), "\n");
+  out += "}";
+  if (!c.execution_thread().empty()) absl::StrAppend(&out, ", execution_thread=", QuoteHlo(c.execution_thread()));
+  return out + "\n";
+}
+
+std::string ToText(const Module& m, const PrintOptions& o) {
+  std::string out = absl::StrCat("HloModule ", m.name());
+  if (m.is_scheduled) out += ", is_scheduled=true";
+  if (!m.aliases.empty()) {
+    out += ", input_output_alias={";
+    for (size_t i = 0; i < m.aliases.size(); ++i) {
+      const AliasEntry& e = m.aliases[i];
+      absl::StrAppend(&out, i ? ", " : " ", AttrText(e.output), ": (", e.parameter, ", ", AttrText(e.parameter_index),
+                      e.must ? ", must-alias)" : ", may-alias)");
+    }
+    out += " }";
+  }
+  if (!m.buffer_donors.empty()) {
+    out += ", buffer_donor={";
+    for (size_t i = 0; i < m.buffer_donors.size(); ++i)
+      absl::StrAppend(&out, i ? ", (" : " (", m.buffer_donors[i].first, ", ", AttrText(m.buffer_donors[i].second), ")");
+    out += " }";
+  }
+  if (m.entry_layout) absl::StrAppend(&out, ", entry_computation_layout=", LayoutEntryText(*m.entry_layout));
+  if (m.replica_count != 1) absl::StrAppend(&out, ", replica_count=", m.replica_count);
+  if (m.partition_count != 1) absl::StrAppend(&out, ", num_partitions=", m.partition_count);
+  for (const auto& [k, v] : m.extra_header) absl::StrAppend(&out, ", ", k, "=", v);
+  out += "\n\n";
+  out += m.preamble;
+  // Callees first in list order; unreachable computations are kept.
+  for (const auto& c : m.computations()) {
+    if (c.get() == m.entry()) continue;
+    absl::StrAppend(&out, ToText(*c, o), "\n");
+  }
+  return absl::StrCat(out, "ENTRY ", ToText(*m.entry(), o));
+}
+
+}  // namespace kiln

@@ -1,0 +1,41 @@
+#include "compiler/import/import.h"
+
+#include "absl/strings/match.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/parser.h"
+#include "compiler/hlo/scanner.h"
+#include "compiler/hlo/verify.h"
+
+namespace kiln {
+
+absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file) {
+  if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
+  if (absl::StartsWith(bytes, "ML\xefR")) return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
+  if (bytes.substr(0, 1 << 16).find('\0') != absl::string_view::npos || static_cast<unsigned char>(bytes[0]) < ' ') {
+    if (bytes[0] != '\n' && bytes[0] != '\t' && bytes[0] != '\r') return ImportHloProto(bytes, file);
+  }
+  Scanner s(bytes, file);
+  const absl::string_view first = s.PeekWord("_.");
+  if (first == "HloModule") return ParseHlo(bytes, file);
+  const bool hlo_body = absl::StrContains(bytes, "ROOT ") || absl::StrContains(bytes, "ENTRY ");
+  if (first == "module" || first == "func.func" || absl::StartsWith(first, "stablehlo.") || s.Peek() == '#' || s.Peek() == '"' ||
+      (s.Peek() == '%' && !hlo_body)) {
+    return ImportStableHlo(bytes, file);
+  }
+  // A text proto opens with one of its fields.
+  s.Word("_");
+  if ((s.Peek() == ':' || s.Peek() == '{') && (first == "name" || first == "hlo_module" || first == "hlo" || first == "id" ||
+                                               first == "computations" || first == "entry_computation_name")) {
+    return ImportHloProto(bytes, file);
+  }
+  return ParseHlo(bytes, file);  // HLO text may leave its header out
+}
+
+absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  ASSIGN_OR_RETURN(auto module, ImportModule(bytes, path));
+  RETURN_IF_ERROR(VerifyModule(*module));
+  return module;
+}
+
+}  // namespace kiln

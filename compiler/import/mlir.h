@@ -1,0 +1,76 @@
+// A reader for MLIR text as StableHLO programs use it: operations, regions, attributes and types as a light tree.
+//
+// What: accepts the generic form ("op"(...) <{...}> ({...}) : ...) of any operation and the pretty forms that the
+//   StableHLO, CHLO and func dialects print. Knows syntax only; meaning is stablehlo_to_hlo's.
+// Guarantees: malformed text gives one error with line and column; recursion is bounded.
+// Attribute values stay text, `dense` payloads stay views into the input (large constants are not copied).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "compiler/hlo/scanner.h"
+#include "compiler/hlo/shape.h"
+
+namespace kiln::mlir {
+
+struct Op;
+
+struct BlockArgument {
+  std::string name;
+  Shape type;
+  std::string attributes;  // text of its {...}, for function arguments
+};
+
+struct Region {
+  std::vector<BlockArgument> arguments;
+  std::vector<std::unique_ptr<Op>> ops;
+};
+
+struct Op {
+  std::string name;  // "stablehlo.add"
+  // Result groups: `%0:2, %1` gives {("0", 2), ("1", 1)}.
+  std::vector<std::pair<std::string, int>> results;
+  std::vector<std::string> operands;  // "0", "0#1"
+  absl::flat_hash_map<std::string, std::string> attributes;
+  std::vector<std::string> words;  // bare words of a pretty form: LT, SIGNED
+  std::vector<Region> regions;
+  std::vector<Shape> operand_types, result_types;
+  bool has_function_type = false;
+  size_t pos = 0;
+  SourceLoc loc;
+
+  bool Has(absl::string_view key) const { return attributes.contains(key); }
+  // Text of an attribute, "" if absent.
+  const std::string& Attr(absl::string_view key) const;
+};
+
+struct Function {
+  std::string name;
+  bool is_public = false;
+  Region body;
+  std::vector<Shape> result_types;
+  std::vector<std::string> result_attributes;
+  SourceLoc loc;
+};
+
+struct Program {
+  std::string name;
+  absl::flat_hash_map<std::string, std::string> attributes;
+  std::vector<Function> functions;
+  // Operations of a module without a function (implicit main) and symbols such as sdy.mesh.
+  std::vector<std::unique_ptr<Op>> top_level;
+  absl::flat_hash_map<std::string, std::string> aliases;  // "#name" -> text
+};
+
+absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file);
+
+// Element type from its MLIR spelling ("i32", "ui8", "bf16", "f8E4M3FN", "complex<f32>").
+std::optional<PrimitiveType> ElementType(absl::string_view text);
+// "tensor<4x?xf32, #stablehlo.bounds<?, 8>>" and friends.
+absl::StatusOr<Shape> ParseType(absl::string_view text);
+
+}  // namespace kiln::mlir
