@@ -60,7 +60,7 @@ struct Raw {
   Raw(std::string t) : text(std::move(t)) {}  // NOLINT: attributes read best when assigned from text
   Raw(const char* t) : text(t) {}             // NOLINT
   bool operator==(const Raw&) const = default;
-  bool operator==(absl::string_view o) const { return text == o; }
+  bool operator==(const char* o) const { return text == o; }
 };
 struct Str : Raw {
   using Raw::Raw;

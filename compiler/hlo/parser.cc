@@ -8,13 +8,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "compiler/hlo/infer.h"
 #include "compiler/hlo/scanner.h"
 
 namespace kiln {
 namespace {
 
 constexpr int kMaxNesting = 200;
-constexpr int64_t kMaxElements = int64_t{1} << 40;
+constexpr int64_t kMaxElements = int64_t{1} << 48;
 
 class HloParser {
  public:
@@ -39,6 +40,9 @@ class HloParser {
   absl::Status ParseComputation();
   absl::Status ParseBody(Computation* c);
   absl::Status ParseInstruction(Computation* c, Instruction** root, Instruction** last);
+  // `opcode(operands)`, for an instruction of its own or written inside an operand list.
+  absl::StatusOr<Instruction*> ParseCall(Computation* c, const std::string& name, std::optional<Shape> shape, absl::string_view* wrapped, int depth);
+  bool LooksLikeCall();
   absl::Status ParseAttribute(Instruction* i, std::vector<std::string>* control_preds);
   absl::StatusOr<Literal> ParseLiteral(const Shape& shape);
   absl::Status ParseLiteralInto(Literal* l, int64_t dim, int64_t* next, int64_t base);
@@ -297,6 +301,16 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
     return Literal::Tuple(std::move(parts));
   }
   if (!shape.IsArray()) return s_.Error("a constant needs an array or tuple shape");
+  if (shape.rank() > 0 && s_.Peek() != '{' && shape.ElementCount() > 0) {  // one value for every element
+    if (shape.ByteSize() > (int64_t{1} << 32)) return s_.Error("a splat constant of more than 4 GiB");
+    Literal one(Shape::Scalar(shape.type()));
+    RETURN_IF_ERROR(ParseScalar(&one, 0));
+    Literal l(shape);
+    const int64_t w = ByteWidth(shape.type());
+    uint8_t* d = l.mutable_data();
+    for (int64_t k = 0; k < shape.ElementCount(); ++k) std::memcpy(d + k * w, one.data(), w);
+    return l;
+  }
   // An array that the text cannot hold is refused before memory is asked for.
   const size_t left = s_.text().size() - s_.pos();
   if (shape.ElementCount() > static_cast<int64_t>(left) && shape.ElementCount() > (1 << 20) && s_.Peek() == '{') {
@@ -355,6 +369,14 @@ absl::Status HloParser::Value(std::optional<attr::Str>* v, Instruction*) {
 absl::Status HloParser::Value(std::optional<attr::Comp>* v, Instruction* i) {
   s_.Peek();
   const size_t at = s_.pos();
+  if (s_.Eat("{")) {  // the computation written in place
+    auto outer = std::move(values_);
+    Computation* c = m_->AddComputation("inline");
+    RETURN_IF_ERROR(ParseBody(c));
+    values_ = std::move(outer);
+    *v = c;
+    return s_.Expect("}");
+  }
   ASSIGN_OR_RETURN(std::string name, Name());
   *v = nullptr;
   pending_.push_back({at, std::move(name), i, v, nullptr});
@@ -497,25 +519,25 @@ absl::Status HloParser::WrapAsync(Instruction* i, absl::string_view wrapped) {
   return absl::OkStatus();
 }
 
-absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Instruction** last) {
-  s_.Peek();
-  const size_t at = s_.pos();
-  const bool is_root = s_.Eat("ROOT");
-  ASSIGN_OR_RETURN(std::string name, Name());
-  RETURN_IF_ERROR(s_.Expect("="));
-  ASSIGN_OR_RETURN(Shape shape, ParseShape());
+bool HloParser::LooksLikeCall() {
+  const absl::string_view w = s_.PeekWord("_-");
+  return OpcodeFromText(w).has_value() && s_.PeekRaw(w.size()) == '(';
+}
+
+absl::StatusOr<Instruction*> HloParser::ParseCall(Computation* c, const std::string& name, std::optional<Shape> shape,
+                                                  absl::string_view* wrapped, int depth) {
+  if (depth > kMaxNesting) return s_.Error(absl::StrCat("operands nest deeper than ", kMaxNesting));
   s_.Peek();
   const size_t op_at = s_.pos();
   const absl::string_view op_text = s_.Word("_-");
   auto op = OpcodeFromText(op_text);
-  absl::string_view wrapped;
   if (!op) {
     for (auto [suffix, async] : {std::pair<absl::string_view, Opcode>{"-start", Opcode::AsyncStart},
                                  {"-update", Opcode::AsyncUpdate}, {"-done", Opcode::AsyncDone}}) {
       absl::string_view base = op_text;
       if (absl::ConsumeSuffix(&base, suffix) && OpcodeFromText(base)) {
         op = async;
-        wrapped = base;
+        *wrapped = base;
       }
     }
   }
@@ -529,13 +551,23 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
     if (parameter_number < 0 || parameter_number > (1 << 20)) return s_.ErrorAtPos(op_at, "parameter number out of range");
     RETURN_IF_ERROR(s_.Expect(")"));
   } else if (*op == Opcode::Constant) {
-    ASSIGN_OR_RETURN(literal, ParseLiteral(shape));
+    if (!shape) return s_.ErrorAtPos(op_at, "a constant needs a shape");
+    ASSIGN_OR_RETURN(literal, ParseLiteral(*shape));
     RETURN_IF_ERROR(s_.Expect(")"));
   } else {
     while (!s_.Eat(")")) {
       if (!operands.empty()) RETURN_IF_ERROR(s_.Expect(","));
-      if (LooksLikeShape()) RETURN_IF_ERROR(ParseShape().status());
+      std::optional<Shape> operand_shape;
+      if (LooksLikeShape()) {
+        ASSIGN_OR_RETURN(operand_shape, ParseShape());
+      }
       s_.Peek();
+      if (LooksLikeCall()) {
+        absl::string_view no_sugar;
+        ASSIGN_OR_RETURN(Instruction * inner, ParseCall(c, "", operand_shape, &no_sugar, depth + 1));
+        operands.push_back(inner);
+        continue;
+      }
       const size_t oat = s_.pos();
       ASSIGN_OR_RETURN(std::string o, Name());
       auto it = values_.find(o);
@@ -543,20 +575,37 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
       operands.push_back(it->second);
     }
   }
-  if (values_.contains(name)) return s_.ErrorAtPos(at, absl::StrCat("instruction '", name, "' is defined twice"));
   const OpcodeInfo& info = InfoOf(*op);
   if (info.arity >= 0 && static_cast<int>(operands.size()) != info.arity)
     return s_.ErrorAtPos(op_at, absl::StrCat(op_text, " takes ", info.arity, " operands, not ", operands.size()));
   Instruction* i;
   if (*op == Opcode::Parameter) {
+    if (!shape) return s_.ErrorAtPos(op_at, "a parameter needs a shape");
     if (parameter_number < static_cast<int64_t>(c->parameters().size()) && c->parameters()[parameter_number])
       return s_.ErrorAtPos(op_at, absl::StrCat("parameter ", parameter_number, " is defined twice"));
-    i = c->AddParameter(parameter_number, std::move(shape), name);
+    i = c->AddParameter(parameter_number, *shape, name.empty() ? "parameter" : name);
   } else {
-    i = c->Add(*op, std::move(shape), std::move(operands), name);
+    i = c->Add(*op, shape.value_or(Shape::Tuple({})), std::move(operands), name);
     if (*op == Opcode::Constant) i->set_literal(std::move(literal));
   }
   i->set_loc(s_.Loc(op_at));
+  return i;
+}
+
+absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Instruction** last) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  const bool is_root = s_.Eat("ROOT");
+  ASSIGN_OR_RETURN(std::string name, Name());
+  RETURN_IF_ERROR(s_.Expect("="));
+  std::optional<Shape> shape;
+  if (!LooksLikeCall()) {
+    ASSIGN_OR_RETURN(shape, ParseShape());
+  }
+  absl::string_view wrapped;
+  if (values_.contains(name)) return s_.ErrorAtPos(at, absl::StrCat("instruction '", name, "' is defined twice"));
+  ASSIGN_OR_RETURN(Instruction * i, ParseCall(c, name, shape, &wrapped, 0));
+  const Opcode op = i->opcode();
   values_[name] = i;
   std::vector<std::string> control;
   while (s_.Eat(",")) RETURN_IF_ERROR(ParseAttribute(i, &control));
@@ -565,7 +614,12 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
     if (it == values_.end()) return s_.ErrorAtPos(at, absl::StrCat("control predecessor '", n, "' is not defined above"));
     it->second->AddControlDependencyTo(i);
   }
-  if (!wrapped.empty() && *op == Opcode::AsyncStart) RETURN_IF_ERROR(WrapAsync(i, wrapped));
+  if (!shape) {
+    auto inferred = InferShape(*i);
+    if (!inferred.ok()) return ErrorAt(i, inferred.status().message());
+    i->mutable_shape() = *inferred;
+  }
+  if (!wrapped.empty() && op == Opcode::AsyncStart) RETURN_IF_ERROR(WrapAsync(i, wrapped));
   if (is_root) {
     if (*root) return s_.ErrorAtPos(at, "a second ROOT in one computation");
     *root = i;

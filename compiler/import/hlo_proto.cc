@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -462,7 +463,8 @@ class CollectErrors : public google::protobuf::io::ErrorCollector {
 
 absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file) {
   using google::protobuf::TextFormat;
-  const bool text = bytes.find('\0') == absl::string_view::npos && bytes.find_first_of(":{") != absl::string_view::npos && bytes[0] >= ' ' ;
+  const bool text = std::none_of(bytes.begin(), bytes.begin() + std::min<size_t>(bytes.size(), 4096),
+                                 [](unsigned char c) { return c < 9 || (c > 13 && c < 32); });
   proto::HloModuleProto module;
   proto::HloProto hlo;
   proto::HloSnapshot snapshot;

@@ -11,9 +11,8 @@ namespace kiln {
 absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
   if (absl::StartsWith(bytes, "ML\xefR")) return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
-  if (bytes.substr(0, 1 << 16).find('\0') != absl::string_view::npos || static_cast<unsigned char>(bytes[0]) < ' ') {
-    if (bytes[0] != '\n' && bytes[0] != '\t' && bytes[0] != '\r') return ImportHloProto(bytes, file);
-  }
+  for (unsigned char c : bytes.substr(0, 4096))
+    if (c < 9 || (c > 13 && c < 32)) return ImportHloProto(bytes, file);  // no text holds these
   Scanner s(bytes, file);
   const absl::string_view first = s.PeekWord("_.");
   if (first == "HloModule") return ParseHlo(bytes, file);

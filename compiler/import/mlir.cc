@@ -596,6 +596,8 @@ absl::Status Parser::ParseTopLevel(Program* p) {
       RETURN_IF_ERROR(s_.Expect("="));
       ASSIGN_OR_RETURN(std::string v, PrettyValue());
       p->attributes[absl::StrCat("sdy.mesh.", name)] = v;
+      absl::flat_hash_map<std::string, std::string> ignored;
+      if (s_.Peek() == '{') RETURN_IF_ERROR(ParseDict(&ignored));
       SkipLoc();
     } else {
       s_.set_pos(save);

@@ -1,0 +1,47 @@
+// The whole compile: a module and options in, the files of the product out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/instruction.h"
+#include "compiler/pass/pipeline.h"
+
+namespace kiln {
+
+struct CompileOptions {
+  std::string name = "model";
+  std::vector<std::string> cpu_levels = {"v2", "v3", "v4"};
+  std::vector<std::string> argument_names, result_names;
+  int64_t max_arena_bytes = 0;
+  PipelineOptions pipeline;
+  std::string config_text;  // recorded in the manifest
+};
+
+// Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.
+absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);
+
+// One argument or result leaf as the caller sees it.
+struct Port {
+  std::string name;  // a C identifier, unique
+  Shape shape;
+  int64_t alias = -1;  // results: the argument whose memory holds it; arguments: the result it becomes
+};
+
+struct CompiledModel {
+  std::string name;
+  std::string archive, header, c_header, manifest;
+  std::vector<Port> arguments, results;
+  int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
+  int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
+  double compile_ms = 0;
+  std::vector<PassRecord> passes;
+};
+
+// `progress` is told each stage.
+absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& options, const std::function<void(const std::string&)>& progress = nullptr);
+
+}  // namespace kiln

@@ -1,0 +1,77 @@
+// The only reader of config.proto.
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "aot/compile.h"
+#include "aot/config.pb.h"
+#include "codegen/llvm/ir.h"
+#include "compiler/base/text.h"
+#include "compiler/pipeline/registry.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace kiln {
+namespace {
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (text.empty()) text = absl::StrCat(line + 1, ":", column + 1, ": error: ", message);
+  }
+  std::string text;
+};
+
+absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, CompileOptions* o) {
+  for (absl::string_view f : absl::StrSplit(flags, absl::ByAnyChar(" \n\t"), absl::SkipEmpty())) {
+    const std::vector<std::string> kv = absl::StrSplit(f, absl::MaxSplits('=', 1));
+    const std::string value = kv.size() > 1 ? kv[1] : "";
+    if (kv[0] == "--xla_disable_hlo_passes") {
+      for (absl::string_view p : absl::StrSplit(value, ',', absl::SkipEmpty())) o->pipeline.disabled.emplace_back(p);
+    } else if (kv[0] == "--xla_dump_to") {
+      o->pipeline.dump_dir = value;
+    } else if (kv[0] == "--xla_cpu_max_isa") {
+      if (value == "AVX2") o->cpu_levels = {"v3"};
+      else if (value == "AVX512") o->cpu_levels = {"v4"};
+      else if (value == "SSE4_2") o->cpu_levels = {"v2"};
+      else return InvalidArgument(file, ":1:1: error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
+    } else if (kv[0] == "--xla_cpu_enable_fast_math") {
+      if (value != "false" && value != "0") return InvalidArgument(file, ":1:1: error: --xla_cpu_enable_fast_math: kiln's arithmetic is strict; only false is accepted");
+    } else {
+      return InvalidArgument(file, ":1:1: error: xla_flags: '", kv[0], "' has no meaning here");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
+  config::Config c;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError errors;
+  parser.RecordErrorsTo(&errors);
+  if (!parser.ParseFromString(std::string(text), &c)) return InvalidArgument(file, ":", errors.text.empty() ? "1:1: error: not a text proto of kiln.config.Config" : errors.text);
+  CompileOptions o;
+  o.config_text = c.ShortDebugString();
+  o.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
+  o.result_names.assign(c.result_names().begin(), c.result_names().end());
+  for (const auto* names : {&o.argument_names, &o.result_names})
+    for (const std::string& n : *names)
+      if (CIdentifier(n) != n) return InvalidArgument(file, ":1:1: error: '", n, "' is not a C identifier");
+  if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
+  if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
+  o.max_arena_bytes = c.max_arena_bytes();
+  o.pipeline.dump_dir = c.debug().dump_dir();
+  o.pipeline.verify_each = c.debug().verify_each();
+  o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;
+  o.pipeline.stop_after = c.debug().stop_after();
+  o.pipeline.disabled.assign(c.debug().disable_passes().begin(), c.debug().disable_passes().end());
+  if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa")) return InvalidArgument(file, ":1:1: error: cpu_levels and --xla_cpu_max_isa contradict each other");
+  RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), file, &o));
+  for (const std::string& l : o.cpu_levels)
+    if (auto level = FindCpuLevel(l); !level.ok()) return InvalidArgument(file, ":1:1: ", level.status().message());
+  for (const std::string& p : o.pipeline.disabled)
+    if (!FindPass(p)) return InvalidArgument(file, ":1:1: error: no pass is named '", p, "'");
+  return o;
+}
+
+}  // namespace kiln

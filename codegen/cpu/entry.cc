@@ -1,0 +1,248 @@
+#include "codegen/cpu/entry.h"
+
+#include <map>
+
+#include "absl/strings/str_join.h"
+#include "compiler/base/text.h"
+
+namespace kiln::cpu {
+namespace {
+
+std::string CanonicalText(const Computation* c);
+
+std::string ValueText(attr::Comp c) { return CanonicalText(c); }
+std::string ValueText(const attr::Comps& v) {
+  return absl::StrJoin(v, ";", [](std::string* o, const Computation* c) { *o += CanonicalText(c); });
+}
+template <typename T>
+std::string ValueText(const T& v) {
+  return AttrText(v);
+}
+
+bool Carried(absl::string_view spelling) {
+  return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" || spelling == "origin" || spelling == "statistics" || spelling == "original_value" || spelling == "backend_config";
+}
+
+std::string Body(const Instruction* i) {
+  std::string out = absl::StrCat(i->shape().ToString(), TextOf(i->opcode()));
+  if (i->Is(Opcode::Constant)) out += i->literal().ToString();
+  const Attributes& a = i->attrs();
+#define ATTR(field, kind, text) \
+  if (a.field && !Carried(text)) absl::StrAppend(&out, ",", #field, "=", ValueText(*a.field));
+#include "compiler/hlo/attributes.def"
+  return out;
+}
+
+std::string CanonicalText(const Computation* c) {
+  absl::flat_hash_map<const Instruction*, size_t> number;
+  std::string out = "{";
+  for (const Instruction* i : c->PostOrder()) {
+    number.insert({i, number.size()});
+    absl::StrAppend(&out, Body(i), "(");
+    for (const Instruction* o : i->operands()) absl::StrAppend(&out, number.at(o), ",");
+    out += ")";
+    if (i == c->root()) out += "!";
+  }
+  return out + "}";
+}
+
+class EntryEmitter {
+ public:
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats) : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats) {}
+
+  absl::Status Run(const ThunkSequence& thunks) {
+    // Kernels first: each needs the builder to itself.
+    RETURN_IF_ERROR(Kernels(thunks));
+    llvm::Type* ptr = b_.getPtrTy();
+    fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr}, false), llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name), ir_.module);
+    fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
+    b_.setFastMathFlags({});
+    table_ = ir_.Alloca(ptr, std::max<int64_t>(widest_, 1), 16);
+    RETURN_IF_ERROR(Emit(thunks));
+    b_.CreateRet(b_.getInt32(0));
+    stats_->kernels = static_cast<int64_t>(kernels_.size());
+    return absl::OkStatus();
+  }
+
+ private:
+  // Operands whose storage is also a result's: the kernel must not assume that they differ.
+  static std::set<int64_t> Shared(const Thunk& t) {
+    std::set<int64_t> out;
+    for (size_t k = 0; k < t.reads.size(); ++k)
+      for (const Slice& w : t.writes)
+        if (t.reads[k] == w && w.size > 0) out.insert(static_cast<int64_t>(k));
+    return out;
+  }
+
+  std::string Key(const Thunk& t) {
+    const Instruction* i = t.instruction;
+    std::string key = Body(i);
+    for (const Instruction* o : i->operands()) absl::StrAppend(&key, ";", o->shape().ToString());
+    for (int64_t s : Shared(t)) absl::StrAppend(&key, "~", s);
+    return key;
+  }
+
+  absl::Status Kernels(const ThunkSequence& thunks) {
+    for (const Thunk& t : thunks) {
+      for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(Kernels(n));
+      if (t.kind == ThunkKind::CustomCall) widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()));
+      if (t.kind != ThunkKind::Kernel) continue;
+      widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()) + 1);
+      const std::string key = Key(t);
+      keys_[t.instruction] = key;
+      if (kernels_.count(key)) continue;
+      const std::string symbol = absl::StrCat(name_, "_k", kernels_.size(), "_", TextOf(t.instruction->opcode()), "_", ir_.level.name);
+      ASSIGN_OR_RETURN(kernels_[key], EmitKernel(ir_, CIdentifier(symbol), t.instruction, Shared(t)));
+    }
+    return absl::OkStatus();
+  }
+
+  llvm::Value* Pointer(const Slice& s) {
+    llvm::Type *ptr = b_.getPtrTy(), *byte = b_.getInt8Ty();
+    switch (s.kind) {
+      case Slice::kTemp: return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
+      case Slice::kParameter: return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
+      case Slice::kResult: return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index)));
+      case Slice::kConstant: {
+        llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(name_, "_weights"), byte);
+        llvm::cast<llvm::GlobalVariable>(w)->setVisibility(llvm::GlobalValue::HiddenVisibility);
+        llvm::cast<llvm::GlobalVariable>(w)->setConstant(true);
+        llvm::cast<llvm::GlobalVariable>(w)->setAlignment(llvm::Align(64));
+        return b_.CreateInBoundsGEP(byte, w, ir_.I64(offsets_[s.index]));
+      }
+    }
+    return nullptr;
+  }
+
+  absl::Status Emit(const ThunkSequence& thunks) {
+    for (const Thunk& t : thunks) {
+      switch (t.kind) {
+        case ThunkKind::Kernel: EmitKernelCall(t); break;
+        case ThunkKind::Copy:
+          b_.CreateMemCpy(Pointer(t.writes[0]), llvm::Align(16), Pointer(t.reads[0]), llvm::Align(16), static_cast<uint64_t>(t.writes[0].size));
+          break;
+        case ThunkKind::While: {
+          auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
+          auto* body = llvm::BasicBlock::Create(ir_.ctx, "body", fn_);
+          auto* done = llvm::BasicBlock::Create(ir_.ctx, "endwhile", fn_);
+          b_.CreateBr(head);
+          b_.SetInsertPoint(head);
+          RETURN_IF_ERROR(Emit(t.nested[0]));
+          llvm::Value* go = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), Pointer(t.predicate)), b_.getInt8(0));
+          b_.CreateCondBr(go, body, done);
+          b_.SetInsertPoint(body);
+          RETURN_IF_ERROR(Emit(t.nested[1]));
+          b_.CreateBr(head);
+          b_.SetInsertPoint(done);
+          break;
+        }
+        case ThunkKind::Conditional: RETURN_IF_ERROR(EmitConditional(t)); break;
+        case ThunkKind::CustomCall: RETURN_IF_ERROR(EmitCustomCall(t)); break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  llvm::Value* FillTable(const Thunk& t) {
+    llvm::Type* ptr = b_.getPtrTy();
+    int64_t k = 0;
+    auto put = [&](llvm::Value* v) { b_.CreateStore(v, b_.CreateInBoundsGEP(ptr, table_, ir_.I64(k++))); };
+    for (const Slice& s : t.reads) put(Pointer(s));
+    for (const Slice& s : t.writes) put(Pointer(s));
+    if (t.kind == ThunkKind::Kernel) put(t.scratch.size ? Pointer(t.scratch) : llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    return table_;
+  }
+
+  // Bytes that the kernel touches, as a measure of whether waking other threads pays.
+  static int64_t Work(const Thunk& t) {
+    int64_t n = 0;
+    for (const Slice& s : t.reads) n += s.size;
+    for (const Slice& s : t.writes) n += s.size;
+    if (t.instruction->Is(Opcode::Dot) || t.instruction->Is(Opcode::Convolution)) n *= 8;
+    return n;
+  }
+
+  void EmitKernelCall(const Thunk& t) {
+    const Kernel& k = kernels_.at(keys_.at(t.instruction));
+    FillTable(t);
+    constexpr int64_t kWorthSplitting = 64 << 10;
+    if (k.units < 2 || Work(t) < kWorthSplitting) {
+      b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
+      return;
+    }
+    // pool == null: this thread does it all; else pool->parallel_for(pool->self, kernel, table, units).
+    llvm::Value* pool = fn_->getArg(3);
+    auto* serial = llvm::BasicBlock::Create(ir_.ctx, "serial", fn_);
+    auto* split = llvm::BasicBlock::Create(ir_.ctx, "split", fn_);
+    auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
+    b_.CreateCondBr(b_.CreateIsNull(pool), serial, split);
+    b_.SetInsertPoint(serial);
+    b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
+    b_.CreateBr(next);
+    b_.SetInsertPoint(split);
+    llvm::Type* ptr = b_.getPtrTy();
+    llvm::Value* self = b_.CreateLoad(ptr, pool);
+    llvm::Value* run = b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, pool, ir_.I64(1)));
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, b_.getInt64Ty()}, false);
+    b_.CreateCall(type, run, {self, k.function, table_, ir_.I64(k.units)});
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+  }
+
+  absl::Status EmitConditional(const Thunk& t) {
+    const bool pred = t.instruction->operand(0)->shape().type() == PrimitiveType::Pred;
+    auto* done = llvm::BasicBlock::Create(ir_.ctx, "endcond", fn_);
+    std::vector<llvm::BasicBlock*> blocks;
+    for (size_t k = 0; k < t.nested.size(); ++k) blocks.push_back(llvm::BasicBlock::Create(ir_.ctx, "branch", fn_));
+    llvm::Value* p = Pointer(t.predicate);
+    if (pred) {
+      // true picks the first; with one branch there is no choice.
+      b_.CreateCondBr(b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), p), b_.getInt8(0)), blocks[0], blocks.back());
+    } else {
+      llvm::SwitchInst* s = b_.CreateSwitch(b_.CreateLoad(b_.getInt32Ty(), p), blocks.back(), static_cast<unsigned>(blocks.size()));
+      for (size_t k = 0; k + 1 < blocks.size(); ++k) s->addCase(b_.getInt32(static_cast<uint32_t>(k)), blocks[k]);
+    }
+    for (size_t k = 0; k < blocks.size(); ++k) {
+      b_.SetInsertPoint(blocks[k]);
+      RETURN_IF_ERROR(Emit(t.nested[k]));
+      b_.CreateBr(done);
+    }
+    b_.SetInsertPoint(done);
+    return absl::OkStatus();
+  }
+
+  // The user's function: void target(void* out, const void** in) as XLA's original API has it; a tuple result gives
+  // void** out.
+  absl::Status EmitCustomCall(const Thunk& t) {
+    const Instruction* i = t.instruction;
+    const std::string target = i->attrs().custom_call_target ? i->attrs().custom_call_target->text : "";
+    if (target.empty() || CIdentifier(target) != target) return ErrorAt(i, absl::StrCat("custom call target '", target, "' is not the name of a C function"), absl::StatusCode::kUnimplemented);
+    llvm::Type* ptr = b_.getPtrTy();
+    FillTable(t);
+    llvm::Value* outs = b_.CreateInBoundsGEP(ptr, table_, ir_.I64(static_cast<int64_t>(t.reads.size())));
+    llvm::Value* out = i->shape().IsTuple() ? outs : b_.CreateLoad(ptr, outs);
+    auto callee = ir_.module.getOrInsertFunction(target, llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr}, false));
+    b_.CreateCall(callee, {out, table_});
+    return absl::OkStatus();
+  }
+
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  std::string name_;
+  const std::vector<int64_t>& offsets_;
+  EntryStats* stats_;
+  llvm::Function* fn_ = nullptr;
+  llvm::Value* table_ = nullptr;
+  int64_t widest_ = 1;
+  std::map<std::string, Kernel> kernels_;
+  absl::flat_hash_map<const Instruction*, std::string> keys_;
+};
+
+}  // namespace
+
+absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const std::vector<int64_t>& offsets, EntryStats* stats) {
+  return EntryEmitter(ir, name, offsets, stats).Run(thunks);
+}
+
+}  // namespace kiln::cpu

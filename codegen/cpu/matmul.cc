@@ -1,0 +1,328 @@
+#include "codegen/cpu/matmul.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace kiln::cpu {
+namespace {
+
+int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(t); }
+
+// Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers.
+int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
+  const int64_t vectors = (n + Lanes(l, t) - 1) / Lanes(l, t);
+  const int64_t budget = l.vector_registers == 32 ? 28 : 12;
+  // Few rows leave registers for more columns.
+  int64_t nv = 2;
+  if (m <= budget / 4) nv = 4;
+  if (m <= budget / 6) nv = 6;
+  if (l.vector_registers == 16) nv = std::min<int64_t>(nv, 4);
+  return std::max<int64_t>(1, std::min(nv, vectors));
+}
+
+}  // namespace
+
+int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
+  const int64_t budget = l.vector_registers == 32 ? 28 : 12;
+  const int64_t most = budget / TileVectors(l, t, n, m);
+  // Equal tiles: 16 rows are two of 8, not 14 and 2.
+  const int64_t tiles = (m + most - 1) / most;
+  return std::min(most, (m + tiles - 1) / std::max<int64_t>(tiles, 1));
+}
+
+llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run, int64_t b_stride, bool first) {
+  std::string name = absl::StrCat("ukr.", TextOf(s_.compute), ".", TextOf(s_.c_type), ".", mr, "x", nv, ".", cols, ".r", run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, first ? ".f" : "");
+  for (const Segment& s : segments) absl::StrAppend(&name, ".", s.count, "_", s.a_stride);
+  if (llvm::Function* f = ir_.module.getFunction(name)) return f;
+  llvm::IRBuilder<>& b = ir_.b;
+  llvm::Type* ptr = b.getPtrTy();
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr}, false), llvm::Function::InternalLinkage, name, ir_.module);
+  f->addFnAttr(llvm::Attribute::NoInline);
+  for (int k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
+  llvm::IRBuilderBase::InsertPointGuard guard(b);
+  llvm::MDNode* group = ir_.access_group;
+  ir_.access_group = nullptr;
+  b.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f));
+  const bool fp = IsFloat(s_.compute);
+  llvm::Type* el = ir_.RegType(s_.compute);
+  const int64_t w = Lanes(ir_.level, s_.compute);
+  auto* vec = llvm::FixedVectorType::get(el, static_cast<unsigned>(w));
+  const llvm::Align ea(static_cast<uint64_t>(ByteWidth(s_.compute)));
+  llvm::Value* zero = llvm::Constant::getNullValue(vec);
+  llvm::Value *a = f->getArg(0), *bp = f->getArg(1), *c = f->getArg(2);
+  using Acc = std::vector<llvm::Value*>;
+  // Nested loops over segments and the run; accumulators travel as phis.
+  std::function<Acc(size_t, llvm::Value*, llvm::Value*, Acc)> level = [&](size_t depth, llvm::Value* ap, llvm::Value* bq, Acc acc) -> Acc {
+    const bool inner = depth == segments.size();
+    const int64_t count = inner ? run : segments[depth].count;
+    int64_t inner_k = 1;
+    if (!inner) {
+      inner_k = run;
+      for (size_t k = depth + 1; k < segments.size(); ++k) inner_k *= segments[k].count;
+    }
+    auto step = [&](llvm::Value* ai, llvm::Value* bi, Acc in) -> Acc {
+      if (!inner) return level(depth + 1, ai, bi, std::move(in));
+      Acc bv;
+      for (int64_t v = 0; v < nv; ++v) bv.push_back(b.CreateAlignedLoad(vec, b.CreateInBoundsGEP(el, bi, ir_.I64(v * w)), ea));
+      for (int64_t m = 0; m < mr; ++m) {
+        llvm::Value* x = b.CreateVectorSplat(static_cast<unsigned>(w), b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, ai, ir_.I64(m * s_.a_stride)), ea));
+        for (int64_t v = 0; v < nv; ++v) {
+          llvm::Value*& d = in[m * nv + v];
+          if (fp) d = ir_.level.fma ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vec}, {x, bv[v], d}) : b.CreateFAdd(d, b.CreateFMul(x, bv[v]));
+          else d = b.CreateAdd(d, b.CreateMul(x, bv[v]));
+        }
+      }
+      return in;
+    };
+    const int64_t da = inner ? 1 : segments[depth].a_stride, db = inner ? b_stride : inner_k * b_stride;
+    const int64_t unroll = inner ? (count >= 8 ? 4 : 1) : 1;
+    const int64_t whole = count / unroll * unroll;
+    if (count == 1) return step(ap, bq, std::move(acc));
+    auto* head = llvm::BasicBlock::Create(ir_.ctx, "k", f);
+    auto* done = llvm::BasicBlock::Create(ir_.ctx, "kdone", f);
+    llvm::BasicBlock* before = b.GetInsertBlock();
+    b.CreateBr(head);
+    b.SetInsertPoint(head);
+    llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2);
+    i->addIncoming(ir_.I64(0), before);
+    llvm::PHINode* ai = b.CreatePHI(ptr, 2);
+    ai->addIncoming(ap, before);
+    llvm::PHINode* bi = b.CreatePHI(ptr, 2);
+    bi->addIncoming(bq, before);
+    std::vector<llvm::PHINode*> phis;
+    Acc cur;
+    for (llvm::Value* v : acc) {
+      phis.push_back(b.CreatePHI(vec, 2));
+      phis.back()->addIncoming(v, before);
+      cur.push_back(phis.back());
+    }
+    for (int64_t u = 0; u < unroll; ++u) cur = step(u ? b.CreateInBoundsGEP(el, ai, ir_.I64(u * da)) : ai, u ? b.CreateInBoundsGEP(el, bi, ir_.I64(u * db)) : bi, std::move(cur));
+    llvm::Value* ni = b.CreateAdd(i, ir_.I64(unroll), "", true, true);
+    llvm::Value *na = b.CreateInBoundsGEP(el, ai, ir_.I64(unroll * da)), *nb = b.CreateInBoundsGEP(el, bi, ir_.I64(unroll * db));
+    llvm::BasicBlock* latch = b.GetInsertBlock();
+    i->addIncoming(ni, latch);
+    ai->addIncoming(na, latch);
+    bi->addIncoming(nb, latch);
+    for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(cur[k], latch);
+    llvm::BranchInst* br = b.CreateCondBr(b.CreateICmpSLT(ni, ir_.I64(whole)), head, done);
+    llvm::MDNode* id = llvm::MDNode::getDistinct(ir_.ctx, {nullptr, llvm::MDNode::get(ir_.ctx, {llvm::MDString::get(ir_.ctx, "llvm.loop.unroll.disable")})});
+    id->replaceOperandWith(0, id);
+    br->setMetadata(llvm::LLVMContext::MD_loop, id);
+    b.SetInsertPoint(done);
+    for (int64_t u = whole; u < count; ++u) {
+      cur = step(na, nb, std::move(cur));
+      if (u + 1 < count) {
+        na = b.CreateInBoundsGEP(el, na, ir_.I64(da));
+        nb = b.CreateInBoundsGEP(el, nb, ir_.I64(db));
+      }
+    }
+    return cur;
+  };
+  Acc acc(static_cast<size_t>(mr * nv), zero);
+  acc = level(0, a, bp, std::move(acc));
+  // Results: whole vectors, then a masked one; another type goes through a conversion.
+  llvm::Type* cel = ir_.MemType(s_.c_type);
+  const bool convert = s_.c_type != s_.compute;
+  for (int64_t m = 0; m < mr; ++m) {
+    for (int64_t v = 0; v < nv; ++v) {
+      const int64_t live = std::min(w, cols - v * w);
+      if (live <= 0) continue;
+      llvm::Value* p = b.CreateInBoundsGEP(cel, c, ir_.I64(m * s_.c_stride + v * w));
+      llvm::Value* r = acc[m * nv + v];
+      const llvm::Align ca(static_cast<uint64_t>(ByteWidth(s_.c_type)));
+      if (!convert) {
+        if (live == w) {
+          if (!first) r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
+          b.CreateAlignedStore(r, p, ca);
+          continue;
+        }
+        std::vector<llvm::Constant*> bits;
+        for (int64_t k = 0; k < w; ++k) bits.push_back(b.getInt1(k < live));
+        llvm::Value* mask = llvm::ConstantVector::get(bits);
+        if (!first) {
+          llvm::Value* old = b.CreateMaskedLoad(vec, p, ca, mask, zero);
+          r = fp ? b.CreateFAdd(r, old) : b.CreateAdd(r, old);
+        }
+        b.CreateMaskedStore(r, p, ca, mask);
+        continue;
+      }
+      if (IsIntegral(s_.c_type)) {  // exact sums in f32, added as integers
+        auto* iv = llvm::FixedVectorType::get(cel, static_cast<unsigned>(w));
+        llvm::Value* x = b.CreateFPToSI(r, iv);
+        for (int64_t k = 0; k < live; ++k) {
+          llvm::Value* q = b.CreateInBoundsGEP(cel, p, ir_.I64(k));
+          llvm::Value* e = b.CreateExtractElement(x, ir_.I64(k));
+          if (live == w) break;
+          if (!first) e = b.CreateAdd(e, b.CreateAlignedLoad(cel, q, ca));
+          b.CreateAlignedStore(e, q, ca);
+        }
+        if (live == w) {
+          if (!first) x = b.CreateAdd(x, b.CreateAlignedLoad(iv, p, ca));
+          b.CreateAlignedStore(x, p, ca);
+        }
+        continue;
+      }
+      for (int64_t k = 0; k < live; ++k) {
+        Val e{b.CreateExtractElement(r, ir_.I64(k))};
+        ir_.Store(s_.c_type, ir_.Convert(e, s_.compute, s_.c_type), p, ir_.I64(k));
+      }
+    }
+  }
+  b.CreateRetVoid();
+  ir_.access_group = group;
+  return f;
+}
+
+void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run, llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel) {
+  int64_t k = run;
+  for (const Segment& s : segments) k *= s.count;
+  llvm::IRBuilder<>& b = ir_.b;
+  auto source_row = [&](llvm::Value* i) {
+    llvm::Value* row = ir_.Add(k0, i);
+    if (!s_.reverse_b) return row;
+    // Taps in reverse, the run in order: row = (last tap - tap) * run + r.
+    llvm::Value* tap = b.CreateUDiv(row, ir_.I64(s_.run));
+    llvm::Value* r = b.CreateURem(row, ir_.I64(s_.run));
+    return ir_.Add(ir_.Mul(b.CreateSub(ir_.I64(s_.K() / s_.run - 1), tap), s_.run), r);
+  };
+  auto element = [&](llvm::Value* i, llvm::Value* j) {
+    llvm::Value* at = ir_.Add(ir_.Mul(source_row(i), s_.b_k_stride), ir_.Mul(ir_.Add(col_value, j), s_.b_n_stride));
+    Val v = ir_.Convert(ir_.Load(s_.b_type, bp, at), s_.b_type, s_.compute);
+    ir_.Store(s_.compute, v, panel, ir_.Add(ir_.Mul(i, width), j));
+  };
+  if (s_.b_n_stride == 1 || s_.b_k_stride != 1) {
+    ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* i) {
+      ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) { element(i, j); }, true);
+      for (int64_t j = cols; j < width; ++j) ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+    });
+    return;
+  }
+  // Columns of B are contiguous in k: short runs of k per column keep both sides in cache.
+  constexpr int64_t kBlock = 16;
+  const int64_t whole = k / kBlock * kBlock;
+  auto rows = [&](llvm::Value* i0, int64_t n) {
+    ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) {
+      ir_.Loop(ir_.I64(0), ir_.I64(n), 1, [&](llvm::Value* i) { element(ir_.Add(i0, i), j); }, true);
+    });
+  };
+  ir_.Loop(ir_.I64(0), ir_.I64(whole), kBlock, [&](llvm::Value* i0) { rows(i0, kBlock); });
+  if (whole < k) rows(ir_.I64(whole), k - whole);
+  if (cols < width)
+    ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* i) {
+      for (int64_t j = cols; j < width; ++j) ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+    });
+}
+
+void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges) {
+  llvm::IRBuilder<>& b = ir_.b;
+  const int64_t w = Lanes(ir_.level, s_.compute), nv = TileVectors(ir_.level, s_.compute, s_.n, rows_), width = nv * w;
+  const int64_t mr = TileRows(ir_.level, s_.compute, s_.n, rows_);
+  llvm::Type* el = ir_.RegType(s_.compute);
+  // Blocks of k: everything at once up to a panel of 256 KiB, else one outer segment at a time, else pieces of the run.
+  struct Block {
+    std::vector<Segment> segments;
+    int64_t run;
+    int64_t repeat;          // iterations of this block
+    int64_t a_step, k_step;  // between iterations
+    int64_t a0 = 0, k0 = 0;
+  };
+  const bool exact = s_.compute == PrimitiveType::F32 && IsIntegral(s_.c_type);
+  // A converted result cannot be read back and added to: its sums stay in registers over all of k.
+  const bool whole_k = s_.c_type != s_.compute && !exact;
+  const int64_t limit = whole_k ? s_.K() : exact ? (IsUnsigned(s_.b_type) ? 256 : 1024) : std::max<int64_t>(512, (int64_t{192} << 10) / (width * ByteWidth(s_.compute)));
+  std::vector<Block> blocks;
+  const int64_t K = s_.K();
+  if (K <= limit) {
+    blocks.push_back({s_.segments, s_.run, 1, 0, 0});
+  } else {
+    // Peel outer segments until a block fits; each peeled segment is a loop. Only one level is needed in practice, so
+    // deeper ones are merged into a list of single steps.
+    std::vector<Segment> inner = s_.segments;
+    std::vector<Segment> outer;
+    auto size = [&] {
+      int64_t k = s_.run;
+      for (const Segment& q : inner) k *= q.count;
+      return k;
+    };
+    while (!inner.empty() && size() > limit) {
+      outer.push_back(inner.front());
+      inner.erase(inner.begin());
+    }
+    std::vector<std::pair<int64_t, int64_t>> starts = {{0, 0}};  // offset in A, row of B
+    int64_t per = size();
+    for (size_t k = outer.size(); k-- > 0;) {
+      std::vector<std::pair<int64_t, int64_t>> next;
+      for (int64_t q = 0; q < outer[k].count; ++q)
+        for (auto [a0, k0] : starts) next.push_back({q * outer[k].a_stride + a0, q * per + k0});
+      per *= outer[k].count;
+      starts = std::move(next);
+    }
+    for (auto [a0, k0] : starts) {
+      if (size() <= limit) {
+        blocks.push_back({inner, s_.run, 1, 0, 0, a0, k0});
+        continue;
+      }
+      const int64_t piece = std::min<int64_t>(limit, 512), pieces = s_.run / piece;
+      blocks.push_back({{}, piece, pieces, piece, piece, a0, k0});
+      if (s_.run % piece) blocks.push_back({{}, s_.run % piece, 1, 0, 0, a0 + pieces * piece, k0 + pieces * piece});
+    }
+  }
+  int64_t panel_rows = 0;
+  for (const Block& k : blocks) {
+    int64_t n = k.run;
+    for (const Segment& q : k.segments) n *= q.count;
+    panel_rows = std::max(panel_rows, n);
+  }
+  // Reading B in place saves the copy where few rows would use it.
+  const bool same_type = s_.b_type == s_.compute && s_.b_n_stride == 1 && !s_.reverse_b;
+  auto* cnt = llvm::dyn_cast<llvm::ConstantInt>(count);
+  const int64_t total_rows = cnt ? cnt->getSExtValue() * rows_ : INT64_MAX;
+  const bool direct = same_type && s_.n % w == 0 && total_rows <= 4 * mr;
+  llvm::Value* panel = direct ? nullptr : ir_.Alloca(el, panel_rows * width);
+  auto columns = [&](llvm::Value* col, int64_t cols) {
+    const int64_t vectors = (cols + w - 1) / w;
+    bool first = true;
+    for (const Block& k : blocks) {
+      auto block = [&](llvm::Value* q, bool is_first) {
+        llvm::Value* k0 = ir_.Add(ir_.I64(k.k0), ir_.Mul(q, k.k_step));
+        llvm::Value* a0 = ir_.Add(ir_.I64(k.a0), ir_.Mul(q, k.a_step));
+        const int64_t pw = vectors * w;
+        llvm::Value* src = panel;
+        int64_t stride = pw;
+        if (direct) {
+          src = b.CreateInBoundsGEP(el, bp, ir_.Add(ir_.Mul(k0, s_.b_k_stride), col));
+          stride = s_.b_k_stride;
+        } else {
+          PackPanel(bp, k0, k.segments, k.run, col, cols, pw, panel);
+        }
+        ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* r) {
+          const RowRange rows = ranges(r);
+          llvm::Value* a = b.CreateInBoundsGEP(el, rows.a, a0);
+          llvm::Value* c = b.CreateInBoundsGEP(ir_.MemType(s_.c_type), rows.c, col);
+          auto tile = [&](llvm::Value* m, int64_t count_rows) {
+            b.CreateCall(Micro(count_rows, vectors, cols, k.segments, k.run, stride, is_first),
+                         {b.CreateInBoundsGEP(el, a, ir_.Mul(m, s_.a_stride)), src, b.CreateInBoundsGEP(ir_.MemType(s_.c_type), c, ir_.Mul(m, s_.c_stride))});
+          };
+          const int64_t whole = rows_ / mr * mr;
+          ir_.Loop(ir_.I64(0), ir_.I64(whole), mr, [&](llvm::Value* m) { tile(m, mr); });
+          if (whole < rows_) tile(ir_.I64(whole), rows_ - whole);
+        });
+      };
+      if (k.repeat == 1) {
+        block(ir_.I64(0), first);
+      } else {
+        if (first) block(ir_.I64(0), true);
+        ir_.Loop(ir_.I64(first ? 1 : 0), ir_.I64(k.repeat), 1, [&](llvm::Value* q) { block(q, false); });
+      }
+      first = false;
+    }
+  };
+  const int64_t whole = s_.n / width * width;
+  ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* col) { columns(col, width); });
+  if (whole < s_.n) columns(ir_.I64(whole), s_.n - whole);
+}
+
+}  // namespace kiln::cpu

@@ -1,0 +1,332 @@
+#include "codegen/elemental/element.h"
+
+#include <algorithm>
+
+#include "llvm/IR/Intrinsics.h"
+
+namespace kiln {
+
+llvm::Value* ElementEmitter::Offset(const Shape& shape, const Index& index) {
+  if (index.linear && shape.HasDefaultLayout()) return index.linear;
+  const Ints strides = shape.Strides();
+  llvm::Value* off = nullptr;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (shape.dim(d) == 1) continue;
+    llvm::Value* term = ir_.Mul(index.dims[d], strides[d]);
+    off = off ? ir_.Add(off, term) : term;
+  }
+  return off ? off : ir_.I64(0);
+}
+
+absl::StatusOr<Val> ElementEmitter::Emit(const Instruction* i, const Index& index) {
+  Key key{i, ir_.b.GetInsertBlock(), index.dims};
+  if (auto it = cache_.find(key); it != cache_.end()) return it->second;
+  ASSIGN_OR_RETURN(Val v, EmitUncached(i, index));
+  key.block = ir_.b.GetInsertBlock();
+  cache_[key] = v;
+  return v;
+}
+
+absl::StatusOr<llvm::Value*> ElementEmitter::ClampedStart(const Instruction* start, const Index& at, int64_t extent, int64_t window) {
+  ASSIGN_OR_RETURN(Val v, Emit(start, at));
+  const bool s = IsSigned(start->shape().type());
+  llvm::Value* w = ir_.b.CreateIntCast(v.re, ir_.b.getInt64Ty(), s);
+  llvm::Value* hi = ir_.I64(extent - window);
+  if (!s) return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, w, hi);
+  w = ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, w, ir_.I64(0));
+  return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, w, hi);
+}
+
+absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, const std::vector<Val>& args) {
+  absl::flat_hash_map<const Instruction*, Val> value;
+  std::vector<Val> out;
+  for (const Instruction* i : f.PostOrder()) {
+    if (i->Is(Opcode::Parameter)) {
+      value[i] = args[*i->attrs().parameter_number];
+    } else if (i->Is(Opcode::Constant)) {
+      value[i] = ir_.Constant(i->shape().type(), i->literal().Get(0));
+    } else if (i->Is(Opcode::Tuple)) {
+      if (i != f.root()) return ErrorAt(i, "a tuple inside a scalar computation is not supported", absl::StatusCode::kUnimplemented);
+      for (const Instruction* o : i->operands()) out.push_back(value.at(o));
+      return out;
+    } else if (i->IsElementwise()) {
+      std::vector<Val> x;
+      for (const Instruction* o : i->operands()) x.push_back(value.at(o));
+      ASSIGN_OR_RETURN(value[i], EmitElementwise(ir_, i, x));
+    } else if (i->operand_count() == 1 && i->shape().IsArray() && i->shape().ElementCount() == 1 && i->operand(0)->shape().ElementCount() == 1) {
+      value[i] = value.at(i->operand(0));  // reshapes and broadcasts of one element
+    } else {
+      return ErrorAt(i, "is not supported inside a computation on scalars", absl::StatusCode::kUnimplemented);
+    }
+  }
+  return std::vector<Val>{value.at(f.root())};
+}
+
+absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Index& index) {
+  llvm::IRBuilder<>& b = ir_.b;
+  const Attributes& a = i->attrs();
+  const PrimitiveType t = i->shape().type();
+  if (i->IsElementwise()) {
+    std::vector<Val> x;
+    for (const Instruction* o : i->operands()) {
+      ASSIGN_OR_RETURN(Val v, Emit(o, o->shape().rank() == 0 ? Index{} : index));
+      x.push_back(v);
+    }
+    return EmitElementwise(ir_, i, x);
+  }
+  switch (i->opcode()) {
+    case Opcode::Parameter: return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
+    case Opcode::Constant:
+      if (i->shape().ElementCount() != 1) return ErrorAt(i, "array constants must be parameters of a fusion", absl::StatusCode::kInternal);
+      return ir_.Constant(t, i->literal().Get(0));
+    case Opcode::Broadcast: {
+      Index in;
+      for (int64_t d : *a.dimensions) in.dims.push_back(index.dims[d]);
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Transpose: {
+      Index in;
+      in.dims.resize(index.dims.size());
+      for (size_t d = 0; d < index.dims.size(); ++d) in.dims[(*a.dimensions)[d]] = index.dims[d];
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Reverse: {
+      Index in{index.dims};
+      for (int64_t d : *a.dimensions) in.dims[d] = b.CreateSub(ir_.I64(i->shape().dim(d) - 1), index.dims[d], "", true, true);
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Slice: {
+      Index in;
+      for (size_t d = 0; d < index.dims.size(); ++d) {
+        const SliceDim& s = (*a.slice)[d];
+        llvm::Value* v = ir_.Mul(index.dims[d], s.stride);
+        in.dims.push_back(s.start ? ir_.Add(v, ir_.I64(s.start)) : v);
+      }
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Reshape:
+    case Opcode::Bitcast: {
+      const Shape &from = i->operand(0)->shape(), &to = i->shape();
+      Index in;
+      if (from.dims() == to.dims()) return Emit(i->operand(0), index);
+      // Where only extents 1 differ, positions carry over.
+      Ints fp, tp;
+      for (int64_t d = 0; d < from.rank(); ++d)
+        if (from.dim(d) != 1) fp.push_back(d);
+      for (int64_t d = 0; d < to.rank(); ++d)
+        if (to.dim(d) != 1) tp.push_back(d);
+      bool same = fp.size() == tp.size();
+      for (size_t k = 0; same && k < fp.size(); ++k) same = from.dim(fp[k]) == to.dim(tp[k]);
+      in.dims.assign(from.rank(), ir_.I64(0));
+      in.linear = index.linear;
+      if (same) {
+        for (size_t k = 0; k < fp.size(); ++k) in.dims[fp[k]] = index.dims[tp[k]];
+        return Emit(i->operand(0), in);
+      }
+      Shape plain = Shape::Array(t, to.dims());
+      llvm::Value* linear = Offset(plain, index);
+      in.linear = linear;
+      for (int64_t d = from.rank() - 1; d >= 0; --d) {
+        in.dims[d] = d == 0 ? linear : b.CreateURem(linear, ir_.I64(from.dim(d)));
+        linear = b.CreateUDiv(linear, ir_.I64(from.dim(d)));
+      }
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Pad: {
+      const Shape& from = i->operand(0)->shape();
+      ASSIGN_OR_RETURN(Val fill, Emit(i->operand(1), Index{}));
+      if (from.ElementCount() == 0) return fill;
+      llvm::Value* inside = b.getTrue();
+      Index in;
+      for (int64_t d = 0; d < from.rank(); ++d) {
+        const PadDim& p = (*a.padding)[d];
+        llvm::Value* v = index.dims[d];
+        if (p == PadDim{}) {
+          in.dims.push_back(v);
+          continue;
+        }
+        v = b.CreateSub(v, ir_.I64(p.low), "", false, true);
+        llvm::Value* ok;
+        if (p.interior) {
+          llvm::Value* step = ir_.I64(p.interior + 1);
+          ok = b.CreateICmpEQ(b.CreateSRem(v, step), ir_.I64(0));
+          llvm::Value* q = b.CreateSDiv(v, step);
+          ok = b.CreateAnd(ok, b.CreateAnd(b.CreateICmpSGE(v, ir_.I64(0)), b.CreateICmpSLT(q, ir_.I64(from.dim(d)))));
+          v = q;
+        } else {
+          ok = b.CreateICmpULT(v, ir_.I64(from.dim(d)));
+        }
+        inside = b.CreateAnd(inside, ok);
+        in.dims.push_back(b.CreateSelect(ok, v, ir_.I64(0)));  // a harmless position where there is no element
+      }
+      ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
+      Val r{b.CreateSelect(inside, v.re, fill.re)};
+      if (v.im) r.im = b.CreateSelect(inside, v.im, fill.im);
+      return r;
+    }
+    case Opcode::Concatenate: {
+      const int64_t d = (*a.dimensions)[0];
+      Val r;
+      int64_t base = 0;
+      for (const Instruction* o : i->operands()) {
+        const int64_t n = o->shape().dim(d);
+        if (n == 0) continue;
+        Index in{index.dims};
+        llvm::Value* v = b.CreateSub(index.dims[d], ir_.I64(base), "", false, true);
+        llvm::Value* ok = b.CreateICmpULT(v, ir_.I64(n));
+        in.dims[d] = b.CreateSelect(ok, v, ir_.I64(0));
+        ASSIGN_OR_RETURN(Val e, Emit(o, in));
+        r = r.re ? Val{b.CreateSelect(ok, e.re, r.re), e.im ? b.CreateSelect(ok, e.im, r.im) : nullptr} : e;
+        base += n;
+      }
+      return r;
+    }
+    case Opcode::Iota: {
+      llvm::Value* v = i->shape().rank() ? index.dims[a.iota_dimension.value_or(0)] : ir_.I64(0);
+      return ir_.Convert(Val{v}, PrimitiveType::S64, t);
+    }
+    case Opcode::BitcastConvert: return [&]() -> absl::StatusOr<Val> {
+      const PrimitiveType from = i->operand(0)->shape().type();
+      const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
+      if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
+        if (from == t) return Emit(i->operand(0), index);
+        return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"), absl::StatusCode::kUnimplemented);
+      }
+      // Through memory types: bits as they are stored.
+      auto bits_of = [&](const Val& v) -> llvm::Value* {
+        llvm::Value* slot = ir_.Alloca(ir_.MemType(from), 1, 8);
+        ir_.Store(from, v, slot, ir_.I64(0));
+        return b.CreateLoad(b.getIntNTy(static_cast<unsigned>(fb)), slot);
+      };
+      auto value_of = [&](llvm::Value* bits) -> Val {
+        llvm::Value* slot = ir_.Alloca(bits->getType(), 1, 8);
+        b.CreateStore(bits, slot);
+        return ir_.Load(t, slot, ir_.I64(0));
+      };
+      if (fb == tb) {
+        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
+        return value_of(bits_of(v));
+      }
+      if (fb > tb) {  // one wide element gives several: the last index picks the piece
+        Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
+        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
+        llvm::Value* bits = bits_of(v);
+        llvm::Value* shift = b.CreateMul(b.CreateIntCast(index.dims.back(), bits->getType(), false), llvm::ConstantInt::get(bits->getType(), static_cast<uint64_t>(tb)));
+        return value_of(b.CreateTrunc(b.CreateLShr(bits, shift), b.getIntNTy(static_cast<unsigned>(tb))));
+      }
+      llvm::Type* wide = b.getIntNTy(static_cast<unsigned>(tb));
+      llvm::Value* acc = llvm::ConstantInt::get(wide, 0);
+      for (int k = 0; k < tb / fb; ++k) {
+        Index in{index.dims};
+        in.dims.push_back(ir_.I64(k));
+        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
+        acc = b.CreateOr(acc, b.CreateShl(b.CreateZExt(bits_of(v), wide), static_cast<uint64_t>(k * fb)));
+      }
+      return value_of(acc);
+    }();
+    case Opcode::DynamicSlice: {
+      const Shape& from = i->operand(0)->shape();
+      Index in;
+      for (int64_t d = 0; d < from.rank(); ++d) {
+        if (from.dim(d) == i->shape().dim(d)) {
+          in.dims.push_back(index.dims[d]);
+          continue;
+        }
+        ASSIGN_OR_RETURN(llvm::Value * s, ClampedStart(i->operand(d + 1), Index{}, from.dim(d), i->shape().dim(d)));
+        in.dims.push_back(ir_.Add(index.dims[d], s));
+      }
+      return Emit(i->operand(0), in);
+    }
+    case Opcode::Gather: return EmitGather(i, index);
+    case Opcode::ReduceWindow: return EmitReduceWindow(i, index);
+    default: return ErrorAt(i, "cannot be computed element by element", absl::StatusCode::kUnimplemented);
+  }
+}
+
+absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index& index) {
+  const Attributes& a = i->attrs();
+  const Shape &s = i->operand(0)->shape(), &idx = i->operand(1)->shape();
+  const Ints ob = a.operand_batching_dims.value_or(Ints()), sb = a.start_indices_batching_dims.value_or(Ints());
+  std::vector<llvm::Value*> batch, window;
+  for (int64_t d = 0; d < i->shape().rank(); ++d)
+    (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch).push_back(index.dims[d]);
+  Index in;
+  in.dims.assign(s.rank(), ir_.I64(0));
+  for (size_t c = 0; c < a.start_index_map->size(); ++c) {
+    const int64_t d = (*a.start_index_map)[c];
+    if ((*a.slice_sizes)[d] == s.dim(d)) continue;  // only start 0 fits
+    Index at;
+    at.dims = batch;
+    if (*a.index_vector_dim < idx.rank()) at.dims.insert(at.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
+    ASSIGN_OR_RETURN(in.dims[d], ClampedStart(i->operand(1), at, s.dim(d), (*a.slice_sizes)[d]));
+  }
+  for (size_t c = 0; c < ob.size(); ++c) in.dims[ob[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
+  size_t w = 0;
+  for (int64_t d = 0; d < s.rank(); ++d) {
+    if (std::find(a.collapsed_slice_dims->begin(), a.collapsed_slice_dims->end(), d) != a.collapsed_slice_dims->end() || std::find(ob.begin(), ob.end(), d) != ob.end()) continue;
+    in.dims[d] = ir_.Add(in.dims[d], window[w++]);
+  }
+  return Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> ElementEmitter::EmitReduceWindow(const Instruction* i, const Index& index) {
+  if (i->operand_count() != 2) return ErrorAt(i, "variadic windows are a kernel of their own", absl::StatusCode::kInternal);
+  const Shape& s = i->operand(0)->shape();
+  const PrimitiveType t = i->shape().type();
+  const attr::Win w = i->attrs().window.value_or(attr::Win(s.rank()));
+  llvm::IRBuilder<>& b = ir_.b;
+  ASSIGN_OR_RETURN(Val init, Emit(i->operand(1), Index{}));
+  llvm::Value* acc = ir_.Alloca(ir_.RegType(t), 2, 16);
+  auto put = [&](const Val& v) {
+    b.CreateStore(v.re, acc);
+    if (v.im) b.CreateStore(v.im, b.CreateGEP(ir_.RegType(t), acc, ir_.I64(1)));
+  };
+  auto get = [&]() -> Val {
+    Val v{b.CreateLoad(ir_.RegType(t), acc)};
+    if (IsComplex(t)) v.im = b.CreateLoad(ir_.RegType(t), b.CreateGEP(ir_.RegType(t), acc, ir_.I64(1)));
+    return v;
+  };
+  put(init);
+  absl::Status status;
+  std::vector<llvm::Value*> at(s.rank());
+  std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
+    if (!status.ok()) return;
+    if (d == s.rank()) {
+      auto visit = [&] {
+        auto v = Emit(i->operand(0), Index{at});
+        if (!v.ok()) {
+          status = v.status();
+          return;
+        }
+        auto r = Apply(**i->attrs().to_apply, {get(), *v});
+        if (!r.ok()) status = r.status();
+        else put((*r)[0]);
+      };
+      if (inside) ir_.If(inside, visit);
+      else visit();
+      return;
+    }
+    auto step = [&](llvm::Value* k) {
+      llvm::Value* p = ir_.b.CreateSub(ir_.b.CreateAdd(ir_.Mul(index.dims[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)), ir_.I64(w[d].pad_low));
+      llvm::Value* ok = inside;
+      auto also = [&](llvm::Value* c) { ok = ok ? b.CreateAnd(ok, c) : c; };
+      if (w[d].lhs_dilate > 1) {
+        also(b.CreateICmpEQ(b.CreateSRem(p, ir_.I64(w[d].lhs_dilate)), ir_.I64(0)));
+        also(b.CreateICmpSGE(p, ir_.I64(0)));
+        p = b.CreateSDiv(p, ir_.I64(w[d].lhs_dilate));
+        also(b.CreateICmpSLT(p, ir_.I64(s.dim(d))));
+      } else if (w[d].pad_low || w[d].pad_high) {
+        also(b.CreateICmpULT(p, ir_.I64(s.dim(d))));
+      }
+      at[d] = p;
+      nest(d + 1, ok);
+    };
+    if (w[d].size == 1) step(ir_.I64(0));
+    else ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
+  };
+  nest(0, nullptr);
+  RETURN_IF_ERROR(status);
+  return get();
+}
+
+}  // namespace kiln

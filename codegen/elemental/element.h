@@ -1,0 +1,64 @@
+// One element of one operation, for any shell: loops, reductions, updates.
+//
+// What: computes the value of any instruction of a fused computation at an index, as LLVM IR at the builder's position.
+// Guarantees: nothing is read outside an operand; a value used twice at one index is computed once in a block.
+// The caller decides who visits which index; layouts are applied only where a parameter is loaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "codegen/llvm/ir.h"
+
+namespace kiln {
+
+struct Index {
+  std::vector<llvm::Value*> dims;
+  // Row-major position in a shape of these dimensions, where it is already known.
+  llvm::Value* linear = nullptr;
+};
+
+class ElementEmitter {
+ public:
+  // `parameters`: base pointers of the fused computation's parameters.
+  ElementEmitter(Ir& ir, std::vector<llvm::Value*> parameters) : ir_(ir), params_(std::move(parameters)) {}
+
+  absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
+  // A computation on scalars, such as a reducer, applied to values. One Val per result.
+  absl::StatusOr<std::vector<Val>> Apply(const Computation& f, const std::vector<Val>& arguments);
+  // Element offset of `index` in memory of `shape`.
+  llvm::Value* Offset(const Shape& shape, const Index& index);
+  // Start index operand as i64, clamped to [0, extent - window].
+  absl::StatusOr<llvm::Value*> ClampedStart(const Instruction* start, const Index& at, int64_t extent, int64_t window);
+
+  Ir& ir() { return ir_; }
+
+ private:
+  struct Key {
+    const Instruction* i;
+    llvm::BasicBlock* block;
+    std::vector<llvm::Value*> dims;
+    bool operator==(const Key& o) const { return i == o.i && block == o.block && dims == o.dims; }
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.i, k.block, k.dims);
+    }
+  };
+  absl::StatusOr<Val> EmitUncached(const Instruction* i, const Index& index);
+  absl::StatusOr<Val> EmitReduceWindow(const Instruction* i, const Index& index);
+  absl::StatusOr<Val> EmitGather(const Instruction* i, const Index& index);
+
+  Ir& ir_;
+  std::vector<llvm::Value*> params_;
+  absl::flat_hash_map<Key, Val> cache_;
+};
+
+// Elementwise operation `i` on operand values.
+absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x);
+
+// Reduction-safe combine: float operations of this block may be reassociated, so that loops over them vectorise.
+void AllowReassociation(Ir& ir, bool allow);
+
+}  // namespace kiln

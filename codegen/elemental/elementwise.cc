@@ -1,0 +1,319 @@
+// Elementwise operations on values in registers.
+#include <cmath>
+
+#include "codegen/elemental/element.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace kiln {
+namespace {
+
+using llvm::Intrinsic::ID;
+namespace Intr = llvm::Intrinsic;
+
+class Op {
+ public:
+  Op(Ir& ir, const Instruction* i, const std::vector<Val>& x) : ir(ir), b(ir.b), i(i), x(x), t(i->operand(0)->shape().type()) {}
+
+  absl::StatusOr<Val> Run() {
+    switch (i->opcode()) {
+      case Opcode::Copy: return x[0];
+      case Opcode::Convert: return ir.Convert(x[0], t, i->shape().type());
+      case Opcode::Select: {
+        Val r{b.CreateSelect(x[0].re, x[1].re, x[2].re)};
+        if (x[1].im) r.im = b.CreateSelect(x[0].re, x[1].im, x[2].im);
+        return r;
+      }
+      case Opcode::Complex: return Val{x[0].re, x[1].re};
+      case Opcode::Compare: return Compare();
+      case Opcode::Clamp: {
+        const PrimitiveType v = i->shape().type();
+        if (IsFloat(v)) return Val{FMin(FMax(x[1].re, x[0].re), x[2].re)};
+        const bool s = IsSigned(v);
+        llvm::Value* m = b.CreateBinaryIntrinsic(s ? Intr::smax : Intr::umax, x[1].re, x[0].re);
+        return Val{b.CreateBinaryIntrinsic(s ? Intr::smin : Intr::umin, m, x[2].re)};
+      }
+      default: break;
+    }
+    if (IsComplex(t)) return Complex();
+    if (IsFloat(t)) {
+      auto r = Float();
+      if (!r.ok()) return r.status();
+      switch (i->opcode()) {  // exact results need no rounding
+        case Opcode::Negate:
+        case Opcode::Abs:
+        case Opcode::Maximum:
+        case Opcode::Minimum:
+        case Opcode::Sign:
+        case Opcode::IsFinite: return r;
+        default: break;
+      }
+      r->re = ir.Round(t, r->re);
+      return r;
+    }
+    return Integer();
+  }
+
+ private:
+  absl::Status Bad() { return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented); }
+  llvm::Value* F(double v) { return llvm::ConstantFP::get(x[0].re->getType(), v); }
+  llvm::Value* Un(ID id, llvm::Value* v) { return b.CreateUnaryIntrinsic(id, v); }
+  llvm::Value* FMax(llvm::Value* p, llvm::Value* q) { return b.CreateBinaryIntrinsic(Intr::maximum, p, q); }
+  llvm::Value* FMin(llvm::Value* p, llvm::Value* q) { return b.CreateBinaryIntrinsic(Intr::minimum, p, q); }
+
+  // f32 through the kernel library; f64 through it where it has the function, else libm.
+  llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {
+    static const char* const kLibrary64[] = {"exp", "log", "logistic"};
+    if (!args[0]->getType()->isDoubleTy()) return ir.CallMath(stem, PrimitiveType::F32, args);
+    for (const char* k : kLibrary64)
+      if (!strcmp(k, stem)) return ir.CallMath(stem, PrimitiveType::F64, args);
+    llvm::Value* r = ir.CallLibrary(stem, b.getDoubleTy(), args);
+    llvm::cast<llvm::CallInst>(r)->setDoesNotAccessMemory();
+    return r;
+  }
+
+  absl::StatusOr<Val> Compare() {
+    const std::string& d = i->attrs().direction->text;
+    const bool total = i->attrs().compare_type && *i->attrs().compare_type == "TOTALORDER";
+    using P = llvm::CmpInst;
+    static const std::pair<const char*, std::array<P::Predicate, 3>> kPredicates[] = {
+        {"EQ", {P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ}},   {"NE", {P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE}},
+        {"LT", {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}}, {"LE", {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE}},
+        {"GT", {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT}}, {"GE", {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE}}};
+    for (const auto& [name, p] : kPredicates) {
+      if (d != name) continue;
+      if (IsComplex(t)) {
+        llvm::Value *re = b.CreateFCmp(p[0], x[0].re, x[1].re), *im = b.CreateFCmp(p[0], x[0].im, x[1].im);
+        if (d == "EQ") return Val{b.CreateAnd(re, im)};
+        if (d == "NE") return Val{b.CreateOr(re, im)};
+        return Bad();
+      }
+      if (IsFloat(t) && !total) return Val{b.CreateFCmp(p[0], x[0].re, x[1].re)};
+      if (IsFloat(t)) {
+        // Sign-magnitude bits as a signed integer that orders like the numbers.
+        auto key = [&](llvm::Value* v) {
+          const unsigned n = v->getType()->isDoubleTy() ? 64 : 32;
+          llvm::Value* bits = b.CreateBitCast(v, b.getIntNTy(n));
+          llvm::Value* flip = b.CreateLShr(b.CreateAShr(bits, n - 1), 1);
+          return b.CreateXor(bits, flip);
+        };
+        return Val{b.CreateICmp(p[1], key(x[0].re), key(x[1].re))};
+      }
+      return Val{b.CreateICmp(IsSigned(t) ? p[1] : p[2], x[0].re, x[1].re)};
+    }
+    return ErrorAt(i, absl::StrCat("unknown direction ", d));
+  }
+
+  absl::StatusOr<Val> Integer() {
+    llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
+    llvm::Type* ty = p->getType();
+    const unsigned bits = ty->getIntegerBitWidth();
+    const bool s = IsSigned(t), pred = t == PrimitiveType::Pred;
+    auto C = [&](int64_t v) -> llvm::Value* { return llvm::ConstantInt::get(ty, static_cast<uint64_t>(v), true); };
+    switch (i->opcode()) {
+      case Opcode::Add: return Val{pred ? b.CreateOr(p, q) : b.CreateAdd(p, q)};
+      case Opcode::Subtract: return Val{pred ? b.CreateXor(p, q) : b.CreateSub(p, q)};
+      case Opcode::Multiply: return Val{pred ? b.CreateAnd(p, q) : b.CreateMul(p, q)};
+      case Opcode::Mulhi: {
+        llvm::Type* wide = b.getIntNTy(2 * bits);
+        llvm::Value* m = b.CreateMul(b.CreateIntCast(p, wide, s), b.CreateIntCast(q, wide, s));
+        return Val{b.CreateTrunc(b.CreateLShr(m, bits), ty)};
+      }
+      case Opcode::Divide:
+      case Opcode::Remainder: {
+        const bool div = i->Is(Opcode::Divide);
+        llvm::Value* zero = b.CreateICmpEQ(q, C(0));
+        llvm::Value* minus = s ? b.CreateICmpEQ(q, C(-1)) : b.getFalse();
+        llvm::Value* safe = b.CreateSelect(b.CreateOr(zero, minus), C(1), q);
+        llvm::Value* r = div ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe)) : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
+        if (s) r = b.CreateSelect(minus, div ? b.CreateNeg(p) : C(0), r);
+        return Val{b.CreateSelect(zero, div ? C(-1) : p, r)};
+      }
+      case Opcode::Maximum: return Val{b.CreateBinaryIntrinsic(s ? Intr::smax : Intr::umax, p, q)};
+      case Opcode::Minimum: return Val{b.CreateBinaryIntrinsic(s ? Intr::smin : Intr::umin, p, q)};
+      case Opcode::And: return Val{b.CreateAnd(p, q)};
+      case Opcode::Or: return Val{b.CreateOr(p, q)};
+      case Opcode::Xor: return Val{b.CreateXor(p, q)};
+      case Opcode::Not: return Val{b.CreateNot(p)};
+      case Opcode::Negate: return Val{b.CreateNeg(p)};
+      case Opcode::Abs: return Val{s ? b.CreateIntrinsic(Intr::abs, {ty}, {p, b.getFalse()}) : p};
+      case Opcode::Sign:
+        if (!s) return Val{b.CreateZExt(b.CreateICmpNE(p, C(0)), ty)};
+        return Val{b.CreateOr(b.CreateAShr(p, bits - 1), b.CreateZExt(b.CreateICmpSGT(p, C(0)), ty))};
+      case Opcode::ShiftLeft:
+      case Opcode::ShiftRightLogical:
+      case Opcode::ShiftRightArithmetic: {
+        // Amounts of the width and above are defined: zeros, or the sign.
+        llvm::Value* over = b.CreateICmpUGE(q, C(bits));
+        llvm::Value* amount = b.CreateSelect(over, C(0), q);
+        if (i->Is(Opcode::ShiftRightArithmetic)) return Val{b.CreateAShr(p, b.CreateSelect(over, C(bits - 1), q))};
+        return Val{b.CreateSelect(over, C(0), i->Is(Opcode::ShiftLeft) ? b.CreateShl(p, amount) : b.CreateLShr(p, amount))};
+      }
+      case Opcode::Popcnt: return Val{Un(Intr::ctpop, p)};
+      case Opcode::CountLeadingZeros: return Val{b.CreateIntrinsic(Intr::ctlz, {ty}, {p, b.getFalse()})};
+      case Opcode::Power: {
+        // Square and multiply over every bit: the count of steps is the width, so loops stay regular.
+        llvm::Value *r = C(1), *base = p;
+        for (unsigned k = 0; k < bits; ++k) {
+          r = b.CreateSelect(b.CreateTrunc(b.CreateLShr(q, k), b.getInt1Ty()), b.CreateMul(r, base), r);
+          base = b.CreateMul(base, base);
+        }
+        if (!s) return Val{r};
+        llvm::Value* odd = b.CreateTrunc(q, b.getInt1Ty());
+        llvm::Value* neg = b.CreateSelect(b.CreateICmpEQ(p, C(1)), C(1), b.CreateSelect(b.CreateICmpEQ(p, C(-1)), b.CreateSelect(odd, C(-1), C(1)), C(0)));
+        return Val{b.CreateSelect(b.CreateICmpSLT(q, C(0)), neg, r)};
+      }
+      default: return Bad();
+    }
+  }
+
+  absl::StatusOr<Val> Float() {
+    llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
+    switch (i->opcode()) {
+      case Opcode::Add: return Val{b.CreateFAdd(p, q)};
+      case Opcode::Subtract: return Val{b.CreateFSub(p, q)};
+      case Opcode::Multiply: return Val{b.CreateFMul(p, q)};
+      case Opcode::Divide: return Val{b.CreateFDiv(p, q)};
+      case Opcode::Remainder: {
+        const bool f64 = p->getType()->isDoubleTy();
+        return Val{ir.CallLibrary(f64 ? "fmod" : "fmodf", p->getType(), {p, q})};
+      }
+      case Opcode::Maximum: return Val{FMax(p, q)};
+      case Opcode::Minimum: return Val{FMin(p, q)};
+      case Opcode::Power: return Val{Math("pow", {p, q})};
+      case Opcode::Atan2: return Val{Math("atan2", {p, q})};
+      case Opcode::Negate: return Val{b.CreateFNeg(p)};
+      case Opcode::Abs: return Val{Un(Intr::fabs, p)};
+      case Opcode::Sign: {
+        llvm::Value* one = b.CreateBinaryIntrinsic(Intr::copysign, F(1), p);
+        llvm::Value* same = b.CreateOr(b.CreateFCmpUNO(p, p), b.CreateFCmpOEQ(p, F(0)));
+        return Val{b.CreateSelect(same, p, one)};
+      }
+      case Opcode::Ceil: return Val{Un(Intr::ceil, p)};
+      case Opcode::Floor: return Val{Un(Intr::floor, p)};
+      case Opcode::RoundNearestAfz: {
+        // trunc(|x|) + (fraction >= 1/2), with the sign of x: exact for every magnitude.
+        llvm::Value* a = Un(Intr::fabs, p);
+        llvm::Value* w = Un(Intr::trunc, a);
+        llvm::Value* up = b.CreateFCmpOGE(b.CreateFSub(a, w), F(0.5));
+        llvm::Value* r = b.CreateSelect(up, b.CreateFAdd(w, F(1)), w);
+        return Val{b.CreateBinaryIntrinsic(Intr::copysign, r, p)};
+      }
+      case Opcode::RoundNearestEven: return Val{Un(Intr::rint, p)};
+      case Opcode::Exponential: return Val{Math("exp", {p})};
+      case Opcode::ExponentialMinusOne: return Val{Math("expm1", {p})};
+      case Opcode::Log: return Val{Math("log", {p})};
+      case Opcode::LogPlusOne: return Val{Math("log1p", {p})};
+      case Opcode::Logistic: return Val{Math("logistic", {p})};
+      case Opcode::Sqrt: return Val{Un(Intr::sqrt, p)};
+      case Opcode::Rsqrt: return Val{b.CreateFDiv(F(1), Un(Intr::sqrt, p))};
+      case Opcode::Cbrt: return Val{Math("cbrt", {p})};
+      case Opcode::Sine: return Val{Math("sin", {p})};
+      case Opcode::Cosine: return Val{Math("cos", {p})};
+      case Opcode::Tan: return Val{Math("tan", {p})};
+      case Opcode::Tanh: return Val{Math("tanh", {p})};
+      case Opcode::Sinh: return Val{Math("sinh", {p})};
+      case Opcode::Cosh: return Val{Math("cosh", {p})};
+      case Opcode::Asin: return Val{Math("asin", {p})};
+      case Opcode::Acos: return Val{Math("acos", {p})};
+      case Opcode::Asinh: return Val{Math("asinh", {p})};
+      case Opcode::Acosh: return Val{Math("acosh", {p})};
+      case Opcode::Atanh: return Val{Math("atanh", {p})};
+      case Opcode::Erf: return Val{Math("erf", {p})};
+      case Opcode::Real: return Val{p};
+      case Opcode::Imag: return Val{F(0)};
+      case Opcode::IsFinite: return Val{b.CreateFCmpONE(Un(Intr::fabs, p), llvm::ConstantFP::getInfinity(p->getType()))};
+      case Opcode::ReducePrecision: return ReducePrecision(p);
+      default: return Bad();
+    }
+  }
+
+  absl::StatusOr<Val> ReducePrecision(llvm::Value* p) {
+    const bool f64 = p->getType()->isDoubleTy();
+    const unsigned width = f64 ? 64 : 32;
+    const int64_t src_m = f64 ? 52 : 23, src_e = f64 ? 11 : 8;
+    const int64_t e = *i->attrs().exponent_bits, m = std::min<int64_t>(*i->attrs().mantissa_bits, src_m);
+    llvm::Type* ty = b.getIntNTy(width);
+    auto C = [&](uint64_t v) -> llvm::Value* { return llvm::ConstantInt::get(ty, v); };
+    llvm::Value* bits = b.CreateBitCast(p, ty);
+    llvm::Value* sign = b.CreateAnd(bits, C(1ull << (width - 1)));
+    llvm::Value* r = bits;
+    if (m < src_m) {
+      const uint64_t drop = static_cast<uint64_t>(src_m - m);
+      llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, drop), C(1));
+      r = b.CreateAdd(bits, b.CreateAdd(odd, C((1ull << (drop - 1)) - 1)));
+      r = b.CreateAnd(r, C(~((1ull << drop) - 1)));
+    }
+    if (e < src_e) {
+      const uint64_t bias = (1ull << (src_e - 1)) - 1, small = (1ull << (e - 1)) - 1;
+      llvm::Value* mag = b.CreateAnd(r, C((1ull << (width - 1)) - 1));
+      const uint64_t inf = ((1ull << src_e) - 1) << src_m;
+      llvm::Value* over = b.CreateICmpUGE(mag, C((bias + small + 1) << src_m));
+      llvm::Value* under = b.CreateICmpULT(mag, C((bias - small + 1) << src_m));
+      r = b.CreateSelect(over, b.CreateOr(sign, C(inf)), r);
+      r = b.CreateSelect(under, sign, r);
+    }
+    llvm::Value* out = b.CreateBitCast(r, p->getType());
+    return Val{b.CreateSelect(b.CreateFCmpUNO(p, p), p, out)};
+  }
+
+  // Complex arithmetic. Anything beyond products works in double through real functions.
+  absl::StatusOr<Val> Complex() {
+    const Val p = x[0], q = x.size() > 1 ? x[1] : Val{};
+    switch (i->opcode()) {
+      case Opcode::Add: return Val{b.CreateFAdd(p.re, q.re), b.CreateFAdd(p.im, q.im)};
+      case Opcode::Subtract: return Val{b.CreateFSub(p.re, q.re), b.CreateFSub(p.im, q.im)};
+      case Opcode::Multiply: return Mul(p, q);
+      case Opcode::Negate: return Val{b.CreateFNeg(p.re), b.CreateFNeg(p.im)};
+      case Opcode::Real: return Val{p.re};
+      case Opcode::Imag: return Val{p.im};
+      case Opcode::IsFinite: {
+        llvm::Value* inf = llvm::ConstantFP::getInfinity(p.re->getType());
+        return Val{b.CreateAnd(b.CreateFCmpONE(Un(Intr::fabs, p.re), inf), b.CreateFCmpONE(Un(Intr::fabs, p.im), inf))};
+      }
+      default: break;
+    }
+    // The complex functions of the kernel library take and give doubles through memory.
+    static const absl::flat_hash_map<Opcode, const char*>* names = new absl::flat_hash_map<Opcode, const char*>{
+        {Opcode::Divide, "cdiv"}, {Opcode::Power, "cpow"}, {Opcode::Exponential, "cexp"}, {Opcode::ExponentialMinusOne, "cexpm1"}, {Opcode::Log, "clog"},
+        {Opcode::LogPlusOne, "clog1p"}, {Opcode::Sqrt, "csqrt"}, {Opcode::Rsqrt, "crsqrt"}, {Opcode::Sine, "csin"}, {Opcode::Cosine, "ccos"}, {Opcode::Tan, "ctan"},
+        {Opcode::Tanh, "ctanh"}, {Opcode::Sinh, "csinh"}, {Opcode::Cosh, "ccosh"}, {Opcode::Sign, "csign"}, {Opcode::Logistic, "clogistic"}, {Opcode::Asin, "casin"},
+        {Opcode::Acos, "cacos"}, {Opcode::Asinh, "casinh"}, {Opcode::Acosh, "cacosh"}, {Opcode::Atanh, "catanh"}};
+    auto wide = [&](llvm::Value* v) { return b.CreateFPCast(v, b.getDoubleTy()); };
+    auto narrow = [&](llvm::Value* v) { return b.CreateFPCast(v, p.re->getType()); };
+    if (i->Is(Opcode::Abs)) return Val{narrow(ir.CallLibrary("kiln_hypot_f64", b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
+    auto it = names->find(i->opcode());
+    if (it == names->end()) return Bad();
+    llvm::Value *re = ir.Alloca(b.getDoubleTy(), 1, 8), *im = ir.Alloca(b.getDoubleTy(), 1, 8);
+    std::vector<llvm::Value*> args = {wide(p.re), wide(p.im)};
+    if (q.re) {
+      args.push_back(wide(q.re));
+      args.push_back(wide(q.im));
+    }
+    args.push_back(re);
+    args.push_back(im);
+    ir.CallLibrary(absl::StrCat("kiln_", it->second, "_f64"), b.getVoidTy(), args);
+    return Val{narrow(b.CreateLoad(b.getDoubleTy(), re)), narrow(b.CreateLoad(b.getDoubleTy(), im))};
+  }
+
+  Val Mul(const Val& p, const Val& q) {
+    return {b.CreateFSub(b.CreateFMul(p.re, q.re), b.CreateFMul(p.im, q.im)), b.CreateFAdd(b.CreateFMul(p.re, q.im), b.CreateFMul(p.im, q.re))};
+  }
+
+  Ir& ir;
+  llvm::IRBuilder<>& b;
+  const Instruction* i;
+  const std::vector<Val>& x;
+  const PrimitiveType t;
+};
+
+}  // namespace
+
+absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x) { return Op(ir, i, x).Run(); }
+
+void AllowReassociation(Ir& ir, bool allow) {
+  llvm::FastMathFlags f;
+  f.setAllowReassoc(allow);
+  ir.b.setFastMathFlags(f);
+}
+
+}  // namespace kiln

@@ -1,0 +1,248 @@
+// Algorithms with data-dependent control flow: sorting, selection, transforms, factorisations, random bits.
+// Compiled to bitcode; every model gets its own internal copy, specialised where arguments are constants.
+#include <stdint.h>
+#include <string.h>
+
+// ---- Sorting ----
+
+// less(env, a, i, b, j): element i of the arrays `a` before element j of the arrays `b`.
+typedef int (*kiln_less)(void* const* a, int64_t i, void* const* b, int64_t j);
+// move(d, i, s, j): element j of every array of `s` into position i of `d`.
+typedef void (*kiln_move)(void* const* d, int64_t i, void* const* s, int64_t j);
+
+// Stable bottom-up merge sort of n records in `a`, with `t` as room for as many. The result ends in `a`.
+// Safe with comparators that are no order: every loop is bounded by n.
+__attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, void* const* one, int64_t n, kiln_less less, kiln_move move) {
+  const int64_t run = 16;
+  for (int64_t lo = 0; lo < n; lo += run) {
+    int64_t hi = lo + run < n ? lo + run : n;
+    for (int64_t i = lo + 1; i < hi; ++i) {
+      if (!less(a, i, a, i - 1)) continue;
+      move(one, 0, a, i);
+      int64_t j = i;
+      do {
+        move(a, j, a, j - 1);
+        --j;
+      } while (j > lo && less(one, 0, a, j - 1));
+      move(a, j, one, 0);
+    }
+  }
+  void* const* src = a;
+  void* const* dst = t;
+  for (int64_t width = run; width < n; width *= 2) {
+    for (int64_t lo = 0; lo < n; lo += 2 * width) {
+      int64_t mid = lo + width < n ? lo + width : n, hi = lo + 2 * width < n ? lo + 2 * width : n;
+      int64_t p = lo, q = mid, o = lo;
+      if (mid >= hi || !less(src, mid, src, mid - 1)) {  // already in order
+        for (; o < hi; ++o) move(dst, o, src, o);
+        continue;
+      }
+      while (p < mid && q < hi) {
+        if (less(src, q, src, p)) move(dst, o++, src, q++);
+        else move(dst, o++, src, p++);
+      }
+      while (p < mid) move(dst, o++, src, p++);
+      while (q < hi) move(dst, o++, src, q++);
+    }
+    void* const* x = src;
+    src = dst;
+    dst = x;
+  }
+  if (src != a)
+    for (int64_t i = 0; i < n; ++i) move(a, i, src, i);
+}
+
+// The k first of n by less, ties by lower index; `idx` has room for k.
+__attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_less less) {
+  int64_t have = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (have == k && (k == 0 || !less(a, i, a, idx[k - 1]))) continue;
+    int64_t j = have < k ? have++ : k - 1;
+    while (j > 0 && less(a, i, a, idx[j - 1])) {
+      idx[j] = idx[j - 1];
+      --j;
+    }
+    idx[j] = (int32_t)i;
+  }
+}
+
+// ---- Random bits ----
+
+static inline void threefry(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1, uint32_t* out0, uint32_t* out1) {
+  uint32_t ks[3] = {k0, k1, 0x1BD11BDAu ^ k0 ^ k1};
+  uint32_t x = c0 + ks[0], y = c1 + ks[1];
+#define ROUND(r) x += y; y = (y << r) | (y >> (32 - r)); y ^= x;
+#define FOUR_A ROUND(13) ROUND(15) ROUND(26) ROUND(6)
+#define FOUR_B ROUND(17) ROUND(29) ROUND(16) ROUND(24)
+  FOUR_A x += ks[1]; y += ks[2] + 1;
+  FOUR_B x += ks[2]; y += ks[0] + 2;
+  FOUR_A x += ks[0]; y += ks[1] + 3;
+  FOUR_B x += ks[1]; y += ks[2] + 4;
+  FOUR_A x += ks[2]; y += ks[0] + 5;
+  *out0 = x;
+  *out1 = y;
+}
+
+static inline void put_bits(char* out, int64_t i, int64_t bytes, uint64_t v) { memcpy(out + i * bytes, &v, (uint64_t)bytes); }
+
+// outer x dim x inner elements of `bytes`; blocks pair neighbouring positions of the middle dimension.
+void kiln_threefry(const uint64_t* state, uint64_t* next, char* out, int64_t outer, int64_t dim, int64_t inner, int64_t bytes) {
+  uint64_t key = state[0], ctr = state[1];
+  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+  uint64_t block = 0;
+  if (bytes == 8) {
+    int64_t n = outer * dim * inner;
+    for (int64_t i = 0; i < n; ++i) {
+      uint32_t a, b;
+      uint64_t c = ctr + (uint64_t)i;
+      threefry(k0, k1, (uint32_t)c, (uint32_t)(c >> 32), &a, &b);
+      put_bits(out, i, 8, a | (uint64_t)b << 32);
+    }
+    block = (uint64_t)n;
+  } else {
+    int64_t half = (dim + 1) / 2;
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t h = 0; h < half; ++h)
+        for (int64_t i = 0; i < inner; ++i) {
+          uint32_t a, b;
+          uint64_t c = ctr + block++;
+          threefry(k0, k1, (uint32_t)c, (uint32_t)(c >> 32), &a, &b);
+          int64_t at = (o * dim + 2 * h) * inner + i;
+          put_bits(out, at, bytes, a);
+          if (2 * h + 1 < dim) put_bits(out, at + inner, bytes, b);
+        }
+  }
+  next[0] = key;
+  next[1] = ctr + block;
+}
+
+void kiln_philox(const uint64_t* state, uint64_t* next, int64_t words, char* out, int64_t n, int64_t bytes) {
+  uint64_t key = state[0], lo = state[1], hi = words > 2 ? state[2] : state[0];
+  int64_t per = bytes == 8 ? 2 : 4;
+  uint64_t blocks = (uint64_t)((n + per - 1) / per);
+  for (uint64_t k = 0; k < blocks; ++k) {
+    uint64_t l = lo + k, h = hi + (l < lo);
+    uint32_t c0 = (uint32_t)l, c1 = (uint32_t)(l >> 32), c2 = (uint32_t)h, c3 = (uint32_t)(h >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int r = 0; r < 10; ++r) {
+      uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+      uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+      c0 = n0;
+      c1 = (uint32_t)p1;
+      c2 = n2;
+      c3 = (uint32_t)p0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    uint32_t w[4] = {c0, c1, c2, c3};
+    for (int64_t q = 0; q < per; ++q) {
+      int64_t at = (int64_t)k * per + q;
+      if (at < n) put_bits(out, at, bytes, bytes == 8 ? w[2 * q] | (uint64_t)w[2 * q + 1] << 32 : w[q]);
+    }
+  }
+  next[0] = key;
+  next[1] = lo + blocks;
+  if (words > 2) next[2] = hi + (lo + blocks < lo);
+}
+
+// ---- Complex functions, double inside ----
+
+double exp(double), sin(double), cos(double), sinh(double), cosh(double), log(double), log1p(double), expm1(double), atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double), tanh(double), tan(double);
+
+typedef struct { double re, im; } cpx;
+static cpx mk(double a, double b) { cpx c = {a, b}; return c; }
+static cpx cadd(cpx a, cpx b) { return mk(a.re + b.re, a.im + b.im); }
+static cpx csub(cpx a, cpx b) { return mk(a.re - b.re, a.im - b.im); }
+static cpx cmul(cpx a, cpx b) { return mk(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); }
+void kiln_cdiv_f64(double a, double b, double c, double d, double* x, double* y);
+static cpx cdivide(cpx a, cpx b) { cpx r; kiln_cdiv_f64(a.re, a.im, b.re, b.im, &r.re, &r.im); return r; }
+static cpx c_exp(cpx a) {
+  if (a.im == 0.0) return mk(exp(a.re), a.im);
+  if (a.re == -__builtin_inf() && !(fabs(a.im) < __builtin_inf())) return mk(0, 0);
+  double e = exp(a.re);
+  return mk(e * cos(a.im), e * sin(a.im));
+}
+static cpx c_log(cpx a) { return mk(log(hypot(a.re, a.im)), atan2(a.im, a.re)); }
+static cpx c_sqrt(cpx a) {
+  double inf = __builtin_inf();
+  if (a.re == 0.0 && a.im == 0.0) return mk(0, a.im);
+  if (fabs(a.im) == inf) return mk(inf, a.im);
+  if (a.re == -inf) return mk(a.im == a.im ? 0.0 : a.im, copysign(inf, a.im));
+  if (a.re == inf) return mk(inf, a.im == a.im ? copysign(0.0, a.im) : a.im);
+  double s = 1.0;
+  if (fabs(a.re) > 1e300 || fabs(a.im) > 1e300) { a.re *= 0x1p-4; a.im *= 0x1p-4; s = 4.0; }
+  else if (fabs(a.re) < 1e-280 && fabs(a.im) < 1e-280) { a.re *= 0x1p104; a.im *= 0x1p104; s = 0x1p-52; }
+  double m = hypot(a.re, a.im);
+  if (a.re >= 0) {
+    double t = sqrt((a.re + m) * 0.5);
+    return mk(t * s, a.im / (2 * t) * s);
+  }
+  double t = sqrt((-a.re + m) * 0.5);
+  return mk(fabs(a.im) / (2 * t) * s, copysign(t, a.im) * s);
+}
+static cpx c_log1p(cpx a) {
+  double m = a.re * (2 + a.re) + a.im * a.im;
+  double re = fabs(m) < 0.5 ? log1p(m) * 0.5 : log(hypot(1 + a.re, a.im));
+  return mk(re, atan2(a.im, 1 + a.re));
+}
+static cpx c_sinh(cpx a) { return mk(sinh(a.re) * cos(a.im), cosh(a.re) * sin(a.im)); }
+static cpx c_cosh(cpx a) { return mk(cosh(a.re) * cos(a.im), sinh(a.re) * sin(a.im)); }
+static cpx c_tanh(cpx a) {
+  if (fabs(a.re) > 22) return mk(copysign(1, a.re), fabs(a.im) < __builtin_inf() ? 4 * sin(a.im) * cos(a.im) * exp(-2 * fabs(a.re)) : 0);
+  double t = tan(a.im), b = 1 + t * t, s = sinh(a.re), r = sqrt(1 + s * s), d = 1 + b * s * s;
+  return mk(b * r * s / d, t / d);
+}
+static cpx times_i(cpx a) { return mk(-a.im, a.re); }
+static cpx over_i(cpx a) { return mk(a.im, -a.re); }
+static cpx c_asinh(cpx a) {
+  // log(z + sqrt(z^2 + 1)), by symmetry in the right half plane
+  int flip = a.re < 0;
+  if (flip) a = mk(-a.re, -a.im);
+  cpx r = c_log(cadd(a, c_sqrt(cadd(cmul(a, a), mk(1, 0)))));
+  return flip ? mk(-r.re, -r.im) : r;
+}
+static cpx c_acosh(cpx a) { return c_log(cadd(a, cmul(c_sqrt(mk(a.re + 1, a.im)), c_sqrt(mk(a.re - 1, a.im))))); }
+static cpx c_atanh(cpx a) {
+  cpx l = csub(c_log1p(a), c_log1p(mk(-a.re, -a.im)));
+  return mk(l.re * 0.5, l.im * 0.5);
+}
+
+#define UNARY(name, expr) \
+  void kiln_##name##_f64(double re, double im, double* x, double* y) { cpx a = mk(re, im); cpx r = expr; *x = r.re; *y = r.im; }
+UNARY(cexp, c_exp(a))
+UNARY(clog, c_log(a))
+UNARY(csqrt, c_sqrt(a))
+UNARY(crsqrt, cdivide(mk(1, 0), c_sqrt(a)))
+UNARY(clog1p, c_log1p(a))
+UNARY(cexpm1, mk(expm1(a.re) * cos(a.im) - 2 * sin(a.im * 0.5) * sin(a.im * 0.5), exp(a.re) * sin(a.im)))
+UNARY(csinh, c_sinh(a))
+UNARY(ccosh, c_cosh(a))
+UNARY(ctanh, c_tanh(a))
+UNARY(csin, over_i(c_sinh(times_i(a))))
+UNARY(ccos, c_cosh(times_i(a)))
+UNARY(ctan, over_i(c_tanh(times_i(a))))
+UNARY(casinh, c_asinh(a))
+UNARY(cacosh, c_acosh(a))
+UNARY(catanh, c_atanh(a))
+UNARY(casin, over_i(c_asinh(times_i(a))))
+UNARY(cacos, csub(mk(1.57079632679489661923, 0), over_i(c_asinh(times_i(a)))))
+UNARY(clogistic, cdivide(mk(1, 0), cadd(mk(1, 0), c_exp(mk(-a.re, -a.im)))))
+UNARY(csign, (a.re == 0 && a.im == 0) ? a : mk(a.re / hypot(a.re, a.im), a.im / hypot(a.re, a.im)))
+void kiln_cpow_f64(double a, double b, double c, double d, double* x, double* y) {
+  cpx r;
+  if (a == 0 && b == 0) r = c == 0 && d == 0 ? mk(1, 0) : mk(0, 0);
+  else r = c_exp(cmul(mk(c, d), c_log(mk(a, b))));
+  *x = r.re;
+  *y = r.im;
+}
+
+// ---- Floating-point templates: FFT, Cholesky, triangular solve ----
+
+#define REAL float
+#define NAME(x) kiln_##x##_f32
+#include "transforms.inc"
+#undef REAL
+#undef NAME
+#define REAL double
+#define NAME(x) kiln_##x##_f64
+#include "transforms.inc"

@@ -1,0 +1,17 @@
+// LLVM bitcode of the kernel library and the runtime, embedded when kiln is built.
+#pragma once
+
+#include <cstddef>
+
+namespace kiln {
+
+extern const unsigned char kMathBitcode[];
+extern const size_t kMathBitcodeSize;
+extern const unsigned char kAlgorithmsBitcode[];
+extern const size_t kAlgorithmsBitcodeSize;
+extern const unsigned char kDispatchBitcode[];
+extern const size_t kDispatchBitcodeSize;
+extern const unsigned char kPoolBitcode[];
+extern const size_t kPoolBitcodeSize;
+
+}  // namespace kiln

@@ -1,0 +1,480 @@
+// Elementary functions and number formats, compiled to LLVM bitcode and inlined into every kernel that uses them.
+//
+// Everything is branch-free (selects only), so that loops around it vectorise on every target, and nothing here depends
+// on the host's libm. f32 functions whose accuracy needs it work in double inside. Error bounds are in docs/numerics.md.
+#include <stdint.h>
+
+#define INLINE __attribute__((always_inline))
+
+static INLINE uint32_t f32_bits(float x) {
+  union { float f; uint32_t u; } v = {x};
+  return v.u;
+}
+static INLINE float bits_f32(uint32_t u) {
+  union { uint32_t u; float f; } v = {u};
+  return v.f;
+}
+static INLINE uint64_t f64_bits(double x) {
+  union { double f; uint64_t u; } v = {x};
+  return v.u;
+}
+static INLINE double bits_f64(uint64_t u) {
+  union { uint64_t u; double f; } v = {u};
+  return v.f;
+}
+
+// 2^n for integral n in [-126, 127].
+static INLINE float exp2i_f32(int32_t n) { return bits_f32((uint32_t)(n + 127) << 23); }
+static INLINE double exp2i_f64(int64_t n) { return bits_f64((uint64_t)(n + 1023) << 52); }
+
+// Degree-7 minimax tail of exp on [-ln2/2, ln2/2]; scaled in two steps so that subnormal results round once.
+INLINE float kiln_exp_f32(float x) {
+  float c = x < -104.0f ? -104.0f : x;
+  c = c > 89.0f ? 89.0f : c;
+  float n = __builtin_rintf(c * 1.44269504088896341f);
+  float r = c - n * 0.693359375f;
+  r = r - n * -2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  int32_t k = (int32_t)n;
+  int32_t h = k >> 1;
+  float y = p * exp2i_f32(h) * exp2i_f32(k - h);
+  return x != x ? x : y;
+}
+
+static INLINE double exp_core_f64(double x) {
+  double n = __builtin_rint(x * 1.4426950408889634074);
+  double r = x - n * 6.93145751953125e-1;
+  r = r - n * 1.42860682030941723212e-6;
+  double p = 2.08767569878680989792e-9;
+  p = p * r + 2.50521083854417187751e-8;
+  p = p * r + 2.75573192239858906526e-7;
+  p = p * r + 2.75573192239858906526e-6;
+  p = p * r + 2.48015873015873015873e-5;
+  p = p * r + 1.98412698412698412698e-4;
+  p = p * r + 1.38888888888888888889e-3;
+  p = p * r + 8.33333333333333333333e-3;
+  p = p * r + 4.16666666666666666667e-2;
+  p = p * r + 1.66666666666666666667e-1;
+  p = p * r + 0.5;
+  p = p * (r * r) + r + 1.0;
+  int64_t k = (int64_t)n;
+  int64_t h = k >> 1;
+  return p * exp2i_f64(h) * exp2i_f64(k - h);
+}
+
+INLINE double kiln_exp_f64(double x) {
+  double c = x < -746.0 ? -746.0 : x;
+  c = c > 710.0 ? 710.0 : c;
+  double y = exp_core_f64(c);
+  return x != x ? x : y;
+}
+
+// Natural logarithm of a positive finite double, good to about 2 ulp; the exponent is split off by bits.
+static INLINE double log_core_f64(double x) {
+  // Subnormals are scaled up first.
+  int sub = x < 2.2250738585072014e-308;
+  double v = sub ? x * 18014398509481984.0 : x;
+  uint64_t b = f64_bits(v);
+  int64_t e = (int64_t)(b >> 52) - 1023 - (sub ? 54 : 0);
+  double m = bits_f64((b & 0xfffffffffffffull) | 0x3ff0000000000000ull);
+  int big = m > 1.41421356237309504880;
+  m = big ? m * 0.5 : m;
+  e += big;
+  double f = m - 1.0;
+  double s = f / (2.0 + f);
+  double z = s * s;
+  double p = 1.479819860511658591e-1;
+  p = p * z + 1.531383769920937332e-1;
+  p = p * z + 1.818357216161805012e-1;
+  p = p * z + 2.222219843214978396e-1;
+  p = p * z + 2.857142874366239149e-1;
+  p = p * z + 3.999999999940941908e-1;
+  p = p * z + 6.666666666666735130e-1;
+  double hfsq = 0.5 * f * f;
+  double k = (double)e;
+  return k * 6.93147180369123816490e-01 - ((hfsq - (s * (hfsq + p * z) + k * 1.90821492927058770002e-10)) - f);
+}
+
+INLINE double kiln_log_f64(double x) {
+  double y = log_core_f64(x);
+  y = x == 0.0 ? -__builtin_inf() : y;
+  y = x == __builtin_inf() ? x : y;
+  return x < 0.0 || x != x ? __builtin_nan("") : y;
+}
+
+INLINE float kiln_log_f32(float x) {
+  int sub = x < 1.17549435e-38f;
+  float v = sub ? x * 8388608.0f : x;
+  uint32_t b = f32_bits(v);
+  int32_t e = (int32_t)(b >> 23) - 127 - (sub ? 23 : 0);
+  float m = bits_f32((b & 0x7fffffu) | 0x3f800000u);
+  int big = m > 1.41421356f;
+  m = big ? m * 0.5f : m;
+  e += big;
+  float f = m - 1.0f;
+  float z = f * f;
+  float p = 7.0376836292e-2f;
+  p = p * f - 1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f - 1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f - 1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f - 2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  float k = (float)e;
+  float y = f * z * p + k * -2.12194440e-4f - 0.5f * z + f + k * 0.693359375f;
+  y = x == 0.0f ? -__builtin_inff() : y;
+  y = x == __builtin_inff() ? x : y;
+  return x < 0.0f || x != x ? __builtin_nanf("") : y;
+}
+
+// log(1+x): the rounding error of 1+x is put back.
+INLINE float kiln_log1p_f32(float x) {
+  double d = (double)x;
+  double u = 1.0 + d;
+  double c = (d - (u - 1.0)) / u;
+  double y = log_core_f64(u) + c;
+  float r = (float)y;
+  r = x == -1.0f ? -__builtin_inff() : r;
+  r = x == __builtin_inff() ? x : r;
+  r = x == 0.0f ? x : r;
+  return x < -1.0f || x != x ? __builtin_nanf("") : r;
+}
+
+INLINE float kiln_expm1_f32(float x) {
+  float c = x < -104.0f ? -104.0f : x;
+  c = c > 89.0f ? 89.0f : c;
+  double y = exp_core_f64((double)c) - 1.0;
+  float r = (float)y;
+  r = __builtin_fabsf(x) < 1e-5f ? x + 0.5f * x * x : r;
+  r = x == 0.0f ? x : r;
+  return x != x ? x : x > 89.0f ? __builtin_inff() : r;
+}
+
+// Rational approximation on [-7.99881172180175781, 7.99881172180175781], outside which tanh rounds to one.
+INLINE float kiln_tanh_f32(float x) {
+  float c = x < -7.99881172180175781f ? -7.99881172180175781f : x;
+  c = c > 7.99881172180175781f ? 7.99881172180175781f : c;
+  float z = c * c;
+  float p = -2.76076847742355e-16f;
+  p = p * z + 2.00018790482477e-13f;
+  p = p * z + -8.60467152213735e-11f;
+  p = p * z + 5.12229709037114e-08f;
+  p = p * z + 1.48572235717979e-05f;
+  p = p * z + 6.37261928875436e-04f;
+  p = p * z + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * z + 1.18534705686654e-04f;
+  q = q * z + 2.26843463243900e-03f;
+  q = q * z + 4.89352518554385e-03f;
+  float y = c * p / q;
+  y = __builtin_fabsf(x) > 9.0f ? __builtin_copysignf(1.0f, x) : y;
+  y = __builtin_fabsf(x) < 0.0004f ? x : y;
+  return x != x ? x : y;
+}
+
+INLINE float kiln_logistic_f32(float x) { return 1.0f / (1.0f + kiln_exp_f32(-x)); }
+INLINE double kiln_logistic_f64(double x) { return 1.0 / (1.0 + kiln_exp_f64(-x)); }
+
+// x - n*pi/2 with n = round(2x/pi): exact products by fma keep the remainder good for |x| < 2^50.
+static INLINE double reduce_pio2(double x, double* quadrant) {
+  double n = __builtin_rint(x * 0.63661977236758134308);
+  double r = __builtin_fma(n, -1.57079632679489655800e+00, x);
+  r = __builtin_fma(n, -6.12323399573676603587e-17, r);
+  *quadrant = n - 4.0 * __builtin_floor(n * 0.25);
+  return r;
+}
+static INLINE double sin_poly(double r) {
+  double z = r * r;
+  double p = -2.50507477628578072866e-8;
+  p = p * z + 2.75573136213857245213e-6;
+  p = p * z - 1.98412698295895385996e-4;
+  p = p * z + 8.33333333332211858878e-3;
+  p = p * z - 1.66666666666666307295e-1;
+  return r + r * z * p;
+}
+static INLINE double cos_poly(double r) {
+  double z = r * r;
+  double p = 2.08757008419747316778e-9;
+  p = p * z - 2.75573141792967388112e-7;
+  p = p * z + 2.48015872888517045348e-5;
+  p = p * z - 1.38888888888730564116e-3;
+  p = p * z + 4.16666666666665929218e-2;
+  return 1.0 - 0.5 * z + z * z * p;
+}
+INLINE float kiln_sin_f32(float x) {
+  double q, r = reduce_pio2((double)x, &q);
+  double y = q == 1.0 || q == 3.0 ? cos_poly(r) : sin_poly(r);
+  y = q >= 2.0 ? -y : y;
+  float f = (float)y;
+  f = x == 0.0f ? x : f;
+  return __builtin_fabsf(x) == __builtin_inff() ? __builtin_nanf("") : f;
+}
+INLINE float kiln_cos_f32(float x) {
+  double q, r = reduce_pio2((double)x, &q);
+  double y = q == 1.0 || q == 3.0 ? sin_poly(r) : cos_poly(r);
+  y = q == 1.0 || q == 2.0 ? -y : y;
+  return __builtin_fabsf(x) == __builtin_inff() ? __builtin_nanf("") : (float)y;
+}
+INLINE float kiln_tan_f32(float x) {
+  double q, r = reduce_pio2((double)x, &q);
+  double s = sin_poly(r), c = cos_poly(r);
+  int odd = q == 1.0 || q == 3.0;
+  float f = (float)(odd ? -c / s : s / c);
+  f = x == 0.0f ? x : f;
+  return __builtin_fabsf(x) == __builtin_inff() ? __builtin_nanf("") : f;
+}
+
+// erf: rational in x on [-4, 4], beyond which it rounds to one.
+INLINE float kiln_erf_f32(float x) {
+  float c = x < -4.0f ? -4.0f : x;
+  c = c > 4.0f ? 4.0f : c;
+  float z = c * c;
+  float p = -2.72614225801306e-10f;
+  p = p * z + 2.77068142495902e-08f;
+  p = p * z + -2.10102402082508e-06f;
+  p = p * z + -5.69250639462346e-05f;
+  p = p * z + -7.34990630326855e-04f;
+  p = p * z + -2.95459980854025e-03f;
+  p = p * z + -1.60960333262415e-02f;
+  float q = -1.45660718464996e-05f;
+  q = q * z + -2.13374055278905e-04f;
+  q = q * z + -1.68282697438203e-03f;
+  q = q * z + -7.37332916720468e-03f;
+  q = q * z + -1.42647390514189e-02f;
+  float y = c * p / q;
+  return x != x ? x : y;
+}
+
+// |x|^y through double logarithm and exponential, then the signs and special cases of IEEE pow.
+INLINE float kiln_pow_f32(float x, float y) {
+  double ax = (double)__builtin_fabsf(x), dy = (double)y;
+  double l = log_core_f64(ax) * dy;
+  l = l < -746.0 ? -746.0 : l;
+  l = l > 710.0 ? 710.0 : l;
+  double r = exp_core_f64(l);
+  double t = __builtin_trunc(dy), half = dy * 0.5;
+  int integral = t == dy;
+  int odd = integral && __builtin_trunc(half) != half;
+  double inf = __builtin_inf();
+  r = ax == 0.0 ? (dy < 0.0 ? inf : 0.0) : r;
+  r = ax == inf ? (dy < 0.0 ? 0.0 : inf) : r;
+  double ady = __builtin_fabs(dy);
+  double far = (ax > 1.0) == (dy > 0.0) ? inf : 0.0;
+  r = ady == inf ? (ax == 1.0 ? 1.0 : far) : r;
+  int negative = f32_bits(x) >> 31;
+  r = negative && odd ? -r : r;
+  r = x < 0.0f && !integral && ady != inf && ax != inf ? __builtin_nan("") : r;
+  r = x != x || y != y ? __builtin_nan("") : r;
+  r = y == 0.0f || x == 1.0f ? 1.0 : r;
+  return (float)r;
+}
+
+INLINE float kiln_cbrt_f32(float x) {
+  double ax = (double)__builtin_fabsf(x);
+  double r = exp_core_f64(log_core_f64(ax) * (1.0 / 3.0));
+  r = r - (r * r * r - ax) / (3.0 * r * r);  // one Newton step
+  float f = __builtin_copysignf((float)r, x);
+  return x == 0.0f || ax == __builtin_inf() || x != x ? x : f;
+}
+
+// atan on [0, 1] by a polynomial in double; atan2 by symmetry.
+static INLINE double atan_unit(double a) {
+  // a in [0,1]: reduce to |t| <= tan(pi/8) by (a-1)/(a+1).
+  int big = a > 0.4142135623730950;
+  double t = big ? (a - 1.0) / (a + 1.0) : a;
+  double z = t * t;
+  double p = -8.750608600031904122785e-1;
+  p = p * z - 1.615753718733365076637e1;
+  p = p * z - 7.500855792314704667340e1;
+  p = p * z - 1.228866684490136173410e2;
+  p = p * z - 6.485021904942025371773e1;
+  double q = z + 2.485846490142306297962e1;
+  q = q * z + 1.650270098316988542046e2;
+  q = q * z + 4.328810604912902668951e2;
+  q = q * z + 4.853903996359136964868e2;
+  q = q * z + 1.945506571482613964425e2;
+  double y = t + t * z * p / q;
+  return big ? y + 0.78539816339744830962 : y;
+}
+INLINE float kiln_atan2_f32(float y, float x) {
+  double ay = (double)__builtin_fabsf(y), ax = (double)__builtin_fabsf(x);
+  double hi = ay > ax ? ay : ax, lo = ay > ax ? ax : ay;
+  double inf = __builtin_inf();
+  double ratio = hi == 0.0 ? 0.0 : hi == inf ? (lo == inf ? 1.0 : 0.0) : lo / hi;
+  double a = atan_unit(ratio);
+  a = ay > ax ? 1.57079632679489661923 - a : a;
+  a = f32_bits(x) >> 31 ? 3.14159265358979323846 - a : a;
+  float r = __builtin_copysignf((float)a, y);
+  return x != x || y != y ? __builtin_nanf("") : r;
+}
+INLINE float kiln_asin_f32(float x) {
+  double d = (double)x, c = __builtin_sqrt((1.0 - d) * (1.0 + d));
+  double hi = __builtin_fabs(d) > c ? __builtin_fabs(d) : c, lo = __builtin_fabs(d) > c ? c : __builtin_fabs(d);
+  double a = atan_unit(lo / hi);
+  a = __builtin_fabs(d) > c ? 1.57079632679489661923 - a : a;
+  float r = __builtin_copysignf((float)a, x);
+  return __builtin_fabsf(x) > 1.0f || x != x ? __builtin_nanf("") : r;
+}
+INLINE float kiln_acos_f32(float x) {
+  double d = (double)x, c = __builtin_sqrt((1.0 - d) * (1.0 + d));
+  double ad = __builtin_fabs(d);
+  double hi = ad > c ? ad : c, lo = ad > c ? c : ad;
+  double a = atan_unit(lo / hi);
+  a = c > ad ? 1.57079632679489661923 - a : a;  // angle of (|x|, sqrt(1-x^2))
+  a = d < 0.0 ? 3.14159265358979323846 - a : a;
+  return __builtin_fabsf(x) > 1.0f || x != x ? __builtin_nanf("") : (float)a;
+}
+INLINE float kiln_sinh_f32(float x) {
+  double ax = (double)__builtin_fabsf(x);
+  double c = ax > 200.0 ? 200.0 : ax;
+  double e = exp_core_f64(c);
+  double y = ax < 0.3 ? c * (1.0 + c * c * (1.0 / 6.0 + c * c * (1.0 / 120.0 + c * c * (1.0 / 5040.0 + c * c / 362880.0)))) : 0.5 * (e - 1.0 / e);
+  float r = __builtin_copysignf((float)y, x);
+  return x != x ? x : r;
+}
+INLINE float kiln_cosh_f32(float x) {
+  double ax = (double)__builtin_fabsf(x);
+  double c = ax > 200.0 ? 200.0 : ax;
+  double e = exp_core_f64(c);
+  return x != x ? x : (float)(0.5 * (e + 1.0 / e));
+}
+INLINE float kiln_asinh_f32(float x) {
+  double ax = (double)__builtin_fabsf(x);
+  double u = ax + ax * ax / (1.0 + __builtin_sqrt(ax * ax + 1.0));  // asinh = log1p(u)
+  double v = 1.0 + u;
+  double y = log_core_f64(v) + (u - (v - 1.0)) / v;
+  float r = __builtin_copysignf((float)y, x);
+  return x == 0.0f || ax == __builtin_inf() || x != x ? x : r;
+}
+INLINE float kiln_acosh_f32(float x) {
+  double d = (double)x;
+  double y = log_core_f64(d + __builtin_sqrt((d - 1.0) * (d + 1.0)));
+  float r = (float)y;
+  r = x == __builtin_inff() ? x : r;
+  r = x == 1.0f ? 0.0f : r;
+  return x < 1.0f || x != x ? __builtin_nanf("") : r;
+}
+INLINE float kiln_atanh_f32(float x) {
+  double ax = (double)__builtin_fabsf(x);
+  double u = 2.0 * ax / (1.0 - ax);
+  double v = 1.0 + u;
+  double y = 0.5 * (log_core_f64(v) + (u - (v - 1.0)) / v);
+  float r = __builtin_copysignf((float)y, x);
+  r = ax == 1.0 ? __builtin_copysignf(__builtin_inff(), x) : r;
+  r = x == 0.0f ? x : r;
+  return ax > 1.0 || x != x ? __builtin_nanf("") : r;
+}
+
+// bf16: round to nearest even; NaN stays a quiet NaN.
+INLINE uint16_t kiln_f32_to_bf16(float x) {
+  uint32_t u = f32_bits(x);
+  uint32_t r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  return (uint16_t)(x != x ? ((u >> 16) | 0x40u) : r);
+}
+INLINE float kiln_bf16_to_f32(uint16_t b) { return bits_f32((uint32_t)b << 16); }
+
+// f64 rounded to f32 so that a second rounding to a narrower type is correct (round to odd).
+INLINE float kiln_f64_to_f32_odd(double x) {
+  float f = (float)x;
+  double back = (double)f;
+  uint32_t u = f32_bits(f);
+  int inexact = back != x && x == x;
+  int away = (back < 0.0 ? -back : back) > (x < 0.0 ? -x : x);
+  uint32_t t = away ? u - 1u : u;  // toward zero
+  t = inexact ? (t | 1u) : u;
+  return bits_f32(t);
+}
+
+// Small floats of `e` exponent and `m` mantissa bits. flavour: 1 Ieee, 2 Fn, 3 Fnuz, 4 Finite. Constant after inlining.
+INLINE float kiln_small_to_f32(uint32_t b, int e, int m, int bias, int flavour) {
+  uint32_t sign = (b >> (e + m)) & 1u;
+  uint32_t mag = b & ((1u << (e + m)) - 1u);
+  uint32_t ex = mag >> m, man = mag & ((1u << m) - 1u);
+  float normal = bits_f32(((ex + 127u - (uint32_t)bias) << 23) | (man << (23 - m)));
+  float sub = (float)man * exp2i_f32(1 - bias - m);
+  float v = ex == 0 ? sub : normal;
+  float special = v;
+  if (flavour == 1) special = ex == (1u << e) - 1u ? (man ? __builtin_nanf("") : __builtin_inff()) : v;
+  if (flavour == 2) special = mag == (1u << (e + m)) - 1u ? __builtin_nanf("") : v;
+  float r = sign ? -special : special;
+  if (flavour == 3) r = sign && mag == 0 ? __builtin_nanf("") : r;
+  return r;
+}
+INLINE uint32_t kiln_f32_to_small(float x, int e, int m, int bias, int flavour) {
+  uint32_t u = f32_bits(x);
+  uint32_t sign = (u >> 31) << (e + m);
+  uint32_t a = u & 0x7fffffffu;
+  // Normal results: round the mantissa in place, rebias.
+  int drop = 23 - m;
+  uint32_t rounded = a + ((1u << (drop - 1)) - 1u) + ((a >> drop) & 1u);
+  int32_t normal = (int32_t)(rounded >> drop) - ((127 - bias) << m);
+  // Subnormal results: an addition aligns and rounds.
+  float magic = exp2i_f32(23 - m + 1 - bias);
+  uint32_t sub = f32_bits(bits_f32(a) + magic) - f32_bits(magic);
+  int32_t r = a < ((uint32_t)(127 + 1 - bias) << 23) ? (int32_t)sub : normal;
+  uint32_t all = (1u << (e + m)) - 1u;
+  uint32_t inf = ((1u << e) - 1u) << m;
+  int nan = x != x;
+  uint32_t out;
+  if (flavour == 1) {
+    out = r >= (int32_t)inf ? inf : (uint32_t)r;
+    out = nan ? (inf | (1u << (m - 1))) : out;
+    return out | sign;
+  }
+  if (flavour == 2) {
+    out = r >= (int32_t)all ? all : (uint32_t)r;
+    out = nan ? all : out;
+    return out | sign;
+  }
+  if (flavour == 3) {
+    uint32_t nan_bits = 1u << (e + m);
+    out = r > (int32_t)all || nan ? nan_bits : r == 0 ? 0u : ((uint32_t)r | sign);
+    return out;
+  }
+  out = r > (int32_t)all ? all : (uint32_t)r;
+  out = nan ? 0u : out;
+  return out | sign;
+}
+INLINE float kiln_e8m0_to_f32(uint32_t b) { return b == 255u ? __builtin_nanf("") : b == 0u ? 5.877471754e-39f : bits_f32(b << 23); }
+INLINE uint32_t kiln_f32_to_e8m0(float x) {
+  uint32_t u = f32_bits(x);
+  uint32_t r = (u + 0x400000u) >> 23;
+  r = r > 254u ? 255u : r;
+  return x == 0.0f ? 0u : x > 0.0f && x < __builtin_inff() ? r : 255u;
+}
+
+// Complex arithmetic without intermediate overflow.
+INLINE void kiln_cdiv_f64(double a, double b, double c, double d, double* x, double* y) {
+  double m = __builtin_fabs(c) > __builtin_fabs(d) ? __builtin_fabs(c) : __builtin_fabs(d);
+  double s = m > 0.0 && m < __builtin_inf() ? 1.0 / bits_f64(f64_bits(m) & 0x7ff0000000000000ull) : 1.0;
+  double cs = c * s, ds = d * s, den = cs * cs + ds * ds;
+  double re = (a * cs + b * ds) / den * s, im = (b * cs - a * ds) / den * s;
+  double inf = __builtin_inf();
+  int both_nan = re != re && im != im;
+  int zero = both_nan && den == 0.0 && (a == a || b == b);
+  int num_inf = both_nan && !zero && (__builtin_fabs(a) == inf || __builtin_fabs(b) == inf) && m < inf;
+  int den_inf = both_nan && !zero && !num_inf && m == inf && __builtin_fabs(a) < inf && __builtin_fabs(b) < inf;
+  double ai = __builtin_copysign(__builtin_fabs(a) == inf ? 1.0 : 0.0, a), bi = __builtin_copysign(__builtin_fabs(b) == inf ? 1.0 : 0.0, b);
+  double ci = __builtin_copysign(__builtin_fabs(c) == inf ? 1.0 : 0.0, c), di = __builtin_copysign(__builtin_fabs(d) == inf ? 1.0 : 0.0, d);
+  re = zero ? __builtin_copysign(inf, c) * a : num_inf ? inf * (ai * c + bi * d) : den_inf ? 0.0 * (a * ci + b * di) : re;
+  im = zero ? __builtin_copysign(inf, c) * b : num_inf ? inf * (bi * c - ai * d) : den_inf ? 0.0 * (b * ci - a * di) : im;
+  *x = re;
+  *y = im;
+}
+INLINE double kiln_hypot_f64(double a, double b) {
+  double x = __builtin_fabs(a), y = __builtin_fabs(b);
+  double hi = x > y ? x : y, lo = x > y ? y : x;
+  double q = lo / hi;
+  double r = hi * __builtin_sqrt(1.0 + q * q);
+  r = hi == 0.0 ? 0.0 : r;
+  double inf = __builtin_inf();
+  return x == inf || y == inf ? inf : a != a || b != b ? __builtin_nan("") : r;
+}

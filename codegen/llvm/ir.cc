@@ -1,0 +1,243 @@
+#include "codegen/llvm/ir.h"
+
+#include <cstring>
+
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace kiln {
+
+absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
+  const CpuLevel v2{"v2", "x86-64-v2", "", 16, 16, false, false};
+  const CpuLevel v3{"v3", "x86-64-v3", "", 32, 16, true, true};
+  const CpuLevel v4{"v4", "x86-64-v4", "+prefer-512-bit", 64, 32, true, true};
+  if (name == "native") {
+    const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    auto has = [&](const char* f) { return host.lookup(f); };
+    if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd")) return v4;
+    if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) return v3;
+    return v2;
+  }
+  for (const CpuLevel& l : {v2, v3, v4})
+    if (name == l.name || name == l.cpu) return l;
+  return InvalidArgument("error: CPU level '", name, "' is unknown; there are v2, v3, v4 and native");
+}
+
+llvm::Type* Ir::RegType(PrimitiveType t) {
+  t = ComponentType(t);
+  if (t == PrimitiveType::F64) return b.getDoubleTy();
+  if (IsFloat(t)) return b.getFloatTy();
+  return b.getIntNTy(InfoOf(t).bits);
+}
+
+llvm::Type* Ir::MemType(PrimitiveType t) {
+  t = ComponentType(t);
+  if (t == PrimitiveType::F64) return b.getDoubleTy();
+  if (t == PrimitiveType::F32) return b.getFloatTy();
+  return b.getIntNTy(static_cast<unsigned>(8 * ByteWidth(t)));
+}
+
+Val Ir::Constant(PrimitiveType t, const Element& e) {
+  if (IsComplex(t)) {
+    auto part = [&](double d) -> llvm::Value* { return llvm::ConstantFP::get(RegType(t), d); };
+    return {part(e.re), part(e.im)};
+  }
+  if (IsFloat(t)) return {llvm::ConstantFP::get(RegType(t), RoundToType(t, e.re))};
+  return {llvm::ConstantInt::get(RegType(t), static_cast<uint64_t>(e.i), true)};
+}
+
+void Ir::Tag(llvm::Instruction* i) {
+  if (access_group) i->setMetadata(llvm::LLVMContext::MD_access_group, access_group);
+}
+
+llvm::Value* Ir::CallLibrary(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> args) {
+  std::vector<llvm::Type*> types;
+  for (llvm::Value* v : args) types.push_back(v->getType());
+  return b.CreateCall(module.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), args);
+}
+
+llvm::Value* Ir::CallMath(const std::string& stem, PrimitiveType t, llvm::ArrayRef<llvm::Value*> args) {
+  const bool f64 = ComponentType(t) == PrimitiveType::F64;
+  return CallLibrary("kiln_" + stem + (f64 ? "_f64" : "_f32"), f64 ? b.getDoubleTy() : b.getFloatTy(), args);
+}
+
+namespace {
+int FlavourCode(PrimitiveType t) {
+  switch (InfoOf(t).flavour) {
+    case FloatFlavour::Ieee: return 1;
+    case FloatFlavour::Fn: return 2;
+    case FloatFlavour::Fnuz: return 3;
+    default: return 4;
+  }
+}
+}  // namespace
+
+Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
+  llvm::Type* mem = MemType(t);
+  const llvm::Align align(ByteWidth(ComponentType(t)));
+  auto load = [&](llvm::Value* p) {
+    llvm::LoadInst* l = b.CreateAlignedLoad(mem, p, align);
+    Tag(l);
+    return l;
+  };
+  if (IsComplex(t)) {
+    llvm::Value* p = b.CreateInBoundsGEP(mem, base, b.CreateShl(element, 1, "", true, true));
+    return {load(p), load(b.CreateInBoundsGEP(mem, p, I64(1)))};
+  }
+  llvm::Value* v = load(b.CreateInBoundsGEP(mem, base, element));
+  if (t == PrimitiveType::Pred) return {b.CreateICmpNE(v, b.getInt8(0))};
+  if (IsFloat(t)) {
+    if (t == PrimitiveType::F32 || t == PrimitiveType::F64) return {v};
+    if (t == PrimitiveType::BF16) return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
+    if (t == PrimitiveType::F16 && level.f16c) return {b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), b.getFloatTy())};
+    llvm::Value* bits = b.CreateZExt(v, b.getInt32Ty());
+    if (InfoOf(t).flavour == FloatFlavour::Exponent) return {CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {bits})};
+    const TypeInfo& f = InfoOf(t);
+    return {CallLibrary("kiln_small_to_f32", b.getFloatTy(), {bits, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))})};
+  }
+  if (v->getType() != RegType(t)) v = b.CreateTrunc(v, RegType(t));
+  return {v};
+}
+
+void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* element) {
+  llvm::Type* mem = MemType(t);
+  const llvm::Align align(ByteWidth(ComponentType(t)));
+  auto store = [&](llvm::Value* x, llvm::Value* p) { Tag(b.CreateAlignedStore(x, p, align)); };
+  if (IsComplex(t)) {
+    llvm::Value* p = b.CreateInBoundsGEP(mem, base, b.CreateShl(element, 1, "", true, true));
+    store(v.re, p);
+    store(v.im, b.CreateInBoundsGEP(mem, p, I64(1)));
+    return;
+  }
+  llvm::Value* p = b.CreateInBoundsGEP(mem, base, element);
+  llvm::Value* x = v.re;
+  if (IsFloat(t) && t != PrimitiveType::F32 && t != PrimitiveType::F64) {
+    if (t == PrimitiveType::BF16) x = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
+    else if (t == PrimitiveType::F16 && level.f16c) x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
+    else {
+      const TypeInfo& f = InfoOf(t);
+      x = f.flavour == FloatFlavour::Exponent ? CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {x})
+                                              : CallLibrary("kiln_f32_to_small", b.getInt32Ty(), {x, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))});
+      x = b.CreateTrunc(x, mem);
+    }
+  } else if (x->getType() != mem) {
+    x = IsSigned(t) ? b.CreateSExt(x, mem) : b.CreateZExt(x, mem);
+  }
+  store(x, p);
+}
+
+llvm::Value* Ir::Round(PrimitiveType t, llvm::Value* v) {
+  if (!IsFloat(t) || t == PrimitiveType::F32 || t == PrimitiveType::F64) return v;
+  if (t == PrimitiveType::BF16) {
+    llvm::Value* bits = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {v});
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, b.getInt32Ty()), 16), b.getFloatTy());
+  }
+  if (t == PrimitiveType::F16 && level.f16c) return b.CreateFPExt(b.CreateFPTrunc(v, b.getHalfTy()), b.getFloatTy());
+  const TypeInfo& f = InfoOf(t);
+  if (f.flavour == FloatFlavour::Exponent) return CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {v})});
+  llvm::Value* e[] = {b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))};
+  llvm::Value* bits = CallLibrary("kiln_f32_to_small", b.getInt32Ty(), {v, e[0], e[1], e[2], e[3]});
+  return CallLibrary("kiln_small_to_f32", b.getFloatTy(), {bits, e[0], e[1], e[2], e[3]});
+}
+
+Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
+  if (from == to) return v;
+  const bool from_int = IsIntegral(from) || from == PrimitiveType::Pred;
+  if (to == PrimitiveType::Pred) {
+    if (from_int) return {b.CreateICmpNE(v.re, llvm::ConstantInt::get(v.re->getType(), 0))};
+    llvm::Value* zero = llvm::ConstantFP::get(v.re->getType(), 0);
+    llvm::Value* p = b.CreateFCmpUNE(v.re, zero);
+    return {v.im ? b.CreateOr(p, b.CreateFCmpUNE(v.im, zero)) : p};
+  }
+  if (IsIntegral(to)) {
+    if (from_int) return {b.CreateIntCast(v.re, RegType(to), IsSigned(from))};
+    // Truncation that saturates, NaN to zero.
+    const llvm::Intrinsic::ID id = IsSigned(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return {b.CreateIntrinsic(id, {RegType(to), v.re->getType()}, {v.re})};
+  }
+  const PrimitiveType part = ComponentType(to);
+  llvm::Value* x = v.re;
+  if (from_int) {
+    // Wide integers go to narrow floats through an odd rounding, so that only one rounding shows.
+    const bool narrow = IsFloat(part) && InfoOf(part).mantissa_bits < 23;
+    const int bits = InfoOf(from).bits;
+    if (narrow && bits > 24) {
+      x = IsSigned(from) ? b.CreateSIToFP(x, b.getDoubleTy()) : b.CreateUIToFP(x, b.getDoubleTy());
+      x = CallLibrary("kiln_f64_to_f32_odd", b.getFloatTy(), {x});
+    } else {
+      x = IsSigned(from) ? b.CreateSIToFP(x, RegType(part)) : b.CreateUIToFP(x, RegType(part));
+    }
+  } else if (x->getType() != RegType(part)) {
+    const bool narrow = IsFloat(part) && InfoOf(part).mantissa_bits < 23;
+    auto cast = [&](llvm::Value* y) -> llvm::Value* {
+      if (narrow && y->getType()->isDoubleTy()) return CallLibrary("kiln_f64_to_f32_odd", b.getFloatTy(), {y});
+      return b.CreateFPCast(y, RegType(part));
+    };
+    x = cast(x);
+    if (IsComplex(to)) return {x, v.im ? cast(v.im) : llvm::ConstantFP::get(RegType(to), 0)};
+  }
+  x = Round(part, x);
+  if (IsComplex(to)) return {x, v.im ? v.im : llvm::ConstantFP::get(RegType(to), 0)};
+  return {x};
+}
+
+llvm::AllocaInst* Ir::Alloca(llvm::Type* type, int64_t count, int64_t align) {
+  llvm::BasicBlock& entry = current()->getEntryBlock();
+  llvm::IRBuilder<> at(&entry, entry.begin());
+  llvm::AllocaInst* a = at.CreateAlloca(type, count == 1 ? nullptr : at.getInt64(static_cast<uint64_t>(count)));
+  a->setAlignment(llvm::Align(static_cast<uint64_t>(align)));
+  return a;
+}
+
+void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body, bool parallel) {
+  auto* cf = llvm::dyn_cast<llvm::ConstantInt>(from);
+  auto* ct = llvm::dyn_cast<llvm::ConstantInt>(to);
+  if (cf && ct) {
+    if (cf->getSExtValue() >= ct->getSExtValue()) return;
+    if (cf->getSExtValue() + step >= ct->getSExtValue()) {
+      body(from);
+      return;
+    }
+  }
+  llvm::Function* f = current();
+  auto* head = llvm::BasicBlock::Create(ctx, "loop", f);
+  auto* done = llvm::BasicBlock::Create(ctx, "done", f);
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  if (cf && ct) b.CreateBr(head);
+  else b.CreateCondBr(b.CreateICmpSLT(from, to), head, done);
+  b.SetInsertPoint(head);
+  llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, "i");
+  i->addIncoming(from, before);
+  llvm::MDNode* outer = access_group;
+  llvm::MDNode* group = nullptr;
+  if (parallel) {
+    group = llvm::MDNode::getDistinct(ctx, {});
+    access_group = group;
+  }
+  body(i);
+  access_group = outer;
+  llvm::Value* next = b.CreateAdd(i, I64(step), "", true, true);
+  i->addIncoming(next, b.GetInsertBlock());
+  llvm::BranchInst* back = b.CreateCondBr(b.CreateICmpSLT(next, to), head, done);
+  if (parallel) {
+    llvm::Metadata* parallel_md = llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group});
+    llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, {nullptr, parallel_md});
+    id->replaceOperandWith(0, id);
+    back->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
+  b.SetInsertPoint(done);
+}
+
+void Ir::If(llvm::Value* cond, const std::function<void()>& then) {
+  llvm::Function* f = current();
+  auto* yes = llvm::BasicBlock::Create(ctx, "then", f);
+  auto* done = llvm::BasicBlock::Create(ctx, "endif", f);
+  b.CreateCondBr(cond, yes, done);
+  b.SetInsertPoint(yes);
+  then();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
+}  // namespace kiln

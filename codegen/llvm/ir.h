@@ -1,0 +1,76 @@
+// The LLVM builder that every emitter shares: types of elements, loops, conversions, calls into the kernel library.
+//
+// A Val is one element in registers: floats narrower than f32 are held as the f32 of equal value, integers as iN (4-bit
+// ones as i4), pred as i1, complex numbers as two parts. In memory sub-byte types take a byte.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/instruction.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace kiln {
+
+struct Val {
+  llvm::Value* re = nullptr;
+  llvm::Value* im = nullptr;
+};
+
+// A CPU level: what LLVM may assume.
+struct CpuLevel {
+  std::string name;      // "v3"; suffix of symbols
+  std::string cpu;       // LLVM's -mcpu
+  std::string features;  // LLVM's -mattr additions
+  int vector_bytes;      // of one register
+  int vector_registers;
+  bool f16c;
+  bool fma;
+};
+// "v2", "v3", "v4" of x86-64, or "native" for this machine. Fails naming the ones that exist.
+absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
+
+class Ir {
+ public:
+  Ir(llvm::LLVMContext& ctx, llvm::Module& module, const CpuLevel& level) : ctx(ctx), module(module), level(level), b(ctx) {}
+
+  llvm::LLVMContext& ctx;
+  llvm::Module& module;
+  const CpuLevel& level;
+  llvm::IRBuilder<> b;
+
+  llvm::Type* RegType(PrimitiveType t);   // of one part of a Val
+  llvm::Type* MemType(PrimitiveType t);   // of one part in memory
+  llvm::Value* I64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
+  llvm::Value* Add(llvm::Value* x, llvm::Value* y) { return b.CreateAdd(x, y, "", true, true); }
+  llvm::Value* Mul(llvm::Value* x, int64_t k) { return k == 1 ? x : b.CreateMul(x, I64(k), "", true, true); }
+
+  Val Constant(PrimitiveType t, const Element& e);
+  Val Load(PrimitiveType t, llvm::Value* base, llvm::Value* element);
+  void Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* element);
+  // `v` rounded to narrow float type `t`; unchanged for every other type.
+  llvm::Value* Round(PrimitiveType t, llvm::Value* v);
+  Val Convert(const Val& v, PrimitiveType from, PrimitiveType to);
+  llvm::Value* Select(llvm::Value* p, llvm::Value* x, llvm::Value* y) { return b.CreateSelect(p, x, y); }
+
+  // A function of the kernel library (codegen/kernels), linked when the module is finished.
+  llvm::Value* CallLibrary(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> args);
+  llvm::Value* CallMath(const std::string& stem, PrimitiveType t, llvm::ArrayRef<llvm::Value*> args);
+
+  // for (i = from; i < to; i += step) body(i). Nothing is emitted for an empty constant range.
+  void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body, bool parallel = false);
+  void If(llvm::Value* cond, const std::function<void()>& then);
+  llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
+  // In the entry block, so that it is one slot a call.
+  llvm::AllocaInst* Alloca(llvm::Type* type, int64_t count = 1, int64_t align = 64);
+  // Loads and stores emitted while set carry this access group: loop iterations do not depend on each other.
+  llvm::MDNode* access_group = nullptr;
+
+ private:
+  void Tag(llvm::Instruction* i);
+};
+
+}  // namespace kiln

@@ -1,0 +1,231 @@
+#include "codegen/llvm/object.h"
+
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "codegen/kernels/bitcode.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/Archive.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
+
+std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  KILN_CHECK(target != nullptr);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  options.FunctionSections = true;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(llvm::LLVMContext& ctx, const unsigned char* data, size_t size, const char* what) {
+  auto buffer = llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(data), size), what);
+  auto m = llvm::parseBitcodeFile(buffer, ctx);
+  if (!m) return Internal("cannot read the kernel library: ", llvm::toString(m.takeError()));
+  return std::move(*m);
+}
+
+// The library was compiled for a plain machine: its functions take the level's features instead.
+void Retarget(llvm::Module& m, const CpuLevel& level) {
+  for (llvm::Function& f : m) {
+    f.removeFnAttr("target-cpu");
+    f.removeFnAttr("target-features");
+    f.removeFnAttr("tune-cpu");
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", level.cpu);
+    if (level.vector_bytes == 64) f.addFnAttr("prefer-vector-width", "512");
+    f.addFnAttr(llvm::Attribute::NoUnwind);
+    f.removeFnAttr(llvm::Attribute::UWTable);
+  }
+}
+
+absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool optimise, int64_t* text_bytes, std::string* ir_text) {
+  std::string problem;
+  llvm::raw_string_ostream os(problem);
+  if (llvm::verifyModule(m, &os)) return Internal("invalid IR: ", os.str());
+  if (optimise) {
+    llvm::LoopAnalysisManager lam;
+    llvm::FunctionAnalysisManager fam;
+    llvm::CGSCCAnalysisManager cam;
+    llvm::ModuleAnalysisManager mam;
+    llvm::PipelineTuningOptions tuning;
+    tuning.LoopVectorization = true;
+    tuning.SLPVectorization = false;
+    tuning.LoopUnrolling = true;
+    llvm::PassBuilder pb(&tm, tuning);
+    pb.registerModuleAnalyses(mam);
+    pb.registerCGSCCAnalyses(cam);
+    pb.registerFunctionAnalyses(fam);
+    pb.registerLoopAnalyses(lam);
+    pb.crossRegisterProxies(lam, fam, cam, mam);
+    pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(m, mam);
+  }
+  if (ir_text) {
+    llvm::raw_string_ostream text(*ir_text);
+    m.print(text, nullptr);
+  }
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  llvm::legacy::PassManager pm;
+  if (tm.addPassesToEmitFile(pm, out, nullptr, llvm::CodeGenFileType::ObjectFile)) return Internal("this target cannot emit objects");
+  pm.run(m);
+  if (text_bytes) {
+    auto obj = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "o"));
+    if (!obj) return Internal(llvm::toString(obj.takeError()));
+    for (const llvm::object::SectionRef& s : (*obj)->sections())
+      if (s.isText()) *text_bytes += static_cast<int64_t>(s.getSize());
+  }
+  return std::string(object.data(), object.size());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, int64_t* text_bytes, std::string* ir_text) {
+  auto tm = MakeTarget(level);
+  m.setTargetTriple(kTriple);
+  m.setDataLayout(tm->createDataLayout());
+  std::set<std::string> own;
+  for (const llvm::Function& f : m)
+    if (!f.isDeclaration() && f.hasExternalLinkage()) own.insert(f.getName().str());
+  using Part = std::pair<const unsigned char*, size_t>;
+  for (auto [data, size] : {Part{kMathBitcode, kMathBitcodeSize}, Part{kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, Part{kMathBitcode, kMathBitcodeSize}}) {
+    ASSIGN_OR_RETURN(auto lib, ReadBitcode(m.getContext(), data, size, "kernels"));
+    lib->setTargetTriple(kTriple);
+    lib->setDataLayout(m.getDataLayout());
+    if (llvm::Linker::linkModules(m, std::move(lib), llvm::Linker::LinkOnlyNeeded)) return Internal("cannot link the kernel library");
+  }
+  llvm::internalizeModule(m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
+  Retarget(m, level);
+  return Emit(m, *tm, true, text_bytes, ir_text);
+}
+
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part, const std::vector<std::string>& levels) {
+  llvm::LLVMContext ctx;
+  ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
+  auto tm = MakeTarget(level);
+  const bool pool = part == "pool";
+  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : kDispatchBitcode, pool ? kPoolBitcodeSize : kDispatchBitcodeSize, "runtime"));
+  m->setTargetTriple(kTriple);
+  m->setDataLayout(tm->createDataLayout());
+  for (const char* symbol : {"pool_create", "pool_destroy", "run", "entry_v2", "entry_v3", "entry_v4"})
+    if (llvm::Function* f = m->getFunction(std::string("kiln_model_") + symbol)) {
+      f->setName(name + "_" + symbol);
+      const bool entry = !strncmp(symbol, "entry", 5);
+      if (!entry) continue;
+      // A level that was not asked for is absent: its address is null.
+      const std::string lv = symbol + 6;
+      bool have = false;
+      for (const std::string& l : levels) have = have || l == lv;
+      if (have) {
+        f->setLinkage(llvm::GlobalValue::ExternalLinkage);
+        f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+      } else {
+        f->replaceAllUsesWith(llvm::ConstantPointerNull::get(f->getType()));
+        f->eraseFromParent();
+      }
+    }
+  Retarget(*m, level);
+  return Emit(*m, *tm, true, nullptr, nullptr);
+}
+
+std::string DataObject(const std::string& symbol, absl::string_view bytes) {
+  // ELF64, little endian: header, .rodata, .symtab, .strtab, .shstrtab, .note.GNU-stack, section table.
+  std::string out(64, '\0');
+  auto put = [](std::string* s, size_t at, uint64_t v, int n) {
+    if (s->size() < at + n) s->resize(at + n);
+    for (int k = 0; k < n; ++k) (*s)[at + k] = static_cast<char>(v >> (8 * k));
+  };
+  auto align = [&](size_t a) { out.resize((out.size() + a - 1) / a * a); };
+  const size_t data_at = out.size();
+  out.append(bytes.data(), bytes.size());
+  if (bytes.empty()) out.push_back('\0');
+  const size_t data_size = out.size() - data_at;
+  align(8);
+  const size_t sym_at = out.size();
+  std::string sym(48, '\0');
+  put(&sym, 24, 1, 4);       // name
+  put(&sym, 28, 0x11, 1);    // global object
+  put(&sym, 29, 2, 1);       // hidden
+  put(&sym, 30, 1, 2);       // section 1
+  put(&sym, 40, data_size, 8);
+  out += sym;
+  const size_t str_at = out.size();
+  out += '\0' + symbol + '\0';
+  const size_t str_size = out.size() - str_at;
+  const size_t shstr_at = out.size();
+  const std::string names = std::string("\0.rodata\0.symtab\0.strtab\0.shstrtab\0.note.GNU-stack\0", 51);
+  out += names;
+  align(8);
+  const size_t table_at = out.size();
+  auto section = [&](uint64_t name, uint64_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t link, uint64_t info, uint64_t al, uint64_t entsize) {
+    const size_t at = out.size();
+    put(&out, at, name, 4);
+    put(&out, at + 4, type, 4);
+    put(&out, at + 8, flags, 8);
+    put(&out, at + 16, 0, 8);
+    put(&out, at + 24, offset, 8);
+    put(&out, at + 32, size, 8);
+    put(&out, at + 40, link, 4);
+    put(&out, at + 44, info, 4);
+    put(&out, at + 48, al, 8);
+    put(&out, at + 56, entsize, 8);
+  };
+  section(0, 0, 0, 0, 0, 0, 0, 0, 0);
+  section(1, 1, 2, data_at, data_size, 0, 0, 64, 0);
+  section(9, 2, 0, sym_at, 48, 3, 1, 8, 24);
+  section(17, 3, 0, str_at, str_size, 0, 0, 1, 0);
+  section(25, 3, 0, shstr_at, names.size(), 0, 0, 1, 0);
+  section(35, 1, 0, table_at, 0, 0, 0, 1, 0);
+  const unsigned char ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};
+  std::memcpy(out.data(), ident, sizeof ident);
+  put(&out, 16, 1, 2);   // relocatable
+  put(&out, 18, 62, 2);  // x86-64
+  put(&out, 20, 1, 4);
+  put(&out, 40, table_at, 8);
+  put(&out, 52, 64, 2);
+  put(&out, 58, 64, 2);
+  put(&out, 60, 6, 2);
+  put(&out, 62, 4, 2);
+  return out;
+}
+
+absl::StatusOr<std::string> WriteArchive(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::vector<llvm::NewArchiveMember> list;
+  for (const auto& [name, bytes] : members) {
+    list.emplace_back(llvm::MemoryBufferRef(bytes, name));
+    list.back().MemberName = name;
+  }
+  auto buffer = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+  if (!buffer) return Internal("cannot write the archive: ", llvm::toString(buffer.takeError()));
+  return std::string((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
+}
+
+}  // namespace kiln

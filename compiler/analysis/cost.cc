@@ -1,0 +1,79 @@
+#include "compiler/analysis/cost.h"
+
+namespace kiln {
+namespace {
+
+int64_t Flops(const Instruction* i) {
+  const int64_t n = i->shape().IsArray() ? i->shape().ElementCount() : 0;
+  switch (i->opcode()) {
+    case Opcode::Dot: {
+      int64_t k = 1;
+      for (int64_t d : i->attrs().lhs_contracting_dims.value_or(Ints())) k *= i->operand(0)->shape().dim(d);
+      return 2 * n * k;
+    }
+    case Opcode::Convolution: {
+      const Shape& kernel = i->operand(1)->shape();
+      const int64_t outputs = kernel.dim(i->attrs().dim_labels->kernel_output);
+      return outputs ? 2 * n * (kernel.ElementCount() / outputs) : 0;
+    }
+    case Opcode::Reduce: return i->operand(0)->shape().ElementCount();
+    case Opcode::Fusion: {
+      int64_t sum = 0;
+      for (const auto& x : (*i->attrs().calls)->instructions()) sum += Flops(x.get());
+      return sum;
+    }
+    default: return i->IsElementwise() && !i->Is(Opcode::Copy) ? n : 0;
+  }
+}
+
+// Bytes of operand `k` that the kernel of `i` reads: slices, gathers and updates touch a part.
+int64_t OperandBytes(const Instruction* i, int64_t k) {
+  const int64_t whole = i->operand(k)->shape().ByteSize();
+  if (!i->Is(Opcode::Fusion)) return whole;
+  const Instruction* p = (*i->attrs().calls)->parameter(k);
+  int64_t touched = 0;
+  for (const Instruction* u : p->users()) {
+    const bool part = u->Is(Opcode::Slice) || u->Is(Opcode::DynamicSlice) || (u->Is(Opcode::Gather) && u->operand(0) == p);
+    if (part) touched += u->shape().ByteSize();
+    else if (u->Is(Opcode::DynamicUpdateSlice) && u->operand(0) == p) touched += 0;
+    else if (u->Is(Opcode::Scatter) && u->operand(0) == p) touched += u->operand(u->operand_count() - 1)->shape().ByteSize();
+    else return whole;
+  }
+  return std::min(whole, touched);
+}
+
+int64_t ResultBytes(const Instruction* i) {
+  const Instruction* r = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  if (r->Is(Opcode::DynamicUpdateSlice)) return r->operand(1)->shape().ByteSize();
+  if (r->Is(Opcode::Scatter)) return r->operand(r->operand_count() - 1)->shape().ByteSize();
+  return i->shape().ByteSize();
+}
+
+}  // namespace
+
+Cost CostOf(const Module& m) {
+  Cost c;
+  std::vector<const Computation*> todo = {m.entry()};
+  for (size_t k = 0; k < todo.size(); ++k) {
+    for (const auto& i : todo[k]->instructions()) {
+      switch (i->opcode()) {
+        case Opcode::Parameter:
+        case Opcode::Constant:
+        case Opcode::Tuple:
+        case Opcode::GetTupleElement:
+        case Opcode::Bitcast: continue;
+        case Opcode::While:
+        case Opcode::Conditional:
+          for (const Computation* f : i->called()) todo.push_back(f);
+          continue;
+        default: break;
+      }
+      c.flops += Flops(i.get());
+      for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i.get(), o);
+      c.bytes_accessed += ResultBytes(i.get());
+    }
+  }
+  return c;
+}
+
+}  // namespace kiln

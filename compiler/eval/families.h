@@ -1,0 +1,42 @@
+// Evaluator entry points by op family. Each answers NotFound for an opcode that is not of its family.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x);
+// A called computation on scalars.
+absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Element>& args);
+
+// Row-major positions of a shape.
+class IndexSpace {
+ public:
+  explicit IndexSpace(const Ints& dims) : dims_(dims), strides_(dims.size(), 1) {
+    for (int64_t d = static_cast<int64_t>(dims.size()) - 2; d >= 0; --d) strides_[d] = strides_[d + 1] * dims[d + 1];
+  }
+  int64_t Linear(const Ints& index) const {
+    int64_t n = 0;
+    for (size_t d = 0; d < dims_.size(); ++d) n += index[d] * strides_[d];
+    return n;
+  }
+  Ints At(int64_t linear) const {
+    Ints v(dims_.size());
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      v[d] = linear / strides_[d];
+      linear %= strides_[d];
+    }
+    return v;
+  }
+
+ private:
+  Ints dims_, strides_;
+};
+
+}  // namespace kiln

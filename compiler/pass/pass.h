@@ -1,0 +1,38 @@
+// What a pass is and what it may reach.
+//
+// A pass is a function Module -> changed. PassContext offers fuel and the pass's own notes, nothing else: no globals.
+// Guarantees asked of every pass: shapes and results of the entry stay, `changed` is truthful, order is deterministic.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+class PassContext {
+ public:
+  // Rewrites that may still be made by all passes together; negative: no limit.
+  int64_t fuel = -1;
+
+  // False means: skip this rewrite (the fuel is spent).
+  bool Take() {
+    if (fuel < 0) return true;
+    if (fuel == 0) return false;
+    --fuel;
+    return true;
+  }
+};
+
+using PassFn = absl::StatusOr<bool> (*)(Module&, PassContext&);
+
+struct PassInfo {
+  const char* name;
+  PassFn run;
+  const char* summary;
+};
+
+}  // namespace kiln

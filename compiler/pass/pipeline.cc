@@ -1,0 +1,53 @@
+#include "compiler/pass/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_format.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/hlo/verify.h"
+
+namespace kiln {
+
+absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector<PassRecord>* records) const {
+  std::vector<std::vector<const PassInfo*>> resolved;
+  for (const Step& s : steps_) {
+    resolved.emplace_back();
+    for (const std::string& p : s.passes) {
+      const PassInfo* info = lookup_(p);
+      if (!info) return InvalidArgument("error: no pass is named '", p, "' (kiln opt --list prints them)");
+      resolved.back().push_back(info);
+    }
+  }
+  for (const std::string& p : o.disabled)
+    if (!lookup_(p)) return InvalidArgument("error: cannot disable '", p, "': no pass is named so");
+  PassContext ctx;
+  ctx.fuel = o.fuel;
+  int counter = 0;
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    for (int round = 0;; ++round) {
+      bool changed = false;
+      for (const PassInfo* pass : resolved[s]) {
+        if (std::find(o.disabled.begin(), o.disabled.end(), pass->name) != o.disabled.end()) continue;
+        const auto start = std::chrono::steady_clock::now();
+        auto result = pass->run(module, ctx);
+        if (!result.ok()) return result.status();
+        if (records) records->push_back({pass->name, *result, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+        changed |= *result;
+        if (*result && o.verify_each) {
+          if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pass ", pass->name, ": ", v.message());
+        }
+        if (*result && !o.dump_dir.empty()) {
+          RETURN_IF_ERROR(WriteFile(absl::StrFormat("%s/%s.%04d.%s.after_%s.txt", o.dump_dir, module.name(), counter++, name_, pass->name), ToText(module)));
+        }
+        if (pass->name == o.stop_after) return absl::OkStatus();
+      }
+      if (!steps_[s].repeat || !changed || round + 1 >= kFixpointCap) break;
+    }
+  }
+  if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pipeline ", name_, ": ", v.message());
+  return absl::OkStatus();
+}
+
+}  // namespace kiln

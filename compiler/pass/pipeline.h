@@ -1,0 +1,57 @@
+// Ordered passes with verification, fixpoints, timing, fuel, switches and dumps.
+//
+// Guarantees: the verifier runs after every changing pass when `verify_each` is set, else once at the end; an unknown
+//   pass name is an error when the pipeline is built; a fixpoint stops at its cap (25) and says so in the log.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/pass/pass.h"
+
+namespace kiln {
+
+struct PipelineOptions {
+  bool verify_each = false;
+  int64_t fuel = -1;
+  std::vector<std::string> disabled;
+  std::string stop_after;
+  // Directory for HLO after each changing pass; empty writes nothing.
+  std::string dump_dir;
+};
+
+struct PassRecord {
+  std::string pass;
+  bool changed = false;
+  double ms = 0;
+};
+
+class Pipeline {
+ public:
+  using Lookup = std::function<const PassInfo*(absl::string_view)>;
+  Pipeline(std::string name, Lookup lookup) : name_(std::move(name)), lookup_(std::move(lookup)) {}
+
+  Pipeline& Add(const std::string& pass) {
+    steps_.push_back({{pass}, false});
+    return *this;
+  }
+  // Repeats the passes in order until none changes the module.
+  Pipeline& FixedPoint(std::vector<std::string> passes) {
+    steps_.push_back({std::move(passes), true});
+    return *this;
+  }
+  absl::Status Run(Module& module, const PipelineOptions& options, std::vector<PassRecord>* records = nullptr) const;
+
+ private:
+  struct Step {
+    std::vector<std::string> passes;
+    bool repeat;
+  };
+  static constexpr int kFixpointCap = 25;
+  std::string name_;
+  Lookup lookup_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,79 @@
+// Convolutions with batch and spatial dimensions major and features minor (b01f_01io->b01f), one kind of grouping.
+//
+// Why: the convolution kernel reads runs of features; every other order is a transpose around it, which fuses with its
+//   producer. batch_group_count becomes feature groups: input [G*B, S, C] read as [B, S, G*C].
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> ConvolutionCanonicalization(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (const auto& c : m.computations()) {
+    for (Instruction* i : c->PostOrder()) {
+      if (!i->Is(Opcode::Convolution)) continue;
+      const ConvDimensionNumbers d = *i->attrs().dim_labels;
+      const int64_t n = static_cast<int64_t>(d.input_spatial.size());
+      const int64_t bg = i->attrs().batch_group_count.value_or(1);
+      ConvDimensionNumbers want;
+      want.input_batch = want.output_batch = 0;
+      want.input_feature = want.output_feature = n + 1;
+      want.kernel_input = n;
+      want.kernel_output = n + 1;
+      for (int64_t s = 0; s < n; ++s) {
+        want.input_spatial.push_back(s + 1);
+        want.kernel_spatial.push_back(s);
+        want.output_spatial.push_back(s + 1);
+      }
+      if (bg == 1 && d == want) continue;
+      if (!ctx.Take()) continue;
+      auto order = [](int64_t first, const Ints& spatial, int64_t last) {
+        Ints p = {first};
+        p.insert(p.end(), spatial.begin(), spatial.end());
+        p.push_back(last);
+        return p;
+      };
+      Expr x = TransposeBy(i->operand(0), order(d.input_batch, d.input_spatial, d.input_feature));
+      Ints kp = d.kernel_spatial;
+      kp.push_back(d.kernel_input);
+      kp.push_back(d.kernel_output);
+      Expr k = TransposeBy(i->operand(1), kp);
+      if (bg > 1) {
+        // [G*B, S..., C] -> [G, B, S..., C] -> [B, S..., G, C] -> [B, S..., G*C]
+        Ints split = x.shape().dims();
+        split[0] /= bg;
+        split.insert(split.begin(), bg);
+        Expr s = ReshapeTo(x, split);
+        Ints p;
+        for (int64_t q = 1; q <= n + 1; ++q) p.push_back(q);
+        p.push_back(0);
+        p.push_back(n + 2);
+        s = TransposeBy(s, p);
+        Ints merged = x.shape().dims();
+        merged[0] /= bg;
+        merged[n + 1] *= bg;
+        x = ReshapeTo(s, merged);
+      }
+      Ints out_dims(n + 2);
+      out_dims[0] = i->shape().dim(d.output_batch);
+      out_dims[n + 1] = i->shape().dim(d.output_feature);
+      for (int64_t s = 0; s < n; ++s) out_dims[s + 1] = i->shape().dim(d.output_spatial[s]);
+      Instruction* conv = c->AddClone(i, Shape::Array(i->shape().type(), out_dims), {x.get(), k.get()});
+      conv->attrs().dim_labels = want;
+      if (bg > 1) {
+        conv->attrs().batch_group_count.reset();
+        conv->attrs().feature_group_count = bg;
+      }
+      Ints back(n + 2);
+      back[d.output_batch] = 0;
+      back[d.output_feature] = n + 1;
+      for (int64_t s = 0; s < n; ++s) back[d.output_spatial[s]] = s + 1;
+      i->ReplaceAllUsesWith(TransposeBy(conv, back).get());
+      c->Remove(i);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,274 @@
+// Fuses producers into the loops that consume them.
+//
+// A loop nest computes one fusion: its root decides the iteration space (elementwise result, reduction, update, ...), the
+// fused producers are evaluated at each visited index. A producer is fused into all of its consumers or into none, so
+// that no value is both kept and recomputed without gain.
+//   Cheap producers (no transcendental, no division) are duplicated; others need a single consumer that reads each
+//   element about once.
+// Cost: linear in edges times the size of fusions.
+#include <algorithm>
+
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+// Values that a loop can compute at any index.
+bool FusibleProducer(const Instruction* i) {
+  if (!i->shape().IsArray() || i->shape().HasDynamic()) return false;
+  if (i->IsElementwise()) return true;
+  switch (i->opcode()) {
+    case Opcode::Broadcast:
+    case Opcode::Iota:
+    case Opcode::Slice:
+    case Opcode::Reverse:
+    case Opcode::Transpose:
+    case Opcode::BitcastConvert:
+    case Opcode::Bitcast:
+    case Opcode::Reshape:
+    case Opcode::DynamicSlice:
+    case Opcode::Gather:
+    case Opcode::Pad: return true;
+    case Opcode::Constant: return i->shape().rank() == 0;
+    default: return false;
+  }
+}
+
+bool Expensive(const Instruction* i) {
+  if (i->HasTrait(Transcendental)) return true;
+  switch (i->opcode()) {
+    case Opcode::Divide:
+    case Opcode::Remainder:
+    case Opcode::Sqrt:
+    case Opcode::Rsqrt:
+    case Opcode::Gather: return true;
+    default: return false;
+  }
+}
+
+// Loops over these read their operand elements through an element function.
+bool FusibleConsumer(const Instruction* i) {
+  if (i->shape().HasDynamic()) return false;
+  if (FusibleProducer(i) && !i->Is(Opcode::Bitcast) && !i->Is(Opcode::Constant)) return true;
+  switch (i->opcode()) {
+    case Opcode::Reduce:
+    case Opcode::Concatenate:
+    case Opcode::DynamicUpdateSlice:
+    case Opcode::Scatter: return true;
+    case Opcode::Fusion: return true;
+    default: return false;
+  }
+}
+
+bool DegenerateBitcast(const Instruction* i) {
+  Ints a, b;
+  for (int64_t d : i->shape().dims())
+    if (d != 1) a.push_back(d);
+  for (int64_t d : i->operand(0)->shape().dims())
+    if (d != 1) b.push_back(d);
+  return a == b;
+}
+
+class Fuser {
+ public:
+  Fuser(Module& m, PassContext& ctx) : m_(m), ctx_(ctx) {}
+
+  absl::StatusOr<bool> Run() {
+    std::vector<Computation*> targets = ControlComputations();
+    for (Computation* c : targets) RunOn(c);
+    return changed_;
+  }
+
+ private:
+  // The entry and the bodies of loops and branches: not reducers, comparators or fusions.
+  std::vector<Computation*> ControlComputations() {
+    std::vector<Computation*> out = {m_.entry()};
+    for (size_t k = 0; k < out.size(); ++k) {
+      for (const auto& i : out[k]->instructions())
+        if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
+          for (Computation* callee : i->called()) out.push_back(callee);
+    }
+    return out;
+  }
+
+  static const Instruction* RootOf(const Instruction* i) { return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i; }
+
+  // How many times the consumer reads each element of operand `p`, at most (1 for a straight loop), and whether any use
+  // of it is at an index where recomputing is wasteful.
+  static bool ReadsOnce(const Instruction* consumer, const Instruction* p) {
+    auto direct = [&](const Instruction* user, const Instruction* value) {
+      if (user->Is(Opcode::Broadcast)) return user->shape().ElementCount() <= value->shape().ElementCount();
+      if (user->Is(Opcode::Gather)) return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
+      if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
+      if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
+      return true;
+    };
+    if (!consumer->Is(Opcode::Fusion)) return direct(consumer, p);
+    const Computation* f = *consumer->attrs().calls;
+    for (int64_t k = 0; k < consumer->operand_count(); ++k) {
+      if (consumer->operand(k) != p) continue;
+      // Follow every path from the parameter to the root: the product of growth must stay one.
+      std::vector<const Instruction*> work = {f->parameter(k)};
+      absl::flat_hash_set<const Instruction*> seen;
+      while (!work.empty()) {
+        const Instruction* v = work.back();
+        work.pop_back();
+        if (!seen.insert(v).second) continue;
+        for (const Instruction* u : v->users()) {
+          if (!direct(u, v)) return false;
+          work.push_back(u);
+        }
+      }
+    }
+    return true;
+  }
+
+  bool ShouldFuse(const Instruction* p, const Instruction* c) {
+    if (!FusibleConsumer(c) || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
+    if (p->Is(Opcode::Fusion)) return false;
+    const Instruction* root = RootOf(c);
+    // Updated or scattered-into arrays are worked on in place: they stay whole.
+    auto in_place_operand = [&](const Instruction* r, const Instruction* v) {
+      if (r->Is(Opcode::DynamicUpdateSlice)) return r->operand(0) == v;
+      if (r->Is(Opcode::Scatter)) {
+        for (int64_t k = 0; k <= r->operand_count() / 2; ++k)  // operands and indices
+          if (r->operand(k) == v) return true;
+      }
+      return false;
+    };
+    if (c->Is(Opcode::Fusion)) {
+      for (int64_t k = 0; k < c->operand_count(); ++k)
+        if (c->operand(k) == p && in_place_operand(root, (*c->attrs().calls)->parameter(k)) ) return false;
+      if ((*c->attrs().calls)->instruction_count() > 400) return false;
+      // An element that several chains inside the fusion read is computed once a loop iteration only if they read it at
+      // the same index; deep sharing would be recomputed, so expensive values must have one reader inside.
+    } else if (in_place_operand(c, p)) {
+      return false;
+    }
+    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) return DegenerateBitcast(p);
+    if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
+    const bool reads_once = ReadsOnce(c, p);
+    if (Expensive(p) && !reads_once) return false;
+    // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
+    if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) || p->shape().ElementCount() == 1)) {
+      // Cheap elementwise over small operands still pays: it is hoisted out of the inner loop by LLVM when it does not
+      // vary there.
+      if (p->operand_count() > 2) return false;
+    }
+    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
+    return true;
+  }
+
+  // Strided reads inside a reduction or a second transpose are worse than a tiled transpose of their own.
+  static bool TransposeFuses(const Instruction* c) {
+    const Instruction* r = RootOf(c);
+    return !r->Is(Opcode::Reduce) && !r->Is(Opcode::Concatenate);
+  }
+
+  void RunOn(Computation* c) {
+    std::vector<Instruction*> order = c->PostOrder();
+    std::reverse(order.begin(), order.end());
+    absl::flat_hash_set<Instruction*> removed;
+    for (Instruction* p : order) {
+      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !FusibleProducer(p)) continue;
+      const std::vector<Instruction*> users = p->users();
+      bool all = true;
+      for (Instruction* u : users) all = all && ShouldFuse(p, u);
+      if (all && users.size() > 1) {
+        if (Expensive(p)) all = false;
+        // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
+        const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) || p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) ||
+                          p->Is(Opcode::Slice) || p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
+        if (!free && (users.size() > 3 || p->operand_count() > 1)) all = false;
+      }
+      if (!all || !ctx_.Take()) continue;
+      for (Instruction* u : users) Fuse(c, p, u, &removed);
+      c->Remove(p);
+      removed.insert(p);
+      changed_ = true;
+    }
+  }
+
+  void Fuse(Computation* c, Instruction* p, Instruction* u, absl::flat_hash_set<Instruction*>* removed) {
+    Instruction* fusion = u;
+    if (!u->Is(Opcode::Fusion)) {
+      fusion = WrapInFusion(u);
+      removed->insert(u);
+    }
+    Computation* f = *fusion->attrs().calls;
+    // The producer's clone reads parameters for its operands; existing ones are shared.
+    std::vector<Instruction*> inner;
+    for (Instruction* o : p->operands()) {
+      const int64_t k = fusion->OperandIndex(o);
+      if (k >= 0) {
+        inner.push_back(f->parameter(k));
+        continue;
+      }
+      inner.push_back(f->AddParameter(fusion->operand_count(), o->shape(), "param"));
+      fusion->AppendOperand(o);
+    }
+    Instruction* clone = f->AddClone(p, p->shape(), inner);
+    for (int64_t k = fusion->operand_count() - 1; k >= 0; --k) {
+      if (fusion->operand(k) != p) continue;
+      f->parameter(k)->ReplaceAllUsesWith(clone);
+      f->RemoveParameter(k);
+      fusion->RemoveOperand(k);
+    }
+  }
+
+ public:
+  static Instruction* WrapInFusion(Instruction* i) {
+    Computation* c = i->parent();
+    Computation* f = c->module()->AddComputation("fused_computation");
+    std::vector<Instruction*> operands, params;
+    for (Instruction* o : i->operands()) {
+      auto it = std::find(operands.begin(), operands.end(), o);
+      if (it != operands.end()) {
+        params.push_back(f->parameter(it - operands.begin()));
+        continue;
+      }
+      params.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
+      operands.push_back(o);
+    }
+    Instruction* root = f->AddClone(i, i->shape(), params);
+    f->set_root(root);
+    Instruction* fusion = c->Add(Opcode::Fusion, i->shape(), operands, "fusion");
+    fusion->set_loc(i->loc());
+    fusion->attrs().calls = f;
+    fusion->attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
+    for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(fusion);
+    for (Instruction* s : i->control_successors()) fusion->AddControlDependencyTo(s);
+    i->ReplaceAllUsesWith(fusion);
+    c->Remove(i);
+    return fusion;
+  }
+
+ private:
+  Module& m_;
+  PassContext& ctx_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> InstructionFusion(Module& m, PassContext& ctx) { return Fuser(m, ctx).Run(); }
+
+absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
+  bool changed = false;
+  std::vector<Computation*> todo = {m.entry()};
+  for (size_t k = 0; k < todo.size(); ++k) {
+    for (Instruction* i : todo[k]->PostOrder()) {
+      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
+        for (Computation* callee : i->called()) todo.push_back(callee);
+      const Lowering l = InfoOf(i->opcode()).lowering;
+      const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::DynamicUpdateSlice) ||
+                         i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);
+      if (!wraps || i->Is(Opcode::Copy)) continue;
+      Fuser::WrapInFusion(i);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,87 @@
+// Layouts for every array, and reshapes as bitcasts.
+//
+// Every value inside the program is row major: kernels take strides, so transposed reads need no other layout. Where the
+// entry asks for another order, a copy at the boundary converts.
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
+  bool changed = false;
+  for (const auto& c : m.computations()) {
+    for (const auto& i : c->instructions()) {
+      Shape s = i->shape();
+      s.SetDefaultLayouts();
+      if (s != i->shape()) {
+        i->mutable_shape() = s;
+        changed = true;
+      }
+    }
+  }
+  EntryLayout layout;
+  Computation* e = m.entry();
+  auto wanted = [&](size_t p) -> const Shape* { return m.entry_layout ? &m.entry_layout->parameters[p] : nullptr; };
+  for (size_t p = 0; p < e->parameters().size(); ++p) {
+    Instruction* param = e->parameter(p);
+    const Shape* w = wanted(p);
+    if (w && w->IsArray() && w->layout() && !w->HasDefaultLayout()) {
+      const Shape inner = param->shape();
+      Instruction* copy = e->Add(Opcode::Copy, inner, {param}, "entry_copy");
+      const std::vector<Instruction*> users = param->users();
+      for (Instruction* u : users)
+        if (u != copy) param->ReplaceUseWith(u, copy);
+      if (e->root() == param) e->set_root(copy);
+      param->mutable_shape().set_layout(w->layout());
+      changed = true;
+    }
+    layout.parameters.push_back(param->shape());
+  }
+  if (m.entry_layout) {
+    auto convert = [&](Instruction* v, const Shape& w) -> Instruction* {
+      if (!w.IsArray() || !w.layout() || w.HasDefaultLayout()) return v;
+      Shape s = v->shape();
+      s.set_layout(w.layout());
+      changed = true;
+      return e->Add(Opcode::Copy, s, {v}, "result_copy");
+    };
+    Instruction* root = e->root();
+    const Shape want = m.entry_layout->result;
+    if (!root->shape().IsTuple()) {
+      e->set_root(convert(root, want));
+    } else {
+      std::vector<Instruction*> parts;
+      std::vector<Shape> shapes;
+      bool any = false;
+      for (size_t k = 0; k < want.tuple().size(); ++k) any = any || (want.tuple()[k].IsArray() && want.tuple()[k].layout() && !want.tuple()[k].HasDefaultLayout());
+      if (any) {
+        for (size_t k = 0; k < want.tuple().size(); ++k) {
+          Instruction* g = e->Add(Opcode::GetTupleElement, root->shape().tuple()[k], {root});
+          g->attrs().tuple_index = static_cast<int64_t>(k);
+          parts.push_back(convert(g, want.tuple()[k]));
+          shapes.push_back(parts.back()->shape());
+        }
+        e->set_root(e->Add(Opcode::Tuple, Shape::Tuple(shapes), parts));
+      }
+    }
+  }
+  layout.result = e->root()->shape();
+  m.entry_layout = layout;
+  return changed;
+}
+
+absl::StatusOr<bool> ReshapeDecomposer(Module& m, PassContext&) {
+  bool changed = false;
+  for (const auto& c : m.computations()) {
+    for (Instruction* i : c->PostOrder()) {
+      if (!i->Is(Opcode::Reshape) || !i->operand(0)->shape().HasDefaultLayout()) continue;
+      Instruction* b = c->Add(Opcode::Bitcast, i->shape(), {i->operand(0)});
+      b->set_loc(i->loc());
+      i->ReplaceAllUsesWith(b);
+      c->Remove(i);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,35 @@
+#include "compiler/pipeline/registry.h"
+
+#include "absl/strings/str_replace.h"
+
+namespace kiln {
+
+const std::vector<PassInfo>& AllPasses() {
+  static const auto* passes = new std::vector<PassInfo>{
+#define PASS(name, fn, summary) {name, fn, summary},
+#include "compiler/pipeline/passes.def"
+  };
+  return *passes;
+}
+
+const PassInfo* FindPass(absl::string_view name) {
+  const std::string canonical = absl::StrReplaceAll(name, {{"_", "-"}});
+  for (const PassInfo& p : AllPasses())
+    if (canonical == p.name) return &p;
+  return nullptr;
+}
+
+Pipeline CpuPipeline() {
+  Pipeline p("cpu", FindPass);
+  p.Add("call-inliner").Add("map-inline").Add("call-inliner").Add("zero-sized-hlo-elimination").Add("dynamic-index-splitter");
+  p.Add("batchnorm-expander");
+  p.FixedPoint({"tuple-simplifier", "algsimp", "constant-folding", "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.Add("convolution-canonicalization").Add("dot-decomposer");
+  p.FixedPoint({"algsimp", "cse", "dce"});
+  p.Add("optimization-barrier-expander").Add("tuple-simplifier").Add("flatten-call-graph").Add("layout-assignment").Add("reshape-decomposer");
+  p.FixedPoint({"algsimp", "cse", "dce"});
+  p.Add("fusion").Add("fusion-wrapper").Add("cse").Add("dce");
+  return p;
+}
+
+}  // namespace kiln

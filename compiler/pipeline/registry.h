@@ -1,0 +1,18 @@
+// The table of passes, and the pipelines that name them: the only place that knows every pass.
+#pragma once
+
+#include "compiler/pass/pipeline.h"
+
+namespace kiln {
+
+const std::vector<PassInfo>& AllPasses();
+// nullptr if there is none; '-' and '_' are the same.
+const PassInfo* FindPass(absl::string_view name);
+
+// Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
+Pipeline CpuPipeline();
+
+#define PASS(name, fn, summary) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
+#include "compiler/pipeline/passes.def"
+
+}  // namespace kiln

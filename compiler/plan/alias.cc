@@ -1,0 +1,113 @@
+#include "compiler/plan/alias.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+bool Forwards(Opcode op) {
+  return op == Opcode::Bitcast || op == Opcode::OptimizationBarrier || op == Opcode::AddDependency || op == Opcode::Domain;
+}
+
+Leaf Step(const Leaf& l) {
+  Instruction* i = l.instruction;
+  switch (i->opcode()) {
+    case Opcode::Tuple: return {i->operand(l.index[0]), ShapeIndex(l.index.begin() + 1, l.index.end())};
+    case Opcode::GetTupleElement: {
+      ShapeIndex idx = {*i->attrs().tuple_index};
+      idx.insert(idx.end(), l.index.begin(), l.index.end());
+      return {i->operand(0), idx};
+    }
+    case Opcode::While:
+      if (IsLoopInvariant(i, l.index)) return {i->operand(0), l.index};
+      return l;
+    default:
+      if (Forwards(i->opcode())) return {i->operand(0), l.index};
+      return l;
+  }
+}
+
+}  // namespace
+
+Leaf SourceOf(const Leaf& l) {
+  Leaf cur = l;
+  for (;;) {
+    Leaf next = Step(cur);
+    if (next == cur) return cur;
+    cur = std::move(next);
+  }
+}
+
+bool IsLoopInvariant(const Instruction* loop, const ShapeIndex& index) {
+  const Computation* body = *loop->attrs().body;
+  const Leaf s = SourceOf({body->root(), index});
+  return s.instruction == body->parameter(0) && s.index == index;
+}
+
+std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root) {
+  std::vector<Instruction*> out;
+  absl::flat_hash_set<Leaf> seen;
+  std::vector<Leaf> work = {l};
+  bool root = false;
+  auto use = [&](Instruction* i) {
+    if (std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
+  };
+  while (!work.empty()) {
+    const Leaf cur = work.back();
+    work.pop_back();
+    if (!seen.insert(cur).second) continue;
+    if (cur.instruction->IsRoot()) root = true;
+    for (Instruction* u : cur.instruction->users()) {
+      for (int64_t k = 0; k < u->operand_count(); ++k) {
+        if (u->operand(k) != cur.instruction) continue;
+        if (u->Is(Opcode::Tuple)) {
+          ShapeIndex idx = {k};
+          idx.insert(idx.end(), cur.index.begin(), cur.index.end());
+          work.push_back({u, idx});
+        } else if (u->Is(Opcode::GetTupleElement)) {
+          if (!cur.index.empty() && cur.index[0] == *u->attrs().tuple_index) work.push_back({u, ShapeIndex(cur.index.begin() + 1, cur.index.end())});
+        } else if (Forwards(u->opcode())) {
+          work.push_back({u, cur.index});
+        } else {
+          use(u);
+          if (u->Is(Opcode::While) && IsLoopInvariant(u, cur.index)) work.push_back({u, cur.index});
+        }
+      }
+    }
+  }
+  if (reaches_root) *reaches_root = root;
+  return out;
+}
+
+int64_t InPlaceOperand(const Instruction* i, int64_t output) {
+  const Instruction* root = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  if (!root->Is(Opcode::DynamicUpdateSlice) && !root->Is(Opcode::Scatter)) return -1;
+  if (!i->Is(Opcode::Fusion)) return output;
+  const Instruction* target = root->operand(output);
+  while (target->Is(Opcode::Bitcast)) target = target->operand(0);
+  return target->Is(Opcode::Parameter) ? *target->attrs().parameter_number : -1;
+}
+
+bool MayShareWithOperand(const Instruction* i, int64_t k) {
+  if (!i->Is(Opcode::Fusion) || !i->shape().IsArray()) return false;
+  const Computation* f = *i->attrs().calls;
+  const Instruction* root = f->root();
+  const Shape& in = i->operand(k)->shape();
+  if (!in.IsArray() || in.dims() != i->shape().dims() || ByteWidth(in.type()) != ByteWidth(i->shape().type()) || in.LayoutOrDefault().minor_to_major != i->shape().LayoutOrDefault().minor_to_major) return false;
+  if (!root->IsElementwise()) return false;
+  // Every use on the way to the root keeps the index.
+  std::vector<const Instruction*> work = {f->parameter(k)};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    for (const Instruction* u : v->users()) {
+      if (!u->IsElementwise() || u->shape().dims() != i->shape().dims()) return false;
+      work.push_back(u);
+    }
+  }
+  return true;
+}
+
+}  // namespace kiln

@@ -1,0 +1,38 @@
+// Which values share storage by their meaning, and where each value is used.
+//
+// A leaf (instruction, tuple index) either defines a value or passes one on: tuples, elements of tuples, bitcasts, loop
+// state that the body hands through, branch arguments. Uses() follows a value through all of these.
+#pragma once
+
+#include <vector>
+
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+struct Leaf {
+  Instruction* instruction;
+  ShapeIndex index;
+  bool operator==(const Leaf& o) const { return instruction == o.instruction && index == o.index; }
+  template <typename H>
+  friend H AbslHashValue(H h, const Leaf& l) {
+    return H::combine(std::move(h), l.instruction->id(), l.index);
+  }
+};
+
+// The leaf that `l` takes its storage from inside the same computation, or `l` itself if it defines its value there.
+// A loop's result is its own definition unless the body hands the element through unchanged.
+Leaf SourceOf(const Leaf& l);
+// True if the loop body returns element `index` of its parameter unchanged.
+bool IsLoopInvariant(const Instruction* loop, const ShapeIndex& index);
+// Instructions of the computation that read the value of `l` (not tuples, elements or bitcasts), plus loops and
+// branches that receive it. `reaches_root`: the value is (part of) the computation's result.
+std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root = nullptr);
+
+// Operand that the instruction's kernel overwrites with its result: the array of a dynamic-update-slice or scatter.
+// -1 if there is none.
+int64_t InPlaceOperand(const Instruction* i, int64_t output = 0);
+// True if a loop fusion reads operand `k` only at the element it writes, so that both may be one buffer.
+bool MayShareWithOperand(const Instruction* i, int64_t k);
+
+}  // namespace kiln

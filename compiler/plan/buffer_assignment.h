@@ -1,0 +1,68 @@
+// Where every value lives.
+//
+// What: maps each array leaf of every scheduled computation to a slice: a parameter, a result, a constant, or an offset
+//   in the arena. Values that must share storage (loops, branches, in-place updates, donated parameters) do; values that
+//   may (an elementwise loop over an operand that dies there) do where that is free.
+// Guarantees: two slices of the arena that are live at once never overlap; offsets are multiples of 64.
+// How: live intervals on one flattened clock (loop bodies inside their loop), then best offset by decreasing size.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "compiler/plan/alias.h"
+#include "compiler/plan/schedule.h"
+
+namespace kiln {
+
+struct Slice {
+  enum Kind { kTemp, kParameter, kResult, kConstant } kind = kTemp;
+  int64_t index = 0;   // flattened parameter, result or constant number
+  int64_t offset = 0;  // bytes into the arena, for kTemp
+  int64_t size = 0;    // bytes
+  bool operator==(const Slice& o) const { return kind == o.kind && index == o.index && offset == o.offset; }
+};
+
+// One run of storage with its owners, for reports and tests.
+struct Allocation {
+  Slice slice;
+  int64_t begin = 0, end = 0;  // live interval on the flattened clock, both inclusive
+  std::string owner;
+};
+
+class BufferAssignment {
+ public:
+  static constexpr int64_t kAlignment = 64;
+  static constexpr int64_t kScratchIndex = -1;  // the leaf under which an instruction's scratch is kept
+  // `scratch`: arena bytes that an instruction needs while it runs.
+  static absl::StatusOr<BufferAssignment> Run(const Module& module, const Schedule& schedule,
+                                              const std::function<int64_t(const Instruction*)>& scratch = nullptr);
+
+  // Slice of an array leaf.
+  const Slice& Get(const Instruction* i, const ShapeIndex& index = {}) const { return slices_.at({const_cast<Instruction*>(i), index}); }
+  bool Has(const Instruction* i, const ShapeIndex& index = {}) const { return slices_.contains({const_cast<Instruction*>(i), index}); }
+
+  bool HasScratch(const Instruction* i) const { return Has(i, {kScratchIndex}); }
+  const Slice& Scratch(const Instruction* i) const { return Get(i, {kScratchIndex}); }
+
+  int64_t temp_bytes() const { return temp_bytes_; }
+  // Largest sum of live temporaries at one time: what no placement can undercut.
+  int64_t lower_bound_bytes() const { return lower_bound_; }
+  const std::vector<Allocation>& temps() const { return temps_; }
+  const std::vector<const Instruction*>& constants() const { return constants_; }
+
+ private:
+  absl::flat_hash_map<Leaf, Slice> slices_;
+  std::vector<Allocation> temps_;
+  std::vector<const Instruction*> constants_;
+  int64_t temp_bytes_ = 0, lower_bound_ = 0;
+};
+
+// Places intervals (size, begin, end) without overlap: by decreasing size, each at the lowest offset that is free.
+// Returns the total; writes offsets.
+int64_t PlaceIntervals(const std::vector<Allocation>& intervals, int64_t alignment, std::vector<int64_t>* offsets);
+
+}  // namespace kiln

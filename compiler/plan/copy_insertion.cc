@@ -1,0 +1,318 @@
+#include "compiler/plan/copy_insertion.h"
+
+#include <algorithm>
+
+#include "compiler/plan/alias.h"
+
+namespace kiln {
+namespace {
+
+// True if `to` runs after `from` by data or control edges.
+bool Reaches(const Instruction* from, const Instruction* to) {
+  if (from == to) return true;
+  std::vector<const Instruction*> work = {from};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* i = work.back();
+    work.pop_back();
+    if (!seen.insert(i).second) continue;
+    if (i == to) return true;
+    for (const Instruction* u : i->users()) work.push_back(u);
+    for (const Instruction* u : i->control_successors()) work.push_back(u);
+  }
+  return false;
+}
+
+class Inserter {
+ public:
+  explicit Inserter(Module& m) : m_(m) {}
+
+  absl::Status Run() {
+    // Callees first: a loop body's own copies decide which of its elements are handed through.
+    for (Computation* c : m_.PostOrder()) {
+      if (!IsControl(c)) continue;
+      RETURN_IF_ERROR(InPlaceUsers(c));
+      for (Instruction* i : c->PostOrder()) {
+        if (i->Is(Opcode::While)) LoopBody(i);
+        if (i->Is(Opcode::Conditional)) Branches(i);
+      }
+    }
+    EntryResults();
+    return absl::OkStatus();
+  }
+
+ private:
+  bool IsControl(const Computation* c) {
+    if (c == m_.entry()) return true;
+    for (const auto& p : m_.computations())
+      for (const auto& i : p->instructions())
+        if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
+          for (const Computation* callee : i->called())
+            if (callee == c) return true;
+    return false;
+  }
+
+  Instruction* Copy(Instruction* v) {
+    Instruction* c = v->parent()->Add(Opcode::Copy, v->shape(), {v});
+    c->set_loc(v->loc());
+    return c;
+  }
+
+  // The instruction that holds leaf `index` of `v` as an array; elements are extracted as needed.
+  Instruction* Extract(Instruction* v, const ShapeIndex& index) {
+    for (int64_t k : index) {
+      if (v->Is(Opcode::Tuple)) {
+        v = v->operand(k);
+        continue;
+      }
+      Instruction* g = v->parent()->Add(Opcode::GetTupleElement, v->shape().tuple()[k], {v});
+      g->attrs().tuple_index = k;
+      v = g;
+    }
+    return v;
+  }
+
+  // Rebuilds `v` (a tuple value) with leaf `index` replaced.
+  Instruction* Rebuild(Instruction* v, const ShapeIndex& index, size_t depth, Instruction* with) {
+    if (depth == index.size()) return with;
+    Computation* c = v->parent();
+    std::vector<Instruction*> parts;
+    std::vector<Shape> shapes;
+    for (size_t k = 0; k < v->shape().tuple().size(); ++k) {
+      Instruction* e = Extract(v, {static_cast<int64_t>(k)});
+      if (static_cast<int64_t>(k) == index[depth]) e = Rebuild(e, index, depth + 1, with);
+      parts.push_back(e);
+      shapes.push_back(e->shape());
+    }
+    return c->Add(Opcode::Tuple, Shape::Tuple(shapes), parts);
+  }
+
+  // Parameters of the entry that were not donated, constants, and elements that a loop hands through are read-only.
+  bool Writable(const Leaf& source) {
+    Instruction* i = source.instruction;
+    if (i->Is(Opcode::Constant)) return false;
+    if (!i->Is(Opcode::Parameter)) return true;
+    if (i->parent() == m_.entry()) {
+      for (const AliasEntry& a : m_.aliases)
+        if (a.parameter == *i->attrs().parameter_number && a.parameter_index == source.index) return true;
+      return false;
+    }
+    // Loop state is writable where the loop owns it; branch arguments and conditions only read.
+    const Computation* c = i->parent();
+    for (const auto& p : m_.computations())
+      for (const auto& w : p->instructions())
+        if (w->Is(Opcode::While) && *w->attrs().body == c) return !IsLoopInvariant(w.get(), source.index);
+    return false;
+  }
+
+  // Orders every other use of `value` before `writer`. False if one of them needs the writer.
+  bool OrderUsesBefore(const Leaf& value, Instruction* writer) {
+    std::vector<Instruction*> uses = UsesOf(value);
+    for (Instruction* u : uses)
+      if (u != writer && Reaches(writer, u)) return false;
+    for (Instruction* u : uses)
+      if (u != writer && !Reaches(u, writer)) u->AddControlDependencyTo(writer);
+    return true;
+  }
+
+  // Updates in place and loop initial values: the operand must be theirs to overwrite.
+  absl::Status InPlaceUsers(Computation* c) {
+    for (Instruction* i : c->PostOrder()) {
+      if (i->Is(Opcode::While)) {
+        absl::flat_hash_set<Leaf> taken;
+        std::vector<ShapeIndex> leaves;
+        ForEachLeaf(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+          if (s.IsArray()) leaves.push_back(idx);
+        });
+        for (const ShapeIndex& idx : leaves) {
+          if (IsLoopInvariant(i, idx)) continue;
+          const Leaf src = SourceOf({i->operand(0), idx});
+          bool root = false;
+          const std::vector<Instruction*> uses = UsesOf(src, &root);
+          // Handed to the loop twice (here, or as an element that the loop only reads): it needs its own storage.
+          bool twice = !taken.insert(src).second;
+          for (const ShapeIndex& other : leaves)
+            if (other != idx && SourceOf({i->operand(0), other}) == src) twice = true;
+          if (twice || root || !Writable(src) || !OrderUsesBefore(src, i)) {
+            Instruction* fresh = Copy(Extract(i->operand(0), idx));
+            i->ReplaceOperand(0, Rebuild(i->operand(0), idx, 0, fresh));
+          }
+        }
+        continue;
+      }
+      const int64_t outputs = i->shape().IsTuple() ? static_cast<int64_t>(i->shape().tuple().size()) : 1;
+      absl::flat_hash_set<Leaf> taken;
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int64_t k = InPlaceOperand(i, o);
+        if (k < 0) continue;
+        const Leaf src = SourceOf({i->operand(k), {}});
+        bool root = false;
+        UsesOf(src, &root);
+        // The kernel may also read the array through another path; those reads must not see the update.
+        const bool twice = !taken.insert(src).second || UsedTwice(i, src);
+        if (twice || root || !Writable(src) || !OrderUsesBefore(src, i)) {
+          i->ReplaceOperand(k, Copy(i->operand(k)));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The instruction reads `src` by more than the operand it overwrites.
+  bool UsedTwice(const Instruction* i, const Leaf& src) {
+    int n = 0;
+    for (Instruction* o : i->operands())
+      if (o->shape().IsArray() && SourceOf({o, {}}) == src) ++n;
+    if (n > 1) return true;
+    if (!i->Is(Opcode::Fusion)) return false;
+    const int64_t k = InPlaceOperand(i);
+    return k >= 0 && (*i->attrs().calls)->parameter(k)->users().size() > 1;
+  }
+
+  void LoopBody(Instruction* loop) {
+    Computation* body = *loop->attrs().body;
+    Instruction* param = body->parameter(0);
+    std::vector<ShapeIndex> leaves;
+    ForEachLeaf(loop->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+      if (s.IsArray()) leaves.push_back(idx);
+    });
+    std::vector<ShapeIndex> owned;
+    for (const ShapeIndex& idx : leaves)
+      if (!IsLoopInvariant(loop, idx)) owned.push_back(idx);
+    // Values that come straight from other state: copied out first, so that no order of writes can lose one.
+    absl::flat_hash_set<Leaf> taken;
+    for (const ShapeIndex& idx : owned) {
+      const Leaf src = SourceOf({body->root(), idx});
+      const bool borrowed = !Writable(src) || src.instruction == param || !taken.insert(src).second;
+      if (!borrowed) continue;
+      Instruction* v = Copy(Extract(body->root(), idx));
+      body->set_root(Rebuild(body->root(), idx, 0, v));
+      taken.insert({v, {}});
+    }
+    for (const ShapeIndex& idx : owned) {
+      const Leaf state = {param, idx};
+      const Leaf src = SourceOf({body->root(), idx});
+      Instruction* w = src.instruction;
+      // A kernel that already works in the state's own buffer, or whose value may be put there.
+      if (SharesBuffer(src, state)) continue;
+      const std::vector<Instruction*> uses = UsesOf(state);
+      const bool reads_state = std::find(uses.begin(), uses.end(), w) != uses.end();
+      const bool in_place_elsewhere = InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || OverwrittenLater(src);
+      bool ok = !in_place_elsewhere;
+      if (ok && reads_state) {
+        ok = false;
+        int64_t same = 0, shared = 0;
+        for (int64_t k = 0; k < w->operand_count(); ++k) {
+          if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == state)) continue;
+          ++same;
+          shared += MayShareWithOperand(w, k);
+        }
+        ok = same > 0 && same == shared;
+      }
+      if (ok) ok = OrderUsesBefore(state, w);
+      if (!ok) {
+        Instruction* v = Copy(Extract(body->root(), idx));
+        body->set_root(Rebuild(body->root(), idx, 0, v));
+        OrderUsesBefore(state, v);
+      }
+    }
+  }
+
+  // The value is produced in the storage of `state` by a chain of in-place operations.
+  bool SharesBuffer(const Leaf& src, const Leaf& state) {
+    Leaf cur = src;
+    for (int guard = 0; guard < 10000; ++guard) {
+      if (cur == state) return true;
+      Instruction* i = cur.instruction;
+      if (i->Is(Opcode::While)) {
+        cur = SourceOf({i->operand(0), cur.index});
+        continue;
+      }
+      const int64_t k = InPlaceOperand(i, cur.index.empty() ? 0 : cur.index[0]);
+      if (k < 0) return false;
+      cur = SourceOf({i->operand(k), {}});
+    }
+    return false;
+  }
+
+  // Another kernel writes into this value's buffer (it is an in-place operand somewhere): it may not be pinned too.
+  bool OverwrittenLater(const Leaf& src) {
+    for (Instruction* u : UsesOf(src)) {
+      if (u->Is(Opcode::While)) return true;
+      const int64_t k = InPlaceOperand(u);
+      if (k >= 0 && u->operand(k)->shape().IsArray() && SourceOf({u->operand(k), {}}) == src) return true;
+    }
+    return false;
+  }
+
+  void Branches(Instruction* cond) {
+    for (Computation* b : cond->called()) {
+      std::vector<ShapeIndex> leaves;
+      ForEachLeaf(cond->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+        if (s.IsArray()) leaves.push_back(idx);
+      });
+      absl::flat_hash_set<Leaf> taken;
+      for (const ShapeIndex& idx : leaves) {
+        const Leaf src = SourceOf({b->root(), idx});
+        const bool borrowed = src.instruction->Is(Opcode::Parameter) || src.instruction->Is(Opcode::Constant) || src.instruction->Is(Opcode::While) ||
+                              src.instruction->Is(Opcode::Conditional) || InPlaceOperand(src.instruction) >= 0 || !taken.insert(src).second;
+        if (!borrowed) continue;
+        b->set_root(Rebuild(b->root(), idx, 0, Copy(Extract(b->root(), idx))));
+      }
+    }
+  }
+
+  void EntryResults() {
+    Computation* e = m_.entry();
+    std::vector<ShapeIndex> leaves;
+    ForEachLeaf(e->root()->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+      if (s.IsArray()) leaves.push_back(idx);
+    });
+    absl::flat_hash_set<Leaf> taken;
+    // First the results that may not be where they are: read-only values, and one value as two results.
+    for (const ShapeIndex& idx : leaves) {
+      const Leaf src = SourceOf({e->root(), idx});
+      if (src.instruction->Is(Opcode::Parameter)) {
+        // A donated parameter handed straight to its own output needs nothing.
+        bool own = false;
+        for (const AliasEntry& a : m_.aliases) own = own || (a.output == idx && a.parameter == *src.instruction->attrs().parameter_number && a.parameter_index == src.index);
+        if (own && taken.insert(src).second) continue;
+      } else if (!src.instruction->Is(Opcode::Constant) && taken.insert(src).second) {
+        continue;
+      }
+      e->set_root(Rebuild(e->root(), idx, 0, Copy(Extract(e->root(), idx))));
+    }
+    for (const AliasEntry& a : m_.aliases) {
+      const Leaf param = {e->parameter(a.parameter), a.parameter_index};
+      const Leaf src = SourceOf({e->root(), a.output});
+      if (SharesBuffer(src, param)) continue;
+      Instruction* w = src.instruction;
+      const std::vector<Instruction*> uses = UsesOf(param);
+      const bool reads = std::find(uses.begin(), uses.end(), w) != uses.end();
+      bool ok = InPlaceOperand(w) < 0 && !w->Is(Opcode::While) && !w->Is(Opcode::Conditional) && !w->Is(Opcode::Parameter) && !OverwrittenLater(src);
+      if (ok && reads) {
+        int64_t same = 0, shared = 0;
+        for (int64_t k = 0; k < w->operand_count(); ++k) {
+          if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == param)) continue;
+          ++same;
+          shared += MayShareWithOperand(w, k);
+        }
+        ok = same > 0 && same == shared;
+      }
+      if (ok) ok = OrderUsesBefore(param, w);
+      if (!ok) {
+        Instruction* v = Copy(Extract(e->root(), a.output));
+        e->set_root(Rebuild(e->root(), a.output, 0, v));
+        OrderUsesBefore(param, v);
+      }
+    }
+  }
+
+  Module& m_;
+};
+
+}  // namespace
+
+absl::Status InsertCopies(Module& m) { return Inserter(m).Run(); }
+
+}  // namespace kiln

@@ -1,0 +1,110 @@
+#include "compiler/thunk/thunk.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace kiln {
+namespace {
+
+const char* Name(ThunkKind k) {
+  static const char* const kNames[] = {
+#define THUNK(e, text, what) text,
+#include "compiler/thunk/thunks.def"
+  };
+  return kNames[static_cast<int>(k)];
+}
+
+std::string SliceText(const Slice& s) {
+  static const char* const kKinds[] = {"temp", "arg", "result", "const"};
+  return s.kind == Slice::kTemp ? absl::StrCat("temp[", s.offset, "+", s.size, "]") : absl::StrCat(kKinds[s.kind], s.index);
+}
+
+class Builder {
+ public:
+  Builder(const Schedule& s, const BufferAssignment& b) : schedule_(s), buffers_(b) {}
+
+  absl::StatusOr<ThunkSequence> Run(const Computation* c) {
+    ThunkSequence out;
+    for (const Instruction* i : schedule_.at(c)) {
+      switch (i->opcode()) {
+        case Opcode::Parameter:
+        case Opcode::Constant:
+        case Opcode::Tuple:
+        case Opcode::GetTupleElement:
+        case Opcode::Bitcast:
+        case Opcode::AfterAll: continue;
+        default: break;
+      }
+      Thunk t;
+      t.instruction = i;
+      if (i->Is(Opcode::While)) {
+        t.kind = ThunkKind::While;
+        ASSIGN_OR_RETURN(ThunkSequence cond, Run(*i->attrs().condition));
+        ASSIGN_OR_RETURN(ThunkSequence body, Run(*i->attrs().body));
+        t.nested = {std::move(cond), std::move(body)};
+        t.predicate = buffers_.Get((*i->attrs().condition)->root());
+      } else if (i->Is(Opcode::Conditional)) {
+        t.kind = ThunkKind::Conditional;
+        t.predicate = buffers_.Get(i->operand(0));
+        for (const Computation* b : i->called()) {
+          ASSIGN_OR_RETURN(ThunkSequence branch, Run(b));
+          t.nested.push_back(std::move(branch));
+        }
+      } else {
+        for (const Instruction* o : i->operands()) Leaves(o, &t.reads);
+        Leaves(i, &t.writes);
+        if (buffers_.HasScratch(i)) t.scratch = buffers_.Scratch(i);
+        if (i->Is(Opcode::CustomCall)) {
+          t.kind = ThunkKind::CustomCall;
+        } else if (i->Is(Opcode::Copy) && i->shape().LayoutOrDefault().minor_to_major == i->operand(0)->shape().LayoutOrDefault().minor_to_major) {
+          t.kind = ThunkKind::Copy;
+          if (t.reads[0] == t.writes[0] || i->shape().ByteSize() == 0) continue;
+        } else {
+          t.kind = ThunkKind::Kernel;
+        }
+      }
+      out.push_back(std::move(t));
+    }
+    return out;
+  }
+
+ private:
+  void Leaves(const Instruction* i, std::vector<Slice>* out) {
+    ForEachLeaf(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+      if (s.IsArray()) out->push_back(buffers_.Get(i, idx));
+    });
+  }
+
+  const Schedule& schedule_;
+  const BufferAssignment& buffers_;
+};
+
+}  // namespace
+
+absl::StatusOr<ThunkSequence> BuildThunks(const Module& m, const Schedule& s, const BufferAssignment& b) { return Builder(s, b).Run(m.entry()); }
+
+std::string ToText(const ThunkSequence& thunks, int indent) {
+  std::string out;
+  for (const Thunk& t : thunks) {
+    absl::StrAppend(&out, std::string(indent, ' '), Name(t.kind), " ", t.instruction->name(), " reads(");
+    for (size_t k = 0; k < t.reads.size(); ++k) absl::StrAppend(&out, k ? ", " : "", SliceText(t.reads[k]));
+    out += ") writes(";
+    for (size_t k = 0; k < t.writes.size(); ++k) absl::StrAppend(&out, k ? ", " : "", SliceText(t.writes[k]));
+    out += ")";
+    if (t.scratch.size) absl::StrAppend(&out, " scratch(", SliceText(t.scratch), ")");
+    if (!t.nested.empty()) absl::StrAppend(&out, " on(", SliceText(t.predicate), ")");
+    out += "\n";
+    for (size_t k = 0; k < t.nested.size(); ++k) absl::StrAppend(&out, std::string(indent + 2, ' '), k, ":\n", ToText(t.nested[k], indent + 4));
+  }
+  return out;
+}
+
+int64_t CountThunks(const ThunkSequence& thunks) {
+  int64_t n = 0;
+  for (const Thunk& t : thunks) {
+    ++n;
+    for (const ThunkSequence& s : t.nested) n += CountThunks(s);
+  }
+  return n;
+}
+
+}  // namespace kiln
