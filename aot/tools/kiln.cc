@@ -19,6 +19,12 @@ struct Command {
 };
 
 const Command kCommands[] = {
+    {"compile", CompileCommand, "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--json]",
+     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4 (x86-64 levels), native.",
+     {"name", "out", "config", "target"}, {"json"}, 1, 1},
+    {"run", RunCommand, "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] [--target LEVEL] [--json]",
+     "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
+     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target"}, {"json"}, 1, 1},
     {"verify", VerifyCommand, "verify FILE...", "Parses and verifies; prints OK FILE or ERROR FILE:line:col: why for each.", {}, {}, 1, 1000000},
     {"opt", OptCommand, "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]", "Runs passes and prints HLO text; --list prints every pass.",
      {"passes", "pipeline", "stop-after"}, {"list"}, 0, 1},

@@ -1,19 +1,50 @@
 // kiln opt FILE: runs passes and prints HLO text.
 #include <cstdio>
 
+#include "absl/strings/str_split.h"
 #include "aot/tools/commands.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/import/import.h"
+#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
+namespace {
+
+absl::Status Run(const Arguments& args) {
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  PipelineOptions options;
+  options.verify_each = true;
+  options.stop_after = args.Get("stop-after");
+  if (!options.stop_after.empty() && !FindPass(options.stop_after)) return InvalidArgument("error: no pass is named '", options.stop_after, "'");
+  if (args.Has("pipeline")) {
+    if (args.Get("pipeline") != "cpu") return Unimplemented("error: pipeline '", args.Get("pipeline"), "' is not supported; there is cpu");
+    RETURN_IF_ERROR(CpuPipeline().Run(*module, options));
+  }
+  if (args.Has("passes")) {
+    Pipeline p("opt", FindPass);
+    for (absl::string_view name : absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty())) p.Add(std::string(name));
+    RETURN_IF_ERROR(p.Run(*module, options));
+  }
+  std::fputs(ToText(*module).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 int OptCommand(const Arguments& args) {
-  auto module = LoadModule(args.positional.at(0));
-  if (!module.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(module.status().message()).c_str());
+  if (args.Has("list")) {
+    for (const PassInfo& p : AllPasses()) std::printf("%-32s %s\n", p.name, p.summary);
+    return 0;
+  }
+  if (args.positional.empty()) {
+    std::fprintf(stderr, "kiln opt: a file is needed\n");
+    return 2;
+  }
+  if (absl::Status s = Run(args); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
     return 1;
   }
-  std::fputs(ToText(**module).c_str(), stdout);
   return 0;
 }
 

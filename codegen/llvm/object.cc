@@ -36,6 +36,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
   });
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);

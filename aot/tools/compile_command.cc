@@ -1,0 +1,69 @@
+// kiln compile MODULE: writes the library, its headers and the manifest.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "aot/compile.h"
+#include "aot/package/manifest.h"
+#include "aot/tools/commands.h"
+#include "compiler/base/text.h"
+#include "compiler/import/import.h"
+
+namespace kiln {
+namespace {
+
+absl::Status Run(const Arguments& args) {
+  if (!args.Has("name") || !args.Has("out")) return InvalidArgument("error: --name and --out are needed");
+  CompileOptions o;
+  if (args.Has("config")) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
+    ASSIGN_OR_RETURN(o, ParseConfig(text, args.Get("config")));
+  }
+  o.name = args.Get("name");
+  if (CIdentifier(o.name) != o.name) return InvalidArgument("error: --name '", o.name, "' is not a C identifier");
+  if (args.Has("target")) {
+    o.cpu_levels.clear();
+    for (std::string t : args.All("target")) {
+      absl::string_view v = t;
+      absl::ConsumePrefix(&v, "cpu:");
+      if (v == "cpu") {
+        for (const char* l : {"v2", "v3", "v4"}) o.cpu_levels.push_back(l);
+      } else {
+        o.cpu_levels.emplace_back(v);
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  const bool tty = isatty(2);
+  ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(module), o, [&](const std::string& stage) {
+                     if (tty) std::fprintf(stderr, "\r\033[Kkiln: %s: %s", o.name.c_str(), stage.c_str());
+                   }));
+  if (tty) std::fprintf(stderr, "\r\033[K");
+  const std::string dir = args.Get("out");
+  mkdir(dir.c_str(), 0777);
+  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/lib", m.name, ".a"), m.archive));
+  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, ".h"), m.header));
+  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, "_c.h"), m.c_header));
+  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, ".manifest.json"), m.manifest));
+  if (args.Has("json")) {
+    std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
+  } else {
+    std::printf("%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(), static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes), static_cast<long long>(m.constant_bytes), static_cast<long long>(m.temp_bytes), m.compile_ms);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int CompileCommand(const Arguments& args) {
+  if (absl::Status s = Run(args); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace kiln

@@ -1,0 +1,79 @@
+// kiln run MODULE: compiles, links and runs; writes results.
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "aot/package/manifest.h"
+#include "aot/tools/commands.h"
+#include "aot/tools/npy.h"
+#include "aot/tools/runner.h"
+#include "compiler/base/text.h"
+#include "compiler/import/import.h"
+
+namespace kiln {
+namespace {
+
+absl::Status Run(const Arguments& args) {
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  CompileOptions compile;
+  if (args.Has("config")) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
+    ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
+  }
+  compile.cpu_levels = {args.Get("target", "native")};
+  RunOptions run;
+  run.backend = args.Get("backend", "cpu");
+  int seed = 0;
+  if (!absl::SimpleAtoi(args.Get("threads", "1"), &run.threads) || run.threads < 1) return InvalidArgument("error: --threads takes a number of at least 1");
+  if (!absl::SimpleAtoi(args.Get("repeat", "1"), &run.repeat) || run.repeat < 1) return InvalidArgument("error: --repeat takes a number of at least 1");
+  if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
+  std::vector<Literal> inputs;
+  const std::vector<std::string> files = args.All("input");
+  if (files.empty()) {
+    inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
+  } else {
+    std::vector<Shape> shapes;
+    for (const Instruction* p : module->entry()->parameters()) ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
+    if (files.size() != shapes.size()) return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
+    for (size_t k = 0; k < files.size(); ++k) {
+      ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], shapes[k]));
+      inputs.push_back(std::move(l));
+    }
+  }
+  ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(module), inputs, compile, run));
+  if (args.Has("out")) {
+    mkdir(args.Get("out").c_str(), 0777);
+    for (size_t k = 0; k < r.results.size(); ++k)
+      if (r.results[k].shape().IsArray()) RETURN_IF_ERROR(WriteNpy(absl::StrCat(args.Get("out"), "/result_", k, ".npy"), r.results[k]));
+  }
+  if (args.Has("json")) {
+    std::string results = "[";
+    for (size_t k = 0; k < r.results.size(); ++k) {
+      const Shape& s = r.results[k].shape();
+      absl::StrAppend(&results, k ? "," : "", "{\"dtype\":", JsonQuote(TextOf(s.type())), ",\"shape\":[", absl::StrJoin(s.dims(), ","), "]}");
+    }
+    std::printf("{%s,\"compile_ms\":%.3f,\"threads\":%d,\"repeat\":%d,\"first_us\":%.3f,\"min_us\":%.3f,\"median_us\":%.3f,\"results\":%s]}\n", StatsJson(r.model).c_str(), r.model.compile_ms, run.threads, run.repeat, r.first_us, r.min_us, r.median_us, results.c_str());
+  } else {
+    for (size_t k = 0; k < r.results.size(); ++k) {
+      const Literal& l = r.results[k];
+      std::printf("result %zu %s%s\n", k, l.shape().ToString(false).c_str(), l.shape().IsArray() && l.size() <= 64 ? (" " + l.ToString()).c_str() : "");
+    }
+    std::printf("compiled in %.1f ms, ran in %.1f us (first %.1f us), arena %lld bytes\n", r.model.compile_ms, r.median_us, r.first_us, static_cast<long long>(r.model.temp_bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunCommand(const Arguments& args) {
+  if (absl::Status s = Run(args); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace kiln
