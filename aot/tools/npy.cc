@@ -56,7 +56,8 @@ absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
     if (absl::SimpleAtoi(dims_text.substr(p, e - p), &d)) dims.push_back(d);
     p = e + 1;
   }
-  if (dims != shape.dims()) return InvalidArgument(path, ":1:1: error: shape [", absl::StrJoin(dims, ","), "], the argument is ", shape.ToString(false));
+  // Writers store a scalar as an array of one element.
+  if (dims != shape.dims() && !(shape.rank() == 0 && dims == Ints{1})) return InvalidArgument(path, ":1:1: error: shape [", absl::StrJoin(dims, ","), "], the argument is ", shape.ToString(false));
   const char* data = bytes.data() + head + len;
   const size_t size = bytes.size() - head - len;
   Literal l(shape);
