@@ -164,8 +164,8 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     out.kernels = p.kernels;
     if (!p.ir.empty()) RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
-  ASSIGN_OR_RETURN(std::string dispatch, CompileRuntime(out.name, "dispatch", levels));
-  ASSIGN_OR_RETURN(std::string pool, CompileRuntime(out.name, "pool", levels));
+  ASSIGN_OR_RETURN(std::string dispatch, CompileRuntime(out.name, "dispatch", levels, o.flush_subnormals));
+  ASSIGN_OR_RETURN(std::string pool, CompileRuntime(out.name, "pool", levels, o.flush_subnormals));
   members.push_back({absl::StrCat(out.name, "_run.o"), std::move(dispatch)});
   members.push_back({absl::StrCat(out.name, "_pool.o"), std::move(pool)});
   if (!weights.empty()) members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});

@@ -28,7 +28,7 @@ std::string StatsJson(const CompiledModel& m) {
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels, uint64_t weights_hash) {
   return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n", StatsJson(m), ",\n\"cpu_levels\":[", absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-                      "],\n\"numerics\":\"strict; sums may be reassociated inside reductions and products\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
+                      "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and products; subnormals ", o.flush_subnormals ? "flushed" : "kept", "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
                       ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false), ",\n\"results\":", PortJson(m, true), "\n}\n");
 }
 

@@ -221,7 +221,8 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
   const int64_t w = Lanes(ir_.level, s_.compute), nv = TileVectors(ir_.level, s_.compute, s_.n, rows_), width = nv * w;
   const int64_t mr = TileRows(ir_.level, s_.compute, s_.n, rows_);
   llvm::Type* el = ir_.RegType(s_.compute);
-  // Blocks of k: everything at once up to a panel of 256 KiB, else one outer segment at a time, else pieces of the run.
+  // Blocks of k: short sums round less and keep the panel in the first cache. One block if it all fits, else one outer
+  // segment at a time, else pieces of the run.
   struct Block {
     std::vector<Segment> segments;
     int64_t run;
@@ -232,7 +233,7 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
   const bool exact = s_.compute == PrimitiveType::F32 && IsIntegral(s_.c_type);
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
   const bool whole_k = s_.c_type != s_.compute && !exact;
-  const int64_t limit = whole_k ? s_.K() : exact ? (IsUnsigned(s_.b_type) ? 256 : 1024) : std::max<int64_t>(512, (int64_t{192} << 10) / (width * ByteWidth(s_.compute)));
+  const int64_t limit = whole_k ? s_.K() : exact ? (IsUnsigned(s_.b_type) ? 256 : 1024) : 256;
   std::vector<Block> blocks;
   const int64_t K = s_.K();
   if (K <= limit) {
@@ -265,7 +266,7 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
         blocks.push_back({inner, s_.run, 1, 0, 0, a0, k0});
         continue;
       }
-      const int64_t piece = std::min<int64_t>(limit, 512), pieces = s_.run / piece;
+      const int64_t piece = limit, pieces = s_.run / piece;
       blocks.push_back({{}, piece, pieces, piece, piece, a0, k0});
       if (s_.run % piece) blocks.push_back({{}, s_.run % piece, 1, 0, 0, a0 + pieces * piece, k0 + pieces * piece});
     }

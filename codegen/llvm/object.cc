@@ -128,7 +128,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   return Emit(m, *tm, true, text_bytes, ir_text);
 }
 
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part, const std::vector<std::string>& levels) {
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part, const std::vector<std::string>& levels, bool flush_subnormals) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
@@ -153,6 +153,11 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::s
         f->eraseFromParent();
       }
     }
+  if (llvm::GlobalVariable* g = m->getGlobalVariable("kiln_model_flush")) {
+    g->setInitializer(llvm::ConstantInt::get(g->getValueType(), flush_subnormals));
+    g->setLinkage(llvm::GlobalValue::InternalLinkage);
+    g->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  }
   Retarget(*m, level);
   return Emit(*m, *tm, true, nullptr, nullptr);
 }

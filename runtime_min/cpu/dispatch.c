@@ -11,6 +11,9 @@ __attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, vo
 __attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*);
 __attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*);
 
+// Set by the compiler: whether subnormal numbers are flushed to zero.
+extern const int kiln_model_flush;
+
 // 1 to 4: the x86-64 level of this machine, with the operating system's support for its registers.
 static int cpu_level(void) {
   unsigned a, b, c, d;
@@ -42,5 +45,11 @@ int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena
     if (!f) return KILN_UNSUPPORTED_CPU;
     __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   }
-  return f(arguments, results, arena, pool);
+  if (!kiln_model_flush) return f(arguments, results, arena, pool);
+  // Subnormal operands and results count as zero while the model runs; the caller's mode comes back afterwards.
+  unsigned mode = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(mode | 0x8040);
+  int32_t status = f(arguments, results, arena, pool);
+  __builtin_ia32_ldmxcsr(mode);
+  return status;
 }

@@ -11,6 +11,7 @@ struct job {
   void* args;
   int64_t units, piece;
   int64_t next;     // first unit that nobody has taken
+  unsigned mode;    // the caller's floating-point mode, which every piece runs under
   int working;      // threads that still run a piece
 };
 
@@ -43,6 +44,7 @@ static void* thread_main(void* arg) {
     if (p->stop) break;
     seen = p->generation;
     pthread_mutex_unlock(&p->lock);
+    __builtin_ia32_ldmxcsr(p->job.mode);
     work(&p->job);
     pthread_mutex_lock(&p->lock);
     if (--p->job.working == 0) pthread_cond_signal(&p->done);
@@ -61,6 +63,7 @@ static void parallel_for(void* self, void (*fn)(void*, int64_t, int64_t), void* 
   p->job.units = units;
   p->job.piece = piece > 0 ? piece : 1;
   p->job.next = 0;
+  p->job.mode = __builtin_ia32_stmxcsr();
   p->job.working = p->threads;
   ++p->generation;
   pthread_cond_broadcast(&p->wake);

@@ -140,10 +140,14 @@ class Fuser {
       for (int64_t k = 0; k < c->operand_count(); ++k)
         if (c->operand(k) == p && in_place_operand(root, (*c->attrs().calls)->parameter(k)) ) return false;
       if ((*c->attrs().calls)->instruction_count() > 400) return false;
-      // An element that several chains inside the fusion read is computed once a loop iteration only if they read it at
-      // the same index; deep sharing would be recomputed, so expensive values must have one reader inside.
+      // A producer that reads the array that the root overwrites would see some elements old and some new.
+      for (int64_t k = 0; k < c->operand_count(); ++k)
+        if (in_place_operand(root, (*c->attrs().calls)->parameter(k)) && p->OperandIndex(c->operand(k)) >= 0) return false;
     } else if (in_place_operand(c, p)) {
       return false;
+    } else {
+      for (const Instruction* o : c->operands())
+        if (in_place_operand(c, o) && p->OperandIndex(o) >= 0) return false;
     }
     if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) return DegenerateBitcast(p);
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
