@@ -25,6 +25,8 @@ const Command kCommands[] = {
     {"run", RunCommand, "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] [--target LEVEL] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
      {"input", "seed", "out", "backend", "threads", "repeat", "config", "target"}, {"json"}, 1, 1},
+    {"check", CheckCommand, "check FILE... [--backend cpu|reference]", "Runs StableHLO programs that check themselves; PASS or FAIL for each, then the counts.", {"backend", "jobs"}, {}, 1, 1000000},
+    {"diff", DiffCommand, "diff FILE [--seed N] [--backend cpu]", "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps.", {"seed", "backend"}, {}, 1, 1},
     {"verify", VerifyCommand, "verify FILE...", "Parses and verifies; prints OK FILE or ERROR FILE:line:col: why for each.", {}, {}, 1, 1000000},
     {"opt", OptCommand, "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]", "Runs passes and prints HLO text; --list prints every pass.",
      {"passes", "pipeline", "stop-after"}, {"list"}, 0, 1},

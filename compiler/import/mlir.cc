@@ -446,7 +446,10 @@ absl::Status Parser::ParsePretty(Op* op) {
       const size_t save = s_.pos();
       const absl::string_view w = s_.Word("_.-#");
       if (w.empty()) return s_.Error("unexpected character");
-      if (s_.Eat("=")) {
+      if (w == "dense") {  // check.expect_eq_const %x, dense<...> : type
+        s_.set_pos(save);
+        ASSIGN_OR_RETURN(op->attributes["value"], Raw(":,"));
+      } else if (s_.Eat("=")) {
         ASSIGN_OR_RETURN(op->attributes[std::string(w)], PrettyValue());
       } else if (n == "stablehlo.return" || n == "func.return" || n == "return") {
         s_.set_pos(save);  // an empty return: the next operation starts here

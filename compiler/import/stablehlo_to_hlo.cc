@@ -473,6 +473,19 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     if (!built.ok()) return Fail(op, built.status().message(), built.status().code() == absl::StatusCode::kNotFound ? absl::StatusCode::kUnimplemented : built.status().code());
     return V{Finish(built->get(), op)};
   }
+  if (absl::StartsWith(op.name, "check.")) {
+    // The self-checks of StableHLO's test programs; the constant forms get their constant as an operand.
+    if (op.Has("value")) {
+      RETURN_IF_ERROR(need(1));
+      auto lit = ParseDense(op.Attr("value"), x[0]->shape());
+      if (!lit.ok()) return Fail(op, lit.status().message());
+      x.push_back(c->AddConstant(std::move(*lit)));
+    }
+    Instruction* i = add(Opcode::CustomCall, Shape::Tuple({}), x);
+    i->attrs().custom_call_target = attr::Str(op.name);
+    i->attrs().custom_call_has_side_effect = true;
+    return V{};
+  }
   if (!stable) return Fail(op, "this dialect is not supported", absl::StatusCode::kUnimplemented);
 
   if (name == "constant") {
