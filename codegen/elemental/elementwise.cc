@@ -57,8 +57,18 @@ class Op {
   absl::Status Bad() { return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented); }
   llvm::Value* F(double v) { return llvm::ConstantFP::get(x[0].re->getType(), v); }
   llvm::Value* Un(ID id, llvm::Value* v) { return b.CreateUnaryIntrinsic(id, v); }
-  llvm::Value* FMax(llvm::Value* p, llvm::Value* q) { return b.CreateBinaryIntrinsic(Intr::maximum, p, q); }
-  llvm::Value* FMin(llvm::Value* p, llvm::Value* q) { return b.CreateBinaryIntrinsic(Intr::minimum, p, q); }
+  llvm::Value* FMax(llvm::Value* p, llvm::Value* q) { return Narrow() ? Extreme(p, q, true) : b.CreateBinaryIntrinsic(Intr::maximum, p, q); }
+  llvm::Value* FMin(llvm::Value* p, llvm::Value* q) { return Narrow() ? Extreme(p, q, false) : b.CreateBinaryIntrinsic(Intr::minimum, p, q); }
+  bool Narrow() const { return i->shape().type() == PrimitiveType::F16; }
+  // LLVM 19 shrinks minimum(fpext, fpext) to half, where x86 loses the NaN; spelled out, it stays in f32.
+  llvm::Value* Extreme(llvm::Value* p, llvm::Value* q, bool max) {
+    llvm::Type* bits = b.getInt32Ty();
+    llvm::Value *x = b.CreateBitCast(p, bits), *y = b.CreateBitCast(q, bits);
+    llvm::Value* tie = b.CreateBitCast(max ? b.CreateAnd(x, y) : b.CreateOr(x, y), p->getType());
+    llvm::Value* r = b.CreateSelect(max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
+    r = b.CreateSelect(b.CreateFCmpOEQ(p, q), tie, r);
+    return b.CreateSelect(b.CreateFCmpUNO(p, q), llvm::ConstantFP::getNaN(p->getType()), r);
+  }
 
   // f32 through the kernel library; f64 through it where it has the function, else libm.
   llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {

@@ -191,6 +191,25 @@ static INLINE double reduce_pio2(double x, double* quadrant) {
   *quadrant = n - 4.0 * __builtin_floor(n * 0.25);
   return r;
 }
+// The same for any float: x times each 24-bit piece of 2/pi is exact, and whole multiples of 4 drop out of it.
+static INLINE double reduce_pio2_large(double x, double* quadrant) {
+  const double c[8] = {0x1.45f3060000000p-1, 0x1.b939100000000p-26, 0x1.529fc00000000p-52, 0x1.3abe880000000p-75, 0x1.ea69ba0000000p-97, 0x1.81b6c40000000p-121, 0x1.2b32780000000p-145, 0x1.0e41040000000p-170};
+  double s = 0;
+  for (int i = 0; i < 8; ++i) {
+    double p = x * c[i];
+    s += p - 4.0 * __builtin_rint(p * 0.25);
+  }
+  s -= 4.0 * __builtin_rint(s * 0.25);
+  double n = __builtin_rint(s);
+  *quadrant = n - 4.0 * __builtin_floor(n * 0.25);
+  return (s - n) * 1.57079632679489661923;
+}
+static INLINE double reduce_float(float x, double* quadrant) {
+  double q, big_q, r = reduce_pio2((double)x, &q), big = reduce_pio2_large((double)x, &big_q);
+  int large = __builtin_fabsf(x) > 1e12f;
+  *quadrant = large ? big_q : q;
+  return large ? big : r;
+}
 static INLINE double sin_poly(double r) {
   double z = r * r;
   double p = -2.50507477628578072866e-8;
@@ -210,7 +229,7 @@ static INLINE double cos_poly(double r) {
   return 1.0 - 0.5 * z + z * z * p;
 }
 INLINE float kiln_sin_f32(float x) {
-  double q, r = reduce_pio2((double)x, &q);
+  double q, r = reduce_float(x, &q);
   double y = q == 1.0 || q == 3.0 ? cos_poly(r) : sin_poly(r);
   y = q >= 2.0 ? -y : y;
   float f = (float)y;
@@ -218,13 +237,13 @@ INLINE float kiln_sin_f32(float x) {
   return __builtin_fabsf(x) == __builtin_inff() ? __builtin_nanf("") : f;
 }
 INLINE float kiln_cos_f32(float x) {
-  double q, r = reduce_pio2((double)x, &q);
+  double q, r = reduce_float(x, &q);
   double y = q == 1.0 || q == 3.0 ? sin_poly(r) : cos_poly(r);
   y = q == 1.0 || q == 2.0 ? -y : y;
   return __builtin_fabsf(x) == __builtin_inff() ? __builtin_nanf("") : (float)y;
 }
 INLINE float kiln_tan_f32(float x) {
-  double q, r = reduce_pio2((double)x, &q);
+  double q, r = reduce_float(x, &q);
   double s = sin_poly(r), c = cos_poly(r);
   int odd = q == 1.0 || q == 3.0;
   float f = (float)(odd ? -c / s : s / c);
@@ -446,7 +465,7 @@ INLINE uint32_t kiln_f32_to_small(float x, int e, int m, int bias, int flavour) 
 INLINE float kiln_e8m0_to_f32(uint32_t b) { return b == 255u ? __builtin_nanf("") : b == 0u ? 5.877471754e-39f : bits_f32(b << 23); }
 INLINE uint32_t kiln_f32_to_e8m0(float x) {
   uint32_t u = f32_bits(x);
-  uint32_t r = (u + 0x400000u) >> 23;
+  uint32_t r = u < 0x800000u ? u >= 0x600000u : (u + 0x400000u) >> 23;
   r = r > 254u ? 255u : r;
   return x == 0.0f ? 0u : x > 0.0f && x < __builtin_inff() ? r : 255u;
 }

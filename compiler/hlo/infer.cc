@@ -130,6 +130,10 @@ absl::StatusOr<Shape> InferElementwise(const Instruction& i) {
     case Opcode::Erf:
       RETURN_IF_ERROR(need(fl, "floats"));
       break;
+    case Opcode::Sqrt:
+    case Opcode::Rsqrt:
+      RETURN_IF_ERROR(need(fl || cx, "floats or complex numbers"));
+      break;
     case Opcode::Negate:
     case Opcode::Sign:
     case Opcode::Remainder:

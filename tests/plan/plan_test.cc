@@ -1,0 +1,226 @@
+// Memory planning: no overlap among live slices, never below the bound, in-place storage that stays correct.
+#include <random>
+
+#include "aot/compile.h"
+#include "aot/tools/runner.h"
+#include "compiler/eval/evaluator.h"
+#include "compiler/hlo/parser.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/pipeline/registry.h"
+#include "compiler/plan/buffer_assignment.h"
+#include "compiler/plan/copy_insertion.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+TEST(PlaceIntervals, RandomIntervalsNeverOverlap) {
+  std::mt19937 rng(7);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Allocation> in(1 + rng() % 60);
+    int64_t bound = 0;
+    for (Allocation& a : in) {
+      a.slice.size = 1 + static_cast<int64_t>(rng() % 5000);
+      a.begin = rng() % 40;
+      a.end = a.begin + static_cast<int64_t>(rng() % 12);
+    }
+    for (int64_t t = 0; t < 60; ++t) {
+      int64_t live = 0;
+      for (const Allocation& a : in)
+        if (a.begin <= t && t <= a.end) live += a.slice.size;
+      bound = std::max(bound, live);
+    }
+    std::vector<int64_t> at;
+    const int64_t total = PlaceIntervals(in, 64, &at);
+    EXPECT_GE(total, bound);
+    for (size_t a = 0; a < in.size(); ++a) {
+      EXPECT_EQ(at[a] % 64, 0);
+      EXPECT_LE(at[a] + in[a].slice.size, total);
+      for (size_t b = 0; b < a; ++b) {
+        const bool same_time = in[a].begin <= in[b].end && in[b].begin <= in[a].end;
+        const bool same_place = at[a] < at[b] + in[b].slice.size && at[b] < at[a] + in[a].slice.size;
+        EXPECT_FALSE(same_time && same_place);
+      }
+    }
+  }
+}
+
+// A random graph of elementwise operations, slices and updates over f32[64].
+std::string RandomGraph(uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  std::string text = "HloModule r\nENTRY e {\n  v0 = f32[64] parameter(0)\n  v1 = f32[64] parameter(1)\n  i = s32[] constant(3)\n";
+  const int n = 6 + static_cast<int>(rng() % 24);
+  for (int k = 2; k < n; ++k) {
+    auto pick = [&] { return "v" + std::to_string(rng() % k); };
+    const std::string v = "  v" + std::to_string(k) + " = f32[64] ";
+    switch (rng() % 6) {
+      case 0: text += v + "add(" + pick() + ", " + pick() + ")\n"; break;
+      case 1: text += v + "sine(" + pick() + ")\n"; break;
+      case 2: text += v + "reverse(" + pick() + "), dimensions={0}\n"; break;
+      case 3: text += v + "subtract(" + pick() + ", " + pick() + ")\n"; break;
+      case 4: {
+        const std::string u = "u" + std::to_string(k);
+        text += "  " + u + " = f32[8] slice(" + pick() + "), slice={[8:16]}\n" + v + "dynamic-update-slice(" + pick() + ", " + u + ", i)\n";
+        break;
+      }
+      default: text += v + "maximum(" + pick() + ", " + pick() + ")\n";
+    }
+  }
+  return text + "  ROOT out = (f32[64], f32[64]) tuple(v" + std::to_string(n - 1) + ", v" + std::to_string(n / 2) + ")\n}\n";
+}
+
+void ExpectCompiledEqualsEvaluated(const std::string& text, uint64_t seed, double tolerance = 1e-5) {
+  auto m = ParseHlo(text, "t.hlo");
+  ASSERT_TRUE(m.ok()) << m.status() << text;
+  const std::vector<Literal> args = SeededArguments(**m, seed);
+  auto want = Evaluate(**m, args);
+  ASSERT_TRUE(want.ok()) << want.status();
+  CompileOptions o;
+  o.cpu_levels = {"native"};
+  o.pipeline.verify_each = true;
+  auto got = RunModule((*m)->Clone(), args, o, {});
+  ASSERT_TRUE(got.ok()) << got.status() << text;
+  const std::vector<Literal> leaves = want->shape().IsTuple() ? want->elements() : std::vector<Literal>{*want};
+  ASSERT_EQ(leaves.size(), got->results.size());
+  for (size_t r = 0; r < leaves.size(); ++r)
+    for (int64_t k = 0; k < leaves[r].size(); ++k) {
+      const Element g = got->results[r].Get(k), w = leaves[r].Get(k);
+      ASSERT_EQ(g.i, w.i) << text;
+      if (!(std::isnan(g.re) && std::isnan(w.re))) {
+        ASSERT_NEAR(g.re, w.re, tolerance * (1 + std::fabs(w.re))) << "result " << r << " element " << k << "\n" << text;
+      }
+    }
+}
+
+TEST(BufferAssignment, RandomGraphsHoldNoOverlapAndGiveTheSameResults) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const std::string text = RandomGraph(seed);
+    auto m = ParseHlo(text, "r.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    ASSERT_TRUE(CpuPipeline().Run(**m, {}).ok());
+    ASSERT_TRUE(InsertCopies(**m).ok());
+    const Schedule s = ScheduleModule(**m);
+    auto b = BufferAssignment::Run(**m, s);
+    ASSERT_TRUE(b.ok()) << b.status();
+    EXPECT_GE(b->temp_bytes(), b->lower_bound_bytes());
+    for (const Allocation& x : b->temps())
+      for (const Allocation& y : b->temps()) {
+        if (&x == &y || x.begin > y.end || y.begin > x.end) continue;
+        EXPECT_TRUE(x.slice.offset + x.slice.size <= y.slice.offset || y.slice.offset + y.slice.size <= x.slice.offset) << x.owner << " and " << y.owner << "\n" << text;
+      }
+    ExpectCompiledEqualsEvaluated(text, seed);
+  }
+}
+
+std::string Swap(int trips) {
+  return R"(HloModule swap
+cond {
+  s = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant()" + std::to_string(trips) + R"()
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  a = f32[8] get-tuple-element(s), index=1
+  b = f32[8] get-tuple-element(s), index=2
+  ROOT t = (s32[], f32[8], f32[8]) tuple(j, b, a)
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[8], f32[8]) tuple(z, x, y)
+  w = (s32[], f32[8], f32[8]) while(t), condition=cond, body=body
+  a = f32[8] get-tuple-element(w), index=1
+  b = f32[8] get-tuple-element(w), index=2
+  ROOT r = (f32[8], f32[8]) tuple(a, b)
+}
+)";
+}
+
+TEST(CopyInsertion, SwapIsRightForOddAndEvenTripCounts) {
+  for (int trips : {0, 1, 2, 3, 6, 7}) ExpectCompiledEqualsEvaluated(Swap(trips), 3);
+}
+
+TEST(CopyInsertion, ACounterNeedsNoCopyInTheLoop) {
+  auto m = ParseHlo(R"(HloModule counter
+cond {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(10)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  x = f32[8] get-tuple-element(s), index=1
+  y = f32[8] add(x, x)
+  ROOT t = (s32[], f32[8]) tuple(j, y)
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[8]) tuple(z, x)
+  w = (s32[], f32[8]) while(t), condition=cond, body=body
+  ROOT r = f32[8] get-tuple-element(w), index=1
+}
+)", "c.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(CpuPipeline().Run(**m, {}).ok());
+  ASSERT_TRUE(InsertCopies(**m).ok());
+  for (const auto& c : (*m)->computations())
+    for (const auto& i : c->instructions())
+      if (c.get() != (*m)->entry()) {
+        EXPECT_FALSE(i->Is(Opcode::Copy)) << ToText(**m);
+      }
+}
+
+TEST(CopyInsertion, AParameterThatWasNotDonatedSurvivesAnUpdate) {
+  ExpectCompiledEqualsEvaluated(R"(HloModule u
+ENTRY e {
+  x = f32[16] parameter(0)
+  u = f32[4] parameter(1)
+  i = s32[] constant(5)
+  d = f32[16] dynamic-update-slice(x, u, i)
+  ROOT r = (f32[16], f32[16]) tuple(d, x)
+}
+)", 1);
+}
+
+TEST(CopyInsertion, AnUpdateThatReadsWhatItOverwrites) {
+  ExpectCompiledEqualsEvaluated(R"(HloModule stencil, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e {
+  x = f32[16] parameter(0)
+  a = f32[14] slice(x), slice={[0:14]}
+  b = f32[14] slice(x), slice={[2:16]}
+  s = f32[14] add(a, b)
+  i = s32[] constant(1)
+  ROOT d = f32[16] dynamic-update-slice(x, s, i)
+}
+)", 1);
+}
+
+TEST(Compile, TheSameInputGivesTheSameBytes) {
+  CompileOptions o;
+  auto a = Compile(std::move(*ParseHlo(Swap(3), "a.hlo")), o);
+  auto b = Compile(std::move(*ParseHlo(Swap(3), "a.hlo")), o);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->archive, b->archive);
+  EXPECT_EQ(a->header, b->header);
+  EXPECT_EQ(a->manifest, b->manifest);
+}
+
+TEST(Config, RefusesWhatItDoesNotKnow) {
+  EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
+  for (const char* text : {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"", "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"", "debug { disable_passes: \"nope\" }", "max_arena_bytes: -1"})
+    EXPECT_FALSE(ParseConfig(text, "c").ok()) << text;
+}
+
+}  // namespace
+}  // namespace kiln
