@@ -153,8 +153,12 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
     b.setFastMathFlags({});
     return batch * strips;
   }
+  // Sums are kept in `t`; A is read as `t`, or as it is where tile products take it.
+  const bool tiles = a_k == 1 && TilesApply(ir.level, at, bt, ct, m, n, k);
+  const PrimitiveType held = tiles ? at : t;
+  llvm::Type* held_el = ir.MemType(held);
   MatmulShape s;
-  s.compute = t;
+  s.compute = held;
   s.b_type = bt;
   s.c_type = ct;
   s.n = n;
@@ -164,40 +168,51 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
   s.b_n_stride = b_n;
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
   const bool via_tile = ct != t && !IsIntegral(ct);
+  // Long sums go in pieces of k, so that a block of rows stays in cache.
+  const int64_t piece = tiles || k <= 1024 ? k : 512, pieces = k / piece, rest = k % piece;
   // Rows with a stride of whole pages would fight for the same cache sets.
-  const bool pack_a = at != t || a_k != 1 || (m > 1 && (k * ByteWidth(t)) % 2048 == 0 && n >= 64 && k >= 512);
-  const int64_t mr = TileRows(ir.level, t, n, m);
-  const int64_t row_bytes = (k + 16) * ByteWidth(t);
+  const bool pack_a = at != held || a_k != 1 || (m > 1 && !tiles && (k * ByteWidth(t)) % 2048 == 0 && n >= 64 && k >= 512);
+  const int64_t mr = tiles ? 32 : TileRows(ir.level, t, n, m), stride = piece + 16;
+  const int64_t row_bytes = stride * ByteWidth(held);
   int64_t block = std::max<int64_t>(1, (pack_a ? kSlabBytes : 4 * kSlabBytes) / row_bytes / mr) * mr;
-  block = std::min(block, (m + mr - 1) / mr * mr);
-  block = std::min(block, m);
-  s.a_stride = pack_a ? k + 16 : a_m;
   if (via_tile) {
-    s.c_type = t;
-    block = std::max<int64_t>(1, std::min<int64_t>(block, kSlabBytes / (n * ByteWidth(t))));
-    if (n * ByteWidth(t) > 2 * kSlabBytes) return ErrorAt(i, absl::StrCat("a row of ", n, " results of ", TextOf(ct), " is too wide"), absl::StatusCode::kUnimplemented);
+    if (n * ByteWidth(t) > kSlabBytes) return ErrorAt(i, absl::StrCat("a row of ", n, " results of ", TextOf(ct), " is too wide"), absl::StatusCode::kUnimplemented);
+    s.c_type = PrimitiveType::F32;
+    block = std::max<int64_t>(1, std::min(block, std::max<int64_t>(kSlabBytes / (n * ByteWidth(t)), tiles ? 16 : 1)));
   }
-  llvm::Value* slab = pack_a ? ir.Alloca(el, block * (k + 16)) : nullptr;
+  block = std::min(block, m);
+  // Tile products need 16 rows in the last block too.
+  if (tiles && m % block != 0 && m % block < 16) block = m / (m / block + 1) >= 16 ? (m + m / block) / (m / block + 1) : m;
+  s.a_stride = pack_a ? stride : a_m;
+  llvm::Value* slab = pack_a ? ir.Alloca(held_el, block * stride) : nullptr;
   llvm::Value* tile = via_tile ? ir.Alloca(el, block * n) : nullptr;
   const int64_t blocks = (m + block - 1) / block, tail = m % block;
   auto run_block = [&](llvm::Value* g, llvm::Value* m0, int64_t rows) {
-    llvm::Value* a = offset(A, at, ir.Add(ir.Mul(g, m * k), ir.Mul(m0, a_m)));
+    llvm::Value* a0 = offset(A, at, ir.Add(ir.Mul(g, m * k), ir.Mul(m0, a_m)));
     llvm::Value* c = offset(C, ct, ir.Add(ir.Mul(g, m * n), ir.Mul(m0, n)));
-    if (pack_a) {
-      auto move = [&](llvm::Value* x, llvm::Value* q) { ir.Store(t, ir.Convert(ir.Load(at, a, ir.Add(ir.Mul(x, a_m), ir.Mul(q, a_k))), at, t), slab, ir.Add(ir.Mul(x, k + 16), q)); };
-      if (a_k == 1) {
-        ir.Loop(ir.I64(0), ir.I64(rows), 1, [&](llvm::Value* x) { ir.Loop(ir.I64(0), ir.I64(k), 1, [&](llvm::Value* q) { move(x, q); }, true); });
-      } else {  // transposed, in blocks of 16 columns
-        ir.Loop(ir.I64(0), ir.I64(rows), 16, [&](llvm::Value* x0) {
-          llvm::Value* x1 = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.Add(x0, ir.I64(16)), ir.I64(rows));
-          ir.Loop(ir.I64(0), ir.I64(k), 1, [&](llvm::Value* q) { ir.Loop(x0, x1, 1, [&](llvm::Value* x) { move(x, q); }, true); });
-        });
-      }
-      a = slab;
-    }
-    MatmulShape shape = s;
     llvm::Value* out = via_tile ? tile : c;
-    Matmul(ir, shape, rows).Emit(offset(B, bt, ir.Mul(g, n * k)), ir.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
+    auto part = [&](llvm::Value* k0, int64_t depth, bool accumulate) {
+      llvm::Value* a = offset(a0, at, ir.Mul(k0, a_k));
+      if (pack_a) {
+        auto move = [&](llvm::Value* x, llvm::Value* q) { ir.Store(held, ir.Convert(ir.Load(at, a, ir.Add(ir.Mul(x, a_m), ir.Mul(q, a_k))), at, held), slab, ir.Add(ir.Mul(x, stride), q)); };
+        if (a_k == 1) {
+          ir.Loop(ir.I64(0), ir.I64(rows), 1, [&](llvm::Value* x) { ir.Loop(ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) { move(x, q); }, true); });
+        } else {  // transposed, in blocks of 16 columns
+          ir.Loop(ir.I64(0), ir.I64(rows), 16, [&](llvm::Value* x0) {
+            llvm::Value* x1 = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.Add(x0, ir.I64(16)), ir.I64(rows));
+            ir.Loop(ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) { ir.Loop(x0, x1, 1, [&](llvm::Value* x) { move(x, q); }, true); });
+          });
+        }
+        a = slab;
+      }
+      MatmulShape shape = s;
+      shape.run = depth;
+      shape.accumulate = accumulate;
+      Matmul(ir, shape, rows).Emit(offset(B, bt, ir.Add(ir.Mul(g, n * k), ir.Mul(k0, b_k))), ir.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
+    };
+    part(ir.I64(0), piece, false);
+    ir.Loop(ir.I64(1), ir.I64(pieces), 1, [&](llvm::Value* q) { part(ir.Mul(q, piece), piece, true); });
+    if (rest) part(ir.I64(pieces * piece), rest, true);
     if (via_tile) {
       ir.Loop(ir.I64(0), ir.I64(rows * n), 1, [&](llvm::Value* e) { ir.Store(ct, ir.Convert(ir.Load(t, tile, e), t, ct), c, e); }, true);
     }
@@ -349,8 +364,11 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     return positions;
   }
 
-  const PrimitiveType t = *compute;
-  llvm::Type* el = ir.RegType(t);
+  const WindowDim& last = c.w[sp - 1];
+  const bool merge_last = c.groups == 1 && last.rhs_dilate == 1;
+  const bool tiles = !reversed && c.ct != PrimitiveType::BF16 && TilesApply(ir.level, c.at, c.bt, c.ct, c.out[sp - 1], c.cout, merge_last ? last.size * C : c.cin);
+  const PrimitiveType t = tiles ? c.at : *compute;
+  llvm::Type* el = ir.MemType(t);
   MatmulShape s;
   s.compute = t;
   s.b_type = c.bt;
@@ -360,7 +378,6 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
   s.b_k_stride = O;
   s.b_n_stride = 1;
   s.reverse_b = reversed;
-  const WindowDim& last = c.w[sp - 1];
   const bool pack = padded || dilated || c.at != t;
   bool pointwise = taps == 1 && !pack;
   for (int64_t d = 0; d < sp; ++d) pointwise = pointwise && c.w[d].stride == 1;
@@ -369,9 +386,10 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     for (int64_t e : c.out) pixels *= e;
     s.a_stride = C;
     s.run = C;
-    const int64_t mr = TileRows(ir.level, t, s.n, pixels);
+    const int64_t mr = tiles ? 32 : TileRows(ir.level, t, s.n, pixels);
     int64_t block = std::max<int64_t>(1, 4 * kSlabBytes / (C * ByteWidth(t)) / mr) * mr;
     block = std::min(block, pixels);
+    if (tiles && pixels % block != 0 && pixels % block < 16) block = pixels;
     const int64_t blocks = (pixels + block - 1) / block, tail = pixels % block;
     auto run_block = [&](llvm::Value* q, int64_t rows) {
       llvm::Value* p0 = ir.Mul(q, block);
@@ -392,7 +410,7 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
   for (int64_t d = 0; d < sp; ++d) slab_extent[d] = (c.out[d] - 1) * c.w[d].stride + c.w[d].DilatedSize();
   const bool one_d = sp == 1;
   const int64_t window0 = c.w[0].DilatedSize();
-  const SlabPlan plan = PlanSlab(i, ByteWidth(t));
+  const SlabPlan plan = PlanSlab(i, ByteWidth(*compute));
   const int64_t rows = plan.rows, need = plan.bytes;
   const bool in_arena = pack && need > 4 * kSlabBytes;
   const int64_t slabs = one_d ? 1 : (c.out[0] + rows - 1) / rows, tail = one_d ? 0 : c.out[0] % rows;
@@ -401,7 +419,6 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
   stride[sp - 1] = C;
   for (int64_t d = sp - 2; d >= 0; --d) stride[d] = stride[d + 1] * (pack ? slab_extent[d + 1] : c.in[d + 1]);
   s.a_stride = last.stride * C;
-  const bool merge_last = c.groups == 1 && last.rhs_dilate == 1;
   for (int64_t d = 0; d < sp; ++d) {
     if (d == sp - 1 && merge_last && !reversed) break;
     s.segments.push_back({c.w[d].size, c.w[d].rhs_dilate * stride[d]});
@@ -409,7 +426,7 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
   s.run = merge_last && !reversed ? last.size * C : c.cin;
   s.segments.erase(std::remove_if(s.segments.begin(), s.segments.end(), [](const Segment& q) { return q.count == 1; }), s.segments.end());
   if (c.groups > 1) s.c_stride = O;
-  llvm::Value* slab = !pack ? nullptr : in_arena ? body.scratch : ir.Alloca(el, need / ByteWidth(t));
+  llvm::Value* slab = !pack ? nullptr : in_arena ? body.scratch : ir.Alloca(el, need / ByteWidth(*compute));
   auto run_slab = [&](llvm::Value* n, llvm::Value* q, int64_t count0) {
     llvm::Value* o0 = one_d ? ir.I64(0) : ir.Mul(q, rows);
     llvm::Value* image = b.CreateInBoundsGEP(ir.MemType(c.at), X, ir.Mul(n, Product(c.in) * C));

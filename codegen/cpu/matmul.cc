@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
 namespace {
@@ -24,6 +25,13 @@ int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
 }
 
 }  // namespace
+
+bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n, int64_t run) {
+  using P = PrimitiveType;
+  auto byte = [](P t) { return t == P::S8 || t == P::U8; };
+  const bool types = (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
+  return l.amx && types && rows >= 16 && n >= 16 && run % (64 / ByteWidth(a)) == 0;
+}
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
   const int64_t budget = l.vector_registers == 32 ? 28 : 12;
@@ -216,7 +224,84 @@ void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segme
     });
 }
 
+void Matmul::EmitTiles(llvm::Value* bp, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges) {
+  namespace Intr = llvm::Intrinsic;
+  llvm::IRBuilder<>& b = ir_.b;
+  llvm::Type* byte = b.getInt8Ty();
+  const int64_t width = ByteWidth(s_.compute), group = 4 / width, step = 64 / width, K = s_.K();
+  auto tile = [&](int k) -> llvm::Value* { return b.getInt8(static_cast<uint8_t>(k)); };
+  // Eight tiles of 16 rows of 64 bytes.
+  llvm::Value* config = ir_.Alloca(byte, 64);
+  b.CreateMemSet(config, b.getInt8(0), 64, llvm::Align(64));
+  b.CreateStore(b.getInt8(1), config);
+  for (int k = 0; k < 8; ++k) {
+    b.CreateStore(b.getInt16(64), b.CreateInBoundsGEP(byte, config, ir_.I64(16 + 2 * k)));
+    b.CreateStore(b.getInt8(16), b.CreateInBoundsGEP(byte, config, ir_.I64(48 + k)));
+  }
+  b.CreateIntrinsic(Intr::x86_ldtilecfg, {}, {config});
+  const bool sa = IsSigned(s_.compute), sb = IsSigned(s_.b_type);
+  const Intr::ID product = s_.compute == PrimitiveType::BF16 ? Intr::x86_tdpbf16ps : sa ? (sb ? Intr::x86_tdpbssd : Intr::x86_tdpbsud) : (sb ? Intr::x86_tdpbusd : Intr::x86_tdpbuud);
+  llvm::Value* panel = ir_.Alloca(byte, K / group * 128);
+  auto columns = [&](llvm::Value* col, int64_t tiles) {
+    const int64_t cols = 16 * tiles, row_bytes = 64 * tiles;
+    // Groups of consecutive k lie together, column by column.
+    ir_.Loop(ir_.I64(0), ir_.I64(K / group), 1, [&](llvm::Value* q) {
+      ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) {
+        for (int64_t e = 0; e < group; ++e) {
+          llvm::Value* k = ir_.Add(ir_.Mul(q, group), ir_.I64(e));
+          llvm::Value* at = ir_.Add(ir_.Mul(k, s_.b_k_stride), ir_.Mul(ir_.Add(col, j), s_.b_n_stride));
+          llvm::Type* el = ir_.MemType(s_.b_type);
+          llvm::Value* v = b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, bp, at), llvm::Align(1));
+          b.CreateAlignedStore(v, b.CreateInBoundsGEP(el, panel, ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, cols), j), group), ir_.I64(e))), llvm::Align(1));
+        }
+      }, true);
+    });
+    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* r) {
+      const RowRange rows = ranges(r);
+      auto block = [&](llvm::Value* m, int64_t row_tiles) {
+        for (int x = 0; x < row_tiles * tiles; ++x) b.CreateIntrinsic(Intr::x86_tilezero, {}, {tile(x)});
+        auto a_at = [&](llvm::Value* off, int64_t x) {
+          return b.CreateInBoundsGEP(byte, rows.a, ir_.Mul(ir_.Add(ir_.Add(off, ir_.Mul(m, s_.a_stride)), ir_.I64(16 * x * s_.a_stride)), width));
+        };
+        std::function<void(size_t, llvm::Value*, llvm::Value*)> nest = [&](size_t depth, llvm::Value* a, llvm::Value* k) {
+          if (depth < s_.segments.size()) {
+            int64_t inner = s_.run;
+            for (size_t q = depth + 1; q < s_.segments.size(); ++q) inner *= s_.segments[q].count;
+            ir_.Loop(ir_.I64(0), ir_.I64(s_.segments[depth].count), 1, [&](llvm::Value* q) {
+              nest(depth + 1, ir_.Add(a, ir_.Mul(q, s_.segments[depth].a_stride)), ir_.Add(k, ir_.Mul(q, inner)));
+            });
+            return;
+          }
+          ir_.Loop(ir_.I64(0), ir_.I64(s_.run), step, [&](llvm::Value* q) {
+            for (int64_t x = 0; x < row_tiles; ++x) b.CreateIntrinsic(Intr::x86_tileloadd64, {}, {tile(static_cast<int>(4 + x)), a_at(ir_.Add(a, q), x), ir_.I64(s_.a_stride * width)});
+            llvm::Value* prow = ir_.Mul(b.CreateUDiv(ir_.Add(k, q), ir_.I64(group)), row_bytes);
+            for (int64_t y = 0; y < tiles; ++y) b.CreateIntrinsic(Intr::x86_tileloadd64, {}, {tile(static_cast<int>(6 + y)), b.CreateInBoundsGEP(byte, panel, ir_.Add(prow, ir_.I64(64 * y))), ir_.I64(row_bytes)});
+            for (int64_t x = 0; x < row_tiles; ++x)
+              for (int64_t y = 0; y < tiles; ++y) b.CreateIntrinsic(product, {}, {tile(static_cast<int>(x * tiles + y)), tile(static_cast<int>(4 + x)), tile(static_cast<int>(6 + y))});
+          });
+        };
+        nest(0, ir_.I64(0), ir_.I64(0));
+        for (int64_t x = 0; x < row_tiles; ++x)
+          for (int64_t y = 0; y < tiles; ++y) {
+            llvm::Value* c = ir_.Add(ir_.Mul(ir_.Add(m, ir_.I64(16 * x)), s_.c_stride), ir_.Add(col, ir_.I64(16 * y)));
+            b.CreateIntrinsic(Intr::x86_tilestored64, {}, {tile(static_cast<int>(x * tiles + y)), b.CreateInBoundsGEP(b.getInt32Ty(), rows.c, c), ir_.I64(4 * s_.c_stride)});
+          }
+      };
+      const int64_t pairs = rows_ / 32 * 32;
+      ir_.Loop(ir_.I64(0), ir_.I64(pairs), 32, [&](llvm::Value* m) { block(m, 2); });
+      if (rows_ - pairs >= 16) block(ir_.I64(pairs), 1);
+      if (rows_ % 16) block(ir_.I64(rows_ - 16), 1);
+    });
+  };
+  const int64_t pairs = s_.n / 32 * 32;
+  ir_.Loop(ir_.I64(0), ir_.I64(pairs), 32, [&](llvm::Value* col) { columns(col, 2); });
+  if (s_.n - pairs >= 16) columns(ir_.I64(pairs), 1);
+  if (s_.n % 16) columns(ir_.I64(s_.n - 16), 1);
+  b.CreateIntrinsic(Intr::x86_tilerelease, {}, {});
+}
+
 void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges) {
+  if (s_.compute != PrimitiveType::F32 && s_.compute != PrimitiveType::F64) return EmitTiles(bp, count, ranges);
   llvm::IRBuilder<>& b = ir_.b;
   const int64_t w = Lanes(ir_.level, s_.compute), nv = TileVectors(ir_.level, s_.compute, s_.n, rows_), width = nv * w;
   const int64_t mr = TileRows(ir_.level, s_.compute, s_.n, rows_);
@@ -285,7 +370,7 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
   llvm::Value* panel = direct ? nullptr : ir_.Alloca(el, panel_rows * width);
   auto columns = [&](llvm::Value* col, int64_t cols) {
     const int64_t vectors = (cols + w - 1) / w;
-    bool first = true;
+    bool first = !s_.accumulate;
     for (const Block& k : blocks) {
       auto block = [&](llvm::Value* q, bool is_first) {
         llvm::Value* k0 = ir_.Add(ir_.I64(k.k0), ir_.Mul(q, k.k_step));

@@ -17,7 +17,7 @@ struct Segment {
 };
 
 struct MatmulShape {
-  PrimitiveType compute;  // F32 or F64 or S32: what A holds in memory here, and the accumulators
+  PrimitiveType compute;  // what A holds in memory here: F32 or F64, or BF16 or an 8-bit integer for tile products
   PrimitiveType b_type;   // of B in memory; converted while packing
   PrimitiveType c_type;   // of the result in memory
   int64_t n, c_stride;
@@ -25,6 +25,7 @@ struct MatmulShape {
   std::vector<Segment> segments;  // outermost first
   int64_t run;                    // contiguous elements of A innermost
   int64_t b_k_stride, b_n_stride;
+  bool accumulate = false;        // add to what C holds
   bool reverse_b = false;         // segments walk B backwards (a convolution's window reversal)
   int64_t K() const {
     int64_t k = run;
@@ -32,6 +33,9 @@ struct MatmulShape {
     return k;
   }
 };
+
+// True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`.
+bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n, int64_t run);
 
 // Rows that one register tile holds for `n` columns.
 int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m);
@@ -50,6 +54,8 @@ class Matmul {
  private:
   // C tile of mr rows x columns [col, col + cols): c (+)= a * b. Emitted once per variant.
   llvm::Function* Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run, int64_t b_stride, bool first);
+  // The same by tile products: 16 x 16 results at a time, rows and columns of the last tile overlapping the one before.
+  void EmitTiles(llvm::Value* b, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges);
   void PackPanel(llvm::Value* b, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run, llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel);
 
   Ir& ir_;

@@ -1,5 +1,8 @@
 #include "codegen/llvm/ir.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstring>
 
 #include "llvm/IR/Intrinsics.h"
@@ -9,19 +12,25 @@
 namespace kiln {
 
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
-  const CpuLevel v2{"v2", "x86-64-v2", "", 16, 16, false, false};
-  const CpuLevel v3{"v3", "x86-64-v3", "", 32, 16, true, true};
-  const CpuLevel v4{"v4", "x86-64-v4", "+prefer-512-bit", 64, 32, true, true};
+  const CpuLevel v2{"v2", "x86-64-v2", "", 16, 16, false, false, false};
+  const CpuLevel v3{"v3", "x86-64-v3", "", 32, 16, true, true, false};
+  const CpuLevel v4{"v4", "x86-64-v4", "", 64, 32, true, true, false};
+  const CpuLevel amx{"amx", "x86-64-v4", "+amx-tile,+amx-int8,+amx-bf16", 64, 32, true, true, true};
   if (name == "native") {
     const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
     auto has = [&](const char* f) { return host.lookup(f); };
-    if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd")) return v4;
+    if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd")) {
+      // The kernel hands tile registers out on request.
+      constexpr int kRequestPermission = 0x1023, kTileData = 18;
+      const bool tiles = has("amx-tile") && has("amx-int8") && has("amx-bf16") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+      return tiles ? amx : v4;
+    }
     if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) return v3;
     return v2;
   }
-  for (const CpuLevel& l : {v2, v3, v4})
+  for (const CpuLevel& l : {v2, v3, v4, amx})
     if (name == l.name || name == l.cpu) return l;
-  return InvalidArgument("error: CPU level '", name, "' is unknown; there are v2, v3, v4 and native");
+  return InvalidArgument("error: CPU level '", name, "' is unknown; there are v2, v3, v4, amx and native");
 }
 
 llvm::Type* Ir::RegType(PrimitiveType t) {

@@ -29,8 +29,9 @@ struct CpuLevel {
   int vector_registers;
   bool f16c;
   bool fma;
+  bool amx;  // tile products of 8-bit integers and bf16
 };
-// "v2", "v3", "v4" of x86-64, or "native" for this machine. Fails naming the ones that exist.
+// "v2", "v3", "v4" of x86-64, "amx" (v4 with tile products), or "native" for this machine. Fails naming the ones that exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 class Ir {

@@ -62,6 +62,7 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
     f.removeFnAttr("tune-cpu");
     if (f.isDeclaration()) continue;
     f.addFnAttr("target-cpu", level.cpu);
+    if (!level.features.empty()) f.addFnAttr("target-features", level.features);
     if (level.vector_bytes == 64) f.addFnAttr("prefer-vector-width", "512");
     f.addFnAttr(llvm::Attribute::NoUnwind);
     f.removeFnAttr(llvm::Attribute::UWTable);
@@ -136,7 +137,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::s
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : kDispatchBitcode, pool ? kPoolBitcodeSize : kDispatchBitcodeSize, "runtime"));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
-  for (const char* symbol : {"pool_create", "pool_destroy", "run", "entry_v2", "entry_v3", "entry_v4"})
+  for (const char* symbol : {"pool_create", "pool_destroy", "run", "entry_v2", "entry_v3", "entry_v4", "entry_amx"})
     if (llvm::Function* f = m->getFunction(std::string("kiln_model_") + symbol)) {
       f->setName(name + "_" + symbol);
       const bool entry = !strncmp(symbol, "entry", 5);

@@ -10,9 +10,21 @@ typedef int32_t (*entry_fn)(void* const*, void* const*, void*, const struct kiln
 __attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, void*, const struct kiln_pool*);
 __attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*);
 __attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*);
+__attribute__((weak)) int32_t kiln_model_entry_amx(void* const*, void* const*, void*, const struct kiln_pool*);
 
 // Set by the compiler: whether subnormal numbers are flushed to zero.
 extern const int kiln_model_flush;
+
+// Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
+static int have_tiles(void) {
+  unsigned a, b, c, d, lo, hi;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & 0x3400000) != 0x3400000) return 0;
+  __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+  if ((lo & 0x60000) != 0x60000) return 0;
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+  return result == 0;
+}
 
 // 1 to 4: the x86-64 level of this machine, with the operating system's support for its registers.
 static int cpu_level(void) {
@@ -39,7 +51,8 @@ int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena
   entry_fn f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (!f) {
     int level = cpu_level();
-    f = level >= 4 && kiln_model_entry_v4 ? kiln_model_entry_v4
+    f = level >= 4 && kiln_model_entry_amx && have_tiles() ? kiln_model_entry_amx
+        : level >= 4 && kiln_model_entry_v4 ? kiln_model_entry_v4
         : level >= 3 && kiln_model_entry_v3 ? kiln_model_entry_v3
         : level >= 2 && kiln_model_entry_v2 ? kiln_model_entry_v2 : NULL;
     if (!f) return KILN_UNSUPPORTED_CPU;
