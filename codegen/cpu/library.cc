@@ -1,6 +1,8 @@
 // Kernels that call an algorithm of the kernel library: sort, top-k, FFT, Cholesky, triangular solve, random bits.
 #include <algorithm>
+#include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/elemental/element.h"
 #include "llvm/IR/Intrinsics.h"
@@ -13,7 +15,7 @@ constexpr int64_t kStackBytes = 64 << 10;  // scratch up to this lies on the sta
 int64_t FftWorkBytes(const Instruction* i) {
   int64_t n = 1;
   for (int64_t d : *i->attrs().fft_length) n = std::max(n, d);
-  return 6 * n * ByteWidth(ComponentType(i->shape().type()));
+  return 4 * n * ByteWidth(ComponentType(i->shape().type()));
 }
 
 // Sorting works on contiguous rows: strided ones are copied into one half of the scratch.
@@ -189,6 +191,22 @@ class Library {
     return 1;
   }
 
+  // exp(-2 pi i k / n) for k < n, as read-only data of the module.
+  llvm::Value* Roots(int64_t n, PrimitiveType t) {
+    const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
+    if (llvm::GlobalVariable* g = ir_.module.getGlobalVariable(name, true)) return g;
+    std::vector<llvm::Constant*> values;
+    for (int64_t k = 0; k < n; ++k) {
+      const long double a = -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
+      values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::cos(a))));
+      values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::sin(a))));
+    }
+    auto* type = llvm::ArrayType::get(ir_.RegType(t), values.size());
+    auto* g = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantArray::get(type, values), name);
+    g->setAlignment(llvm::Align(64));
+    return g;
+  }
+
   absl::StatusOr<int64_t> Fft() {
     const std::string& type = i_->attrs().fft_type->text;
     const Ints& len = *i_->attrs().fft_length;
@@ -203,7 +221,7 @@ class Library {
       int64_t outer = 1, inner = 1;
       for (int64_t q = 0; q < d; ++q) outer *= dims[q];
       for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
-      ir_.CallLibrary(name, b_.getVoidTy(), {src, dst, scratch, ir_.I64(outer), ir_.I64(n), ir_.I64(inner), b_.getInt32(inverse), b_.getInt32(kind)});
+      ir_.CallLibrary(name, b_.getVoidTy(), {src, dst, scratch, Roots(n, c), ir_.I64(outer), ir_.I64(n), ir_.I64(inner), b_.getInt32(inverse), b_.getInt32(kind)});
     };
     if (real_out && axes > 1) {
       // The complex axes need room for the half spectrum: it follows the line buffers in the scratch.

@@ -93,9 +93,12 @@ bool MayShareWithOperand(const Instruction* i, int64_t k) {
   const Computation* f = *i->attrs().calls;
   const Instruction* root = f->root();
   const Shape& in = i->operand(k)->shape();
-  if (!in.IsArray() || in.dims() != i->shape().dims() || ByteWidth(in.type()) != ByteWidth(i->shape().type()) || in.LayoutOrDefault().minor_to_major != i->shape().LayoutOrDefault().minor_to_major) return false;
-  if (!root->IsElementwise()) return false;
-  // Every use on the way to the root keeps the index.
+  const int64_t count = i->shape().ElementCount();
+  if (!in.IsArray() || in.ElementCount() != count || ByteWidth(in.type()) != ByteWidth(i->shape().type())) return false;
+  if (!root->IsElementwise() && !root->Is(Opcode::Bitcast)) return false;
+  // Every use on the way to the root keeps the position in memory.
+  auto plain = [&](const Shape& s) { return s.IsArray() && s.ElementCount() == count && s.HasDefaultLayout(); };
+  if (!plain(in) || !plain(i->shape())) return false;
   std::vector<const Instruction*> work = {f->parameter(k)};
   absl::flat_hash_set<const Instruction*> seen;
   while (!work.empty()) {
@@ -103,7 +106,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k) {
     work.pop_back();
     if (!seen.insert(v).second) continue;
     for (const Instruction* u : v->users()) {
-      if (!u->IsElementwise() || u->shape().dims() != i->shape().dims()) return false;
+      if ((!u->IsElementwise() && !u->Is(Opcode::Bitcast)) || !plain(u->shape())) return false;
       work.push_back(u);
     }
   }
