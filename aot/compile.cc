@@ -140,7 +140,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     llvm::Module m(out.name, llvm_ctx);
     Ir ir(llvm_ctx, m, p->level);
     cpu::EntryStats stats;
-    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, &stats); !s.ok()) {
+    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, &stats, o.poison_freed); !s.ok()) {
       p->object = s;
       return;
     }

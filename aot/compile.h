@@ -17,6 +17,8 @@ struct CompileOptions {
   std::vector<std::string> cpu_levels = {"v2", "v3", "v4"};
   std::vector<std::string> argument_names, result_names;
   int64_t max_arena_bytes = 0;
+  // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
+  bool poison_freed = false;
   // Subnormal numbers count as zero while the model runs, as XLA:CPU has it.
   bool flush_subnormals = true;
   PipelineOptions pipeline;

@@ -48,7 +48,7 @@ std::string CanonicalText(const Computation* c) {
 
 class EntryEmitter {
  public:
-  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats) : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats) {}
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison) : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), poison_(poison) {}
 
   absl::Status Run(const ThunkSequence& thunks) {
     // Kernels first: each needs the builder to itself.
@@ -59,7 +59,7 @@ class EntryEmitter {
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
     b_.setFastMathFlags({});
     table_ = ir_.Alloca(ptr, std::max<int64_t>(widest_, 1), 16);
-    RETURN_IF_ERROR(Emit(thunks));
+    RETURN_IF_ERROR(Emit(thunks, true));
     b_.CreateRet(b_.getInt32(0));
     stats_->kernels = static_cast<int64_t>(kernels_.size());
     return absl::OkStatus();
@@ -115,8 +115,32 @@ class EntryEmitter {
     return nullptr;
   }
 
-  absl::Status Emit(const ThunkSequence& thunks) {
-    for (const Thunk& t : thunks) {
+  // Arena slices that a thunk touches, nested thunks included.
+  static void Touched(const Thunk& t, std::vector<Slice>* out) {
+    for (const auto* list : {&t.reads, &t.writes})
+      for (const Slice& s : *list)
+        if (s.kind == Slice::kTemp && s.size > 0) out->push_back(s);
+    if (!t.nested.empty() && t.predicate.kind == Slice::kTemp) out->push_back(t.predicate);
+    for (const ThunkSequence& n : t.nested)
+      for (const Thunk& x : n) Touched(x, out);
+  }
+
+  // Slices of the entry that thunk `k` is the last to touch; only whole-entry runs know that.
+  std::vector<Slice> LastUses(const ThunkSequence& thunks, size_t k) {
+    std::vector<Slice> mine, later, out;
+    Touched(thunks[k], &mine);
+    for (size_t q = k + 1; q < thunks.size(); ++q) Touched(thunks[q], &later);
+    for (const Slice& s : mine) {
+      bool used = false;
+      for (const Slice& l : later) used = used || (s.offset < l.offset + l.size && l.offset < s.offset + s.size);
+      if (!used) out.push_back(s);
+    }
+    return out;
+  }
+
+  absl::Status Emit(const ThunkSequence& thunks, bool entry = false) {
+    for (size_t k = 0; k < thunks.size(); ++k) {
+      const Thunk& t = thunks[k];
       switch (t.kind) {
         case ThunkKind::Kernel: EmitKernelCall(t); break;
         case ThunkKind::Copy:
@@ -140,6 +164,8 @@ class EntryEmitter {
         case ThunkKind::Conditional: RETURN_IF_ERROR(EmitConditional(t)); break;
         case ThunkKind::CustomCall: RETURN_IF_ERROR(EmitCustomCall(t)); break;
       }
+      if (poison_ && entry)
+        for (const Slice& s : LastUses(thunks, k)) b_.CreateMemSet(Pointer(s), b_.getInt8(0xa5), static_cast<uint64_t>(s.size), llvm::MaybeAlign(16));
     }
     return absl::OkStatus();
   }
@@ -232,6 +258,7 @@ class EntryEmitter {
   std::string name_;
   const std::vector<int64_t>& offsets_;
   EntryStats* stats_;
+  const bool poison_;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
   int64_t widest_ = 1;
@@ -241,8 +268,8 @@ class EntryEmitter {
 
 }  // namespace
 
-absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const std::vector<int64_t>& offsets, EntryStats* stats) {
-  return EntryEmitter(ir, name, offsets, stats).Run(thunks);
+absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison_freed) {
+  return EntryEmitter(ir, name, offsets, stats, poison_freed).Run(thunks);
 }
 
 }  // namespace kiln::cpu

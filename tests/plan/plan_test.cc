@@ -112,6 +112,22 @@ TEST(BufferAssignment, RandomGraphsHoldNoOverlapAndGiveTheSameResults) {
   }
 }
 
+TEST(BufferAssignment, PoisonedFreedSlicesChangeNothing) {
+  for (uint64_t seed = 100; seed < 115; ++seed) {
+    const std::string text = RandomGraph(seed);
+    CompileOptions plain, poison;
+    plain.cpu_levels = poison.cpu_levels = {"native"};
+    poison.poison_freed = true;
+    auto m = ParseHlo(text, "r.hlo");
+    ASSERT_TRUE(m.ok());
+    const std::vector<Literal> args = SeededArguments(**m, seed);
+    auto a = RunModule((*m)->Clone(), args, plain, {});
+    auto b = RunModule((*m)->Clone(), args, poison, {});
+    ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+    for (size_t r = 0; r < a->results.size(); ++r) EXPECT_EQ(a->results[r], b->results[r]) << text;
+  }
+}
+
 std::string Swap(int trips) {
   return R"(HloModule swap
 cond {

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Folders include only what docs/architecture.md lets them include.
+set -eu
+status=0
+check() {
+  folder=$1
+  shift
+  for file in $(find "$folder" -name '*.cc' -o -name '*.h' | sort); do
+    for include in $(sed -n 's/^#include "\(.*\)"$/\1/p' "$file"); do
+      ok=no
+      for allowed in "$folder/" "$@"; do
+        case $include in "$allowed"*) ok=yes ;; esac
+      done
+      if [ $ok = no ]; then
+        echo "$file: may not include $include"
+        status=1
+      fi
+    done
+  done
+}
+check compiler/base absl/
+check compiler/hlo absl/ compiler/base/
+check compiler/import absl/ compiler/base/ compiler/hlo/ google/protobuf/
+check compiler/eval absl/ compiler/base/ compiler/hlo/
+check compiler/analysis absl/ compiler/hlo/
+check compiler/pass absl/ compiler/base/ compiler/hlo/
+check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/pipeline/registry.h
+check compiler/pipeline absl/ compiler/pass/
+check compiler/plan absl/ compiler/base/ compiler/hlo/
+check compiler/thunk absl/ compiler/plan/
+check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
+check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
+check codegen/cpu absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ codegen/elemental/ llvm/
+for file in $(find compiler aot runtime_min -name '*.cc' -o -name '*.h' -o -name '*.c'); do
+  if grep -q '^#include "llvm/' "$file"; then
+    echo "$file: LLVM headers belong to codegen"
+    status=1
+  fi
+done
+[ $status = 0 ] && echo "layers hold"
+exit $status
