@@ -58,6 +58,24 @@ struct Shared {
   void* data;
 };
 
+// Elements reordered between row-major (a literal's) and the layout that a port has in memory.
+Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
+  if (!port.IsArray() || port.HasDefaultLayout() || l.size() == 0) return l;
+  Literal out(l.shape());
+  const Ints strides = port.Strides();
+  const int64_t w = ByteWidth(port.type());
+  Ints index(port.rank(), 0);
+  uint8_t* data = out.mutable_data();
+  for (int64_t k = 0; k < l.size(); ++k) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < port.rank(); ++d) at += index[d] * strides[d];
+    if (to_memory) std::memcpy(data + at * w, l.data() + k * w, w);
+    else std::memcpy(data + k * w, l.data() + at * w, w);
+    for (int64_t d = port.rank() - 1; d >= 0 && ++index[d] == port.dim(d); --d) index[d] = 0;
+  }
+  return out;
+}
+
 using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
 
 // The child: loads the library, runs it, leaves results and times in `shared`. Exit code 0 is success.
@@ -170,8 +188,10 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   Shared shared(total);
   if (shared.data == MAP_FAILED) return ResourceExhausted("error: cannot map ", total, " bytes for the results");
   std::fflush(stdout);
+  std::vector<Literal> in_memory;
+  for (size_t k = 0; k < arguments.size(); ++k) in_memory.push_back(Relaid(arguments[k], out.model.arguments[k].shape, true));
   const pid_t pid = fork();
-  if (pid == 0) _exit(Child(out.model, dir.path() + "/m.so", arguments, o, offsets, shared, repeat));
+  if (pid == 0) _exit(Child(out.model, dir.path() + "/m.so", in_memory, o, offsets, shared, repeat));
   int status = 0;
   waitpid(pid, &status, 0);
   if (WIFSIGNALED(status)) return Internal("error: the compiled model died with signal ", WTERMSIG(status));
@@ -179,7 +199,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   for (size_t r = 0; r < out.model.results.size(); ++r) {
     Literal l(out.model.results[r].shape);
     if (l.byte_size()) std::memcpy(l.mutable_data(), shared.at(offsets[r]), l.byte_size());
-    out.results.push_back(std::move(l));
+    out.results.push_back(Relaid(l, out.model.results[r].shape, false));
   }
   std::vector<double> times(reinterpret_cast<double*>(shared.at(0)), reinterpret_cast<double*>(shared.at(0)) + repeat);
   out.first_us = times[0];
