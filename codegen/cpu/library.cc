@@ -10,7 +10,7 @@
 namespace kiln::cpu {
 namespace {
 
-constexpr int64_t kStackBytes = 64 << 10;  // scratch up to this lies on the stack
+constexpr int64_t kStackBytes = 512 << 10;  // scratch up to this lies on the stack
 
 int64_t FftWorkBytes(const Instruction* i) {
   int64_t n = 1;

@@ -183,7 +183,11 @@ class Fuser {
         // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
         const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) || p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) ||
                           p->Is(Opcode::Slice) || p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
-        if (!free && (users.size() > 3 || p->operand_count() > 1)) all = false;
+        // Or when it is made of little data: computing it again then costs less memory traffic than keeping it.
+        bool small_inputs = users.size() <= 4;
+        for (const Instruction* o : p->operands())
+          small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) || o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+        if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
       }
       if (!all || !ctx_.Take()) continue;
       for (Instruction* u : users) Fuse(c, p, u, &removed);
