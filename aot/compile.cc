@@ -21,8 +21,10 @@ namespace {
 
 constexpr int64_t kConstantAlignment = 64;
 
-absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted, const std::vector<std::string>& own, const char* stem) {
-  if (!wanted.empty() && wanted.size() != shapes.size()) return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", shapes.size());
+absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted,
+                                            const std::vector<std::string>& own, const char* stem) {
+  if (!wanted.empty() && wanted.size() != shapes.size())
+    return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", shapes.size());
   std::vector<Port> ports;
   absl::flat_hash_set<std::string> used;
   for (size_t k = 0; k < shapes.size(); ++k) {
@@ -57,12 +59,15 @@ int64_t LeafNumber(const Shape& tuple, const ShapeIndex& index) {
 
 }  // namespace
 
-absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o, const std::function<void(const std::string&)>& progress) {
+absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o,
+                                      const std::function<void(const std::string&)>& progress) {
   const auto start = std::chrono::steady_clock::now();
   auto say = [&](const std::string& s) {
     if (progress) progress(s);
   };
-  if (module->replica_count * module->partition_count > 1) return Unimplemented(module->file, ":1:1: error: the module runs on ", module->replica_count * module->partition_count, " devices; this version compiles for one");
+  if (module->replica_count * module->partition_count > 1)
+    return Unimplemented(module->file, ":1:1: error: the module runs on ",
+                         module->replica_count * module->partition_count, " devices; this version compiles for one");
   CompiledModel out;
   out.name = CIdentifier(o.name);
   const std::vector<std::string> argument_names = module->argument_names;
@@ -81,13 +86,16 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   const Schedule schedule = ScheduleModule(*module);
   ASSIGN_OR_RETURN(BufferAssignment buffers, BufferAssignment::Run(*module, schedule, cpu::ScratchBytes));
   out.temp_bytes = buffers.temp_bytes();
-  if (o.max_arena_bytes > 0 && out.temp_bytes > o.max_arena_bytes) return ResourceExhausted("error: the arena takes ", out.temp_bytes, " bytes, the config allows ", o.max_arena_bytes);
+  if (o.max_arena_bytes > 0 && out.temp_bytes > o.max_arena_bytes)
+    return ResourceExhausted("error: the arena takes ", out.temp_bytes, " bytes, the config allows ",
+                             o.max_arena_bytes);
   ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, schedule, buffers));
   out.thunks = CountThunks(thunks);
   for (const auto& c : module->computations())
     for (const auto& i : c->instructions()) out.fusions += i->Is(Opcode::Fusion);
   if (!o.pipeline.dump_dir.empty()) {
-    RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".cpu_after_optimizations.txt"), ToText(*module)));
+    RETURN_IF_ERROR(
+        WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".cpu_after_optimizations.txt"), ToText(*module)));
     RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".thunk_sequence.txt"), ToText(thunks)));
   }
 
@@ -104,7 +112,8 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   for (const AliasEntry& a : module->aliases) {
     int64_t base = 0;
     for (int64_t p = 0; p < a.parameter; ++p) base += static_cast<int64_t>(Leaves({params[p]}).size());
-    const int64_t arg = base + LeafNumber(params[a.parameter], a.parameter_index), res = LeafNumber(entry->root()->shape(), a.output);
+    const int64_t arg = base + LeafNumber(params[a.parameter], a.parameter_index),
+                  res = LeafNumber(entry->root()->shape(), a.output);
     out.arguments[arg].alias = res;
     out.results[res].alias = arg;
   }
@@ -117,7 +126,8 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   for (const Instruction* c : buffers.constants()) {
     weights.resize((weights.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment);
     offsets.push_back(static_cast<int64_t>(weights.size()));
-    if (c->literal().byte_size()) weights.append(reinterpret_cast<const char*>(c->literal().data()), c->literal().byte_size());
+    if (c->literal().byte_size())
+      weights.append(reinterpret_cast<const char*>(c->literal().data()), c->literal().byte_size());
   }
   out.constant_bytes = static_cast<int64_t>(weights.size());
 
@@ -162,13 +172,16 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     levels.push_back(p.level.name);
     out.code_bytes += p.text;
     out.kernels = p.kernels;
-    if (!p.ir.empty()) RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
+    if (!p.ir.empty())
+      RETURN_IF_ERROR(
+          WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
   ASSIGN_OR_RETURN(std::string dispatch, CompileRuntime(out.name, "dispatch", levels, o.flush_subnormals));
   ASSIGN_OR_RETURN(std::string pool, CompileRuntime(out.name, "pool", levels, o.flush_subnormals));
   members.push_back({absl::StrCat(out.name, "_run.o"), std::move(dispatch)});
   members.push_back({absl::StrCat(out.name, "_pool.o"), std::move(pool)});
-  if (!weights.empty()) members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
+  if (!weights.empty())
+    members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);
   out.header = CppHeader(out);

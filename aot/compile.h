@@ -46,6 +46,7 @@ struct CompiledModel {
 };
 
 // `progress` is told each stage.
-absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& options, const std::function<void(const std::string&)>& progress = nullptr);
+absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& options,
+                                      const std::function<void(const std::string&)>& progress = nullptr);
 
 }  // namespace kiln

@@ -29,12 +29,18 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
     } else if (kv[0] == "--xla_dump_to") {
       o->pipeline.dump_dir = value;
     } else if (kv[0] == "--xla_cpu_max_isa") {
-      if (value == "AVX2") o->cpu_levels = {"v3"};
-      else if (value == "AVX512") o->cpu_levels = {"v4"};
-      else if (value == "SSE4_2") o->cpu_levels = {"v2"};
-      else return InvalidArgument(file, ":1:1: error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
+      if (value == "AVX2")
+        o->cpu_levels = {"v3"};
+      else if (value == "AVX512")
+        o->cpu_levels = {"v4"};
+      else if (value == "SSE4_2")
+        o->cpu_levels = {"v2"};
+      else
+        return InvalidArgument(file, ":1:1: error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
     } else if (kv[0] == "--xla_cpu_enable_fast_math") {
-      if (value != "false" && value != "0") return InvalidArgument(file, ":1:1: error: --xla_cpu_enable_fast_math: kiln's arithmetic is strict; only false is accepted");
+      if (value != "false" && value != "0")
+        return InvalidArgument(
+            file, ":1:1: error: --xla_cpu_enable_fast_math: kiln's arithmetic is strict; only false is accepted");
     } else {
       return InvalidArgument(file, ":1:1: error: xla_flags: '", kv[0], "' has no meaning here");
     }
@@ -49,7 +55,9 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   google::protobuf::TextFormat::Parser parser;
   FirstError errors;
   parser.RecordErrorsTo(&errors);
-  if (!parser.ParseFromString(std::string(text), &c)) return InvalidArgument(file, ":", errors.text.empty() ? "1:1: error: not a text proto of kiln.config.Config" : errors.text);
+  if (!parser.ParseFromString(std::string(text), &c))
+    return InvalidArgument(file, ":",
+                           errors.text.empty() ? "1:1: error: not a text proto of kiln.config.Config" : errors.text);
   CompileOptions o;
   o.config_text = c.ShortDebugString();
   o.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
@@ -66,7 +74,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;
   o.pipeline.stop_after = c.debug().stop_after();
   o.pipeline.disabled.assign(c.debug().disable_passes().begin(), c.debug().disable_passes().end());
-  if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa")) return InvalidArgument(file, ":1:1: error: cpu_levels and --xla_cpu_max_isa contradict each other");
+  if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa"))
+    return InvalidArgument(file, ":1:1: error: cpu_levels and --xla_cpu_max_isa contradict each other");
   RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), file, &o));
   for (const std::string& l : o.cpu_levels)
     if (auto level = FindCpuLevel(l); !level.ok()) return InvalidArgument(file, ":1:1: ", level.status().message());

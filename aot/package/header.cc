@@ -23,7 +23,11 @@ std::string CType(PrimitiveType t) {
 int64_t Count(const Shape& s) { return s.IsArray() ? s.ElementCount() * (IsComplex(s.type()) ? 2 : 1) : 0; }
 
 std::string Fill(const std::string& text, const CompiledModel& m) {
-  return absl::StrReplaceAll(text, {{"$NAME", m.name}, {"$UPPER", absl::AsciiStrToUpper(m.name)}, {"$ARENA", absl::StrCat(m.temp_bytes)}, {"$NARGS", absl::StrCat(m.arguments.size())}, {"$NRESULTS", absl::StrCat(m.results.size())}});
+  return absl::StrReplaceAll(text, {{"$NAME", m.name},
+                                    {"$UPPER", absl::AsciiStrToUpper(m.name)},
+                                    {"$ARENA", absl::StrCat(m.temp_bytes)},
+                                    {"$NARGS", absl::StrCat(m.arguments.size())},
+                                    {"$NRESULTS", absl::StrCat(m.results.size())}});
 }
 
 }  // namespace
@@ -78,7 +82,9 @@ void $NAME_pool_destroy($NAME_pool* pool);
       const Port& p = (*ports)[k];
       const std::string id = absl::StrCat("$UPPER_", absl::AsciiStrToUpper(what), "_", absl::AsciiStrToUpper(p.name));
       absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ", p.shape.ToString(!p.shape.HasDefaultLayout()));
-      if (p.alias >= 0) absl::StrAppend(&out, what[0] == 'a' ? " (donated: overwritten with result " : " (lives in donated argument ", p.alias, ")");
+      if (p.alias >= 0)
+        absl::StrAppend(&out, what[0] == 'a' ? " (donated: overwritten with result " : " (lives in donated argument ",
+                        p.alias, ")");
       absl::StrAppend(&out, "\n#define ", id, " ", k, "\n#define ", id, "_COUNT ((size_t)", Count(p.shape), ")\n");
     }
   }
@@ -184,9 +190,12 @@ class $NAME {
   for (const auto& [ports, is_arg] : {std::pair{&m.arguments, true}, std::pair{&m.results, false}}) {
     for (const Port& p : *ports) {
       const bool constant = is_arg && p.alias < 0;
-      absl::StrAppend(&out, "  // ", p.name, ": ", p.shape.ToString(false), p.alias >= 0 && is_arg ? ", donated: holds " + m.results[p.alias].name + " afterwards" : "", "\n");
+      absl::StrAppend(&out, "  // ", p.name, ": ", p.shape.ToString(false),
+                      p.alias >= 0 && is_arg ? ", donated: holds " + m.results[p.alias].name + " afterwards" : "",
+                      "\n");
       if (!is_arg && p.alias >= 0) continue;
-      absl::StrAppend(&out, "  using ", is_arg ? "Argument_" : "Result_", p.name, " = Span<", constant ? "const " : "", CType(p.shape.type()), ", ", std::max<int64_t>(Count(p.shape), 1), ">;\n");
+      absl::StrAppend(&out, "  using ", is_arg ? "Argument_" : "Result_", p.name, " = Span<", constant ? "const " : "",
+                      CType(p.shape.type()), ", ", std::max<int64_t>(Count(p.shape), 1), ">;\n");
     }
   }
   out += "\n  static Status run(const Context& context";
@@ -197,9 +206,12 @@ class $NAME {
   auto table = [&](const char* name, const std::vector<Port>& ports, bool is_arg) {
     absl::StrAppend(&out, "    void* const ", name, "[] = {");
     for (const Port& p : ports) {
-      if (is_arg) absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", p.name, ".data()),");
-      else if (p.alias < 0) absl::StrAppend(&out, "\n        out_", p.name, ".data(),");
-      else absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
+      if (is_arg)
+        absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", p.name, ".data()),");
+      else if (p.alias < 0)
+        absl::StrAppend(&out, "\n        out_", p.name, ".data(),");
+      else
+        absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
     }
     out += ports.empty() ? "nullptr};\n" : "};\n";
   };

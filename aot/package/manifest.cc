@@ -13,7 +13,9 @@ std::string PortJson(const CompiledModel& m, bool results) {
   const std::vector<Port>& ports = results ? m.results : m.arguments;
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
-    absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name), ",\"dtype\":", JsonQuote(TextOf(p.shape.type())), ",\"shape\":[", absl::StrJoin(p.shape.dims(), ","), "]");
+    absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name),
+                    ",\"dtype\":", JsonQuote(TextOf(p.shape.type())), ",\"shape\":[",
+                    absl::StrJoin(p.shape.dims(), ","), "]");
     if (p.alias >= 0) absl::StrAppend(&out, results ? ",\"donated_argument\":" : ",\"becomes_result\":", p.alias);
     out += "}";
   }
@@ -21,15 +23,24 @@ std::string PortJson(const CompiledModel& m, bool results) {
 }
 
 std::string StatsJson(const CompiledModel& m) {
-  return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":\"cpu\",\"argument_bytes\":", m.argument_bytes, ",\"output_bytes\":", m.output_bytes, ",\"temp_bytes\":", m.temp_bytes,
-                      ",\"constant_bytes\":", m.constant_bytes, ",\"code_bytes\":", m.code_bytes, ",\"archive_bytes\":", m.archive.size(), ",\"kernels\":", m.kernels, ",\"thunks\":", m.thunks,
+  return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":\"cpu\",\"argument_bytes\":", m.argument_bytes,
+                      ",\"output_bytes\":", m.output_bytes, ",\"temp_bytes\":", m.temp_bytes,
+                      ",\"constant_bytes\":", m.constant_bytes, ",\"code_bytes\":", m.code_bytes,
+                      ",\"archive_bytes\":", m.archive.size(), ",\"kernels\":", m.kernels, ",\"thunks\":", m.thunks,
                       ",\"fusions\":", m.fusions, ",\"bytes_accessed\":", m.bytes_accessed, ",\"flops\":", m.flops);
 }
 
-std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels, uint64_t weights_hash) {
-  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n", StatsJson(m), ",\n\"cpu_levels\":[", absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-                      "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and products; subnormals ", o.flush_subnormals ? "flushed" : "kept", "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
-                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false), ",\n\"results\":", PortJson(m, true), "\n}\n");
+std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
+                     uint64_t weights_hash) {
+  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
+                      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
+                      "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and "
+                      "products; subnormals ",
+                      o.flush_subnormals ? "flushed" : "kept",
+                      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
+                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)),
+                      ",\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
+                      ",\n\"results\":", PortJson(m, true), "\n}\n");
 }
 
 }  // namespace kiln

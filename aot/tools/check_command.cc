@@ -1,7 +1,7 @@
 // kiln check FILE...: runs StableHLO programs that check themselves.
 //
-// The checks (check.expect_eq, ...) leave the program: their operands become its results, the backend computes them, and
-// the comparison happens here.
+// The checks (check.expect_eq, ...) leave the program: their operands become its results, the backend computes them,
+// and the comparison happens here.
 #include <cmath>
 #include <cstdio>
 
@@ -35,11 +35,16 @@ bool Near(const Literal& got, const Literal& want, double relative, double absol
 absl::Status Compare(const Check& c, const Literal& got, const Literal& want) {
   const PrimitiveType t = want.type();
   const bool real = IsFloat(t) || IsComplex(t);
-  if (!got.shape().Compatible(want.shape())) return InvalidArgument(c.kind, ": shapes differ: ", got.shape().ToString(false), " and ", want.shape().ToString(false));
+  if (!got.shape().Compatible(want.shape()))
+    return InvalidArgument(c.kind, ": shapes differ: ", got.shape().ToString(false), " and ",
+                           want.shape().ToString(false));
   bool ok;
-  if (absl::StrContains(c.kind, "almost")) ok = real ? Near(got, want, 1e-3, 1e-3) : got == want;
-  else if (absl::StrContains(c.kind, "close")) ok = real ? LargestUlpError(got, want).ulps <= 3 : got == want;
-  else ok = real ? Near(got, want, 0, 0) : got == want;
+  if (absl::StrContains(c.kind, "almost"))
+    ok = real ? Near(got, want, 1e-3, 1e-3) : got == want;
+  else if (absl::StrContains(c.kind, "close"))
+    ok = real ? LargestUlpError(got, want).ulps <= 3 : got == want;
+  else
+    ok = real ? Near(got, want, 0, 0) : got == want;
   if (ok) return absl::OkStatus();
   const UlpError e = LargestUlpError(got, want);
   return InvalidArgument(c.kind, ": element ", e.element, " is ", e.got, ", expected ", e.want, " (", e.ulps, " ulps)");
@@ -55,7 +60,9 @@ absl::Status CheckFile(const std::string& file, const std::string& backend) {
   std::vector<Instruction*> results;
   std::vector<Shape> shapes;
   for (Instruction* i : e->PostOrder()) {
-    if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target || !absl::StartsWith(i->attrs().custom_call_target->text, "check.")) continue;
+    if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target ||
+        !absl::StartsWith(i->attrs().custom_call_target->text, "check."))
+      continue;
     if (i->operand_count() != 2) return ErrorAt(i, "this check is not supported", absl::StatusCode::kUnimplemented);
     checks.push_back({i->attrs().custom_call_target->text, results.size()});
     for (Instruction* o : i->operands()) {
@@ -68,7 +75,8 @@ absl::Status CheckFile(const std::string& file, const std::string& backend) {
   for (bool again = true; again;) {
     again = false;
     for (Instruction* i : e->PostOrder())
-      if (i->Is(Opcode::CustomCall) && i->users().empty() && absl::StartsWith(i->attrs().custom_call_target->text, "check.")) {
+      if (i->Is(Opcode::CustomCall) && i->users().empty() &&
+          absl::StartsWith(i->attrs().custom_call_target->text, "check.")) {
         e->Remove(i);
         again = true;
       }

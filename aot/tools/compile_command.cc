@@ -51,7 +51,9 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {
-    std::printf("%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(), static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes), static_cast<long long>(m.constant_bytes), static_cast<long long>(m.temp_bytes), m.compile_ms);
+    std::printf("%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(),
+                static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes),
+                static_cast<long long>(m.constant_bytes), static_cast<long long>(m.temp_bytes), m.compile_ms);
   }
   return absl::OkStatus();
 }

@@ -30,9 +30,12 @@ absl::StatusOr<int> Run(const Arguments& args) {
     if (!want.results[k].shape().IsArray()) continue;
     const UlpError e = LargestUlpError(got.results[k], want.results[k]);
     std::printf("result %zu %s: largest error %.1f ulps", k, want.results[k].shape().ToString(false).c_str(), e.ulps);
-    if (e.ulps > 0) std::printf(" at element %lld: compiled %s, reference %s", static_cast<long long>(e.element), e.got.c_str(), e.want.c_str());
+    if (e.ulps > 0)
+      std::printf(" at element %lld: compiled %s, reference %s", static_cast<long long>(e.element), e.got.c_str(),
+                  e.want.c_str());
     std::printf("\n");
-    differs = differs || (e.ulps > 0 && !IsFloat(want.results[k].type()) && !IsComplex(want.results[k].type())) || std::isinf(e.ulps);
+    differs = differs || (e.ulps > 0 && !IsFloat(want.results[k].type()) && !IsComplex(want.results[k].type())) ||
+              std::isinf(e.ulps);
   }
   return differs ? 1 : 0;
 }

@@ -19,23 +19,65 @@ struct Command {
 };
 
 const Command kCommands[] = {
-    {"compile", CompileCommand, "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--json]",
-     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4 (x86-64 levels), native.",
-     {"name", "out", "config", "target"}, {"json"}, 1, 1},
-    {"run", RunCommand, "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] [--target LEVEL] [--json]",
+    {"compile",
+     CompileCommand,
+     "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--json]",
+     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4 (x86-64 "
+     "levels), native.",
+     {"name", "out", "config", "target"},
+     {"json"},
+     1,
+     1},
+    {"run",
+     RunCommand,
+     "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] "
+     "[--target LEVEL] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
-     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target"}, {"json"}, 1, 1},
-    {"check", CheckCommand, "check FILE... [--backend cpu|reference]", "Runs StableHLO programs that check themselves; PASS or FAIL for each, then the counts.", {"backend", "jobs"}, {}, 1, 1000000},
-    {"diff", DiffCommand, "diff FILE [--seed N] [--backend cpu]", "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps.", {"seed", "backend"}, {}, 1, 1},
-    {"verify", VerifyCommand, "verify FILE...", "Parses and verifies; prints OK FILE or ERROR FILE:line:col: why for each.", {}, {}, 1, 1000000},
-    {"opt", OptCommand, "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]", "Runs passes and prints HLO text; --list prints every pass.",
-     {"passes", "pipeline", "stop-after"}, {"list"}, 0, 1},
+     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target"},
+     {"json"},
+     1,
+     1},
+    {"check",
+     CheckCommand,
+     "check FILE... [--backend cpu|reference]",
+     "Runs StableHLO programs that check themselves; PASS or FAIL for each, then the counts.",
+     {"backend", "jobs"},
+     {},
+     1,
+     1000000},
+    {"diff",
+     DiffCommand,
+     "diff FILE [--seed N] [--backend cpu]",
+     "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps.",
+     {"seed", "backend"},
+     {},
+     1,
+     1},
+    {"verify",
+     VerifyCommand,
+     "verify FILE...",
+     "Parses and verifies; prints OK FILE or ERROR FILE:line:col: why for each.",
+     {},
+     {},
+     1,
+     1000000},
+    {"opt",
+     OptCommand,
+     "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]",
+     "Runs passes and prints HLO text; --list prints every pass.",
+     {"passes", "pipeline", "stop-after"},
+     {"list"},
+     0,
+     1},
 };
 
 void Usage(FILE* out) {
-  std::fprintf(out, "kiln compiles an HLO or StableHLO program into a static library and a header.\n\nusage: kiln COMMAND [ARGUMENTS]\n\n");
+  std::fprintf(out,
+               "kiln compiles an HLO or StableHLO program into a static library and a header.\n\nusage: kiln COMMAND "
+               "[ARGUMENTS]\n\n");
   for (const Command& c : kCommands) std::fprintf(out, "  kiln %s\n      %s\n", c.usage, c.help);
-  std::fprintf(out, "\nkiln COMMAND --help explains one command. Exit code: 0 success, 1 wrong input, 2 wrong usage.\n");
+  std::fprintf(out,
+               "\nkiln COMMAND --help explains one command. Exit code: 0 success, 1 wrong input, 2 wrong usage.\n");
 }
 
 int Main(int argc, char** argv) {
@@ -66,8 +108,10 @@ int Main(int argc, char** argv) {
       if (c.flags.count(key) && eq == std::string::npos) {
         args.options.insert({key, ""});
       } else if (c.valued.count(key)) {
-        if (eq != std::string::npos) value = a.substr(eq + 1);
-        else if (++i < argc) value = argv[i];
+        if (eq != std::string::npos)
+          value = a.substr(eq + 1);
+        else if (++i < argc)
+          value = argv[i];
         else {
           std::fprintf(stderr, "kiln %s: --%s needs a value\n", c.name, key.c_str());
           return 2;

@@ -13,13 +13,20 @@ namespace {
 
 std::string Descriptor(PrimitiveType t) {
   switch (t) {
-    case PrimitiveType::Pred: return "|b1";
-    case PrimitiveType::F16: return "<f2";
-    case PrimitiveType::F32: return "<f4";
-    case PrimitiveType::F64: return "<f8";
-    case PrimitiveType::C64: return "<c8";
-    case PrimitiveType::C128: return "<c16";
-    default: break;
+    case PrimitiveType::Pred:
+      return "|b1";
+    case PrimitiveType::F16:
+      return "<f2";
+    case PrimitiveType::F32:
+      return "<f4";
+    case PrimitiveType::F64:
+      return "<f8";
+    case PrimitiveType::C64:
+      return "<c8";
+    case PrimitiveType::C128:
+      return "<c16";
+    default:
+      break;
   }
   const int64_t w = ByteWidth(t);
   return absl::StrCat(w == 1 ? "|" : "<", IsSigned(t) ? "i" : "u", w);
@@ -29,11 +36,14 @@ std::string Descriptor(PrimitiveType t) {
 
 absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
   ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  if (bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0) return InvalidArgument(path, ":1:1: error: not an .npy file");
+  if (bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0)
+    return InvalidArgument(path, ":1:1: error: not an .npy file");
   const bool v1 = bytes[6] == 1;
   const size_t head = v1 ? 10 : 12;
   size_t len = static_cast<unsigned char>(bytes[8]) | static_cast<unsigned char>(bytes[9]) << 8;
-  if (!v1 && bytes.size() >= 12) len |= static_cast<size_t>(static_cast<unsigned char>(bytes[10])) << 16 | static_cast<size_t>(static_cast<unsigned char>(bytes[11])) << 24;
+  if (!v1 && bytes.size() >= 12)
+    len |= static_cast<size_t>(static_cast<unsigned char>(bytes[10])) << 16 |
+           static_cast<size_t>(static_cast<unsigned char>(bytes[11])) << 24;
   if (head + len > bytes.size()) return InvalidArgument(path, ":1:1: error: the header is cut off");
   const std::string header = bytes.substr(head, len);
   auto field = [&](const char* key) -> std::string {
@@ -44,7 +54,8 @@ absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
   std::string descr = field("'descr'");
   descr = descr.substr(descr.find('\'') + 1);
   descr = descr.substr(0, descr.find('\''));
-  if (absl::StrContains(field("'fortran_order'").substr(0, 6), "True")) return InvalidArgument(path, ":1:1: error: arrays must be in C order");
+  if (absl::StrContains(field("'fortran_order'").substr(0, 6), "True"))
+    return InvalidArgument(path, ":1:1: error: arrays must be in C order");
   std::string dims_text = field("'shape'");
   dims_text = dims_text.substr(dims_text.find('(') + 1);
   dims_text = dims_text.substr(0, dims_text.find(')'));
@@ -57,7 +68,9 @@ absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
     p = e + 1;
   }
   // Writers store a scalar as an array of one element.
-  if (dims != shape.dims() && !(shape.rank() == 0 && dims == Ints{1})) return InvalidArgument(path, ":1:1: error: shape [", absl::StrJoin(dims, ","), "], the argument is ", shape.ToString(false));
+  if (dims != shape.dims() && !(shape.rank() == 0 && dims == Ints{1}))
+    return InvalidArgument(path, ":1:1: error: shape [", absl::StrJoin(dims, ","), "], the argument is ",
+                           shape.ToString(false));
   const char* data = bytes.data() + head + len;
   const size_t size = bytes.size() - head - len;
   Literal l(shape);
@@ -75,7 +88,8 @@ absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
   }
   std::string want = Descriptor(t);
   if (!descr.empty() && descr[0] != want[0] && descr.substr(1) == want.substr(1)) descr = want;
-  if (descr != want) return InvalidArgument(path, ":1:1: error: element type ", descr, ", the argument is ", TextOf(t), " (", want, ")");
+  if (descr != want)
+    return InvalidArgument(path, ":1:1: error: element type ", descr, ", the argument is ", TextOf(t), " (", want, ")");
   if (size < static_cast<size_t>(l.byte_size())) return InvalidArgument(path, ":1:1: error: the data is cut off");
   if (l.byte_size()) std::memcpy(l.mutable_data(), data, l.byte_size());
   return l;
@@ -84,7 +98,8 @@ absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
 absl::Status WriteNpy(const std::string& path, const Literal& v) {
   std::string dims = absl::StrJoin(v.shape().dims(), ", ");
   if (v.shape().rank() == 1) dims += ",";
-  std::string header = absl::StrCat("{'descr': '", Descriptor(v.type()), "', 'fortran_order': False, 'shape': (", dims, "), }");
+  std::string header =
+      absl::StrCat("{'descr': '", Descriptor(v.type()), "', 'fortran_order': False, 'shape': (", dims, "), }");
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string out = "\x93NUMPY";

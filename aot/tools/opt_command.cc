@@ -16,9 +16,11 @@ absl::Status Run(const Arguments& args) {
   PipelineOptions options;
   options.verify_each = true;
   options.stop_after = args.Get("stop-after");
-  if (!options.stop_after.empty() && !FindPass(options.stop_after)) return InvalidArgument("error: no pass is named '", options.stop_after, "'");
+  if (!options.stop_after.empty() && !FindPass(options.stop_after))
+    return InvalidArgument("error: no pass is named '", options.stop_after, "'");
   if (args.Has("pipeline")) {
-    if (args.Get("pipeline") != "cpu") return Unimplemented("error: pipeline '", args.Get("pipeline"), "' is not supported; there is cpu");
+    if (args.Get("pipeline") != "cpu")
+      return Unimplemented("error: pipeline '", args.Get("pipeline"), "' is not supported; there is cpu");
     RETURN_IF_ERROR(CpuPipeline().Run(*module, options));
   }
   if (args.Has("passes")) {

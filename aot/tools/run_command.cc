@@ -27,8 +27,10 @@ absl::Status Run(const Arguments& args) {
   RunOptions run;
   run.backend = args.Get("backend", "cpu");
   int seed = 0;
-  if (!absl::SimpleAtoi(args.Get("threads", "1"), &run.threads) || run.threads < 1) return InvalidArgument("error: --threads takes a number of at least 1");
-  if (!absl::SimpleAtoi(args.Get("repeat", "1"), &run.repeat) || run.repeat < 1) return InvalidArgument("error: --repeat takes a number of at least 1");
+  if (!absl::SimpleAtoi(args.Get("threads", "1"), &run.threads) || run.threads < 1)
+    return InvalidArgument("error: --threads takes a number of at least 1");
+  if (!absl::SimpleAtoi(args.Get("repeat", "1"), &run.repeat) || run.repeat < 1)
+    return InvalidArgument("error: --repeat takes a number of at least 1");
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   std::vector<Literal> inputs;
   const std::vector<std::string> files = args.All("input");
@@ -36,8 +38,10 @@ absl::Status Run(const Arguments& args) {
     inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
   } else {
     std::vector<Shape> shapes;
-    for (const Instruction* p : module->entry()->parameters()) ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
-    if (files.size() != shapes.size()) return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
+    for (const Instruction* p : module->entry()->parameters())
+      ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
+    if (files.size() != shapes.size())
+      return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
     for (size_t k = 0; k < files.size(); ++k) {
       ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], shapes[k]));
       inputs.push_back(std::move(l));
@@ -47,21 +51,29 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("out")) {
     mkdir(args.Get("out").c_str(), 0777);
     for (size_t k = 0; k < r.results.size(); ++k)
-      if (r.results[k].shape().IsArray()) RETURN_IF_ERROR(WriteNpy(absl::StrCat(args.Get("out"), "/result_", k, ".npy"), r.results[k]));
+      if (r.results[k].shape().IsArray())
+        RETURN_IF_ERROR(WriteNpy(absl::StrCat(args.Get("out"), "/result_", k, ".npy"), r.results[k]));
   }
   if (args.Has("json")) {
     std::string results = "[";
     for (size_t k = 0; k < r.results.size(); ++k) {
       const Shape& s = r.results[k].shape();
-      absl::StrAppend(&results, k ? "," : "", "{\"dtype\":", JsonQuote(TextOf(s.type())), ",\"shape\":[", absl::StrJoin(s.dims(), ","), "]}");
+      absl::StrAppend(&results, k ? "," : "", "{\"dtype\":", JsonQuote(TextOf(s.type())), ",\"shape\":[",
+                      absl::StrJoin(s.dims(), ","), "]}");
     }
-    std::printf("{%s,\"compile_ms\":%.3f,\"threads\":%d,\"repeat\":%d,\"first_us\":%.3f,\"min_us\":%.3f,\"median_us\":%.3f,\"results\":%s]}\n", StatsJson(r.model).c_str(), r.model.compile_ms, run.threads, run.repeat, r.first_us, r.min_us, r.median_us, results.c_str());
+    std::printf(
+        "{%s,\"compile_ms\":%.3f,\"threads\":%d,\"repeat\":%d,\"first_us\":%.3f,\"min_us\":%.3f,\"median_us\":%.3f,"
+        "\"results\":%s]}\n",
+        StatsJson(r.model).c_str(), r.model.compile_ms, run.threads, run.repeat, r.first_us, r.min_us, r.median_us,
+        results.c_str());
   } else {
     for (size_t k = 0; k < r.results.size(); ++k) {
       const Literal& l = r.results[k];
-      std::printf("result %zu %s%s\n", k, l.shape().ToString(false).c_str(), l.shape().IsArray() && l.size() <= 64 ? (" " + l.ToString()).c_str() : "");
+      std::printf("result %zu %s%s\n", k, l.shape().ToString(false).c_str(),
+                  l.shape().IsArray() && l.size() <= 64 ? (" " + l.ToString()).c_str() : "");
     }
-    std::printf("compiled in %.1f ms, ran in %.1f us (first %.1f us), arena %lld bytes\n", r.model.compile_ms, r.median_us, r.first_us, static_cast<long long>(r.model.temp_bytes));
+    std::printf("compiled in %.1f ms, ran in %.1f us (first %.1f us), arena %lld bytes\n", r.model.compile_ms,
+                r.median_us, r.first_us, static_cast<long long>(r.model.temp_bytes));
   }
   return absl::OkStatus();
 }

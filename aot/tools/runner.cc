@@ -38,18 +38,22 @@ class TempDir {
 absl::Status Link(const std::string& dir) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execlp("cc", "cc", "-shared", "-o", (dir + "/m.so").c_str(), "-Wl,--whole-archive", (dir + "/m.a").c_str(), "-Wl,--no-whole-archive", "-lm", "-lpthread", static_cast<char*>(nullptr));
+    execlp("cc", "cc", "-shared", "-o", (dir + "/m.so").c_str(), "-Wl,--whole-archive", (dir + "/m.a").c_str(),
+           "-Wl,--no-whole-archive", "-lm", "-lpthread", static_cast<char*>(nullptr));
     _exit(127);
   }
   int status = 0;
   waitpid(pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return InvalidArgument("error: linking the model failed (custom calls need their functions; cc must be installed)");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return InvalidArgument("error: linking the model failed (custom calls need their functions; cc must be installed)");
   return absl::OkStatus();
 }
 
 // Memory that the child writes and the parent reads.
 struct Shared {
-  explicit Shared(size_t n) : size(std::max<size_t>(n, 1)), data(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
+  explicit Shared(size_t n)
+      : size(std::max<size_t>(n, 1)),
+        data(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
   ~Shared() {
     if (data != MAP_FAILED) munmap(data, size);
   }
@@ -69,8 +73,10 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
   for (int64_t k = 0; k < l.size(); ++k) {
     int64_t at = 0;
     for (int64_t d = 0; d < port.rank(); ++d) at += index[d] * strides[d];
-    if (to_memory) std::memcpy(data + at * w, l.data() + k * w, w);
-    else std::memcpy(data + k * w, l.data() + at * w, w);
+    if (to_memory)
+      std::memcpy(data + at * w, l.data() + k * w, w);
+    else
+      std::memcpy(data + k * w, l.data() + at * w, w);
     for (int64_t d = port.rank() - 1; d >= 0 && ++index[d] == port.dim(d); --d) index[d] = 0;
   }
   return out;
@@ -79,7 +85,8 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
 using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
 
 // The child: loads the library, runs it, leaves results and times in `shared`. Exit code 0 is success.
-int Child(const CompiledModel& m, const std::string& so, const std::vector<Literal>& arguments, const RunOptions& o, const std::vector<size_t>& offsets, Shared& shared, int repeat) {
+int Child(const CompiledModel& m, const std::string& so, const std::vector<Literal>& arguments, const RunOptions& o,
+          const std::vector<size_t>& offsets, Shared& shared, int repeat) {
   void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!lib) {
     std::fprintf(stderr, "error: %s\n", dlerror());
@@ -115,7 +122,8 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
       return 5;
     }
     if (k == 0)
-      for (size_t r = 0; r < results.size(); ++r) std::memcpy(shared.at(offsets[r]), results[r], m.results[r].shape.ByteSize());
+      for (size_t r = 0; r < results.size(); ++r)
+        std::memcpy(shared.at(offsets[r]), results[r], m.results[r].shape.ByteSize());
   }
   return 0;
 }
@@ -148,7 +156,8 @@ std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {
         const double u = static_cast<double>(rng() >> 11) * 0x1p-53;
         e.re = 2 * u - 1;
         e.im = 2 * (static_cast<double>(rng() >> 11) * 0x1p-53) - 1;
-        e.i = s.type() == PrimitiveType::Pred ? static_cast<int64_t>(rng() & 1) : static_cast<int64_t>(rng() % 9) - (IsSigned(s.type()) ? 4 : 0);
+        e.i = s.type() == PrimitiveType::Pred ? static_cast<int64_t>(rng() & 1)
+                                              : static_cast<int64_t>(rng() % 9) - (IsSigned(s.type()) ? 4 : 0);
         l.Set(k, e);
       }
       out.push_back(std::move(l));
@@ -157,22 +166,27 @@ std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {
   return out;
 }
 
-absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments, const CompileOptions& compile, const RunOptions& o) {
+absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,
+                                    const CompileOptions& compile, const RunOptions& o) {
   RunResult out;
   std::vector<Shape> shapes;
-  for (const Instruction* p : module->entry()->parameters()) ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
-  if (arguments.size() != shapes.size()) return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", shapes.size());
+  for (const Instruction* p : module->entry()->parameters())
+    ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
+  if (arguments.size() != shapes.size())
+    return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", shapes.size());
   if (o.backend == "reference") {
     std::vector<Literal> args;
     size_t next = 0;
     for (const Instruction* p : module->entry()->parameters()) args.push_back(Unflatten(p->shape(), arguments, &next));
     const auto start = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(Literal r, Evaluate(*module, args));
-    out.first_us = out.min_us = out.median_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+    out.first_us = out.min_us = out.median_us =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     Flatten(r, &out.results);
     return out;
   }
-  if (o.backend != "cpu") return Unimplemented("error: backend '", o.backend, "' is not supported; there are cpu and reference");
+  if (o.backend != "cpu")
+    return Unimplemented("error: backend '", o.backend, "' is not supported; there are cpu and reference");
   ASSIGN_OR_RETURN(out.model, Compile(std::move(module), compile));
   TempDir dir;
   if (dir.path().empty()) return InvalidArgument("error: cannot make a temporary directory");
@@ -189,7 +203,8 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   if (shared.data == MAP_FAILED) return ResourceExhausted("error: cannot map ", total, " bytes for the results");
   std::fflush(stdout);
   std::vector<Literal> in_memory;
-  for (size_t k = 0; k < arguments.size(); ++k) in_memory.push_back(Relaid(arguments[k], out.model.arguments[k].shape, true));
+  for (size_t k = 0; k < arguments.size(); ++k)
+    in_memory.push_back(Relaid(arguments[k], out.model.arguments[k].shape, true));
   const pid_t pid = fork();
   if (pid == 0) _exit(Child(out.model, dir.path() + "/m.so", in_memory, o, offsets, shared, repeat));
   int status = 0;

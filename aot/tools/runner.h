@@ -17,7 +17,7 @@ struct RunOptions {
 };
 
 struct RunResult {
-  CompiledModel model;  // empty for the reference backend
+  CompiledModel model;           // empty for the reference backend
   std::vector<Literal> results;  // leaves, in order
   double first_us = 0, min_us = 0, median_us = 0;
 };
@@ -26,6 +26,7 @@ struct RunResult {
 std::vector<Literal> SeededArguments(const Module& module, uint64_t seed);
 
 // `arguments`: one literal for each flattened argument.
-absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments, const CompileOptions& compile, const RunOptions& options);
+absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,
+                                    const CompileOptions& compile, const RunOptions& options);
 
 }  // namespace kiln

@@ -27,7 +27,8 @@ UlpError LargestUlpError(const Literal& got, const Literal& want) {
   };
   for (int64_t k = 0; k < want.size(); ++k) {
     const Element g = got.Get(k), w = want.Get(k);
-    const double d = real ? std::max(distance(g.re, w.re), distance(g.im, w.im)) : std::fabs(static_cast<double>(g.i) - static_cast<double>(w.i));
+    const double d = real ? std::max(distance(g.re, w.re), distance(g.im, w.im))
+                          : std::fabs(static_cast<double>(g.i) - static_cast<double>(w.i));
     if (d > worst.ulps) {
       worst.ulps = d;
       worst.element = k;

@@ -22,7 +22,9 @@ Ints MergedDims(const Ints& dims, const Groups& g) {
 std::unique_ptr<Module> Collapse(const Computation& f) {
   const Instruction* root = f.root();
   const bool reduce = root->Is(Opcode::Reduce);
-  const Ints space = reduce ? root->operand(0)->shape().dims() : root->shape().IsArray() ? root->shape().dims() : Ints();
+  const Ints space = reduce                    ? root->operand(0)->shape().dims()
+                     : root->shape().IsArray() ? root->shape().dims()
+                                               : Ints();
   const int64_t n = static_cast<int64_t>(space.size());
   if (n < 2) return nullptr;
   // split[d]: dimensions d and d+1 must stay apart.
@@ -63,13 +65,15 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
     }
     return nullptr;
   }
-  // A parameter is used at the loop space, through one broadcast, or as a scalar; used in two ways it cannot change shape.
+  // A parameter is used at the loop space, through one broadcast, or as a scalar; used in two ways it cannot change
+  // shape.
   for (const Instruction* p : f.parameters()) {
     const Instruction* seen = nullptr;
     for (const Instruction* u : p->users()) {
       const bool broadcast = u->Is(Opcode::Broadcast);
       if (broadcast && p->shape().rank() > 0) {
-        if (seen && (!seen->Is(Opcode::Broadcast) || *seen->attrs().dimensions != *u->attrs().dimensions)) return nullptr;
+        if (seen && (!seen->Is(Opcode::Broadcast) || *seen->attrs().dimensions != *u->attrs().dimensions))
+          return nullptr;
         if (p->users().size() > 1 && p->shape().dims() == space) return nullptr;
         seen = u;
       } else if (seen) {
@@ -80,8 +84,10 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
   // Extents of 1 always merge.
   Groups g;
   for (int64_t d = 0; d < n; ++d) {
-    if (d == 0 || (split[d - 1])) g.push_back({d});
-    else g.back().push_back(d);
+    if (d == 0 || (split[d - 1]))
+      g.push_back({d});
+    else
+      g.back().push_back(d);
   }
   if (static_cast<int64_t>(g.size()) == n) return nullptr;
 
@@ -111,7 +117,9 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
     if (i == root && reduce) {
       Ints kept_groups, reduced_groups;
       const Ints& rd = *i->attrs().dimensions;
-      for (size_t k = 0; k < g.size(); ++k) (std::find(rd.begin(), rd.end(), g[k][0]) != rd.end() ? reduced_groups : kept_groups).push_back(static_cast<int64_t>(k));
+      for (size_t k = 0; k < g.size(); ++k)
+        (std::find(rd.begin(), rd.end(), g[k][0]) != rd.end() ? reduced_groups : kept_groups)
+            .push_back(static_cast<int64_t>(k));
       const Ints merged = MergedDims(space, g);
       auto narrow = [&](const Shape& x) {
         Ints dims;

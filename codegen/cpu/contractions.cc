@@ -45,12 +45,15 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
   const Shape &l = i->operand(0)->shape(), &r = i->operand(1)->shape(), &o = i->shape();
   const PrimitiveType at = l.type(), bt = r.type(), ct = o.type();
   const int64_t batch = o.dim(0), m = o.dim(1), n = o.dim(2);
-  const bool a_kfirst = (*i->attrs().lhs_contracting_dims)[0] == 1, b_kfirst = (*i->attrs().rhs_contracting_dims)[0] == 1;
+  const bool a_kfirst = (*i->attrs().lhs_contracting_dims)[0] == 1,
+             b_kfirst = (*i->attrs().rhs_contracting_dims)[0] == 1;
   const int64_t k = l.dim(a_kfirst ? 1 : 2);
   const int64_t a_m = a_kfirst ? 1 : k, a_k = a_kfirst ? m : 1, b_k = b_kfirst ? n : 1, b_n = b_kfirst ? 1 : k;
   llvm::Value *A = body.operands[0], *B = body.operands[1], *C = body.results[0];
   const auto compute = ComputeType(at, bt, ct);
-  auto offset = [&](llvm::Value* base, PrimitiveType t, llvm::Value* e) { return b.CreateInBoundsGEP(ir.MemType(t), base, IsComplex(t) ? ir.Mul(e, 2) : e); };
+  auto offset = [&](llvm::Value* base, PrimitiveType t, llvm::Value* e) {
+    return b.CreateInBoundsGEP(ir.MemType(t), base, IsComplex(t) ? ir.Mul(e, 2) : e);
+  };
   if (k == 0 || !compute) {
     const PrimitiveType t = ct;
     llvm::Value* acc = ir.Alloca(ir.RegType(t), 2, 16);
@@ -70,7 +73,8 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
           ir.Loop(ir.I64(0), ir.I64(k), 1, [&](llvm::Value* q) {
             llvm::Value* ai = ir.Add(ir.Mul(g, m * k), ir.Add(ir.Mul(row, a_m), ir.Mul(q, a_k)));
             llvm::Value* bi = ir.Add(ir.Mul(g, n * k), ir.Add(ir.Mul(q, b_k), ir.Mul(col, b_n)));
-            put(MultiplyAdd(ir, t, get(), ir.Convert(ir.Load(at, A, ai), at, t), ir.Convert(ir.Load(bt, B, bi), bt, t)));
+            put(MultiplyAdd(ir, t, get(), ir.Convert(ir.Load(at, A, ai), at, t),
+                            ir.Convert(ir.Load(bt, B, bi), bt, t)));
           });
           Val v = get();
           if (IsFloat(t)) v.re = ir.Round(t, v.re);
@@ -113,7 +117,8 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
               b.CreateStore(b.CreateFAdd(b.CreateLoad(el, acc[x]), b.CreateFMul(e.re, v.re)), acc[x]);
             }
           });
-          for (int64_t x = 0; x < count; ++x) ir.Store(ct, Val{b.CreateLoad(el, acc[x])}, C, ir.Add(ir.Mul(g, rows), ir.Add(row0, ir.I64(x))));
+          for (int64_t x = 0; x < count; ++x)
+            ir.Store(ct, Val{b.CreateLoad(el, acc[x])}, C, ir.Add(ir.Mul(g, rows), ir.Add(row0, ir.I64(x))));
         };
         if (rows % group == 0) {
           some(r0, group);
@@ -132,19 +137,25 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
       llvm::Value* g = batch == 1 ? ir.I64(0) : b.CreateUDiv(u, ir.I64(strips));
       llvm::Value* s0 = ir.Mul(batch == 1 ? u : b.CreateURem(u, ir.I64(strips)), strip);
       llvm::Value* s1 = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.Add(s0, ir.I64(strip)), ir.I64(rows));
-      ir.Loop(s0, s1, 1, [&](llvm::Value* c) { ir.Store(ct, ir.Constant(ct, Element{}), C, ir.Add(ir.Mul(g, rows), c)); }, true);
+      ir.Loop(
+          s0, s1, 1, [&](llvm::Value* c) { ir.Store(ct, ir.Constant(ct, Element{}), C, ir.Add(ir.Mul(g, rows), c)); },
+          true);
       auto add = [&](llvm::Value* k0, int64_t count) {
         std::vector<llvm::Value*> v;
-        for (int64_t x = 0; x < count; ++x) v.push_back(ir.Convert(ir.Load(vt, vec, ir.Add(ir.Mul(g, k), ir.Add(k0, ir.I64(x)))), vt, t).re);
-        ir.Loop(s0, s1, 1, [&](llvm::Value* c) {
-          llvm::Value* out = ir.Add(ir.Mul(g, rows), c);
-          llvm::Value* sum = ir.Load(ct, C, out).re;
-          for (int64_t x = 0; x < count; ++x) {
-            llvm::Value* at_ = ir.Add(ir.Mul(g, rows * k), ir.Add(ir.Mul(ir.Add(k0, ir.I64(x)), k_stride), c));
-            sum = b.CreateFAdd(sum, b.CreateFMul(ir.Convert(ir.Load(mt, mat, at_), mt, t).re, v[x]));
-          }
-          ir.Store(ct, Val{sum}, C, out);
-        }, true);
+        for (int64_t x = 0; x < count; ++x)
+          v.push_back(ir.Convert(ir.Load(vt, vec, ir.Add(ir.Mul(g, k), ir.Add(k0, ir.I64(x)))), vt, t).re);
+        ir.Loop(
+            s0, s1, 1,
+            [&](llvm::Value* c) {
+              llvm::Value* out = ir.Add(ir.Mul(g, rows), c);
+              llvm::Value* sum = ir.Load(ct, C, out).re;
+              for (int64_t x = 0; x < count; ++x) {
+                llvm::Value* at_ = ir.Add(ir.Mul(g, rows * k), ir.Add(ir.Mul(ir.Add(k0, ir.I64(x)), k_stride), c));
+                sum = b.CreateFAdd(sum, b.CreateFMul(ir.Convert(ir.Load(mt, mat, at_), mt, t).re, v[x]));
+              }
+              ir.Store(ct, Val{sum}, C, out);
+            },
+            true);
       };
       const int64_t group = 8, whole = k / group * group;
       ir.Loop(ir.I64(0), ir.I64(whole), group, [&](llvm::Value* k0) { add(k0, group); });
@@ -171,18 +182,22 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
   const int64_t piece = tiles || k <= 1024 ? k : 512, pieces = k / piece, rest = k % piece;
   // Rows with a stride of whole pages would fight for the same cache sets.
-  const bool pack_a = at != held || a_k != 1 || (m > 1 && !tiles && (k * ByteWidth(t)) % 2048 == 0 && n >= 64 && k >= 512);
+  const bool pack_a =
+      at != held || a_k != 1 || (m > 1 && !tiles && (k * ByteWidth(t)) % 2048 == 0 && n >= 64 && k >= 512);
   const int64_t mr = tiles ? 32 : TileRows(ir.level, t, n, m), stride = piece + 16;
   const int64_t row_bytes = stride * ByteWidth(held);
   int64_t block = std::max<int64_t>(1, (pack_a ? kSlabBytes : 4 * kSlabBytes) / row_bytes / mr) * mr;
   if (via_tile) {
-    if (n * ByteWidth(t) > kSlabBytes) return ErrorAt(i, absl::StrCat("a row of ", n, " results of ", TextOf(ct), " is too wide"), absl::StatusCode::kUnimplemented);
+    if (n * ByteWidth(t) > kSlabBytes)
+      return ErrorAt(i, absl::StrCat("a row of ", n, " results of ", TextOf(ct), " is too wide"),
+                     absl::StatusCode::kUnimplemented);
     s.c_type = PrimitiveType::F32;
     block = std::max<int64_t>(1, std::min(block, std::max<int64_t>(kSlabBytes / (n * ByteWidth(t)), tiles ? 16 : 1)));
   }
   block = std::min(block, m);
   // Tile products need 16 rows in the last block too.
-  if (tiles && m % block != 0 && m % block < 16) block = m / (m / block + 1) >= 16 ? (m + m / block) / (m / block + 1) : m;
+  if (tiles && m % block != 0 && m % block < 16)
+    block = m / (m / block + 1) >= 16 ? (m + m / block) / (m / block + 1) : m;
   s.a_stride = pack_a ? stride : a_m;
   llvm::Value* slab = pack_a ? ir.Alloca(held_el, block * stride) : nullptr;
   llvm::Value* tile = via_tile ? ir.Alloca(el, block * n) : nullptr;
@@ -194,13 +209,22 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
     auto part = [&](llvm::Value* k0, int64_t depth, bool accumulate) {
       llvm::Value* a = offset(a0, at, ir.Mul(k0, a_k));
       if (pack_a) {
-        auto move = [&](llvm::Value* x, llvm::Value* q) { ir.Store(held, ir.Convert(ir.Load(at, a, ir.Add(ir.Mul(x, a_m), ir.Mul(q, a_k))), at, held), slab, ir.Add(ir.Mul(x, stride), q)); };
+        auto move = [&](llvm::Value* x, llvm::Value* q) {
+          ir.Store(held, ir.Convert(ir.Load(at, a, ir.Add(ir.Mul(x, a_m), ir.Mul(q, a_k))), at, held), slab,
+                   ir.Add(ir.Mul(x, stride), q));
+        };
         if (a_k == 1) {
-          ir.Loop(ir.I64(0), ir.I64(rows), 1, [&](llvm::Value* x) { ir.Loop(ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) { move(x, q); }, true); });
+          ir.Loop(ir.I64(0), ir.I64(rows), 1, [&](llvm::Value* x) {
+            ir.Loop(
+                ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) { move(x, q); }, true);
+          });
         } else {  // transposed, in blocks of 16 columns
           ir.Loop(ir.I64(0), ir.I64(rows), 16, [&](llvm::Value* x0) {
             llvm::Value* x1 = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.Add(x0, ir.I64(16)), ir.I64(rows));
-            ir.Loop(ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) { ir.Loop(x0, x1, 1, [&](llvm::Value* x) { move(x, q); }, true); });
+            ir.Loop(ir.I64(0), ir.I64(depth), 1, [&](llvm::Value* q) {
+              ir.Loop(
+                  x0, x1, 1, [&](llvm::Value* x) { move(x, q); }, true);
+            });
           });
         }
         a = slab;
@@ -208,13 +232,18 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
       MatmulShape shape = s;
       shape.run = depth;
       shape.accumulate = accumulate;
-      Matmul(ir, shape, rows).Emit(offset(B, bt, ir.Add(ir.Mul(g, n * k), ir.Mul(k0, b_k))), ir.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
+      Matmul(ir, shape, rows)
+          .Emit(offset(B, bt, ir.Add(ir.Mul(g, n * k), ir.Mul(k0, b_k))), ir.I64(1), [&](llvm::Value*) {
+            return RowRange{a, out};
+          });
     };
     part(ir.I64(0), piece, false);
     ir.Loop(ir.I64(1), ir.I64(pieces), 1, [&](llvm::Value* q) { part(ir.Mul(q, piece), piece, true); });
     if (rest) part(ir.I64(pieces * piece), rest, true);
     if (via_tile) {
-      ir.Loop(ir.I64(0), ir.I64(rows * n), 1, [&](llvm::Value* e) { ir.Store(ct, ir.Convert(ir.Load(t, tile, e), t, ct), c, e); }, true);
+      ir.Loop(
+          ir.I64(0), ir.I64(rows * n), 1,
+          [&](llvm::Value* e) { ir.Store(ct, ir.Convert(ir.Load(t, tile, e), t, ct), c, e); }, true);
     }
   };
   ir.Loop(body.begin, body.end, 1, [&](llvm::Value* u) {
@@ -293,14 +322,16 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     taps *= c.w[d].size;
   }
   const bool depthwise = c.cin == 1 && c.cout == 1 && c.groups > 1;
-  const bool engine = compute && !depthwise && !(reversed && mixed) && sp >= 1 && o.ElementCount() > 0 && kern.ElementCount() > 0 &&
-                      (c.ct == *compute || IsIntegral(c.ct) || c.cin * taps <= 2048);
+  const bool engine = compute && !depthwise && !(reversed && mixed) && sp >= 1 && o.ElementCount() > 0 &&
+                      kern.ElementCount() > 0 && (c.ct == *compute || IsIntegral(c.ct) || c.cin * taps <= 2048);
   if (!engine) {
     // Plain loops, channels innermost: for each output position, each tap adds a row of channels.
     const PrimitiveType t = compute && !IsIntegral(c.ct) ? *compute : c.ct;
     llvm::Type* el = ir.RegType(t);
     const int64_t width = O;
-    if (width > 65536) return ErrorAt(i, absl::StrCat(width, " output features are not supported here"), absl::StatusCode::kUnimplemented);
+    if (width > 65536)
+      return ErrorAt(i, absl::StrCat(width, " output features are not supported here"),
+                     absl::StatusCode::kUnimplemented);
     llvm::Value* acc = ir.Alloca(el, width * (IsComplex(t) ? 2 : 1));
     Ints order;
     std::vector<llvm::Value*> at(sp);
@@ -315,25 +346,33 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
         at[d] = b.CreateURem(rest, ir.I64(c.out[d]));
         rest = b.CreateUDiv(rest, ir.I64(c.out[d]));
       }
-      ir.Loop(ir.I64(0), ir.I64(width), 1, [&](llvm::Value* f) { ir.Store(t, ir.Constant(t, Element{}), acc, f); }, true);
-      std::function<void(int64_t, llvm::Value*, llvm::Value*, llvm::Value*)> tap = [&](int64_t d, llvm::Value* pixel, llvm::Value* k, llvm::Value* inside) {
+      ir.Loop(
+          ir.I64(0), ir.I64(width), 1, [&](llvm::Value* f) { ir.Store(t, ir.Constant(t, Element{}), acc, f); }, true);
+      std::function<void(int64_t, llvm::Value*, llvm::Value*, llvm::Value*)> tap = [&](int64_t d, llvm::Value* pixel,
+                                                                                       llvm::Value* k,
+                                                                                       llvm::Value* inside) {
         if (d == sp) {
           auto work = [&] {
             llvm::Value *xb = ir.Mul(pixel, C), *kb = ir.Mul(k, c.cin * O);
             ir.Loop(ir.I64(0), ir.I64(c.cin), 1, [&](llvm::Value* ci) {
-              ir.Loop(ir.I64(0), ir.I64(c.groups), 1, [&](llvm::Value* g) {
-                auto one = [&](llvm::Value* f) {
-                  llvm::Value* of = ir.Add(ir.Mul(g, c.cout), f);
-                  Val xv = ir.Convert(ir.Load(c.at, X, ir.Add(xb, ir.Add(ir.Mul(g, c.cin), ci))), c.at, t);
-                  Val kv = ir.Convert(ir.Load(c.bt, W, ir.Add(kb, ir.Add(ir.Mul(ci, O), of))), c.bt, t);
-                  ir.Store(t, MultiplyAdd(ir, t, ir.Load(t, acc, of), xv, kv), acc, of);
-                };
-                ir.Loop(ir.I64(0), ir.I64(c.cout), 1, one, c.cout > 1);
-              }, c.cout == 1);
+              ir.Loop(
+                  ir.I64(0), ir.I64(c.groups), 1,
+                  [&](llvm::Value* g) {
+                    auto one = [&](llvm::Value* f) {
+                      llvm::Value* of = ir.Add(ir.Mul(g, c.cout), f);
+                      Val xv = ir.Convert(ir.Load(c.at, X, ir.Add(xb, ir.Add(ir.Mul(g, c.cin), ci))), c.at, t);
+                      Val kv = ir.Convert(ir.Load(c.bt, W, ir.Add(kb, ir.Add(ir.Mul(ci, O), of))), c.bt, t);
+                      ir.Store(t, MultiplyAdd(ir, t, ir.Load(t, acc, of), xv, kv), acc, of);
+                    };
+                    ir.Loop(ir.I64(0), ir.I64(c.cout), 1, one, c.cout > 1);
+                  },
+                  c.cout == 1);
             });
           };
-          if (inside) ir.If(inside, work);
-          else work();
+          if (inside)
+            ir.If(inside, work);
+          else
+            work();
           return;
         }
         const WindowDim& w = c.w[d];
@@ -355,10 +394,13 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
         ir.Loop(ir.I64(0), ir.I64(w.size), 1, step);
       };
       tap(0, rest, ir.I64(0), nullptr);
-      ir.Loop(ir.I64(0), ir.I64(width), 1, [&](llvm::Value* f) {
-        Val v = ir.Load(t, acc, f);
-        ir.Store(c.ct, t == c.ct ? v : ir.Convert(v, t, c.ct), Y, ir.Add(ir.Mul(p, O), f));
-      }, true);
+      ir.Loop(
+          ir.I64(0), ir.I64(width), 1,
+          [&](llvm::Value* f) {
+            Val v = ir.Load(t, acc, f);
+            ir.Store(c.ct, t == c.ct ? v : ir.Convert(v, t, c.ct), Y, ir.Add(ir.Mul(p, O), f));
+          },
+          true);
     });
     b.setFastMathFlags({});
     return positions;
@@ -366,7 +408,8 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
 
   const WindowDim& last = c.w[sp - 1];
   const bool merge_last = c.groups == 1 && last.rhs_dilate == 1;
-  const bool tiles = !reversed && c.ct != PrimitiveType::BF16 && TilesApply(ir.level, c.at, c.bt, c.ct, c.out[sp - 1], c.cout, merge_last ? last.size * C : c.cin);
+  const bool tiles = !reversed && c.ct != PrimitiveType::BF16 &&
+                     TilesApply(ir.level, c.at, c.bt, c.ct, c.out[sp - 1], c.cout, merge_last ? last.size * C : c.cin);
   const PrimitiveType t = tiles ? c.at : *compute;
   llvm::Type* el = ir.MemType(t);
   MatmulShape s;
@@ -393,7 +436,8 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     const int64_t blocks = (pixels + block - 1) / block, tail = pixels % block;
     auto run_block = [&](llvm::Value* q, int64_t rows) {
       llvm::Value* p0 = ir.Mul(q, block);
-      llvm::Value *a = b.CreateInBoundsGEP(el, X, ir.Mul(p0, C)), *y = b.CreateInBoundsGEP(ir.MemType(c.ct), Y, ir.Mul(p0, O));
+      llvm::Value *a = b.CreateInBoundsGEP(el, X, ir.Mul(p0, C)),
+                  *y = b.CreateInBoundsGEP(ir.MemType(c.ct), Y, ir.Mul(p0, O));
       Matmul(ir, s, rows).Emit(W, ir.I64(1), [&](llvm::Value*) { return RowRange{a, y}; });
     };
     ir.Loop(body.begin, body.end, 1, [&](llvm::Value* q) {
@@ -404,8 +448,8 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     });
     return blocks;
   }
-  // The innermost spatial dimension is the row of the product; the outermost is cut into slabs; those between are whole.
-  // A slab holds the (padded, dilated, converted) input that a run of outermost output positions reads.
+  // The innermost spatial dimension is the row of the product; the outermost is cut into slabs; those between are
+  // whole. A slab holds the (padded, dilated, converted) input that a run of outermost output positions reads.
   Ints slab_extent(sp);  // input extents with holes and padding that the outputs touch
   for (int64_t d = 0; d < sp; ++d) slab_extent[d] = (c.out[d] - 1) * c.w[d].stride + c.w[d].DilatedSize();
   const bool one_d = sp == 1;
@@ -424,24 +468,30 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
     s.segments.push_back({c.w[d].size, c.w[d].rhs_dilate * stride[d]});
   }
   s.run = merge_last && !reversed ? last.size * C : c.cin;
-  s.segments.erase(std::remove_if(s.segments.begin(), s.segments.end(), [](const Segment& q) { return q.count == 1; }), s.segments.end());
+  s.segments.erase(std::remove_if(s.segments.begin(), s.segments.end(), [](const Segment& q) { return q.count == 1; }),
+                   s.segments.end());
   if (c.groups > 1) s.c_stride = O;
   llvm::Value* slab = !pack ? nullptr : in_arena ? body.scratch : ir.Alloca(el, need / ByteWidth(*compute));
   auto run_slab = [&](llvm::Value* n, llvm::Value* q, int64_t count0) {
     llvm::Value* o0 = one_d ? ir.I64(0) : ir.Mul(q, rows);
     llvm::Value* image = b.CreateInBoundsGEP(ir.MemType(c.at), X, ir.Mul(n, Product(c.in) * C));
-    llvm::Value* a = pack ? slab : b.CreateInBoundsGEP(el, image, one_d ? ir.I64(0) : ir.Mul(ir.Mul(o0, c.w[0].stride), stride[0]));
+    llvm::Value* a =
+        pack ? slab : b.CreateInBoundsGEP(el, image, one_d ? ir.I64(0) : ir.Mul(ir.Mul(o0, c.w[0].stride), stride[0]));
     if (pack) {
       const int64_t rows0 = one_d ? 1 : (count0 - 1) * c.w[0].stride + window0;
       // Fill line by line (all but the last spatial dimension), zero where there is no input.
       std::vector<llvm::Value*> pos(sp);
-      std::function<void(int64_t, llvm::Value*, llvm::Value*, llvm::Value*)> fill = [&](int64_t d, llvm::Value* dst, llvm::Value* src, llvm::Value* inside) {
+      std::function<void(int64_t, llvm::Value*, llvm::Value*, llvm::Value*)> fill = [&](int64_t d, llvm::Value* dst,
+                                                                                        llvm::Value* src,
+                                                                                        llvm::Value* inside) {
         const WindowDim& w = c.w[d];
         llvm::Value* base = d == 0 && !one_d ? ir.Mul(o0, w.stride) : ir.I64(0);
         if (d == sp - 1) {
           llvm::Value* line = ir.Mul(dst, C * slab_extent[d]);
           auto zero = [&](llvm::Value* from, llvm::Value* to) {
-            ir.Loop(from, to, 1, [&](llvm::Value* e) { ir.Store(t, ir.Constant(t, Element{}), slab, ir.Add(line, e)); }, true);
+            ir.Loop(
+                from, to, 1, [&](llvm::Value* e) { ir.Store(t, ir.Constant(t, Element{}), slab, ir.Add(line, e)); },
+                true);
           };
           auto copy = [&] {
             const int64_t first = std::max<int64_t>(0, w.pad_low);  // first position with input
@@ -449,18 +499,31 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
               const int64_t skip = std::max<int64_t>(0, -w.pad_low);
               const int64_t n_in = std::max<int64_t>(0, std::min(c.in[d] - skip, slab_extent[d] - first));
               zero(ir.I64(0), ir.I64(std::min(first, slab_extent[d]) * C));
-              ir.Loop(ir.I64(0), ir.I64(n_in * C), 1, [&](llvm::Value* e) {
-                ir.Store(t, ir.Convert(ir.Load(c.at, image, ir.Add(ir.Mul(ir.Add(ir.Mul(src, c.in[d]), ir.I64(skip)), C), e)), c.at, t), slab, ir.Add(line, ir.Add(e, ir.I64(first * C))));
-              }, true);
+              ir.Loop(
+                  ir.I64(0), ir.I64(n_in * C), 1,
+                  [&](llvm::Value* e) {
+                    ir.Store(t,
+                             ir.Convert(
+                                 ir.Load(c.at, image, ir.Add(ir.Mul(ir.Add(ir.Mul(src, c.in[d]), ir.I64(skip)), C), e)),
+                                 c.at, t),
+                             slab, ir.Add(line, ir.Add(e, ir.I64(first * C))));
+                  },
+                  true);
               zero(ir.I64((std::min(first, slab_extent[d]) + n_in) * C), ir.I64(slab_extent[d] * C));
             } else {
               zero(ir.I64(0), ir.I64(slab_extent[d] * C));
               ir.Loop(ir.I64(0), ir.I64(c.in[d]), 1, [&](llvm::Value* p) {
                 llvm::Value* at = b.CreateAdd(ir.Mul(p, w.lhs_dilate), ir.I64(w.pad_low));
                 ir.If(b.CreateICmpULT(at, ir.I64(slab_extent[d])), [&] {
-                  ir.Loop(ir.I64(0), ir.I64(C), 1, [&](llvm::Value* e) {
-                    ir.Store(t, ir.Convert(ir.Load(c.at, image, ir.Add(ir.Mul(ir.Add(ir.Mul(src, c.in[d]), p), C), e)), c.at, t), slab, ir.Add(line, ir.Add(ir.Mul(at, C), e)));
-                  }, true);
+                  ir.Loop(
+                      ir.I64(0), ir.I64(C), 1,
+                      [&](llvm::Value* e) {
+                        ir.Store(t,
+                                 ir.Convert(ir.Load(c.at, image, ir.Add(ir.Mul(ir.Add(ir.Mul(src, c.in[d]), p), C), e)),
+                                            c.at, t),
+                                 slab, ir.Add(line, ir.Add(ir.Mul(at, C), e)));
+                      },
+                      true);
                 });
               });
             }
@@ -508,7 +571,8 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
           weight *= c.out[d];
         }
         yo = ir.Add(yo, ir.Mul(n, Product(c.out)));
-        return RowRange{b.CreateInBoundsGEP(el, a, ao), b.CreateInBoundsGEP(ir.MemType(c.ct), Y, ir.Add(ir.Mul(yo, O), ir.Mul(g, c.cout)))};
+        return RowRange{b.CreateInBoundsGEP(el, a, ao),
+                        b.CreateInBoundsGEP(ir.MemType(c.ct), Y, ir.Add(ir.Mul(yo, O), ir.Mul(g, c.cout)))};
       });
     };
     ir.Loop(ir.I64(0), ir.I64(c.groups), 1, groups);

@@ -20,7 +20,9 @@ std::string ValueText(const T& v) {
 }
 
 bool Carried(absl::string_view spelling) {
-  return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" || spelling == "origin" || spelling == "statistics" || spelling == "original_value" || spelling == "backend_config";
+  return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" ||
+         spelling == "origin" || spelling == "statistics" || spelling == "original_value" ||
+         spelling == "backend_config";
 }
 
 std::string Body(const Instruction* i) {
@@ -48,13 +50,16 @@ std::string CanonicalText(const Computation* c) {
 
 class EntryEmitter {
  public:
-  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison) : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), poison_(poison) {}
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison)
+      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), poison_(poison) {}
 
   absl::Status Run(const ThunkSequence& thunks) {
     // Kernels first: each needs the builder to itself.
     RETURN_IF_ERROR(Kernels(thunks));
     llvm::Type* ptr = b_.getPtrTy();
-    fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr}, false), llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name), ir_.module);
+    fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr}, false),
+                                 llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name),
+                                 ir_.module);
     fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
     b_.setFastMathFlags({});
@@ -86,13 +91,15 @@ class EntryEmitter {
   absl::Status Kernels(const ThunkSequence& thunks) {
     for (const Thunk& t : thunks) {
       for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(Kernels(n));
-      if (t.kind == ThunkKind::CustomCall) widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()));
+      if (t.kind == ThunkKind::CustomCall)
+        widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()));
       if (t.kind != ThunkKind::Kernel) continue;
       widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()) + 1);
       const std::string key = Key(t);
       keys_[t.instruction] = key;
       if (kernels_.count(key)) continue;
-      const std::string symbol = absl::StrCat(name_, "_k", kernels_.size(), "_", TextOf(t.instruction->opcode()), "_", ir_.level.name);
+      const std::string symbol =
+          absl::StrCat(name_, "_k", kernels_.size(), "_", TextOf(t.instruction->opcode()), "_", ir_.level.name);
       ASSIGN_OR_RETURN(kernels_[key], EmitKernel(ir_, CIdentifier(symbol), t.instruction, Shared(t)));
     }
     return absl::OkStatus();
@@ -101,9 +108,12 @@ class EntryEmitter {
   llvm::Value* Pointer(const Slice& s) {
     llvm::Type *ptr = b_.getPtrTy(), *byte = b_.getInt8Ty();
     switch (s.kind) {
-      case Slice::kTemp: return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
-      case Slice::kParameter: return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
-      case Slice::kResult: return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index)));
+      case Slice::kTemp:
+        return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
+      case Slice::kParameter:
+        return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
+      case Slice::kResult:
+        return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index)));
       case Slice::kConstant: {
         llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(name_, "_weights"), byte);
         llvm::cast<llvm::GlobalVariable>(w)->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -142,9 +152,12 @@ class EntryEmitter {
     for (size_t k = 0; k < thunks.size(); ++k) {
       const Thunk& t = thunks[k];
       switch (t.kind) {
-        case ThunkKind::Kernel: EmitKernelCall(t); break;
+        case ThunkKind::Kernel:
+          EmitKernelCall(t);
+          break;
         case ThunkKind::Copy:
-          b_.CreateMemCpy(Pointer(t.writes[0]), llvm::Align(16), Pointer(t.reads[0]), llvm::Align(16), static_cast<uint64_t>(t.writes[0].size));
+          b_.CreateMemCpy(Pointer(t.writes[0]), llvm::Align(16), Pointer(t.reads[0]), llvm::Align(16),
+                          static_cast<uint64_t>(t.writes[0].size));
           break;
         case ThunkKind::While: {
           auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
@@ -161,11 +174,16 @@ class EntryEmitter {
           b_.SetInsertPoint(done);
           break;
         }
-        case ThunkKind::Conditional: RETURN_IF_ERROR(EmitConditional(t)); break;
-        case ThunkKind::CustomCall: RETURN_IF_ERROR(EmitCustomCall(t)); break;
+        case ThunkKind::Conditional:
+          RETURN_IF_ERROR(EmitConditional(t));
+          break;
+        case ThunkKind::CustomCall:
+          RETURN_IF_ERROR(EmitCustomCall(t));
+          break;
       }
       if (poison_ && entry)
-        for (const Slice& s : LastUses(thunks, k)) b_.CreateMemSet(Pointer(s), b_.getInt8(0xa5), static_cast<uint64_t>(s.size), llvm::MaybeAlign(16));
+        for (const Slice& s : LastUses(thunks, k))
+          b_.CreateMemSet(Pointer(s), b_.getInt8(0xa5), static_cast<uint64_t>(s.size), llvm::MaybeAlign(16));
     }
     return absl::OkStatus();
   }
@@ -176,7 +194,8 @@ class EntryEmitter {
     auto put = [&](llvm::Value* v) { b_.CreateStore(v, b_.CreateInBoundsGEP(ptr, table_, ir_.I64(k++))); };
     for (const Slice& s : t.reads) put(Pointer(s));
     for (const Slice& s : t.writes) put(Pointer(s));
-    if (t.kind == ThunkKind::Kernel) put(t.scratch.size ? Pointer(t.scratch) : llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    if (t.kind == ThunkKind::Kernel)
+      put(t.scratch.size ? Pointer(t.scratch) : llvm::ConstantPointerNull::get(b_.getPtrTy()));
     return table_;
   }
 
@@ -226,7 +245,8 @@ class EntryEmitter {
       // true picks the first; with one branch there is no choice.
       b_.CreateCondBr(b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), p), b_.getInt8(0)), blocks[0], blocks.back());
     } else {
-      llvm::SwitchInst* s = b_.CreateSwitch(b_.CreateLoad(b_.getInt32Ty(), p), blocks.back(), static_cast<unsigned>(blocks.size()));
+      llvm::SwitchInst* s =
+          b_.CreateSwitch(b_.CreateLoad(b_.getInt32Ty(), p), blocks.back(), static_cast<unsigned>(blocks.size()));
       for (size_t k = 0; k + 1 < blocks.size(); ++k) s->addCase(b_.getInt32(static_cast<uint32_t>(k)), blocks[k]);
     }
     for (size_t k = 0; k < blocks.size(); ++k) {
@@ -243,7 +263,9 @@ class EntryEmitter {
   absl::Status EmitCustomCall(const Thunk& t) {
     const Instruction* i = t.instruction;
     const std::string target = i->attrs().custom_call_target ? i->attrs().custom_call_target->text : "";
-    if (target.empty() || CIdentifier(target) != target) return ErrorAt(i, absl::StrCat("custom call target '", target, "' is not the name of a C function"), absl::StatusCode::kUnimplemented);
+    if (target.empty() || CIdentifier(target) != target)
+      return ErrorAt(i, absl::StrCat("custom call target '", target, "' is not the name of a C function"),
+                     absl::StatusCode::kUnimplemented);
     llvm::Type* ptr = b_.getPtrTy();
     FillTable(t);
     llvm::Value* outs = b_.CreateInBoundsGEP(ptr, table_, ir_.I64(static_cast<int64_t>(t.reads.size())));
@@ -268,7 +290,8 @@ class EntryEmitter {
 
 }  // namespace
 
-absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison_freed) {
+absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
+                       const std::vector<int64_t>& offsets, EntryStats* stats, bool poison_freed) {
   return EntryEmitter(ir, name, offsets, stats, poison_freed).Run(thunks);
 }
 

@@ -17,7 +17,7 @@ struct EntryStats {
 // Emits `<name>_entry_<level>(ptr arguments, ptr results, ptr arena, ptr pool) -> i32` and every kernel it calls, each
 // distinct kernel once. Constants are read at offsets of `<name>_weights`.
 // `poison_freed`: the bytes of every arena slice are overwritten after the last thunk of the entry that touches it.
-absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const std::vector<int64_t>& constant_offsets, EntryStats* stats, bool poison_freed = false);
-
+absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
+                       const std::vector<int64_t>& constant_offsets, EntryStats* stats, bool poison_freed = false);
 
 }  // namespace kiln::cpu

@@ -16,16 +16,22 @@ class FusionShell {
   absl::StatusOr<int64_t> Run() {
     const Instruction* root = f_.root();
     switch (root->opcode()) {
-      case Opcode::Reduce: return Reduce(root);
-      case Opcode::DynamicUpdateSlice: return Update(root);
-      case Opcode::Scatter: return Scatter(root);
-      case Opcode::SelectAndScatter: return SelectAndScatter(root);
-      case Opcode::Concatenate: return Concatenate(root);
+      case Opcode::Reduce:
+        return Reduce(root);
+      case Opcode::DynamicUpdateSlice:
+        return Update(root);
+      case Opcode::Scatter:
+        return Scatter(root);
+      case Opcode::SelectAndScatter:
+        return SelectAndScatter(root);
+      case Opcode::Concatenate:
+        return Concatenate(root);
       case Opcode::ReduceWindow:
         if (root->operand_count() > 2) return VariadicWindow(root);
         if (Cumulative(root) >= 0) return Scan(root, Cumulative(root));
         [[fallthrough]];
-      default: return Loops(root);
+      default:
+        return Loops(root);
     }
   }
 
@@ -37,7 +43,9 @@ class FusionShell {
   }
 
   // Loops over `dims` in `order` (outermost first); the first is limited to the kernel's units.
-  absl::Status Nest(const Ints& dims, const Ints& order, const std::function<absl::Status(std::vector<llvm::Value*>)>& body, bool parallel, bool units = true) {
+  absl::Status Nest(const Ints& dims, const Ints& order,
+                    const std::function<absl::Status(std::vector<llvm::Value*>)>& body, bool parallel,
+                    bool units = true) {
     absl::Status status;
     std::vector<llvm::Value*> at(dims.size(), ir_.I64(0));
     std::function<void(size_t)> level = [&](size_t k) {
@@ -49,10 +57,13 @@ class FusionShell {
       const int64_t d = order[k];
       const bool first = k == 0 && units;
       llvm::Value *from = first ? body_.begin : ir_.I64(0), *to = first ? body_.end : ir_.I64(dims[d]);
-      ir_.Loop(from, to, 1, [&](llvm::Value* i) {
-        at[d] = i;
-        level(k + 1);
-      }, parallel && k + 1 == order.size());
+      ir_.Loop(
+          from, to, 1,
+          [&](llvm::Value* i) {
+            at[d] = i;
+            level(k + 1);
+          },
+          parallel && k + 1 == order.size());
     };
     level(0);
     return status;
@@ -75,14 +86,18 @@ class FusionShell {
     const Shape& s = root->shape();
     Ints order = LoopOrder(s);
     // Transposes: blocks of both orders keep cache lines whole.
-    if (auto blocked = TransposedOperand(root); blocked >= 0 && s.ElementCount() >= 4096) return BlockedLoops(root, blocked);
+    if (auto blocked = TransposedOperand(root); blocked >= 0 && s.ElementCount() >= 4096)
+      return BlockedLoops(root, blocked);
     order = UsefulFirst(s.dims(), order);
-    RETURN_IF_ERROR(Nest(s.dims(), order, [&](std::vector<llvm::Value*> at) -> absl::Status {
-      const Index x = Linear(s, at);
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root, x));
-      ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, x));
-      return absl::OkStatus();
-    }, true));
+    RETURN_IF_ERROR(Nest(
+        s.dims(), order,
+        [&](std::vector<llvm::Value*> at) -> absl::Status {
+          const Index x = Linear(s, at);
+          ASSIGN_OR_RETURN(Val v, elements_.Emit(root, x));
+          ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, x));
+          return absl::OkStatus();
+        },
+        true));
     return Units(s.dims(), order);
   }
 
@@ -119,32 +134,42 @@ class FusionShell {
     absl::Status status;
     auto block = [&](llvm::Value* ob) {
       llvm::Value* o0 = ir_.Mul(ob, kBlock);
-      llvm::Value* o1 = ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(o0, ir_.I64(kBlock)), ir_.I64(s.dim(other)));
+      llvm::Value* o1 =
+          ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(o0, ir_.I64(kBlock)), ir_.I64(s.dim(other)));
       ir_.Loop(ir_.I64(0), ir_.I64(s.dim(minor)), kBlock, [&](llvm::Value* m0) {
-        llvm::Value* m1 = ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(m0, ir_.I64(kBlock)), ir_.I64(s.dim(minor)));
+        llvm::Value* m1 =
+            ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(m0, ir_.I64(kBlock)), ir_.I64(s.dim(minor)));
         ir_.Loop(o0, o1, 1, [&](llvm::Value* o) {
           at[other] = o;
-          ir_.Loop(m0, m1, 1, [&](llvm::Value* m) {
-            at[minor] = m;
-            if (!status.ok()) return;
-            const Index x = Linear(s, at);
-            auto v = elements_.Emit(root, x);
-            if (!v.ok()) status = v.status();
-            else ir_.Store(s.type(), *v, body_.results[0], elements_.Offset(s, x));
-          }, true);
+          ir_.Loop(
+              m0, m1, 1,
+              [&](llvm::Value* m) {
+                at[minor] = m;
+                if (!status.ok()) return;
+                const Index x = Linear(s, at);
+                auto v = elements_.Emit(root, x);
+                if (!v.ok())
+                  status = v.status();
+                else
+                  ir_.Store(s.type(), *v, body_.results[0], elements_.Offset(s, x));
+              },
+              true);
         });
       });
     };
     std::function<void(size_t)> level = [&](size_t k) {
       if (k == outer.size()) {
-        if (outer.empty()) ir_.Loop(body_.begin, body_.end, 1, block);
-        else ir_.Loop(ir_.I64(0), ir_.I64(other_blocks), 1, block);
+        if (outer.empty())
+          ir_.Loop(body_.begin, body_.end, 1, block);
+        else
+          ir_.Loop(ir_.I64(0), ir_.I64(other_blocks), 1, block);
         return;
       }
-      ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s.dim(outer[k])), 1, [&](llvm::Value* i) {
-        at[outer[k]] = i;
-        level(k + 1);
-      });
+      ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s.dim(outer[k])), 1,
+               [&](llvm::Value* i) {
+                 at[outer[k]] = i;
+                 level(k + 1);
+               });
     };
     level(0);
     RETURN_IF_ERROR(status);
@@ -159,12 +184,15 @@ class FusionShell {
     llvm::Value* base;
     int64_t count;
   };
-  Slot MakeSlot(PrimitiveType t, int64_t count) { return {t, ir_.Alloca(ir_.RegType(t), count * (IsComplex(t) ? 2 : 1)), count}; }
+  Slot MakeSlot(PrimitiveType t, int64_t count) {
+    return {t, ir_.Alloca(ir_.RegType(t), count * (IsComplex(t) ? 2 : 1)), count};
+  }
   Val Get(const Slot& s, llvm::Value* k) {
     llvm::Type* ty = ir_.RegType(s.type);
     if (!IsComplex(s.type)) return {ir_.b.CreateLoad(ty, ir_.b.CreateInBoundsGEP(ty, s.base, k))};
     llvm::Value* e = ir_.Mul(k, 2);
-    return {ir_.b.CreateLoad(ty, ir_.b.CreateInBoundsGEP(ty, s.base, e)), ir_.b.CreateLoad(ty, ir_.b.CreateInBoundsGEP(ty, s.base, ir_.Add(e, ir_.I64(1))))};
+    return {ir_.b.CreateLoad(ty, ir_.b.CreateInBoundsGEP(ty, s.base, e)),
+            ir_.b.CreateLoad(ty, ir_.b.CreateInBoundsGEP(ty, s.base, ir_.Add(e, ir_.I64(1))))};
   }
   void Put(const Slot& s, llvm::Value* k, const Val& v) {
     llvm::Type* ty = ir_.RegType(s.type);
@@ -195,7 +223,8 @@ class FusionShell {
   absl::StatusOr<std::vector<Val>> CombineWide(const Computation& f, const std::vector<Val>& args) {
     const Instruction* r = f.root();
     const PrimitiveType t = r->shape().IsArray() ? r->shape().type() : PrimitiveType::F32;
-    if (args.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
+    if (args.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 &&
+        r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
       return std::vector<Val>{Val{ir_.b.CreateFAdd(args[0].re, args[1].re)}};
     return elements_.Apply(f, args);
   }
@@ -206,7 +235,8 @@ class FusionShell {
     const size_t n = outs.size();
     const Ints& rd = *root->attrs().dimensions;
     Ints kept, reduced;
-    for (int64_t d = 0; d < in.rank(); ++d) (std::find(rd.begin(), rd.end(), d) != rd.end() ? reduced : kept).push_back(d);
+    for (int64_t d = 0; d < in.rank(); ++d)
+      (std::find(rd.begin(), rd.end(), d) != rd.end() ? reduced : kept).push_back(d);
     std::vector<Val> init;
     auto load_init = [&]() -> absl::Status {
       init.clear();
@@ -235,13 +265,14 @@ class FusionShell {
     int64_t minor = in.rank() - 1;
     while (minor > 0 && in.dim(minor) == 1) --minor;
     const bool minor_kept = std::find(kept.begin(), kept.end(), minor) != kept.end() && in.dim(minor) >= 4;
-    std::function<void(const Ints&, size_t, const std::function<void()>&)> nest = [&](const Ints& order, size_t k, const std::function<void()>& inner) {
-      if (k == order.size()) return inner();
-      ir_.Loop(ir_.I64(0), ir_.I64(in.dim(order[k])), 1, [&](llvm::Value* i) {
-        at[order[k]] = i;
-        nest(order, k + 1, inner);
-      });
-    };
+    std::function<void(const Ints&, size_t, const std::function<void()>&)> nest =
+        [&](const Ints& order, size_t k, const std::function<void()>& inner) {
+          if (k == order.size()) return inner();
+          ir_.Loop(ir_.I64(0), ir_.I64(in.dim(order[k])), 1, [&](llvm::Value* i) {
+            at[order[k]] = i;
+            nest(order, k + 1, inner);
+          });
+        };
     if (!minor_kept) {
       std::vector<Slot> acc;
       for (const Shape& o : outs) acc.push_back(MakeSlot(o.type(), 1));
@@ -276,20 +307,28 @@ class FusionShell {
       if (d != minor && in.dim(d) != 1) outer.push_back(d);
     auto columns = [&](llvm::Value* s) {
       llvm::Value* from = ir_.Mul(s, strip);
-      llvm::Value* count = width % strip == 0 ? ir_.I64(strip) : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip), ir_.b.CreateSub(ir_.I64(width), from));
+      llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
+                                              : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
+                                                                            ir_.b.CreateSub(ir_.I64(width), from));
       ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) {
         for (size_t k = 0; k < n; ++k) Put(acc[k], j, init[k]);
       });
       nest(reduced, 0, [&] {
-        ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) {
-          at[minor] = ir_.Add(from, j);
-          if (status.ok()) status = Combine(root, acc, j, Linear(in, at));
-        }, true);
+        ir_.Loop(
+            ir_.I64(0), count, 1,
+            [&](llvm::Value* j) {
+              at[minor] = ir_.Add(from, j);
+              if (status.ok()) status = Combine(root, acc, j, Linear(in, at));
+            },
+            true);
       });
-      ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) {
-        at[minor] = ir_.Add(from, j);
-        store(acc, j, out_index(at));
-      }, true);
+      ir_.Loop(
+          ir_.I64(0), count, 1,
+          [&](llvm::Value* j) {
+            at[minor] = ir_.Add(from, j);
+            store(acc, j, out_index(at));
+          },
+          true);
     };
     if (outer.empty()) {
       ir_.Loop(body_.begin, body_.end, 1, columns);
@@ -314,7 +353,8 @@ class FusionShell {
       const WindowDim& w = (*i->attrs().window)[d];
       if (w == WindowDim{}) continue;
       const bool plain = w.stride == 1 && w.lhs_dilate == 1 && w.rhs_dilate == 1 && w.size == s.dim(d);
-      const bool forward = w.pad_low == s.dim(d) - 1 && w.pad_high == 0, backward = w.pad_high == s.dim(d) - 1 && w.pad_low == 0;
+      const bool forward = w.pad_low == s.dim(d) - 1 && w.pad_high == 0,
+                 backward = w.pad_high == s.dim(d) - 1 && w.pad_low == 0;
       if (!plain || (!forward && !backward) || found >= 0) return -1;
       found = d;
     }
@@ -332,7 +372,10 @@ class FusionShell {
       if (d != dim && s.dim(d) != 1 && (d != minor || dim == minor)) outer.push_back(d);
     const bool strip = dim != minor;
     const int64_t width = strip ? s.dim(minor) : 1;
-    if (width > 16384) return ErrorAt(root, absl::StrCat("a running reduction over rows of ", width, " is not supported (at most 16384)"), absl::StatusCode::kUnimplemented);
+    if (width > 16384)
+      return ErrorAt(root,
+                     absl::StrCat("a running reduction over rows of ", width, " is not supported (at most 16384)"),
+                     absl::StatusCode::kUnimplemented);
     Slot acc = MakeSlot(s.type(), width);
     std::vector<llvm::Value*> at(s.rank(), ir_.I64(0));
     absl::Status status;
@@ -381,37 +424,42 @@ class FusionShell {
     for (const Shape& o : outs) acc.push_back(MakeSlot(o.type(), 1));
     llvm::IRBuilder<>& b = ir_.b;
     const Ints order = UsefulFirst(outs[0].dims(), LoopOrder(outs[0]));
-    RETURN_IF_ERROR(Nest(outs[0].dims(), order, [&](std::vector<llvm::Value*> o) -> absl::Status {
-      for (size_t k = 0; k < n; ++k) {
-        ASSIGN_OR_RETURN(Val v, elements_.Emit(root->operand(static_cast<int64_t>(n + k)), Index{}));
-        Put(acc[k], ir_.I64(0), v);
-      }
-      absl::Status status;
-      std::vector<llvm::Value*> at(s.rank());
-      std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
-        if (d == s.rank()) {
-          ir_.If(inside, [&] {
-            if (status.ok()) status = Combine(root, acc, ir_.I64(0), Index{at});
-          });
-          return;
-        }
-        ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, [&](llvm::Value* k) {
-          llvm::Value* p = b.CreateSub(b.CreateAdd(ir_.Mul(o[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)), ir_.I64(w[d].pad_low));
-          llvm::Value* ok = b.CreateICmpSGE(p, ir_.I64(0));
-          if (w[d].lhs_dilate > 1) {
-            ok = b.CreateAnd(ok, b.CreateICmpEQ(b.CreateSRem(p, ir_.I64(w[d].lhs_dilate)), ir_.I64(0)));
-            p = b.CreateSDiv(p, ir_.I64(w[d].lhs_dilate));
+    RETURN_IF_ERROR(Nest(
+        outs[0].dims(), order,
+        [&](std::vector<llvm::Value*> o) -> absl::Status {
+          for (size_t k = 0; k < n; ++k) {
+            ASSIGN_OR_RETURN(Val v, elements_.Emit(root->operand(static_cast<int64_t>(n + k)), Index{}));
+            Put(acc[k], ir_.I64(0), v);
           }
-          ok = b.CreateAnd(ok, b.CreateICmpSLT(p, ir_.I64(s.dim(d))));
-          at[d] = p;
-          nest(d + 1, b.CreateAnd(inside, ok));
-        });
-      };
-      nest(0, b.getTrue());
-      RETURN_IF_ERROR(status);
-      for (size_t k = 0; k < n; ++k) ir_.Store(outs[k].type(), Get(acc[k], ir_.I64(0)), body_.results[k], elements_.Offset(outs[k], Index{o}));
-      return absl::OkStatus();
-    }, false));
+          absl::Status status;
+          std::vector<llvm::Value*> at(s.rank());
+          std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
+            if (d == s.rank()) {
+              ir_.If(inside, [&] {
+                if (status.ok()) status = Combine(root, acc, ir_.I64(0), Index{at});
+              });
+              return;
+            }
+            ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, [&](llvm::Value* k) {
+              llvm::Value* p = b.CreateSub(b.CreateAdd(ir_.Mul(o[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)),
+                                           ir_.I64(w[d].pad_low));
+              llvm::Value* ok = b.CreateICmpSGE(p, ir_.I64(0));
+              if (w[d].lhs_dilate > 1) {
+                ok = b.CreateAnd(ok, b.CreateICmpEQ(b.CreateSRem(p, ir_.I64(w[d].lhs_dilate)), ir_.I64(0)));
+                p = b.CreateSDiv(p, ir_.I64(w[d].lhs_dilate));
+              }
+              ok = b.CreateAnd(ok, b.CreateICmpSLT(p, ir_.I64(s.dim(d))));
+              at[d] = p;
+              nest(d + 1, b.CreateAnd(inside, ok));
+            });
+          };
+          nest(0, b.getTrue());
+          RETURN_IF_ERROR(status);
+          for (size_t k = 0; k < n; ++k)
+            ir_.Store(outs[k].type(), Get(acc[k], ir_.I64(0)), body_.results[k], elements_.Offset(outs[k], Index{o}));
+          return absl::OkStatus();
+        },
+        false));
     return Units(outs[0].dims(), order);
   }
 
@@ -420,58 +468,66 @@ class FusionShell {
     const attr::Win w = root->attrs().window.value_or(attr::Win(s.rank()));
     llvm::IRBuilder<>& b = ir_.b;
     ASSIGN_OR_RETURN(Val init, elements_.Emit(root->operand(2), Index{}));
-    ir_.Loop(ir_.I64(0), ir_.I64(s.ElementCount()), 1, [&](llvm::Value* k) { ir_.Store(s.type(), init, body_.results[0], k); }, true);
+    ir_.Loop(
+        ir_.I64(0), ir_.I64(s.ElementCount()), 1,
+        [&](llvm::Value* k) { ir_.Store(s.type(), init, body_.results[0], k); }, true);
     Slot best = MakeSlot(s.type(), 1);
     llvm::Value* best_at = ir_.Alloca(b.getInt64Ty(), 1, 8);
-    RETURN_IF_ERROR(Nest(u.dims(), LoopOrder(u), [&](std::vector<llvm::Value*> o) -> absl::Status {
-      absl::Status status;
-      b.CreateStore(ir_.I64(-1), best_at);
-      std::vector<llvm::Value*> at(s.rank());
-      std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
-        if (d == s.rank()) {
-          ir_.If(inside, [&] {
-            auto v = elements_.Emit(root->operand(0), Index{at});
+    RETURN_IF_ERROR(Nest(
+        u.dims(), LoopOrder(u),
+        [&](std::vector<llvm::Value*> o) -> absl::Status {
+          absl::Status status;
+          b.CreateStore(ir_.I64(-1), best_at);
+          std::vector<llvm::Value*> at(s.rank());
+          std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
+            if (d == s.rank()) {
+              ir_.If(inside, [&] {
+                auto v = elements_.Emit(root->operand(0), Index{at});
+                if (!v.ok()) {
+                  status = v.status();
+                  return;
+                }
+                llvm::Value* empty = b.CreateICmpSLT(b.CreateLoad(b.getInt64Ty(), best_at), ir_.I64(0));
+                auto keep = elements_.Apply(**root->attrs().select, {Get(best, ir_.I64(0)), *v});
+                if (!keep.ok()) {
+                  status = keep.status();
+                  return;
+                }
+                ir_.If(b.CreateOr(empty, b.CreateNot((*keep)[0].re)), [&] {
+                  Put(best, ir_.I64(0), *v);
+                  b.CreateStore(elements_.Offset(s, Index{at}), best_at);
+                });
+              });
+              return;
+            }
+            auto step = [&](llvm::Value* k) {
+              llvm::Value* p = b.CreateSub(b.CreateAdd(ir_.Mul(o[d], w[d].stride), k), ir_.I64(w[d].pad_low));
+              at[d] = p;
+              llvm::Value* ok =
+                  w[d].pad_low || w[d].pad_high ? b.CreateAnd(inside, b.CreateICmpULT(p, ir_.I64(s.dim(d)))) : inside;
+              nest(d + 1, ok);
+            };
+            ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
+          };
+          Put(best, ir_.I64(0), init);
+          nest(0, b.getTrue());
+          RETURN_IF_ERROR(status);
+          llvm::Value* where = b.CreateLoad(b.getInt64Ty(), best_at);
+          ir_.If(b.CreateICmpSGE(where, ir_.I64(0)), [&] {
+            auto v = elements_.Emit(root->operand(1), Index{o});
             if (!v.ok()) {
               status = v.status();
               return;
             }
-            llvm::Value* empty = b.CreateICmpSLT(b.CreateLoad(b.getInt64Ty(), best_at), ir_.I64(0));
-            auto keep = elements_.Apply(**root->attrs().select, {Get(best, ir_.I64(0)), *v});
-            if (!keep.ok()) {
-              status = keep.status();
-              return;
-            }
-            ir_.If(b.CreateOr(empty, b.CreateNot((*keep)[0].re)), [&] {
-              Put(best, ir_.I64(0), *v);
-              b.CreateStore(elements_.Offset(s, Index{at}), best_at);
-            });
+            auto r = elements_.Apply(**root->attrs().scatter, {ir_.Load(s.type(), body_.results[0], where), *v});
+            if (!r.ok())
+              status = r.status();
+            else
+              ir_.Store(s.type(), (*r)[0], body_.results[0], where);
           });
-          return;
-        }
-        auto step = [&](llvm::Value* k) {
-          llvm::Value* p = b.CreateSub(b.CreateAdd(ir_.Mul(o[d], w[d].stride), k), ir_.I64(w[d].pad_low));
-          at[d] = p;
-          llvm::Value* ok = w[d].pad_low || w[d].pad_high ? b.CreateAnd(inside, b.CreateICmpULT(p, ir_.I64(s.dim(d)))) : inside;
-          nest(d + 1, ok);
-        };
-        ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
-      };
-      Put(best, ir_.I64(0), init);
-      nest(0, b.getTrue());
-      RETURN_IF_ERROR(status);
-      llvm::Value* where = b.CreateLoad(b.getInt64Ty(), best_at);
-      ir_.If(b.CreateICmpSGE(where, ir_.I64(0)), [&] {
-        auto v = elements_.Emit(root->operand(1), Index{o});
-        if (!v.ok()) {
-          status = v.status();
-          return;
-        }
-        auto r = elements_.Apply(**root->attrs().scatter, {ir_.Load(s.type(), body_.results[0], where), *v});
-        if (!r.ok()) status = r.status();
-        else ir_.Store(s.type(), (*r)[0], body_.results[0], where);
-      });
-      return status;
-    }, false, false));
+          return status;
+        },
+        false, false));
     return 1;
   }
 
@@ -485,13 +541,16 @@ class FusionShell {
       start.push_back(v);
     }
     const Ints order = UsefulFirst(u.dims(), LoopOrder(s));
-    RETURN_IF_ERROR(Nest(u.dims(), order, [&](std::vector<llvm::Value*> at) -> absl::Status {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root->operand(1), Linear(u, at)));
-      Index to{at};
-      for (int64_t d = 0; d < s.rank(); ++d) to.dims[d] = ir_.Add(at[d], start[d]);
-      ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, to));
-      return absl::OkStatus();
-    }, true));
+    RETURN_IF_ERROR(Nest(
+        u.dims(), order,
+        [&](std::vector<llvm::Value*> at) -> absl::Status {
+          ASSIGN_OR_RETURN(Val v, elements_.Emit(root->operand(1), Linear(u, at)));
+          Index to{at};
+          for (int64_t d = 0; d < s.rank(); ++d) to.dims[d] = ir_.Add(at[d], start[d]);
+          ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, to));
+          return absl::OkStatus();
+        },
+        true));
     return Units(u.dims(), order);
   }
 
@@ -545,10 +604,13 @@ class FusionShell {
     };
     windows = [&](size_t q) {
       if (q == window_dims.size()) return element();
-      ir_.Loop(ir_.I64(0), ir_.I64(u.dim(window_dims[q])), 1, [&](llvm::Value* i) {
-        at[window_dims[q]] = i;
-        windows(q + 1);
-      }, q + 1 == window_dims.size());
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(u.dim(window_dims[q])), 1,
+          [&](llvm::Value* i) {
+            at[window_dims[q]] = i;
+            windows(q + 1);
+          },
+          q + 1 == window_dims.size());
     };
     batches = [&](size_t q) {
       if (q < batch_dims.size()) {
@@ -565,7 +627,8 @@ class FusionShell {
       for (size_t c = 0; c < a.scatter_dims_to_operand_dims->size(); ++c) {
         const int64_t d = (*a.scatter_dims_to_operand_dims)[c];
         Index x{batch};
-        if (*a.index_vector_dim < idx.rank()) x.dims.insert(x.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
+        if (*a.index_vector_dim < idx.rank())
+          x.dims.insert(x.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
         auto v = elements_.Emit(indices, x);
         if (!v.ok()) {
           status = v.status();
@@ -597,13 +660,16 @@ class FusionShell {
     for (int64_t k = 0; k < s.rank(); ++k)
       if (k != unit) order.push_back(k);
     for (const Instruction* o : root->operands()) {
-      RETURN_IF_ERROR(Nest(o->shape().dims(), order, [&](std::vector<llvm::Value*> at) -> absl::Status {
-        ASSIGN_OR_RETURN(Val v, elements_.Emit(o, Linear(o->shape(), at)));
-        Index to{at};
-        to.dims[d] = ir_.Add(at[d], ir_.I64(base));
-        ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, to));
-        return absl::OkStatus();
-      }, true, unit >= 0));
+      RETURN_IF_ERROR(Nest(
+          o->shape().dims(), order,
+          [&](std::vector<llvm::Value*> at) -> absl::Status {
+            ASSIGN_OR_RETURN(Val v, elements_.Emit(o, Linear(o->shape(), at)));
+            Index to{at};
+            to.dims[d] = ir_.Add(at[d], ir_.I64(base));
+            ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, to));
+            return absl::OkStatus();
+          },
+          true, unit >= 0));
       base += o->shape().dim(d);
     }
     return unit >= 0 ? s.dim(unit) : 1;

@@ -21,13 +21,17 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
   std::vector<llvm::Value*> at(to.rank(), ir.I64(0));
   std::function<void(int64_t)> level = [&](int64_t d) {
     if (d == to.rank()) {
-      ir.Store(to.type(), ir.Load(from.type(), body.operands[0], elements.Offset(from, Index{at})), body.results[0], elements.Offset(to, Index{at}));
+      ir.Store(to.type(), ir.Load(from.type(), body.operands[0], elements.Offset(from, Index{at})), body.results[0],
+               elements.Offset(to, Index{at}));
       return;
     }
-    ir.Loop(ir.I64(0), ir.I64(to.dim(d)), 1, [&](llvm::Value* i) {
-      at[d] = i;
-      level(d + 1);
-    }, d + 1 == to.rank());
+    ir.Loop(
+        ir.I64(0), ir.I64(to.dim(d)), 1,
+        [&](llvm::Value* i) {
+          at[d] = i;
+          level(d + 1);
+        },
+        d + 1 == to.rank());
   };
   level(0);
   return 1;
@@ -40,7 +44,8 @@ int64_t ScratchBytes(const Instruction* i) {
   return LibraryScratchBytes(i);
 }
 
-absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i, const std::set<int64_t>& shared) {
+absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
+                                  const std::set<int64_t>& shared) {
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type *ptr = b.getPtrTy(), *i64 = b.getInt64Ty();
   const size_t operands = i->operands().size(), results = ArrayLeaves(i->shape()).size();
@@ -48,7 +53,8 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   std::vector<llvm::Type*> types(operands + results + 1, ptr);
   types.push_back(i64);
   types.push_back(i64);
-  auto* body_fn = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false), llvm::Function::InternalLinkage, symbol + ".body", ir.module);
+  auto* body_fn = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
+                                         llvm::Function::InternalLinkage, symbol + ".body", ir.module);
   body_fn->addFnAttr(llvm::Attribute::AlwaysInline);
   for (size_t k = 0; k < operands + results; ++k) {
     const bool alias = k < operands ? shared.count(static_cast<int64_t>(k)) > 0 : !shared.empty();
@@ -57,24 +63,41 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   }
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", body_fn));
   b.setFastMathFlags({});
-  Body body{ir, i, {}, {}, body_fn->getArg(static_cast<unsigned>(operands + results)), body_fn->getArg(static_cast<unsigned>(operands + results + 1)), body_fn->getArg(static_cast<unsigned>(operands + results + 2))};
+  Body body{ir,
+            i,
+            {},
+            {},
+            body_fn->getArg(static_cast<unsigned>(operands + results)),
+            body_fn->getArg(static_cast<unsigned>(operands + results + 1)),
+            body_fn->getArg(static_cast<unsigned>(operands + results + 2))};
   for (size_t k = 0; k < operands; ++k) body.operands.push_back(body_fn->getArg(static_cast<unsigned>(k)));
   for (size_t k = 0; k < results; ++k) body.results.push_back(body_fn->getArg(static_cast<unsigned>(operands + k)));
   absl::StatusOr<int64_t> units;
   switch (i->opcode()) {
-    case Opcode::Fusion: units = EmitFusion(body); break;
-    case Opcode::Dot: units = EmitDot(body); break;
-    case Opcode::Convolution: units = EmitConvolution(body); break;
-    case Opcode::Copy: units = EmitCopy(body); break;
-    default: units = EmitLibrary(body);
+    case Opcode::Fusion:
+      units = EmitFusion(body);
+      break;
+    case Opcode::Dot:
+      units = EmitDot(body);
+      break;
+    case Opcode::Convolution:
+      units = EmitConvolution(body);
+      break;
+    case Opcode::Copy:
+      units = EmitCopy(body);
+      break;
+    default:
+      units = EmitLibrary(body);
   }
   if (!units.ok()) return units.status();
   b.CreateRetVoid();
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false), llvm::Function::ExternalLinkage, symbol, ir.module);
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
+                                   llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
-  for (size_t k = 0; k < operands + results + 1; ++k) args.push_back(b.CreateLoad(ptr, b.CreateInBoundsGEP(ptr, f->getArg(0), ir.I64(static_cast<int64_t>(k)))));
+  for (size_t k = 0; k < operands + results + 1; ++k)
+    args.push_back(b.CreateLoad(ptr, b.CreateInBoundsGEP(ptr, f->getArg(0), ir.I64(static_cast<int64_t>(k)))));
   args.push_back(f->getArg(1));
   args.push_back(f->getArg(2));
   b.CreateCall(body_fn, args);

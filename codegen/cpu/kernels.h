@@ -17,7 +17,8 @@ struct Kernel {
 };
 
 // Emits the kernel of `i` under `symbol`. `shared`: operands whose storage is a result's.
-absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i, const std::set<int64_t>& shared);
+absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
+                                  const std::set<int64_t>& shared);
 
 // Arena bytes that the kernel of `i` needs while it runs.
 int64_t ScratchBytes(const Instruction* i);

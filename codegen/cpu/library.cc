@@ -46,27 +46,38 @@ class Library {
 
   absl::StatusOr<int64_t> Run() {
     switch (i_->opcode()) {
-      case Opcode::Sort: return Sort();
-      case Opcode::TopK: return TopK();
-      case Opcode::Fft: return Fft();
+      case Opcode::Sort:
+        return Sort();
+      case Opcode::TopK:
+        return TopK();
+      case Opcode::Fft:
+        return Fft();
       case Opcode::Cholesky:
-      case Opcode::TriangularSolve: return Solve();
-      case Opcode::RngBitGenerator: return Rng();
+      case Opcode::TriangularSolve:
+        return Solve();
+      case Opcode::RngBitGenerator:
+        return Rng();
       case Opcode::PartitionId:
       case Opcode::ReplicaId:
         ir_.Store(PrimitiveType::U32, ir_.Constant(PrimitiveType::U32, Element{}), body_.results[0], ir_.I64(0));
         return 1;
-      default: return ErrorAt(i_, "is not supported by the CPU code generator", absl::StatusCode::kUnimplemented);
+      default:
+        return ErrorAt(i_, "is not supported by the CPU code generator", absl::StatusCode::kUnimplemented);
     }
   }
 
  private:
-  llvm::Value* Scratch(int64_t bytes) { return bytes <= kStackBytes ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64))) : body_.scratch; }
+  llvm::Value* Scratch(int64_t bytes) {
+    return bytes <= kStackBytes ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)))
+                                : body_.scratch;
+  }
   llvm::Value* At(llvm::Value* p, int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.I64(bytes)); }
 
   // An internal helper function with its own body.
-  llvm::Function* Helper(const std::string& name, llvm::Type* result, std::vector<llvm::Type*> args, const std::function<absl::Status(llvm::Function*)>& fill, absl::Status* status) {
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(result, args, false), llvm::Function::InternalLinkage, ir_.current()->getName() + "." + name, ir_.module);
+  llvm::Function* Helper(const std::string& name, llvm::Type* result, std::vector<llvm::Type*> args,
+                         const std::function<absl::Status(llvm::Function*)>& fill, absl::Status* status) {
+    auto* f = llvm::Function::Create(llvm::FunctionType::get(result, args, false), llvm::Function::InternalLinkage,
+                                     ir_.current()->getName() + "." + name, ir_.module);
     f->addFnAttr(llvm::Attribute::AlwaysInline);
     llvm::IRBuilderBase::InsertPointGuard guard(b_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f));
@@ -76,21 +87,28 @@ class Library {
 
   llvm::Function* MoveHelper(const std::vector<PrimitiveType>& types, absl::Status* status) {
     llvm::Type *p = b_.getPtrTy(), *n = b_.getInt64Ty();
-    return Helper("move", b_.getVoidTy(), {p, n, p, n}, [&](llvm::Function* f) -> absl::Status {
-      for (size_t k = 0; k < types.size(); ++k) {
-        llvm::Type* t = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k])));
-        auto base = [&](llvm::Value* v) { return b_.CreateLoad(p, b_.CreateInBoundsGEP(p, v, ir_.I64(static_cast<int64_t>(k)))); };
-        llvm::Value* x = b_.CreateAlignedLoad(t, b_.CreateInBoundsGEP(t, base(f->getArg(2)), f->getArg(3)), llvm::Align(1));
-        b_.CreateAlignedStore(x, b_.CreateInBoundsGEP(t, base(f->getArg(0)), f->getArg(1)), llvm::Align(1));
-      }
-      b_.CreateRetVoid();
-      return absl::OkStatus();
-    }, status);
+    return Helper(
+        "move", b_.getVoidTy(), {p, n, p, n},
+        [&](llvm::Function* f) -> absl::Status {
+          for (size_t k = 0; k < types.size(); ++k) {
+            llvm::Type* t = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k])));
+            auto base = [&](llvm::Value* v) {
+              return b_.CreateLoad(p, b_.CreateInBoundsGEP(p, v, ir_.I64(static_cast<int64_t>(k))));
+            };
+            llvm::Value* x =
+                b_.CreateAlignedLoad(t, b_.CreateInBoundsGEP(t, base(f->getArg(2)), f->getArg(3)), llvm::Align(1));
+            b_.CreateAlignedStore(x, b_.CreateInBoundsGEP(t, base(f->getArg(0)), f->getArg(1)), llvm::Align(1));
+          }
+          b_.CreateRetVoid();
+          return absl::OkStatus();
+        },
+        status);
   }
 
   llvm::Value* Table(const std::vector<llvm::Value*>& ptrs) {
     llvm::Value* t = ir_.Alloca(b_.getPtrTy(), static_cast<int64_t>(ptrs.size()), 16);
-    for (size_t k = 0; k < ptrs.size(); ++k) b_.CreateStore(ptrs[k], b_.CreateInBoundsGEP(b_.getPtrTy(), t, ir_.I64(static_cast<int64_t>(k))));
+    for (size_t k = 0; k < ptrs.size(); ++k)
+      b_.CreateStore(ptrs[k], b_.CreateInBoundsGEP(b_.getPtrTy(), t, ir_.I64(static_cast<int64_t>(k))));
     return t;
   }
 
@@ -102,18 +120,22 @@ class Library {
     llvm::Type *p = b_.getPtrTy(), *n64 = b_.getInt64Ty();
     absl::Status status;
     const Computation* cmp = *i_->attrs().to_apply;
-    llvm::Function* less = Helper("less", b_.getInt32Ty(), {p, n64, p, n64}, [&](llvm::Function* f) -> absl::Status {
-      std::vector<Val> args;
-      for (size_t k = 0; k < n; ++k)
-        for (int side = 0; side < 2; ++side) {
-          llvm::Value* base = b_.CreateLoad(p, b_.CreateInBoundsGEP(p, f->getArg(2 * side), ir_.I64(static_cast<int64_t>(k))));
-          args.push_back(ir_.Load(types[k], base, f->getArg(2 * side + 1)));
-        }
-      ElementEmitter e(ir_, {});
-      ASSIGN_OR_RETURN(std::vector<Val> r, e.Apply(*cmp, args));
-      b_.CreateRet(b_.CreateZExt(r[0].re, b_.getInt32Ty()));
-      return absl::OkStatus();
-    }, &status);
+    llvm::Function* less = Helper(
+        "less", b_.getInt32Ty(), {p, n64, p, n64},
+        [&](llvm::Function* f) -> absl::Status {
+          std::vector<Val> args;
+          for (size_t k = 0; k < n; ++k)
+            for (int side = 0; side < 2; ++side) {
+              llvm::Value* base =
+                  b_.CreateLoad(p, b_.CreateInBoundsGEP(p, f->getArg(2 * side), ir_.I64(static_cast<int64_t>(k))));
+              args.push_back(ir_.Load(types[k], base, f->getArg(2 * side + 1)));
+            }
+          ElementEmitter e(ir_, {});
+          ASSIGN_OR_RETURN(std::vector<Val> r, e.Apply(*cmp, args));
+          b_.CreateRet(b_.CreateZExt(r[0].re, b_.getInt32Ty()));
+          return absl::OkStatus();
+        },
+        &status);
     RETURN_IF_ERROR(status);
     llvm::Function* move = MoveHelper(types, &status);
     RETURN_IF_ERROR(status);
@@ -141,14 +163,21 @@ class Library {
               llvm::Type* t = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k])));
               const llvm::Align a(1);
               auto gep = [&](llvm::Value* ptr, llvm::Value* e) { return b_.CreateInBoundsGEP(t, ptr, e); };
-              if (forward) b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(body_.operands[k], at), a), plan.strided ? gep(row[k], q) : gep(body_.results[k], at), a);
-              else b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(row[k], q), a), gep(body_.results[k], at), a);
+              if (forward)
+                b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(body_.operands[k], at), a),
+                                      plan.strided ? gep(row[k], q) : gep(body_.results[k], at), a);
+              else
+                b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(row[k], q), a), gep(body_.results[k], at), a);
             });
           }
         };
         each(true);
         std::vector<llvm::Value*> rows;
-        for (size_t k = 0; k < n; ++k) rows.push_back(plan.strided ? row[k] : b_.CreateInBoundsGEP(b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k]))), body_.results[k], ir_.Mul(o, plan.n)));
+        for (size_t k = 0; k < n; ++k)
+          rows.push_back(plan.strided
+                             ? row[k]
+                             : b_.CreateInBoundsGEP(b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k]))),
+                                                    body_.results[k], ir_.Mul(o, plan.n)));
         ir_.CallLibrary("kiln_sort", b_.getVoidTy(), {Table(rows), tmp_table, one_table, ir_.I64(plan.n), less, move});
         if (plan.strided) each(false);
       });
@@ -163,20 +192,24 @@ class Library {
     const bool largest = i_->attrs().largest.value_or(true);
     llvm::Type *p = b_.getPtrTy(), *n64 = b_.getInt64Ty();
     absl::Status status;
-    llvm::Function* less = Helper("less", b_.getInt32Ty(), {p, n64, p, n64}, [&](llvm::Function* f) -> absl::Status {
-      auto key = [&](int side) -> llvm::Value* {
-        llvm::Value* v = ir_.Load(t, b_.CreateLoad(p, f->getArg(2 * side)), f->getArg(2 * side + 1)).re;
-        if (!IsFloat(t)) return v;
-        const unsigned w = v->getType()->isDoubleTy() ? 64 : 32;
-        llvm::Value* bits = b_.CreateBitCast(v, b_.getIntNTy(w));
-        return b_.CreateXor(bits, b_.CreateLShr(b_.CreateAShr(bits, w - 1), 1));
-      };
-      const bool s64 = IsFloat(t) || IsSigned(t);
-      using P = llvm::CmpInst;
-      llvm::Value* c = b_.CreateICmp(largest ? (s64 ? P::ICMP_SGT : P::ICMP_UGT) : (s64 ? P::ICMP_SLT : P::ICMP_ULT), key(0), key(1));
-      b_.CreateRet(b_.CreateZExt(c, b_.getInt32Ty()));
-      return absl::OkStatus();
-    }, &status);
+    llvm::Function* less = Helper(
+        "less", b_.getInt32Ty(), {p, n64, p, n64},
+        [&](llvm::Function* f) -> absl::Status {
+          auto key = [&](int side) -> llvm::Value* {
+            llvm::Value* v = ir_.Load(t, b_.CreateLoad(p, f->getArg(2 * side)), f->getArg(2 * side + 1)).re;
+            if (!IsFloat(t)) return v;
+            const unsigned w = v->getType()->isDoubleTy() ? 64 : 32;
+            llvm::Value* bits = b_.CreateBitCast(v, b_.getIntNTy(w));
+            return b_.CreateXor(bits, b_.CreateLShr(b_.CreateAShr(bits, w - 1), 1));
+          };
+          const bool s64 = IsFloat(t) || IsSigned(t);
+          using P = llvm::CmpInst;
+          llvm::Value* c = b_.CreateICmp(
+              largest ? (s64 ? P::ICMP_SGT : P::ICMP_UGT) : (s64 ? P::ICMP_SLT : P::ICMP_ULT), key(0), key(1));
+          b_.CreateRet(b_.CreateZExt(c, b_.getInt32Ty()));
+          return absl::OkStatus();
+        },
+        &status);
     RETURN_IF_ERROR(status);
     llvm::Type* mem = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(t)));
     ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* r) {
@@ -184,8 +217,10 @@ class Library {
       llvm::Value* idx = b_.CreateInBoundsGEP(b_.getInt32Ty(), body_.results[1], ir_.Mul(r, k));
       ir_.CallLibrary("kiln_topk", b_.getVoidTy(), {Table({in}), ir_.I64(n), ir_.I64(k), idx, less});
       ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* q) {
-        llvm::Value* at = b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), idx, q)), n64);
-        b_.CreateStore(b_.CreateLoad(mem, b_.CreateInBoundsGEP(mem, in, at)), b_.CreateInBoundsGEP(mem, body_.results[0], ir_.Add(ir_.Mul(r, k), q)));
+        llvm::Value* at =
+            b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), idx, q)), n64);
+        b_.CreateStore(b_.CreateLoad(mem, b_.CreateInBoundsGEP(mem, in, at)),
+                       b_.CreateInBoundsGEP(mem, body_.results[0], ir_.Add(ir_.Mul(r, k), q)));
       });
     });
     return 1;
@@ -197,12 +232,14 @@ class Library {
     if (llvm::GlobalVariable* g = ir_.module.getGlobalVariable(name, true)) return g;
     std::vector<llvm::Constant*> values;
     for (int64_t k = 0; k < n; ++k) {
-      const long double a = -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
+      const long double a =
+          -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
       values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::cos(a))));
       values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::sin(a))));
     }
     auto* type = llvm::ArrayType::get(ir_.RegType(t), values.size());
-    auto* g = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantArray::get(type, values), name);
+    auto* g = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::PrivateLinkage,
+                                       llvm::ConstantArray::get(type, values), name);
     g->setAlignment(llvm::Align(64));
     return g;
   }
@@ -221,7 +258,9 @@ class Library {
       int64_t outer = 1, inner = 1;
       for (int64_t q = 0; q < d; ++q) outer *= dims[q];
       for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
-      ir_.CallLibrary(name, b_.getVoidTy(), {src, dst, scratch, Roots(n, c), ir_.I64(outer), ir_.I64(n), ir_.I64(inner), b_.getInt32(inverse), b_.getInt32(kind)});
+      ir_.CallLibrary(name, b_.getVoidTy(),
+                      {src, dst, scratch, Roots(n, c), ir_.I64(outer), ir_.I64(n), ir_.I64(inner), b_.getInt32(inverse),
+                       b_.getInt32(kind)});
     };
     if (real_out && axes > 1) {
       // The complex axes need room for the half spectrum: it follows the line buffers in the scratch.
@@ -235,27 +274,35 @@ class Library {
       return 1;
     }
     axis(body_.operands[0], body_.results[0], out.dims(), rank - 1, len[axes - 1], real_in ? 1 : real_out ? 2 : 0);
-    for (int64_t k = axes - 2; k >= 0; --k) axis(body_.results[0], body_.results[0], out.dims(), rank - axes + k, len[k], 0);
+    for (int64_t k = axes - 2; k >= 0; --k)
+      axis(body_.results[0], body_.results[0], out.dims(), rank - axes + k, len[k], 0);
     return 1;
   }
 
   absl::StatusOr<int64_t> Solve() {
     const PrimitiveType t = i_->shape().type();
-    if (t != PrimitiveType::F32 && t != PrimitiveType::F64) return ErrorAt(i_, absl::StrCat(TextOf(t), " is not supported by the CPU code generator"), absl::StatusCode::kUnimplemented);
+    if (t != PrimitiveType::F32 && t != PrimitiveType::F64)
+      return ErrorAt(i_, absl::StrCat(TextOf(t), " is not supported by the CPU code generator"),
+                     absl::StatusCode::kUnimplemented);
     const std::string suffix = t == PrimitiveType::F64 ? "_f64" : "_f32";
     const Shape& a = i_->operand(0)->shape();
     const int64_t n = a.dims().back(), batches = n ? a.ElementCount() / (n * n) : 0;
     auto flag = [&](bool v) { return b_.getInt32(v); };
     const Attributes& at = i_->attrs();
     if (i_->Is(Opcode::Cholesky)) {
-      ir_.CallLibrary("kiln_cholesky" + suffix, b_.getVoidTy(), {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(n), flag(at.lower.value_or(false))});
+      ir_.CallLibrary(
+          "kiln_cholesky" + suffix, b_.getVoidTy(),
+          {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(n), flag(at.lower.value_or(false))});
       return 1;
     }
     const Shape& x = i_->shape();
     const bool trans = at.transpose_a && (*at.transpose_a == "TRANSPOSE" || *at.transpose_a == "ADJOINT");
-    b_.CreateMemCpy(body_.results[0], llvm::MaybeAlign(16), body_.operands[1], llvm::MaybeAlign(16), static_cast<uint64_t>(x.ByteSize()));
+    b_.CreateMemCpy(body_.results[0], llvm::MaybeAlign(16), body_.operands[1], llvm::MaybeAlign(16),
+                    static_cast<uint64_t>(x.ByteSize()));
     ir_.CallLibrary("kiln_triangular_solve" + suffix, b_.getVoidTy(),
-                    {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(x.dim(x.rank() - 2)), ir_.I64(x.dims().back()), flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)), flag(at.unit_diagonal.value_or(false)), flag(trans)});
+                    {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(x.dim(x.rank() - 2)),
+                     ir_.I64(x.dims().back()), flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)),
+                     flag(at.unit_diagonal.value_or(false)), flag(trans)});
     return 1;
   }
 
@@ -276,11 +323,15 @@ class Library {
         if (k < d) outer *= dims[k];
         if (k > d) inner *= dims[k];
       }
-      ir_.CallLibrary("kiln_threefry", b_.getVoidTy(), {body_.operands[0], body_.results[0], body_.results[1], ir_.I64(outer), ir_.I64(dims[d]), ir_.I64(inner), ir_.I64(bytes)});
+      ir_.CallLibrary("kiln_threefry", b_.getVoidTy(),
+                      {body_.operands[0], body_.results[0], body_.results[1], ir_.I64(outer), ir_.I64(dims[d]),
+                       ir_.I64(inner), ir_.I64(bytes)});
       return 1;
     }
     if (words != 2 && words != 3) return ErrorAt(i_, "philox needs a state of 128 or 192 bits");
-    ir_.CallLibrary("kiln_philox", b_.getVoidTy(), {body_.operands[0], body_.results[0], ir_.I64(words), body_.results[1], ir_.I64(s.ElementCount()), ir_.I64(bytes)});
+    ir_.CallLibrary("kiln_philox", b_.getVoidTy(),
+                    {body_.operands[0], body_.results[0], ir_.I64(words), body_.results[1], ir_.I64(s.ElementCount()),
+                     ir_.I64(bytes)});
     return 1;
   }
 

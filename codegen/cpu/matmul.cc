@@ -26,10 +26,12 @@ int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
 
 }  // namespace
 
-bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n, int64_t run) {
+bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                int64_t run) {
   using P = PrimitiveType;
   auto byte = [](P t) { return t == P::S8 || t == P::U8; };
-  const bool types = (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
+  const bool types =
+      (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
   return l.amx && types && rows >= 16 && n >= 16 && run % (64 / ByteWidth(a)) == 0;
 }
 
@@ -41,13 +43,16 @@ int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
   return std::min(most, (m + tiles - 1) / std::max<int64_t>(tiles, 1));
 }
 
-llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run, int64_t b_stride, bool first) {
-  std::string name = absl::StrCat("ukr.", TextOf(s_.compute), ".", TextOf(s_.c_type), ".", mr, "x", nv, ".", cols, ".r", run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, first ? ".f" : "");
+llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run,
+                              int64_t b_stride, bool first) {
+  std::string name = absl::StrCat("ukr.", TextOf(s_.compute), ".", TextOf(s_.c_type), ".", mr, "x", nv, ".", cols, ".r",
+                                  run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, first ? ".f" : "");
   for (const Segment& s : segments) absl::StrAppend(&name, ".", s.count, "_", s.a_stride);
   if (llvm::Function* f = ir_.module.getFunction(name)) return f;
   llvm::IRBuilder<>& b = ir_.b;
   llvm::Type* ptr = b.getPtrTy();
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr}, false), llvm::Function::InternalLinkage, name, ir_.module);
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr}, false),
+                                   llvm::Function::InternalLinkage, name, ir_.module);
   f->addFnAttr(llvm::Attribute::NoInline);
   for (int k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   llvm::IRBuilderBase::InsertPointGuard guard(b);
@@ -63,7 +68,8 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
   llvm::Value *a = f->getArg(0), *bp = f->getArg(1), *c = f->getArg(2);
   using Acc = std::vector<llvm::Value*>;
   // Nested loops over segments and the run; accumulators travel as phis.
-  std::function<Acc(size_t, llvm::Value*, llvm::Value*, Acc)> level = [&](size_t depth, llvm::Value* ap, llvm::Value* bq, Acc acc) -> Acc {
+  std::function<Acc(size_t, llvm::Value*, llvm::Value*, Acc)> level = [&](size_t depth, llvm::Value* ap,
+                                                                          llvm::Value* bq, Acc acc) -> Acc {
     const bool inner = depth == segments.size();
     const int64_t count = inner ? run : segments[depth].count;
     int64_t inner_k = 1;
@@ -74,13 +80,19 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
     auto step = [&](llvm::Value* ai, llvm::Value* bi, Acc in) -> Acc {
       if (!inner) return level(depth + 1, ai, bi, std::move(in));
       Acc bv;
-      for (int64_t v = 0; v < nv; ++v) bv.push_back(b.CreateAlignedLoad(vec, b.CreateInBoundsGEP(el, bi, ir_.I64(v * w)), ea));
+      for (int64_t v = 0; v < nv; ++v)
+        bv.push_back(b.CreateAlignedLoad(vec, b.CreateInBoundsGEP(el, bi, ir_.I64(v * w)), ea));
       for (int64_t m = 0; m < mr; ++m) {
-        llvm::Value* x = b.CreateVectorSplat(static_cast<unsigned>(w), b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, ai, ir_.I64(m * s_.a_stride)), ea));
+        llvm::Value* x =
+            b.CreateVectorSplat(static_cast<unsigned>(w),
+                                b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, ai, ir_.I64(m * s_.a_stride)), ea));
         for (int64_t v = 0; v < nv; ++v) {
           llvm::Value*& d = in[m * nv + v];
-          if (fp) d = ir_.level.fma ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vec}, {x, bv[v], d}) : b.CreateFAdd(d, b.CreateFMul(x, bv[v]));
-          else d = b.CreateAdd(d, b.CreateMul(x, bv[v]));
+          if (fp)
+            d = ir_.level.fma ? b.CreateIntrinsic(llvm::Intrinsic::fma, {vec}, {x, bv[v], d})
+                              : b.CreateFAdd(d, b.CreateFMul(x, bv[v]));
+          else
+            d = b.CreateAdd(d, b.CreateMul(x, bv[v]));
         }
       }
       return in;
@@ -107,16 +119,20 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
       phis.back()->addIncoming(v, before);
       cur.push_back(phis.back());
     }
-    for (int64_t u = 0; u < unroll; ++u) cur = step(u ? b.CreateInBoundsGEP(el, ai, ir_.I64(u * da)) : ai, u ? b.CreateInBoundsGEP(el, bi, ir_.I64(u * db)) : bi, std::move(cur));
+    for (int64_t u = 0; u < unroll; ++u)
+      cur = step(u ? b.CreateInBoundsGEP(el, ai, ir_.I64(u * da)) : ai,
+                 u ? b.CreateInBoundsGEP(el, bi, ir_.I64(u * db)) : bi, std::move(cur));
     llvm::Value* ni = b.CreateAdd(i, ir_.I64(unroll), "", true, true);
-    llvm::Value *na = b.CreateInBoundsGEP(el, ai, ir_.I64(unroll * da)), *nb = b.CreateInBoundsGEP(el, bi, ir_.I64(unroll * db));
+    llvm::Value *na = b.CreateInBoundsGEP(el, ai, ir_.I64(unroll * da)),
+                *nb = b.CreateInBoundsGEP(el, bi, ir_.I64(unroll * db));
     llvm::BasicBlock* latch = b.GetInsertBlock();
     i->addIncoming(ni, latch);
     ai->addIncoming(na, latch);
     bi->addIncoming(nb, latch);
     for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(cur[k], latch);
     llvm::BranchInst* br = b.CreateCondBr(b.CreateICmpSLT(ni, ir_.I64(whole)), head, done);
-    llvm::MDNode* id = llvm::MDNode::getDistinct(ir_.ctx, {nullptr, llvm::MDNode::get(ir_.ctx, {llvm::MDString::get(ir_.ctx, "llvm.loop.unroll.disable")})});
+    llvm::MDNode* id = llvm::MDNode::getDistinct(
+        ir_.ctx, {nullptr, llvm::MDNode::get(ir_.ctx, {llvm::MDString::get(ir_.ctx, "llvm.loop.unroll.disable")})});
     id->replaceOperandWith(0, id);
     br->setMetadata(llvm::LLVMContext::MD_loop, id);
     b.SetInsertPoint(done);
@@ -143,7 +159,8 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
       const llvm::Align ca(static_cast<uint64_t>(ByteWidth(s_.c_type)));
       if (!convert) {
         if (live == w) {
-          if (!first) r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
+          if (!first)
+            r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
           b.CreateAlignedStore(r, p, ca);
           continue;
         }
@@ -184,7 +201,8 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
   return f;
 }
 
-void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run, llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel) {
+void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run,
+                       llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel) {
   int64_t k = run;
   for (const Segment& s : segments) k *= s.count;
   llvm::IRBuilder<>& b = ir_.b;
@@ -203,8 +221,10 @@ void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segme
   };
   if (s_.b_n_stride == 1 || s_.b_k_stride != 1) {
     ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* i) {
-      ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) { element(i, j); }, true);
-      for (int64_t j = cols; j < width; ++j) ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) { element(i, j); }, true);
+      for (int64_t j = cols; j < width; ++j)
+        ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
     });
     return;
   }
@@ -213,14 +233,16 @@ void Matmul::PackPanel(llvm::Value* bp, llvm::Value* k0, const std::vector<Segme
   const int64_t whole = k / kBlock * kBlock;
   auto rows = [&](llvm::Value* i0, int64_t n) {
     ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) {
-      ir_.Loop(ir_.I64(0), ir_.I64(n), 1, [&](llvm::Value* i) { element(ir_.Add(i0, i), j); }, true);
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(n), 1, [&](llvm::Value* i) { element(ir_.Add(i0, i), j); }, true);
     });
   };
   ir_.Loop(ir_.I64(0), ir_.I64(whole), kBlock, [&](llvm::Value* i0) { rows(i0, kBlock); });
   if (whole < k) rows(ir_.I64(whole), k - whole);
   if (cols < width)
     ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* i) {
-      for (int64_t j = cols; j < width; ++j) ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+      for (int64_t j = cols; j < width; ++j)
+        ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
     });
 }
 
@@ -240,30 +262,40 @@ void Matmul::EmitTiles(llvm::Value* bp, llvm::Value* count, const std::function<
   }
   b.CreateIntrinsic(Intr::x86_ldtilecfg, {}, {config});
   const bool sa = IsSigned(s_.compute), sb = IsSigned(s_.b_type);
-  const Intr::ID product = s_.compute == PrimitiveType::BF16 ? Intr::x86_tdpbf16ps : sa ? (sb ? Intr::x86_tdpbssd : Intr::x86_tdpbsud) : (sb ? Intr::x86_tdpbusd : Intr::x86_tdpbuud);
+  const Intr::ID product = s_.compute == PrimitiveType::BF16 ? Intr::x86_tdpbf16ps
+                           : sa                              ? (sb ? Intr::x86_tdpbssd : Intr::x86_tdpbsud)
+                                                             : (sb ? Intr::x86_tdpbusd : Intr::x86_tdpbuud);
   llvm::Value* panel = ir_.Alloca(byte, K / group * 128);
   auto columns = [&](llvm::Value* col, int64_t tiles) {
     const int64_t cols = 16 * tiles, row_bytes = 64 * tiles;
     // Groups of consecutive k lie together, column by column.
     ir_.Loop(ir_.I64(0), ir_.I64(K / group), 1, [&](llvm::Value* q) {
-      ir_.Loop(ir_.I64(0), ir_.I64(cols), 1, [&](llvm::Value* j) {
-        for (int64_t e = 0; e < group; ++e) {
-          llvm::Value* k = ir_.Add(ir_.Mul(q, group), ir_.I64(e));
-          llvm::Value* at = ir_.Add(ir_.Mul(k, s_.b_k_stride), ir_.Mul(ir_.Add(col, j), s_.b_n_stride));
-          llvm::Type* el = ir_.MemType(s_.b_type);
-          llvm::Value* v = b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, bp, at), llvm::Align(1));
-          b.CreateAlignedStore(v, b.CreateInBoundsGEP(el, panel, ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, cols), j), group), ir_.I64(e))), llvm::Align(1));
-        }
-      }, true);
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(cols), 1,
+          [&](llvm::Value* j) {
+            for (int64_t e = 0; e < group; ++e) {
+              llvm::Value* k = ir_.Add(ir_.Mul(q, group), ir_.I64(e));
+              llvm::Value* at = ir_.Add(ir_.Mul(k, s_.b_k_stride), ir_.Mul(ir_.Add(col, j), s_.b_n_stride));
+              llvm::Type* el = ir_.MemType(s_.b_type);
+              llvm::Value* v = b.CreateAlignedLoad(el, b.CreateInBoundsGEP(el, bp, at), llvm::Align(1));
+              b.CreateAlignedStore(
+                  v, b.CreateInBoundsGEP(el, panel, ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, cols), j), group), ir_.I64(e))),
+                  llvm::Align(1));
+            }
+          },
+          true);
     });
     ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* r) {
       const RowRange rows = ranges(r);
       auto block = [&](llvm::Value* m, int64_t row_tiles) {
         for (int x = 0; x < row_tiles * tiles; ++x) b.CreateIntrinsic(Intr::x86_tilezero, {}, {tile(x)});
         auto a_at = [&](llvm::Value* off, int64_t x) {
-          return b.CreateInBoundsGEP(byte, rows.a, ir_.Mul(ir_.Add(ir_.Add(off, ir_.Mul(m, s_.a_stride)), ir_.I64(16 * x * s_.a_stride)), width));
+          return b.CreateInBoundsGEP(
+              byte, rows.a,
+              ir_.Mul(ir_.Add(ir_.Add(off, ir_.Mul(m, s_.a_stride)), ir_.I64(16 * x * s_.a_stride)), width));
         };
-        std::function<void(size_t, llvm::Value*, llvm::Value*)> nest = [&](size_t depth, llvm::Value* a, llvm::Value* k) {
+        std::function<void(size_t, llvm::Value*, llvm::Value*)> nest = [&](size_t depth, llvm::Value* a,
+                                                                           llvm::Value* k) {
           if (depth < s_.segments.size()) {
             int64_t inner = s_.run;
             for (size_t q = depth + 1; q < s_.segments.size(); ++q) inner *= s_.segments[q].count;
@@ -273,18 +305,28 @@ void Matmul::EmitTiles(llvm::Value* bp, llvm::Value* count, const std::function<
             return;
           }
           ir_.Loop(ir_.I64(0), ir_.I64(s_.run), step, [&](llvm::Value* q) {
-            for (int64_t x = 0; x < row_tiles; ++x) b.CreateIntrinsic(Intr::x86_tileloadd64, {}, {tile(static_cast<int>(4 + x)), a_at(ir_.Add(a, q), x), ir_.I64(s_.a_stride * width)});
-            llvm::Value* prow = ir_.Mul(b.CreateUDiv(ir_.Add(k, q), ir_.I64(group)), row_bytes);
-            for (int64_t y = 0; y < tiles; ++y) b.CreateIntrinsic(Intr::x86_tileloadd64, {}, {tile(static_cast<int>(6 + y)), b.CreateInBoundsGEP(byte, panel, ir_.Add(prow, ir_.I64(64 * y))), ir_.I64(row_bytes)});
             for (int64_t x = 0; x < row_tiles; ++x)
-              for (int64_t y = 0; y < tiles; ++y) b.CreateIntrinsic(product, {}, {tile(static_cast<int>(x * tiles + y)), tile(static_cast<int>(4 + x)), tile(static_cast<int>(6 + y))});
+              b.CreateIntrinsic(Intr::x86_tileloadd64, {},
+                                {tile(static_cast<int>(4 + x)), a_at(ir_.Add(a, q), x), ir_.I64(s_.a_stride * width)});
+            llvm::Value* prow = ir_.Mul(b.CreateUDiv(ir_.Add(k, q), ir_.I64(group)), row_bytes);
+            for (int64_t y = 0; y < tiles; ++y)
+              b.CreateIntrinsic(Intr::x86_tileloadd64, {},
+                                {tile(static_cast<int>(6 + y)),
+                                 b.CreateInBoundsGEP(byte, panel, ir_.Add(prow, ir_.I64(64 * y))), ir_.I64(row_bytes)});
+            for (int64_t x = 0; x < row_tiles; ++x)
+              for (int64_t y = 0; y < tiles; ++y)
+                b.CreateIntrinsic(product, {},
+                                  {tile(static_cast<int>(x * tiles + y)), tile(static_cast<int>(4 + x)),
+                                   tile(static_cast<int>(6 + y))});
           });
         };
         nest(0, ir_.I64(0), ir_.I64(0));
         for (int64_t x = 0; x < row_tiles; ++x)
           for (int64_t y = 0; y < tiles; ++y) {
             llvm::Value* c = ir_.Add(ir_.Mul(ir_.Add(m, ir_.I64(16 * x)), s_.c_stride), ir_.Add(col, ir_.I64(16 * y)));
-            b.CreateIntrinsic(Intr::x86_tilestored64, {}, {tile(static_cast<int>(x * tiles + y)), b.CreateInBoundsGEP(b.getInt32Ty(), rows.c, c), ir_.I64(4 * s_.c_stride)});
+            b.CreateIntrinsic(Intr::x86_tilestored64, {},
+                              {tile(static_cast<int>(x * tiles + y)), b.CreateInBoundsGEP(b.getInt32Ty(), rows.c, c),
+                               ir_.I64(4 * s_.c_stride)});
           }
       };
       const int64_t pairs = rows_ / 32 * 32;
@@ -390,7 +432,8 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
           llvm::Value* c = b.CreateInBoundsGEP(ir_.MemType(s_.c_type), rows.c, col);
           auto tile = [&](llvm::Value* m, int64_t count_rows) {
             b.CreateCall(Micro(count_rows, vectors, cols, k.segments, k.run, stride, is_first),
-                         {b.CreateInBoundsGEP(el, a, ir_.Mul(m, s_.a_stride)), src, b.CreateInBoundsGEP(ir_.MemType(s_.c_type), c, ir_.Mul(m, s_.c_stride))});
+                         {b.CreateInBoundsGEP(el, a, ir_.Mul(m, s_.a_stride)), src,
+                          b.CreateInBoundsGEP(ir_.MemType(s_.c_type), c, ir_.Mul(m, s_.c_stride))});
           };
           const int64_t whole = rows_ / mr * mr;
           ir_.Loop(ir_.I64(0), ir_.I64(whole), mr, [&](llvm::Value* m) { tile(m, mr); });

@@ -25,8 +25,8 @@ struct MatmulShape {
   std::vector<Segment> segments;  // outermost first
   int64_t run;                    // contiguous elements of A innermost
   int64_t b_k_stride, b_n_stride;
-  bool accumulate = false;        // add to what C holds
-  bool reverse_b = false;         // segments walk B backwards (a convolution's window reversal)
+  bool accumulate = false;  // add to what C holds
+  bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
   int64_t K() const {
     int64_t k = run;
     for (const Segment& s : segments) k *= s.count;
@@ -35,7 +35,8 @@ struct MatmulShape {
 };
 
 // True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`.
-bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n, int64_t run);
+bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                int64_t run);
 
 // Rows that one register tile holds for `n` columns.
 int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m);
@@ -53,10 +54,12 @@ class Matmul {
 
  private:
   // C tile of mr rows x columns [col, col + cols): c (+)= a * b. Emitted once per variant.
-  llvm::Function* Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run, int64_t b_stride, bool first);
+  llvm::Function* Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run,
+                        int64_t b_stride, bool first);
   // The same by tile products: 16 x 16 results at a time, rows and columns of the last tile overlapping the one before.
   void EmitTiles(llvm::Value* b, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges);
-  void PackPanel(llvm::Value* b, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run, llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel);
+  void PackPanel(llvm::Value* b, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run,
+                 llvm::Value* col_value, int64_t cols, int64_t width, llvm::Value* panel);
 
   Ir& ir_;
   MatmulShape s_;

@@ -27,7 +27,8 @@ absl::StatusOr<Val> ElementEmitter::Emit(const Instruction* i, const Index& inde
   return v;
 }
 
-absl::StatusOr<llvm::Value*> ElementEmitter::ClampedStart(const Instruction* start, const Index& at, int64_t extent, int64_t window) {
+absl::StatusOr<llvm::Value*> ElementEmitter::ClampedStart(const Instruction* start, const Index& at, int64_t extent,
+                                                          int64_t window) {
   ASSIGN_OR_RETURN(Val v, Emit(start, at));
   const bool s = IsSigned(start->shape().type());
   llvm::Value* w = ir_.b.CreateIntCast(v.re, ir_.b.getInt64Ty(), s);
@@ -46,14 +47,16 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, con
     } else if (i->Is(Opcode::Constant)) {
       value[i] = ir_.Constant(i->shape().type(), i->literal().Get(0));
     } else if (i->Is(Opcode::Tuple)) {
-      if (i != f.root()) return ErrorAt(i, "a tuple inside a scalar computation is not supported", absl::StatusCode::kUnimplemented);
+      if (i != f.root())
+        return ErrorAt(i, "a tuple inside a scalar computation is not supported", absl::StatusCode::kUnimplemented);
       for (const Instruction* o : i->operands()) out.push_back(value.at(o));
       return out;
     } else if (i->IsElementwise()) {
       std::vector<Val> x;
       for (const Instruction* o : i->operands()) x.push_back(value.at(o));
       ASSIGN_OR_RETURN(value[i], EmitElementwise(ir_, i, x));
-    } else if (i->operand_count() == 1 && i->shape().IsArray() && i->shape().ElementCount() == 1 && i->operand(0)->shape().ElementCount() == 1) {
+    } else if (i->operand_count() == 1 && i->shape().IsArray() && i->shape().ElementCount() == 1 &&
+               i->operand(0)->shape().ElementCount() == 1) {
       value[i] = value.at(i->operand(0));  // reshapes and broadcasts of one element
     } else {
       return ErrorAt(i, "is not supported inside a computation on scalars", absl::StatusCode::kUnimplemented);
@@ -75,9 +78,11 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
     return EmitElementwise(ir_, i, x);
   }
   switch (i->opcode()) {
-    case Opcode::Parameter: return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
+    case Opcode::Parameter:
+      return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
     case Opcode::Constant:
-      if (i->shape().ElementCount() != 1) return ErrorAt(i, "array constants must be parameters of a fusion", absl::StatusCode::kInternal);
+      if (i->shape().ElementCount() != 1)
+        return ErrorAt(i, "array constants must be parameters of a fusion", absl::StatusCode::kInternal);
       return ir_.Constant(t, i->literal().Get(0));
     case Opcode::Broadcast: {
       Index in;
@@ -92,7 +97,8 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
     }
     case Opcode::Reverse: {
       Index in{index.dims};
-      for (int64_t d : *a.dimensions) in.dims[d] = b.CreateSub(ir_.I64(i->shape().dim(d) - 1), index.dims[d], "", true, true);
+      for (int64_t d : *a.dimensions)
+        in.dims[d] = b.CreateSub(ir_.I64(i->shape().dim(d) - 1), index.dims[d], "", true, true);
       return Emit(i->operand(0), in);
     }
     case Opcode::Slice: {
@@ -185,45 +191,48 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       llvm::Value* v = i->shape().rank() ? index.dims[a.iota_dimension.value_or(0)] : ir_.I64(0);
       return ir_.Convert(Val{v}, PrimitiveType::S64, t);
     }
-    case Opcode::BitcastConvert: return [&]() -> absl::StatusOr<Val> {
-      const PrimitiveType from = i->operand(0)->shape().type();
-      const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
-      if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
-        if (from == t) return Emit(i->operand(0), index);
-        return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"), absl::StatusCode::kUnimplemented);
-      }
-      // Through memory types: bits as they are stored.
-      auto bits_of = [&](const Val& v) -> llvm::Value* {
-        llvm::Value* slot = ir_.Alloca(ir_.MemType(from), 1, 8);
-        ir_.Store(from, v, slot, ir_.I64(0));
-        return b.CreateLoad(b.getIntNTy(static_cast<unsigned>(fb)), slot);
-      };
-      auto value_of = [&](llvm::Value* bits) -> Val {
-        llvm::Value* slot = ir_.Alloca(bits->getType(), 1, 8);
-        b.CreateStore(bits, slot);
-        return ir_.Load(t, slot, ir_.I64(0));
-      };
-      if (fb == tb) {
-        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
-        return value_of(bits_of(v));
-      }
-      if (fb > tb) {  // one wide element gives several: the last index picks the piece
-        Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
-        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
-        llvm::Value* bits = bits_of(v);
-        llvm::Value* shift = b.CreateMul(b.CreateIntCast(index.dims.back(), bits->getType(), false), llvm::ConstantInt::get(bits->getType(), static_cast<uint64_t>(tb)));
-        return value_of(b.CreateTrunc(b.CreateLShr(bits, shift), b.getIntNTy(static_cast<unsigned>(tb))));
-      }
-      llvm::Type* wide = b.getIntNTy(static_cast<unsigned>(tb));
-      llvm::Value* acc = llvm::ConstantInt::get(wide, 0);
-      for (int k = 0; k < tb / fb; ++k) {
-        Index in{index.dims};
-        in.dims.push_back(ir_.I64(k));
-        ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
-        acc = b.CreateOr(acc, b.CreateShl(b.CreateZExt(bits_of(v), wide), static_cast<uint64_t>(k * fb)));
-      }
-      return value_of(acc);
-    }();
+    case Opcode::BitcastConvert:
+      return [&]() -> absl::StatusOr<Val> {
+        const PrimitiveType from = i->operand(0)->shape().type();
+        const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
+        if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
+          if (from == t) return Emit(i->operand(0), index);
+          return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"),
+                         absl::StatusCode::kUnimplemented);
+        }
+        // Through memory types: bits as they are stored.
+        auto bits_of = [&](const Val& v) -> llvm::Value* {
+          llvm::Value* slot = ir_.Alloca(ir_.MemType(from), 1, 8);
+          ir_.Store(from, v, slot, ir_.I64(0));
+          return b.CreateLoad(b.getIntNTy(static_cast<unsigned>(fb)), slot);
+        };
+        auto value_of = [&](llvm::Value* bits) -> Val {
+          llvm::Value* slot = ir_.Alloca(bits->getType(), 1, 8);
+          b.CreateStore(bits, slot);
+          return ir_.Load(t, slot, ir_.I64(0));
+        };
+        if (fb == tb) {
+          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
+          return value_of(bits_of(v));
+        }
+        if (fb > tb) {  // one wide element gives several: the last index picks the piece
+          Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
+          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
+          llvm::Value* bits = bits_of(v);
+          llvm::Value* shift = b.CreateMul(b.CreateIntCast(index.dims.back(), bits->getType(), false),
+                                           llvm::ConstantInt::get(bits->getType(), static_cast<uint64_t>(tb)));
+          return value_of(b.CreateTrunc(b.CreateLShr(bits, shift), b.getIntNTy(static_cast<unsigned>(tb))));
+        }
+        llvm::Type* wide = b.getIntNTy(static_cast<unsigned>(tb));
+        llvm::Value* acc = llvm::ConstantInt::get(wide, 0);
+        for (int k = 0; k < tb / fb; ++k) {
+          Index in{index.dims};
+          in.dims.push_back(ir_.I64(k));
+          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
+          acc = b.CreateOr(acc, b.CreateShl(b.CreateZExt(bits_of(v), wide), static_cast<uint64_t>(k * fb)));
+        }
+        return value_of(acc);
+      }();
     case Opcode::DynamicSlice: {
       const Shape& from = i->operand(0)->shape();
       Index in;
@@ -237,9 +246,12 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       }
       return Emit(i->operand(0), in);
     }
-    case Opcode::Gather: return EmitGather(i, index);
-    case Opcode::ReduceWindow: return EmitReduceWindow(i, index);
-    default: return ErrorAt(i, "cannot be computed element by element", absl::StatusCode::kUnimplemented);
+    case Opcode::Gather:
+      return EmitGather(i, index);
+    case Opcode::ReduceWindow:
+      return EmitReduceWindow(i, index);
+    default:
+      return ErrorAt(i, "cannot be computed element by element", absl::StatusCode::kUnimplemented);
   }
 }
 
@@ -249,7 +261,8 @@ absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index
   const Ints ob = a.operand_batching_dims.value_or(Ints()), sb = a.start_indices_batching_dims.value_or(Ints());
   std::vector<llvm::Value*> batch, window;
   for (int64_t d = 0; d < i->shape().rank(); ++d)
-    (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch).push_back(index.dims[d]);
+    (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch)
+        .push_back(index.dims[d]);
   Index in;
   in.dims.assign(s.rank(), ir_.I64(0));
   for (size_t c = 0; c < a.start_index_map->size(); ++c) {
@@ -257,20 +270,24 @@ absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index
     if ((*a.slice_sizes)[d] == s.dim(d)) continue;  // only start 0 fits
     Index at;
     at.dims = batch;
-    if (*a.index_vector_dim < idx.rank()) at.dims.insert(at.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
+    if (*a.index_vector_dim < idx.rank())
+      at.dims.insert(at.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
     ASSIGN_OR_RETURN(in.dims[d], ClampedStart(i->operand(1), at, s.dim(d), (*a.slice_sizes)[d]));
   }
   for (size_t c = 0; c < ob.size(); ++c) in.dims[ob[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
   size_t w = 0;
   for (int64_t d = 0; d < s.rank(); ++d) {
-    if (std::find(a.collapsed_slice_dims->begin(), a.collapsed_slice_dims->end(), d) != a.collapsed_slice_dims->end() || std::find(ob.begin(), ob.end(), d) != ob.end()) continue;
+    if (std::find(a.collapsed_slice_dims->begin(), a.collapsed_slice_dims->end(), d) != a.collapsed_slice_dims->end() ||
+        std::find(ob.begin(), ob.end(), d) != ob.end())
+      continue;
     in.dims[d] = ir_.Add(in.dims[d], window[w++]);
   }
   return Emit(i->operand(0), in);
 }
 
 absl::StatusOr<Val> ElementEmitter::EmitReduceWindow(const Instruction* i, const Index& index) {
-  if (i->operand_count() != 2) return ErrorAt(i, "variadic windows are a kernel of their own", absl::StatusCode::kInternal);
+  if (i->operand_count() != 2)
+    return ErrorAt(i, "variadic windows are a kernel of their own", absl::StatusCode::kInternal);
   const Shape& s = i->operand(0)->shape();
   const PrimitiveType t = i->shape().type();
   const attr::Win w = i->attrs().window.value_or(attr::Win(s.rank()));
@@ -299,15 +316,20 @@ absl::StatusOr<Val> ElementEmitter::EmitReduceWindow(const Instruction* i, const
           return;
         }
         auto r = Apply(**i->attrs().to_apply, {get(), *v});
-        if (!r.ok()) status = r.status();
-        else put((*r)[0]);
+        if (!r.ok())
+          status = r.status();
+        else
+          put((*r)[0]);
       };
-      if (inside) ir_.If(inside, visit);
-      else visit();
+      if (inside)
+        ir_.If(inside, visit);
+      else
+        visit();
       return;
     }
     auto step = [&](llvm::Value* k) {
-      llvm::Value* p = ir_.b.CreateSub(ir_.b.CreateAdd(ir_.Mul(index.dims[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)), ir_.I64(w[d].pad_low));
+      llvm::Value* p = ir_.b.CreateSub(
+          ir_.b.CreateAdd(ir_.Mul(index.dims[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)), ir_.I64(w[d].pad_low));
       llvm::Value* ok = inside;
       auto also = [&](llvm::Value* c) { ok = ok ? b.CreateAnd(ok, c) : c; };
       if (w[d].lhs_dilate > 1) {
@@ -321,8 +343,10 @@ absl::StatusOr<Val> ElementEmitter::EmitReduceWindow(const Instruction* i, const
       at[d] = p;
       nest(d + 1, ok);
     };
-    if (w[d].size == 1) step(ir_.I64(0));
-    else ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
+    if (w[d].size == 1)
+      step(ir_.I64(0));
+    else
+      ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
   };
   nest(0, nullptr);
   RETURN_IF_ERROR(status);

@@ -12,19 +12,24 @@ namespace Intr = llvm::Intrinsic;
 
 class Op {
  public:
-  Op(Ir& ir, const Instruction* i, const std::vector<Val>& x) : ir(ir), b(ir.b), i(i), x(x), t(i->operand(0)->shape().type()) {}
+  Op(Ir& ir, const Instruction* i, const std::vector<Val>& x)
+      : ir(ir), b(ir.b), i(i), x(x), t(i->operand(0)->shape().type()) {}
 
   absl::StatusOr<Val> Run() {
     switch (i->opcode()) {
-      case Opcode::Copy: return x[0];
-      case Opcode::Convert: return ir.Convert(x[0], t, i->shape().type());
+      case Opcode::Copy:
+        return x[0];
+      case Opcode::Convert:
+        return ir.Convert(x[0], t, i->shape().type());
       case Opcode::Select: {
         Val r{b.CreateSelect(x[0].re, x[1].re, x[2].re)};
         if (x[1].im) r.im = b.CreateSelect(x[0].re, x[1].im, x[2].im);
         return r;
       }
-      case Opcode::Complex: return Val{x[0].re, x[1].re};
-      case Opcode::Compare: return Compare();
+      case Opcode::Complex:
+        return Val{x[0].re, x[1].re};
+      case Opcode::Compare:
+        return Compare();
       case Opcode::Clamp: {
         const PrimitiveType v = i->shape().type();
         if (IsFloat(v)) return Val{FMin(FMax(x[1].re, x[0].re), x[2].re)};
@@ -32,7 +37,8 @@ class Op {
         llvm::Value* m = b.CreateBinaryIntrinsic(s ? Intr::smax : Intr::umax, x[1].re, x[0].re);
         return Val{b.CreateBinaryIntrinsic(s ? Intr::smin : Intr::umin, m, x[2].re)};
       }
-      default: break;
+      default:
+        break;
     }
     if (IsComplex(t)) return Complex();
     if (IsFloat(t)) {
@@ -44,8 +50,10 @@ class Op {
         case Opcode::Maximum:
         case Opcode::Minimum:
         case Opcode::Sign:
-        case Opcode::IsFinite: return r;
-        default: break;
+        case Opcode::IsFinite:
+          return r;
+        default:
+          break;
       }
       r->re = ir.Round(t, r->re);
       return r;
@@ -54,11 +62,17 @@ class Op {
   }
 
  private:
-  absl::Status Bad() { return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented); }
+  absl::Status Bad() {
+    return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
+  }
   llvm::Value* F(double v) { return llvm::ConstantFP::get(x[0].re->getType(), v); }
   llvm::Value* Un(ID id, llvm::Value* v) { return b.CreateUnaryIntrinsic(id, v); }
-  llvm::Value* FMax(llvm::Value* p, llvm::Value* q) { return Narrow() ? Extreme(p, q, true) : b.CreateBinaryIntrinsic(Intr::maximum, p, q); }
-  llvm::Value* FMin(llvm::Value* p, llvm::Value* q) { return Narrow() ? Extreme(p, q, false) : b.CreateBinaryIntrinsic(Intr::minimum, p, q); }
+  llvm::Value* FMax(llvm::Value* p, llvm::Value* q) {
+    return Narrow() ? Extreme(p, q, true) : b.CreateBinaryIntrinsic(Intr::maximum, p, q);
+  }
+  llvm::Value* FMin(llvm::Value* p, llvm::Value* q) {
+    return Narrow() ? Extreme(p, q, false) : b.CreateBinaryIntrinsic(Intr::minimum, p, q);
+  }
   bool Narrow() const { return i->shape().type() == PrimitiveType::F16; }
   // LLVM 19 shrinks minimum(fpext, fpext) to half, where x86 loses the NaN; spelled out, it stays in f32.
   llvm::Value* Extreme(llvm::Value* p, llvm::Value* q, bool max) {
@@ -120,9 +134,12 @@ class Op {
     const bool s = IsSigned(t), pred = t == PrimitiveType::Pred;
     auto C = [&](int64_t v) -> llvm::Value* { return llvm::ConstantInt::get(ty, static_cast<uint64_t>(v), true); };
     switch (i->opcode()) {
-      case Opcode::Add: return Val{pred ? b.CreateOr(p, q) : b.CreateAdd(p, q)};
-      case Opcode::Subtract: return Val{pred ? b.CreateXor(p, q) : b.CreateSub(p, q)};
-      case Opcode::Multiply: return Val{pred ? b.CreateAnd(p, q) : b.CreateMul(p, q)};
+      case Opcode::Add:
+        return Val{pred ? b.CreateOr(p, q) : b.CreateAdd(p, q)};
+      case Opcode::Subtract:
+        return Val{pred ? b.CreateXor(p, q) : b.CreateSub(p, q)};
+      case Opcode::Multiply:
+        return Val{pred ? b.CreateAnd(p, q) : b.CreateMul(p, q)};
       case Opcode::Mulhi: {
         llvm::Type* wide = b.getIntNTy(2 * bits);
         llvm::Value* m = b.CreateMul(b.CreateIntCast(p, wide, s), b.CreateIntCast(q, wide, s));
@@ -134,18 +151,27 @@ class Op {
         llvm::Value* zero = b.CreateICmpEQ(q, C(0));
         llvm::Value* minus = s ? b.CreateICmpEQ(q, C(-1)) : b.getFalse();
         llvm::Value* safe = b.CreateSelect(b.CreateOr(zero, minus), C(1), q);
-        llvm::Value* r = div ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe)) : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
+        llvm::Value* r = div ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe))
+                             : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
         if (s) r = b.CreateSelect(minus, div ? b.CreateNeg(p) : C(0), r);
         return Val{b.CreateSelect(zero, div ? C(-1) : p, r)};
       }
-      case Opcode::Maximum: return Val{b.CreateBinaryIntrinsic(s ? Intr::smax : Intr::umax, p, q)};
-      case Opcode::Minimum: return Val{b.CreateBinaryIntrinsic(s ? Intr::smin : Intr::umin, p, q)};
-      case Opcode::And: return Val{b.CreateAnd(p, q)};
-      case Opcode::Or: return Val{b.CreateOr(p, q)};
-      case Opcode::Xor: return Val{b.CreateXor(p, q)};
-      case Opcode::Not: return Val{b.CreateNot(p)};
-      case Opcode::Negate: return Val{b.CreateNeg(p)};
-      case Opcode::Abs: return Val{s ? b.CreateIntrinsic(Intr::abs, {ty}, {p, b.getFalse()}) : p};
+      case Opcode::Maximum:
+        return Val{b.CreateBinaryIntrinsic(s ? Intr::smax : Intr::umax, p, q)};
+      case Opcode::Minimum:
+        return Val{b.CreateBinaryIntrinsic(s ? Intr::smin : Intr::umin, p, q)};
+      case Opcode::And:
+        return Val{b.CreateAnd(p, q)};
+      case Opcode::Or:
+        return Val{b.CreateOr(p, q)};
+      case Opcode::Xor:
+        return Val{b.CreateXor(p, q)};
+      case Opcode::Not:
+        return Val{b.CreateNot(p)};
+      case Opcode::Negate:
+        return Val{b.CreateNeg(p)};
+      case Opcode::Abs:
+        return Val{s ? b.CreateIntrinsic(Intr::abs, {ty}, {p, b.getFalse()}) : p};
       case Opcode::Sign:
         if (!s) return Val{b.CreateZExt(b.CreateICmpNE(p, C(0)), ty)};
         return Val{b.CreateOr(b.CreateAShr(p, bits - 1), b.CreateZExt(b.CreateICmpSGT(p, C(0)), ty))};
@@ -156,10 +182,13 @@ class Op {
         llvm::Value* over = b.CreateICmpUGE(q, C(bits));
         llvm::Value* amount = b.CreateSelect(over, C(0), q);
         if (i->Is(Opcode::ShiftRightArithmetic)) return Val{b.CreateAShr(p, b.CreateSelect(over, C(bits - 1), q))};
-        return Val{b.CreateSelect(over, C(0), i->Is(Opcode::ShiftLeft) ? b.CreateShl(p, amount) : b.CreateLShr(p, amount))};
+        return Val{
+            b.CreateSelect(over, C(0), i->Is(Opcode::ShiftLeft) ? b.CreateShl(p, amount) : b.CreateLShr(p, amount))};
       }
-      case Opcode::Popcnt: return Val{Un(Intr::ctpop, p)};
-      case Opcode::CountLeadingZeros: return Val{b.CreateIntrinsic(Intr::ctlz, {ty}, {p, b.getFalse()})};
+      case Opcode::Popcnt:
+        return Val{Un(Intr::ctpop, p)};
+      case Opcode::CountLeadingZeros:
+        return Val{b.CreateIntrinsic(Intr::ctlz, {ty}, {p, b.getFalse()})};
       case Opcode::Power: {
         // Square and multiply over every bit: the count of steps is the width, so loops stay regular.
         llvm::Value *r = C(1), *base = p;
@@ -169,37 +198,52 @@ class Op {
         }
         if (!s) return Val{r};
         llvm::Value* odd = b.CreateTrunc(q, b.getInt1Ty());
-        llvm::Value* neg = b.CreateSelect(b.CreateICmpEQ(p, C(1)), C(1), b.CreateSelect(b.CreateICmpEQ(p, C(-1)), b.CreateSelect(odd, C(-1), C(1)), C(0)));
+        llvm::Value* neg =
+            b.CreateSelect(b.CreateICmpEQ(p, C(1)), C(1),
+                           b.CreateSelect(b.CreateICmpEQ(p, C(-1)), b.CreateSelect(odd, C(-1), C(1)), C(0)));
         return Val{b.CreateSelect(b.CreateICmpSLT(q, C(0)), neg, r)};
       }
-      default: return Bad();
+      default:
+        return Bad();
     }
   }
 
   absl::StatusOr<Val> Float() {
     llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
     switch (i->opcode()) {
-      case Opcode::Add: return Val{b.CreateFAdd(p, q)};
-      case Opcode::Subtract: return Val{b.CreateFSub(p, q)};
-      case Opcode::Multiply: return Val{b.CreateFMul(p, q)};
-      case Opcode::Divide: return Val{b.CreateFDiv(p, q)};
+      case Opcode::Add:
+        return Val{b.CreateFAdd(p, q)};
+      case Opcode::Subtract:
+        return Val{b.CreateFSub(p, q)};
+      case Opcode::Multiply:
+        return Val{b.CreateFMul(p, q)};
+      case Opcode::Divide:
+        return Val{b.CreateFDiv(p, q)};
       case Opcode::Remainder: {
         const bool f64 = p->getType()->isDoubleTy();
         return Val{ir.CallLibrary(f64 ? "fmod" : "fmodf", p->getType(), {p, q})};
       }
-      case Opcode::Maximum: return Val{FMax(p, q)};
-      case Opcode::Minimum: return Val{FMin(p, q)};
-      case Opcode::Power: return Val{Math("pow", {p, q})};
-      case Opcode::Atan2: return Val{Math("atan2", {p, q})};
-      case Opcode::Negate: return Val{b.CreateFNeg(p)};
-      case Opcode::Abs: return Val{Un(Intr::fabs, p)};
+      case Opcode::Maximum:
+        return Val{FMax(p, q)};
+      case Opcode::Minimum:
+        return Val{FMin(p, q)};
+      case Opcode::Power:
+        return Val{Math("pow", {p, q})};
+      case Opcode::Atan2:
+        return Val{Math("atan2", {p, q})};
+      case Opcode::Negate:
+        return Val{b.CreateFNeg(p)};
+      case Opcode::Abs:
+        return Val{Un(Intr::fabs, p)};
       case Opcode::Sign: {
         llvm::Value* one = b.CreateBinaryIntrinsic(Intr::copysign, F(1), p);
         llvm::Value* same = b.CreateOr(b.CreateFCmpUNO(p, p), b.CreateFCmpOEQ(p, F(0)));
         return Val{b.CreateSelect(same, p, one)};
       }
-      case Opcode::Ceil: return Val{Un(Intr::ceil, p)};
-      case Opcode::Floor: return Val{Un(Intr::floor, p)};
+      case Opcode::Ceil:
+        return Val{Un(Intr::ceil, p)};
+      case Opcode::Floor:
+        return Val{Un(Intr::floor, p)};
       case Opcode::RoundNearestAfz: {
         // trunc(|x|) + (fraction >= 1/2), with the sign of x: exact for every magnitude.
         llvm::Value* a = Un(Intr::fabs, p);
@@ -208,32 +252,58 @@ class Op {
         llvm::Value* r = b.CreateSelect(up, b.CreateFAdd(w, F(1)), w);
         return Val{b.CreateBinaryIntrinsic(Intr::copysign, r, p)};
       }
-      case Opcode::RoundNearestEven: return Val{Un(Intr::rint, p)};
-      case Opcode::Exponential: return Val{Math("exp", {p})};
-      case Opcode::ExponentialMinusOne: return Val{Math("expm1", {p})};
-      case Opcode::Log: return Val{Math("log", {p})};
-      case Opcode::LogPlusOne: return Val{Math("log1p", {p})};
-      case Opcode::Logistic: return Val{Math("logistic", {p})};
-      case Opcode::Sqrt: return Val{Un(Intr::sqrt, p)};
-      case Opcode::Rsqrt: return Val{b.CreateFDiv(F(1), Un(Intr::sqrt, p))};
-      case Opcode::Cbrt: return Val{Math("cbrt", {p})};
-      case Opcode::Sine: return Val{Math("sin", {p})};
-      case Opcode::Cosine: return Val{Math("cos", {p})};
-      case Opcode::Tan: return Val{Math("tan", {p})};
-      case Opcode::Tanh: return Val{Math("tanh", {p})};
-      case Opcode::Sinh: return Val{Math("sinh", {p})};
-      case Opcode::Cosh: return Val{Math("cosh", {p})};
-      case Opcode::Asin: return Val{Math("asin", {p})};
-      case Opcode::Acos: return Val{Math("acos", {p})};
-      case Opcode::Asinh: return Val{Math("asinh", {p})};
-      case Opcode::Acosh: return Val{Math("acosh", {p})};
-      case Opcode::Atanh: return Val{Math("atanh", {p})};
-      case Opcode::Erf: return Val{Math("erf", {p})};
-      case Opcode::Real: return Val{p};
-      case Opcode::Imag: return Val{F(0)};
-      case Opcode::IsFinite: return Val{b.CreateFCmpONE(Un(Intr::fabs, p), llvm::ConstantFP::getInfinity(p->getType()))};
-      case Opcode::ReducePrecision: return ReducePrecision(p);
-      default: return Bad();
+      case Opcode::RoundNearestEven:
+        return Val{Un(Intr::rint, p)};
+      case Opcode::Exponential:
+        return Val{Math("exp", {p})};
+      case Opcode::ExponentialMinusOne:
+        return Val{Math("expm1", {p})};
+      case Opcode::Log:
+        return Val{Math("log", {p})};
+      case Opcode::LogPlusOne:
+        return Val{Math("log1p", {p})};
+      case Opcode::Logistic:
+        return Val{Math("logistic", {p})};
+      case Opcode::Sqrt:
+        return Val{Un(Intr::sqrt, p)};
+      case Opcode::Rsqrt:
+        return Val{b.CreateFDiv(F(1), Un(Intr::sqrt, p))};
+      case Opcode::Cbrt:
+        return Val{Math("cbrt", {p})};
+      case Opcode::Sine:
+        return Val{Math("sin", {p})};
+      case Opcode::Cosine:
+        return Val{Math("cos", {p})};
+      case Opcode::Tan:
+        return Val{Math("tan", {p})};
+      case Opcode::Tanh:
+        return Val{Math("tanh", {p})};
+      case Opcode::Sinh:
+        return Val{Math("sinh", {p})};
+      case Opcode::Cosh:
+        return Val{Math("cosh", {p})};
+      case Opcode::Asin:
+        return Val{Math("asin", {p})};
+      case Opcode::Acos:
+        return Val{Math("acos", {p})};
+      case Opcode::Asinh:
+        return Val{Math("asinh", {p})};
+      case Opcode::Acosh:
+        return Val{Math("acosh", {p})};
+      case Opcode::Atanh:
+        return Val{Math("atanh", {p})};
+      case Opcode::Erf:
+        return Val{Math("erf", {p})};
+      case Opcode::Real:
+        return Val{p};
+      case Opcode::Imag:
+        return Val{F(0)};
+      case Opcode::IsFinite:
+        return Val{b.CreateFCmpONE(Un(Intr::fabs, p), llvm::ConstantFP::getInfinity(p->getType()))};
+      case Opcode::ReducePrecision:
+        return ReducePrecision(p);
+      default:
+        return Bad();
     }
   }
 
@@ -270,27 +340,42 @@ class Op {
   absl::StatusOr<Val> Complex() {
     const Val p = x[0], q = x.size() > 1 ? x[1] : Val{};
     switch (i->opcode()) {
-      case Opcode::Add: return Val{b.CreateFAdd(p.re, q.re), b.CreateFAdd(p.im, q.im)};
-      case Opcode::Subtract: return Val{b.CreateFSub(p.re, q.re), b.CreateFSub(p.im, q.im)};
-      case Opcode::Multiply: return Mul(p, q);
-      case Opcode::Negate: return Val{b.CreateFNeg(p.re), b.CreateFNeg(p.im)};
-      case Opcode::Real: return Val{p.re};
-      case Opcode::Imag: return Val{p.im};
+      case Opcode::Add:
+        return Val{b.CreateFAdd(p.re, q.re), b.CreateFAdd(p.im, q.im)};
+      case Opcode::Subtract:
+        return Val{b.CreateFSub(p.re, q.re), b.CreateFSub(p.im, q.im)};
+      case Opcode::Multiply:
+        return Mul(p, q);
+      case Opcode::Negate:
+        return Val{b.CreateFNeg(p.re), b.CreateFNeg(p.im)};
+      case Opcode::Real:
+        return Val{p.re};
+      case Opcode::Imag:
+        return Val{p.im};
       case Opcode::IsFinite: {
         llvm::Value* inf = llvm::ConstantFP::getInfinity(p.re->getType());
         return Val{b.CreateAnd(b.CreateFCmpONE(Un(Intr::fabs, p.re), inf), b.CreateFCmpONE(Un(Intr::fabs, p.im), inf))};
       }
-      default: break;
+      default:
+        break;
     }
     // The complex functions of the kernel library take and give doubles through memory.
     static const absl::flat_hash_map<Opcode, const char*>* names = new absl::flat_hash_map<Opcode, const char*>{
-        {Opcode::Divide, "cdiv"}, {Opcode::Power, "cpow"}, {Opcode::Exponential, "cexp"}, {Opcode::ExponentialMinusOne, "cexpm1"}, {Opcode::Log, "clog"},
-        {Opcode::LogPlusOne, "clog1p"}, {Opcode::Sqrt, "csqrt"}, {Opcode::Rsqrt, "crsqrt"}, {Opcode::Sine, "csin"}, {Opcode::Cosine, "ccos"}, {Opcode::Tan, "ctan"},
-        {Opcode::Tanh, "ctanh"}, {Opcode::Sinh, "csinh"}, {Opcode::Cosh, "ccosh"}, {Opcode::Sign, "csign"}, {Opcode::Logistic, "clogistic"}, {Opcode::Asin, "casin"},
-        {Opcode::Acos, "cacos"}, {Opcode::Asinh, "casinh"}, {Opcode::Acosh, "cacosh"}, {Opcode::Atanh, "catanh"}};
+        {Opcode::Divide, "cdiv"},      {Opcode::Power, "cpow"},
+        {Opcode::Exponential, "cexp"}, {Opcode::ExponentialMinusOne, "cexpm1"},
+        {Opcode::Log, "clog"},         {Opcode::LogPlusOne, "clog1p"},
+        {Opcode::Sqrt, "csqrt"},       {Opcode::Rsqrt, "crsqrt"},
+        {Opcode::Sine, "csin"},        {Opcode::Cosine, "ccos"},
+        {Opcode::Tan, "ctan"},         {Opcode::Tanh, "ctanh"},
+        {Opcode::Sinh, "csinh"},       {Opcode::Cosh, "ccosh"},
+        {Opcode::Sign, "csign"},       {Opcode::Logistic, "clogistic"},
+        {Opcode::Asin, "casin"},       {Opcode::Acos, "cacos"},
+        {Opcode::Asinh, "casinh"},     {Opcode::Acosh, "cacosh"},
+        {Opcode::Atanh, "catanh"}};
     auto wide = [&](llvm::Value* v) { return b.CreateFPCast(v, b.getDoubleTy()); };
     auto narrow = [&](llvm::Value* v) { return b.CreateFPCast(v, p.re->getType()); };
-    if (i->Is(Opcode::Abs)) return Val{narrow(ir.CallLibrary("kiln_hypot_f64", b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
+    if (i->Is(Opcode::Abs))
+      return Val{narrow(ir.CallLibrary("kiln_hypot_f64", b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
     auto it = names->find(i->opcode());
     if (it == names->end()) return Bad();
     llvm::Value *re = ir.Alloca(b.getDoubleTy(), 1, 8), *im = ir.Alloca(b.getDoubleTy(), 1, 8);
@@ -306,7 +391,8 @@ class Op {
   }
 
   Val Mul(const Val& p, const Val& q) {
-    return {b.CreateFSub(b.CreateFMul(p.re, q.re), b.CreateFMul(p.im, q.im)), b.CreateFAdd(b.CreateFMul(p.re, q.im), b.CreateFMul(p.im, q.re))};
+    return {b.CreateFSub(b.CreateFMul(p.re, q.re), b.CreateFMul(p.im, q.im)),
+            b.CreateFAdd(b.CreateFMul(p.re, q.im), b.CreateFMul(p.im, q.re))};
   }
 
   Ir& ir;
@@ -318,7 +404,9 @@ class Op {
 
 }  // namespace
 
-absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x) { return Op(ir, i, x).Run(); }
+absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x) {
+  return Op(ir, i, x).Run();
+}
 
 void AllowReassociation(Ir& ir, bool allow) {
   llvm::FastMathFlags f;

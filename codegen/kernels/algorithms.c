@@ -12,7 +12,8 @@ typedef void (*kiln_move)(void* const* d, int64_t i, void* const* s, int64_t j);
 
 // Stable bottom-up merge sort of n records in `a`, with `t` as room for as many. The result ends in `a`.
 // Safe with comparators that are no order: every loop is bounded by n.
-__attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, void* const* one, int64_t n, kiln_less less, kiln_move move) {
+__attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, void* const* one, int64_t n,
+                                              kiln_less less, kiln_move move) {
   const int64_t run = 16;
   for (int64_t lo = 0; lo < n; lo += run) {
     int64_t hi = lo + run < n ? lo + run : n;
@@ -38,8 +39,10 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
         continue;
       }
       while (p < mid && q < hi) {
-        if (less(src, q, src, p)) move(dst, o++, src, q++);
-        else move(dst, o++, src, p++);
+        if (less(src, q, src, p))
+          move(dst, o++, src, q++);
+        else
+          move(dst, o++, src, p++);
       }
       while (p < mid) move(dst, o++, src, p++);
       while (q < hi) move(dst, o++, src, q++);
@@ -71,22 +74,33 @@ __attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t
 static inline void threefry(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1, uint32_t* out0, uint32_t* out1) {
   uint32_t ks[3] = {k0, k1, 0x1BD11BDAu ^ k0 ^ k1};
   uint32_t x = c0 + ks[0], y = c1 + ks[1];
-#define ROUND(r) x += y; y = (y << r) | (y >> (32 - r)); y ^= x;
+#define ROUND(r)                  \
+  x += y;                         \
+  y = (y << r) | (y >> (32 - r)); \
+  y ^= x;
 #define FOUR_A ROUND(13) ROUND(15) ROUND(26) ROUND(6)
 #define FOUR_B ROUND(17) ROUND(29) ROUND(16) ROUND(24)
-  FOUR_A x += ks[1]; y += ks[2] + 1;
-  FOUR_B x += ks[2]; y += ks[0] + 2;
-  FOUR_A x += ks[0]; y += ks[1] + 3;
-  FOUR_B x += ks[1]; y += ks[2] + 4;
-  FOUR_A x += ks[2]; y += ks[0] + 5;
+  FOUR_A x += ks[1];
+  y += ks[2] + 1;
+  FOUR_B x += ks[2];
+  y += ks[0] + 2;
+  FOUR_A x += ks[0];
+  y += ks[1] + 3;
+  FOUR_B x += ks[1];
+  y += ks[2] + 4;
+  FOUR_A x += ks[2];
+  y += ks[0] + 5;
   *out0 = x;
   *out1 = y;
 }
 
-static inline void put_bits(char* out, int64_t i, int64_t bytes, uint64_t v) { memcpy(out + i * bytes, &v, (uint64_t)bytes); }
+static inline void put_bits(char* out, int64_t i, int64_t bytes, uint64_t v) {
+  memcpy(out + i * bytes, &v, (uint64_t)bytes);
+}
 
 // outer x dim x inner elements of `bytes`; blocks pair neighbouring positions of the middle dimension.
-void kiln_threefry(const uint64_t* state, uint64_t* next, char* out, int64_t outer, int64_t dim, int64_t inner, int64_t bytes) {
+void kiln_threefry(const uint64_t* state, uint64_t* next, char* out, int64_t outer, int64_t dim, int64_t inner,
+                   int64_t bytes) {
   uint64_t key = state[0], ctr = state[1];
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   uint64_t block = 0;
@@ -147,15 +161,26 @@ void kiln_philox(const uint64_t* state, uint64_t* next, int64_t words, char* out
 
 // ---- Complex functions, double inside ----
 
-double exp(double), sin(double), cos(double), sinh(double), cosh(double), log(double), log1p(double), expm1(double), atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double), tanh(double), tan(double);
+double exp(double), sin(double), cos(double), sinh(double), cosh(double), log(double), log1p(double), expm1(double),
+    atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double), tanh(double),
+    tan(double);
 
-typedef struct { double re, im; } cpx;
-static cpx mk(double a, double b) { cpx c = {a, b}; return c; }
+typedef struct {
+  double re, im;
+} cpx;
+static cpx mk(double a, double b) {
+  cpx c = {a, b};
+  return c;
+}
 static cpx cadd(cpx a, cpx b) { return mk(a.re + b.re, a.im + b.im); }
 static cpx csub(cpx a, cpx b) { return mk(a.re - b.re, a.im - b.im); }
 static cpx cmul(cpx a, cpx b) { return mk(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re); }
 void kiln_cdiv_f64(double a, double b, double c, double d, double* x, double* y);
-static cpx cdivide(cpx a, cpx b) { cpx r; kiln_cdiv_f64(a.re, a.im, b.re, b.im, &r.re, &r.im); return r; }
+static cpx cdivide(cpx a, cpx b) {
+  cpx r;
+  kiln_cdiv_f64(a.re, a.im, b.re, b.im, &r.re, &r.im);
+  return r;
+}
 static cpx c_exp(cpx a) {
   if (a.im == 0.0) return mk(exp(a.re), a.im);
   if (a.re == -__builtin_inf() && !(fabs(a.im) < __builtin_inf())) return mk(0, 0);
@@ -170,8 +195,15 @@ static cpx c_sqrt(cpx a) {
   if (a.re == -inf) return mk(a.im == a.im ? 0.0 : a.im, copysign(inf, a.im));
   if (a.re == inf) return mk(inf, a.im == a.im ? copysign(0.0, a.im) : a.im);
   double s = 1.0;
-  if (fabs(a.re) > 1e300 || fabs(a.im) > 1e300) { a.re *= 0x1p-4; a.im *= 0x1p-4; s = 4.0; }
-  else if (fabs(a.re) < 1e-280 && fabs(a.im) < 1e-280) { a.re *= 0x1p104; a.im *= 0x1p104; s = 0x1p-52; }
+  if (fabs(a.re) > 1e300 || fabs(a.im) > 1e300) {
+    a.re *= 0x1p-4;
+    a.im *= 0x1p-4;
+    s = 4.0;
+  } else if (fabs(a.re) < 1e-280 && fabs(a.im) < 1e-280) {
+    a.re *= 0x1p104;
+    a.im *= 0x1p104;
+    s = 0x1p-52;
+  }
   double m = hypot(a.re, a.im);
   if (a.re >= 0) {
     double t = sqrt((a.re + m) * 0.5);
@@ -188,7 +220,8 @@ static cpx c_log1p(cpx a) {
 static cpx c_sinh(cpx a) { return mk(sinh(a.re) * cos(a.im), cosh(a.re) * sin(a.im)); }
 static cpx c_cosh(cpx a) { return mk(cosh(a.re) * cos(a.im), sinh(a.re) * sin(a.im)); }
 static cpx c_tanh(cpx a) {
-  if (fabs(a.re) > 22) return mk(copysign(1, a.re), fabs(a.im) < __builtin_inf() ? 4 * sin(a.im) * cos(a.im) * exp(-2 * fabs(a.re)) : 0);
+  if (fabs(a.re) > 22)
+    return mk(copysign(1, a.re), fabs(a.im) < __builtin_inf() ? 4 * sin(a.im) * cos(a.im) * exp(-2 * fabs(a.re)) : 0);
   double t = tan(a.im), b = 1 + t * t, s = sinh(a.re), r = sqrt(1 + s * s), d = 1 + b * s * s;
   return mk(b * r * s / d, t / d);
 }
@@ -207,8 +240,13 @@ static cpx c_atanh(cpx a) {
   return mk(l.re * 0.5, l.im * 0.5);
 }
 
-#define UNARY(name, expr) \
-  void kiln_##name##_f64(double re, double im, double* x, double* y) { cpx a = mk(re, im); cpx r = expr; *x = r.re; *y = r.im; }
+#define UNARY(name, expr)                                              \
+  void kiln_##name##_f64(double re, double im, double* x, double* y) { \
+    cpx a = mk(re, im);                                                \
+    cpx r = expr;                                                      \
+    *x = r.re;                                                         \
+    *y = r.im;                                                         \
+  }
 UNARY(cexp, c_exp(a))
 UNARY(clog, c_log(a))
 UNARY(csqrt, c_sqrt(a))
@@ -230,8 +268,10 @@ UNARY(clogistic, cdivide(mk(1, 0), cadd(mk(1, 0), c_exp(mk(-a.re, -a.im)))))
 UNARY(csign, (a.re == 0 && a.im == 0) ? a : mk(a.re / hypot(a.re, a.im), a.im / hypot(a.re, a.im)))
 void kiln_cpow_f64(double a, double b, double c, double d, double* x, double* y) {
   cpx r;
-  if (a == 0 && b == 0) r = c == 0 && d == 0 ? mk(1, 0) : mk(0, 0);
-  else r = c_exp(cmul(mk(c, d), c_log(mk(a, b))));
+  if (a == 0 && b == 0)
+    r = c == 0 && d == 0 ? mk(1, 0) : mk(0, 0);
+  else
+    r = c_exp(cmul(mk(c, d), c_log(mk(a, b))));
   *x = r.re;
   *y = r.im;
 }

@@ -1,25 +1,38 @@
 // Elementary functions and number formats, compiled to LLVM bitcode and inlined into every kernel that uses them.
 //
 // Everything is branch-free (selects only), so that loops around it vectorise on every target, and nothing here depends
-// on the host's libm. f32 functions whose accuracy needs it work in double inside. Error bounds are in docs/numerics.md.
+// on the host's libm. f32 functions whose accuracy needs it work in double inside. Error bounds are in
+// docs/numerics.md.
 #include <stdint.h>
 
 #define INLINE __attribute__((always_inline))
 
 static INLINE uint32_t f32_bits(float x) {
-  union { float f; uint32_t u; } v = {x};
+  union {
+    float f;
+    uint32_t u;
+  } v = {x};
   return v.u;
 }
 static INLINE float bits_f32(uint32_t u) {
-  union { uint32_t u; float f; } v = {u};
+  union {
+    uint32_t u;
+    float f;
+  } v = {u};
   return v.f;
 }
 static INLINE uint64_t f64_bits(double x) {
-  union { double f; uint64_t u; } v = {x};
+  union {
+    double f;
+    uint64_t u;
+  } v = {x};
   return v.u;
 }
 static INLINE double bits_f64(uint64_t u) {
-  union { uint64_t u; double f; } v = {u};
+  union {
+    uint64_t u;
+    double f;
+  } v = {u};
   return v.f;
 }
 
@@ -193,7 +206,8 @@ static INLINE double reduce_pio2(double x, double* quadrant) {
 }
 // The same for any float: x times each 24-bit piece of 2/pi is exact, and whole multiples of 4 drop out of it.
 static INLINE double reduce_pio2_large(double x, double* quadrant) {
-  const double c[8] = {0x1.45f3060000000p-1, 0x1.b939100000000p-26, 0x1.529fc00000000p-52, 0x1.3abe880000000p-75, 0x1.ea69ba0000000p-97, 0x1.81b6c40000000p-121, 0x1.2b32780000000p-145, 0x1.0e41040000000p-170};
+  const double c[8] = {0x1.45f3060000000p-1,  0x1.b939100000000p-26,  0x1.529fc00000000p-52,  0x1.3abe880000000p-75,
+                       0x1.ea69ba0000000p-97, 0x1.81b6c40000000p-121, 0x1.2b32780000000p-145, 0x1.0e41040000000p-170};
   double s = 0;
   for (int i = 0; i < 8; ++i) {
     double p = x * c[i];
@@ -355,7 +369,9 @@ INLINE float kiln_sinh_f32(float x) {
   double ax = (double)__builtin_fabsf(x);
   double c = ax > 200.0 ? 200.0 : ax;
   double e = exp_core_f64(c);
-  double y = ax < 0.3 ? c * (1.0 + c * c * (1.0 / 6.0 + c * c * (1.0 / 120.0 + c * c * (1.0 / 5040.0 + c * c / 362880.0)))) : 0.5 * (e - 1.0 / e);
+  double y = ax < 0.3
+                 ? c * (1.0 + c * c * (1.0 / 6.0 + c * c * (1.0 / 120.0 + c * c * (1.0 / 5040.0 + c * c / 362880.0))))
+                 : 0.5 * (e - 1.0 / e);
   float r = __builtin_copysignf((float)y, x);
   return x != x ? x : r;
 }
@@ -462,7 +478,9 @@ INLINE uint32_t kiln_f32_to_small(float x, int e, int m, int bias, int flavour) 
   out = nan ? 0u : out;
   return out | sign;
 }
-INLINE float kiln_e8m0_to_f32(uint32_t b) { return b == 255u ? __builtin_nanf("") : b == 0u ? 5.877471754e-39f : bits_f32(b << 23); }
+INLINE float kiln_e8m0_to_f32(uint32_t b) {
+  return b == 255u ? __builtin_nanf("") : b == 0u ? 5.877471754e-39f : bits_f32(b << 23);
+}
 INLINE uint32_t kiln_f32_to_e8m0(float x) {
   uint32_t u = f32_bits(x);
   uint32_t r = u < 0x800000u ? u >= 0x600000u : (u + 0x400000u) >> 23;
@@ -481,10 +499,18 @@ INLINE void kiln_cdiv_f64(double a, double b, double c, double d, double* x, dou
   int zero = both_nan && den == 0.0 && (a == a || b == b);
   int num_inf = both_nan && !zero && (__builtin_fabs(a) == inf || __builtin_fabs(b) == inf) && m < inf;
   int den_inf = both_nan && !zero && !num_inf && m == inf && __builtin_fabs(a) < inf && __builtin_fabs(b) < inf;
-  double ai = __builtin_copysign(__builtin_fabs(a) == inf ? 1.0 : 0.0, a), bi = __builtin_copysign(__builtin_fabs(b) == inf ? 1.0 : 0.0, b);
-  double ci = __builtin_copysign(__builtin_fabs(c) == inf ? 1.0 : 0.0, c), di = __builtin_copysign(__builtin_fabs(d) == inf ? 1.0 : 0.0, d);
-  re = zero ? __builtin_copysign(inf, c) * a : num_inf ? inf * (ai * c + bi * d) : den_inf ? 0.0 * (a * ci + b * di) : re;
-  im = zero ? __builtin_copysign(inf, c) * b : num_inf ? inf * (bi * c - ai * d) : den_inf ? 0.0 * (b * ci - a * di) : im;
+  double ai = __builtin_copysign(__builtin_fabs(a) == inf ? 1.0 : 0.0, a),
+         bi = __builtin_copysign(__builtin_fabs(b) == inf ? 1.0 : 0.0, b);
+  double ci = __builtin_copysign(__builtin_fabs(c) == inf ? 1.0 : 0.0, c),
+         di = __builtin_copysign(__builtin_fabs(d) == inf ? 1.0 : 0.0, d);
+  re = zero      ? __builtin_copysign(inf, c) * a
+       : num_inf ? inf * (ai * c + bi * d)
+       : den_inf ? 0.0 * (a * ci + b * di)
+                 : re;
+  im = zero      ? __builtin_copysign(inf, c) * b
+       : num_inf ? inf * (bi * c - ai * d)
+       : den_inf ? 0.0 * (b * ci - a * di)
+                 : im;
   *x = re;
   *y = im;
 }

@@ -22,7 +22,8 @@ absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
     if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd")) {
       // The kernel hands tile registers out on request.
       constexpr int kRequestPermission = 0x1023, kTileData = 18;
-      const bool tiles = has("amx-tile") && has("amx-int8") && has("amx-bf16") && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+      const bool tiles = has("amx-tile") && has("amx-int8") && has("amx-bf16") &&
+                         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
       return tiles ? amx : v4;
     }
     if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) return v3;
@@ -74,10 +75,14 @@ llvm::Value* Ir::CallMath(const std::string& stem, PrimitiveType t, llvm::ArrayR
 namespace {
 int FlavourCode(PrimitiveType t) {
   switch (InfoOf(t).flavour) {
-    case FloatFlavour::Ieee: return 1;
-    case FloatFlavour::Fn: return 2;
-    case FloatFlavour::Fnuz: return 3;
-    default: return 4;
+    case FloatFlavour::Ieee:
+      return 1;
+    case FloatFlavour::Fn:
+      return 2;
+    case FloatFlavour::Fnuz:
+      return 3;
+    default:
+      return 4;
   }
 }
 }  // namespace
@@ -98,12 +103,16 @@ Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
   if (t == PrimitiveType::Pred) return {b.CreateICmpNE(v, b.getInt8(0))};
   if (IsFloat(t)) {
     if (t == PrimitiveType::F32 || t == PrimitiveType::F64) return {v};
-    if (t == PrimitiveType::BF16) return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
-    if (t == PrimitiveType::F16 && level.f16c) return {b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), b.getFloatTy())};
+    if (t == PrimitiveType::BF16)
+      return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
+    if (t == PrimitiveType::F16 && level.f16c)
+      return {b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), b.getFloatTy())};
     llvm::Value* bits = b.CreateZExt(v, b.getInt32Ty());
     if (InfoOf(t).flavour == FloatFlavour::Exponent) return {CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {bits})};
     const TypeInfo& f = InfoOf(t);
-    return {CallLibrary("kiln_small_to_f32", b.getFloatTy(), {bits, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))})};
+    return {CallLibrary("kiln_small_to_f32", b.getFloatTy(),
+                        {bits, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)),
+                         b.getInt32(FlavourCode(t))})};
   }
   if (v->getType() != RegType(t)) v = b.CreateTrunc(v, RegType(t));
   return {v};
@@ -122,12 +131,17 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
   llvm::Value* p = b.CreateInBoundsGEP(mem, base, element);
   llvm::Value* x = v.re;
   if (IsFloat(t) && t != PrimitiveType::F32 && t != PrimitiveType::F64) {
-    if (t == PrimitiveType::BF16) x = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
-    else if (t == PrimitiveType::F16 && level.f16c) x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
+    if (t == PrimitiveType::BF16)
+      x = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
+    else if (t == PrimitiveType::F16 && level.f16c)
+      x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
     else {
       const TypeInfo& f = InfoOf(t);
-      x = f.flavour == FloatFlavour::Exponent ? CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {x})
-                                              : CallLibrary("kiln_f32_to_small", b.getInt32Ty(), {x, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))});
+      x = f.flavour == FloatFlavour::Exponent
+              ? CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {x})
+              : CallLibrary("kiln_f32_to_small", b.getInt32Ty(),
+                            {x, b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)),
+                             b.getInt32(FlavourCode(t))});
       x = b.CreateTrunc(x, mem);
     }
   } else if (x->getType() != mem) {
@@ -144,8 +158,10 @@ llvm::Value* Ir::Round(PrimitiveType t, llvm::Value* v) {
   }
   if (t == PrimitiveType::F16 && level.f16c) return b.CreateFPExt(b.CreateFPTrunc(v, b.getHalfTy()), b.getFloatTy());
   const TypeInfo& f = InfoOf(t);
-  if (f.flavour == FloatFlavour::Exponent) return CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {v})});
-  llvm::Value* e[] = {b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)), b.getInt32(FlavourCode(t))};
+  if (f.flavour == FloatFlavour::Exponent)
+    return CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {v})});
+  llvm::Value* e[] = {b.getInt32(f.exponent_bits), b.getInt32(f.mantissa_bits), b.getInt32(ExponentBias(t)),
+                      b.getInt32(FlavourCode(t))};
   llvm::Value* bits = CallLibrary("kiln_f32_to_small", b.getInt32Ty(), {v, e[0], e[1], e[2], e[3]});
   return CallLibrary("kiln_small_to_f32", b.getFloatTy(), {bits, e[0], e[1], e[2], e[3]});
 }
@@ -199,7 +215,8 @@ llvm::AllocaInst* Ir::Alloca(llvm::Type* type, int64_t count, int64_t align) {
   return a;
 }
 
-void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body, bool parallel) {
+void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
+              bool parallel) {
   auto* cf = llvm::dyn_cast<llvm::ConstantInt>(from);
   auto* ct = llvm::dyn_cast<llvm::ConstantInt>(to);
   if (cf && ct) {
@@ -213,8 +230,10 @@ void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::funct
   auto* head = llvm::BasicBlock::Create(ctx, "loop", f);
   auto* done = llvm::BasicBlock::Create(ctx, "done", f);
   llvm::BasicBlock* before = b.GetInsertBlock();
-  if (cf && ct) b.CreateBr(head);
-  else b.CreateCondBr(b.CreateICmpSLT(from, to), head, done);
+  if (cf && ct)
+    b.CreateBr(head);
+  else
+    b.CreateCondBr(b.CreateICmpSLT(from, to), head, done);
   b.SetInsertPoint(head);
   llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, "i");
   i->addIncoming(from, before);
@@ -230,7 +249,8 @@ void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::funct
   i->addIncoming(next, b.GetInsertBlock());
   llvm::BranchInst* back = b.CreateCondBr(b.CreateICmpSLT(next, to), head, done);
   if (parallel) {
-    llvm::Metadata* parallel_md = llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group});
+    llvm::Metadata* parallel_md =
+        llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group});
     llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, {nullptr, parallel_md});
     id->replaceOperandWith(0, id);
     back->setMetadata(llvm::LLVMContext::MD_loop, id);

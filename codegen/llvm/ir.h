@@ -31,20 +31,22 @@ struct CpuLevel {
   bool fma;
   bool amx;  // tile products of 8-bit integers and bf16
 };
-// "v2", "v3", "v4" of x86-64, "amx" (v4 with tile products), or "native" for this machine. Fails naming the ones that exist.
+// "v2", "v3", "v4" of x86-64, "amx" (v4 with tile products), or "native" for this machine. Fails naming the ones that
+// exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 class Ir {
  public:
-  Ir(llvm::LLVMContext& ctx, llvm::Module& module, const CpuLevel& level) : ctx(ctx), module(module), level(level), b(ctx) {}
+  Ir(llvm::LLVMContext& ctx, llvm::Module& module, const CpuLevel& level)
+      : ctx(ctx), module(module), level(level), b(ctx) {}
 
   llvm::LLVMContext& ctx;
   llvm::Module& module;
   const CpuLevel& level;
   llvm::IRBuilder<> b;
 
-  llvm::Type* RegType(PrimitiveType t);   // of one part of a Val
-  llvm::Type* MemType(PrimitiveType t);   // of one part in memory
+  llvm::Type* RegType(PrimitiveType t);  // of one part of a Val
+  llvm::Type* MemType(PrimitiveType t);  // of one part in memory
   llvm::Value* I64(int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); }
   llvm::Value* Add(llvm::Value* x, llvm::Value* y) { return b.CreateAdd(x, y, "", true, true); }
   llvm::Value* Mul(llvm::Value* x, int64_t k) { return k == 1 ? x : b.CreateMul(x, I64(k), "", true, true); }
@@ -62,7 +64,8 @@ class Ir {
   llvm::Value* CallMath(const std::string& stem, PrimitiveType t, llvm::ArrayRef<llvm::Value*> args);
 
   // for (i = from; i < to; i += step) body(i). Nothing is emitted for an empty constant range.
-  void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body, bool parallel = false);
+  void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
+            bool parallel = false);
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
   // In the entry block, so that it is one slot a call.

@@ -44,10 +44,12 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   options.FunctionSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(llvm::LLVMContext& ctx, const unsigned char* data, size_t size, const char* what) {
+absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(llvm::LLVMContext& ctx, const unsigned char* data,
+                                                          size_t size, const char* what) {
   auto buffer = llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(data), size), what);
   auto m = llvm::parseBitcodeFile(buffer, ctx);
   if (!m) return Internal("cannot read the kernel library: ", llvm::toString(m.takeError()));
@@ -69,7 +71,8 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
   }
 }
 
-absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool optimise, int64_t* text_bytes, std::string* ir_text) {
+absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool optimise, int64_t* text_bytes,
+                                 std::string* ir_text) {
   std::string problem;
   llvm::raw_string_ostream os(problem);
   if (llvm::verifyModule(m, &os)) return Internal("invalid IR: ", os.str());
@@ -97,10 +100,12 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager pm;
-  if (tm.addPassesToEmitFile(pm, out, nullptr, llvm::CodeGenFileType::ObjectFile)) return Internal("this target cannot emit objects");
+  if (tm.addPassesToEmitFile(pm, out, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return Internal("this target cannot emit objects");
   pm.run(m);
   if (text_bytes) {
-    auto obj = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "o"));
+    auto obj = llvm::object::ObjectFile::createObjectFile(
+        llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "o"));
     if (!obj) return Internal(llvm::toString(obj.takeError()));
     for (const llvm::object::SectionRef& s : (*obj)->sections())
       if (s.isText()) *text_bytes += static_cast<int64_t>(s.getSize());
@@ -110,7 +115,8 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool 
 
 }  // namespace
 
-absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, int64_t* text_bytes, std::string* ir_text) {
+absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, int64_t* text_bytes,
+                                            std::string* ir_text) {
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
@@ -118,23 +124,28 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   for (const llvm::Function& f : m)
     if (!f.isDeclaration() && f.hasExternalLinkage()) own.insert(f.getName().str());
   using Part = std::pair<const unsigned char*, size_t>;
-  for (auto [data, size] : {Part{kMathBitcode, kMathBitcodeSize}, Part{kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, Part{kMathBitcode, kMathBitcodeSize}}) {
+  for (auto [data, size] : {Part{kMathBitcode, kMathBitcodeSize}, Part{kAlgorithmsBitcode, kAlgorithmsBitcodeSize},
+                            Part{kMathBitcode, kMathBitcodeSize}}) {
     ASSIGN_OR_RETURN(auto lib, ReadBitcode(m.getContext(), data, size, "kernels"));
     lib->setTargetTriple(kTriple);
     lib->setDataLayout(m.getDataLayout());
-    if (llvm::Linker::linkModules(m, std::move(lib), llvm::Linker::LinkOnlyNeeded)) return Internal("cannot link the kernel library");
+    if (llvm::Linker::linkModules(m, std::move(lib), llvm::Linker::LinkOnlyNeeded))
+      return Internal("cannot link the kernel library");
   }
-  llvm::internalizeModule(m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
+  llvm::internalizeModule(
+      m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
   Retarget(m, level);
   return Emit(m, *tm, true, text_bytes, ir_text);
 }
 
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part, const std::vector<std::string>& levels, bool flush_subnormals) {
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part,
+                                           const std::vector<std::string>& levels, bool flush_subnormals) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
   const bool pool = part == "pool";
-  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : kDispatchBitcode, pool ? kPoolBitcodeSize : kDispatchBitcodeSize, "runtime"));
+  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : kDispatchBitcode,
+                                       pool ? kPoolBitcodeSize : kDispatchBitcodeSize, "runtime"));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
   for (const char* symbol : {"pool_create", "pool_destroy", "run", "entry_v2", "entry_v3", "entry_v4", "entry_amx"})
@@ -178,10 +189,10 @@ std::string DataObject(const std::string& symbol, absl::string_view bytes) {
   align(8);
   const size_t sym_at = out.size();
   std::string sym(48, '\0');
-  put(&sym, 24, 1, 4);       // name
-  put(&sym, 28, 0x11, 1);    // global object
-  put(&sym, 29, 2, 1);       // hidden
-  put(&sym, 30, 1, 2);       // section 1
+  put(&sym, 24, 1, 4);     // name
+  put(&sym, 28, 0x11, 1);  // global object
+  put(&sym, 29, 2, 1);     // hidden
+  put(&sym, 30, 1, 2);     // section 1
   put(&sym, 40, data_size, 8);
   out += sym;
   const size_t str_at = out.size();
@@ -192,7 +203,8 @@ std::string DataObject(const std::string& symbol, absl::string_view bytes) {
   out += names;
   align(8);
   const size_t table_at = out.size();
-  auto section = [&](uint64_t name, uint64_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t link, uint64_t info, uint64_t al, uint64_t entsize) {
+  auto section = [&](uint64_t name, uint64_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t link,
+                     uint64_t info, uint64_t al, uint64_t entsize) {
     const size_t at = out.size();
     put(&out, at, name, 4);
     put(&out, at + 4, type, 4);
@@ -230,7 +242,8 @@ absl::StatusOr<std::string> WriteArchive(const std::vector<std::pair<std::string
     list.emplace_back(llvm::MemoryBufferRef(bytes, name));
     list.back().MemberName = name;
   }
-  auto buffer = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+  auto buffer = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                                           /*Deterministic=*/true, /*Thin=*/false);
   if (!buffer) return Internal("cannot write the archive: ", llvm::toString(buffer.takeError()));
   return std::string((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
 }

@@ -11,10 +11,13 @@ namespace kiln {
 
 // Links what the module uses of the kernel library, makes it internal, optimises for the level and returns an ELF
 // object. Deterministic. `ir_text`, if given, receives the optimised IR.
-absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, int64_t* text_bytes, std::string* ir_text = nullptr);
+absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, int64_t* text_bytes,
+                                            std::string* ir_text = nullptr);
 
-// The dispatcher and thread pool of a model: `<name>_run`, `<name>_pool_create`, `<name>_pool_destroy`, as object files.
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part, const std::vector<std::string>& levels, bool flush_subnormals);
+// The dispatcher and thread pool of a model: `<name>_run`, `<name>_pool_create`, `<name>_pool_destroy`, as object
+// files.
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part,
+                                           const std::vector<std::string>& levels, bool flush_subnormals);
 
 // An ELF object with one hidden read-only symbol of 64-byte alignment.
 std::string DataObject(const std::string& symbol, absl::string_view bytes);

@@ -16,13 +16,15 @@ int64_t Flops(const Instruction* i) {
       const int64_t outputs = kernel.dim(i->attrs().dim_labels->kernel_output);
       return outputs ? 2 * n * (kernel.ElementCount() / outputs) : 0;
     }
-    case Opcode::Reduce: return i->operand(0)->shape().ElementCount();
+    case Opcode::Reduce:
+      return i->operand(0)->shape().ElementCount();
     case Opcode::Fusion: {
       int64_t sum = 0;
       for (const auto& x : (*i->attrs().calls)->instructions()) sum += Flops(x.get());
       return sum;
     }
-    default: return i->IsElementwise() && !i->Is(Opcode::Copy) ? n : 0;
+    default:
+      return i->IsElementwise() && !i->Is(Opcode::Copy) ? n : 0;
   }
 }
 
@@ -33,11 +35,16 @@ int64_t OperandBytes(const Instruction* i, int64_t k) {
   const Instruction* p = (*i->attrs().calls)->parameter(k);
   int64_t touched = 0;
   for (const Instruction* u : p->users()) {
-    const bool part = u->Is(Opcode::Slice) || u->Is(Opcode::DynamicSlice) || (u->Is(Opcode::Gather) && u->operand(0) == p);
-    if (part) touched += u->shape().ByteSize();
-    else if (u->Is(Opcode::DynamicUpdateSlice) && u->operand(0) == p) touched += 0;
-    else if (u->Is(Opcode::Scatter) && u->operand(0) == p) touched += u->operand(u->operand_count() - 1)->shape().ByteSize();
-    else return whole;
+    const bool part =
+        u->Is(Opcode::Slice) || u->Is(Opcode::DynamicSlice) || (u->Is(Opcode::Gather) && u->operand(0) == p);
+    if (part)
+      touched += u->shape().ByteSize();
+    else if (u->Is(Opcode::DynamicUpdateSlice) && u->operand(0) == p)
+      touched += 0;
+    else if (u->Is(Opcode::Scatter) && u->operand(0) == p)
+      touched += u->operand(u->operand_count() - 1)->shape().ByteSize();
+    else
+      return whole;
   }
   return std::min(whole, touched);
 }
@@ -61,12 +68,14 @@ Cost CostOf(const Module& m) {
         case Opcode::Constant:
         case Opcode::Tuple:
         case Opcode::GetTupleElement:
-        case Opcode::Bitcast: continue;
+        case Opcode::Bitcast:
+          continue;
         case Opcode::While:
         case Opcode::Conditional:
           for (const Computation* f : i->called()) todo.push_back(f);
           continue;
-        default: break;
+        default:
+          break;
       }
       c.flops += Flops(i.get());
       for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i.get(), o);

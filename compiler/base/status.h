@@ -47,9 +47,9 @@ absl::Status Internal(const Args&... args) {
 #define KILN_CONCAT_INNER(a, b) a##b
 #define KILN_CONCAT(a, b) KILN_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expr)                        \
-  do {                                               \
-    if (absl::Status kiln_status_ = (expr); !kiln_status_.ok()) return kiln_status_;\
+#define RETURN_IF_ERROR(expr)                                                        \
+  do {                                                                               \
+    if (absl::Status kiln_status_ = (expr); !kiln_status_.ok()) return kiln_status_; \
   } while (0)
 
 #define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_IMPL(KILN_CONCAT(status_or_, __LINE__), lhs, expr)
@@ -59,12 +59,12 @@ absl::Status Internal(const Args&... args) {
   lhs = std::move(tmp).value()
 
 // Aborts with a message; only for states that would corrupt memory if the program went on.
-#define KILN_CHECK(cond)                                                                        \
-  do {                                                                                          \
-    if (!(cond)) {                                                                              \
+#define KILN_CHECK(cond)                                                                            \
+  do {                                                                                              \
+    if (!(cond)) {                                                                                  \
       std::fprintf(stderr, "%s:%d: internal error: check failed: %s\n", __FILE__, __LINE__, #cond); \
-      std::abort();                                                                             \
-    }                                                                                           \
+      std::abort();                                                                                 \
+    }                                                                                               \
   } while (0)
 #include <cstdio>
 #include <cstdlib>

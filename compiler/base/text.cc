@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <cerrno>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"

@@ -19,7 +19,8 @@ struct Accumulator {
     } else if (t == PrimitiveType::Pred) {
       sum.i |= a.i & b.i;
     } else {
-      sum.i = static_cast<int64_t>(static_cast<uint64_t>(sum.i) + static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
+      sum.i =
+          static_cast<int64_t>(static_cast<uint64_t>(sum.i) + static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
     }
   }
   PrimitiveType t;
@@ -90,7 +91,8 @@ absl::StatusOr<Literal> Convolution(const Instruction& i, const Literal& x, cons
       bool inside = true;
       for (size_t s = 0; s < n; ++s) {
         const int64_t at = o[d.output_spatial[s]] * w[s].stride + tap[s] * w[s].rhs_dilate - w[s].pad_low;
-        inside = inside && at >= 0 && at % w[s].lhs_dilate == 0 && at / w[s].lhs_dilate < x.shape().dim(d.input_spatial[s]);
+        inside =
+            inside && at >= 0 && at % w[s].lhs_dilate == 0 && at / w[s].lhs_dilate < x.shape().dim(d.input_spatial[s]);
         xi[d.input_spatial[s]] = at / w[s].lhs_dilate;
         ki[d.kernel_spatial[s]] = w[s].reversed ? w[s].size - 1 - tap[s] : tap[s];
       }

@@ -38,19 +38,24 @@ absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Eleme
 absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vector<const Literal*>& x) {
   if (i.IsElementwise()) return EvalElementwise(i, x);
   switch (i.opcode()) {
-    case Opcode::Constant: return i.literal();
+    case Opcode::Constant:
+      return i.literal();
     case Opcode::Tuple: {
       std::vector<Literal> parts;
       for (const Literal* l : x) parts.push_back(*l);
       return Literal::Tuple(std::move(parts));
     }
-    case Opcode::GetTupleElement: return x[0]->elements()[*i.attrs().tuple_index];
+    case Opcode::GetTupleElement:
+      return x[0]->elements()[*i.attrs().tuple_index];
     case Opcode::OptimizationBarrier:
     case Opcode::AddDependency:
-    case Opcode::Domain: return *x[0];
-    case Opcode::AfterAll: return Literal(Shape::Token());
+    case Opcode::Domain:
+      return *x[0];
+    case Opcode::AfterAll:
+      return Literal(Shape::Token());
     case Opcode::PartitionId:
-    case Opcode::ReplicaId: return Literal::Int(PrimitiveType::U32, 0);
+    case Opcode::ReplicaId:
+      return Literal::Int(PrimitiveType::U32, 0);
     case Opcode::Call: {
       std::vector<Literal> in;
       for (const Literal* l : x) in.push_back(*l);
@@ -71,7 +76,8 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
     }
     case Opcode::Conditional: {
       const int64_t v = x[0]->Get(0).i;
-      if (i.attrs().true_computation) return EvaluateComputation(v ? **i.attrs().true_computation : **i.attrs().false_computation, {*x[v ? 1 : 2]});
+      if (i.attrs().true_computation)
+        return EvaluateComputation(v ? **i.attrs().true_computation : **i.attrs().false_computation, {*x[v ? 1 : 2]});
       const int64_t n = static_cast<int64_t>(i.attrs().branch_computations->size());
       const int64_t b = i.operand(0)->shape().type() == PrimitiveType::Pred ? (v ? 0 : 1) : v < 0 || v >= n ? n - 1 : v;
       return EvaluateComputation(*(*i.attrs().branch_computations)[b], {*x[b + 1]});
@@ -86,7 +92,8 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
       }
       return out;
     }
-    default: break;
+    default:
+      break;
   }
   for (auto family : {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg}) {
     auto r = family(i, x);
@@ -118,7 +125,9 @@ absl::StatusOr<Literal> EvaluateComputation(const Computation& c, const std::vec
 }
 
 absl::StatusOr<Literal> Evaluate(const Module& m, const std::vector<Literal>& arguments) {
-  if (arguments.size() != m.entry()->parameters().size()) return InvalidArgument("error: ", arguments.size(), " arguments given, the entry takes ", m.entry()->parameters().size());
+  if (arguments.size() != m.entry()->parameters().size())
+    return InvalidArgument("error: ", arguments.size(), " arguments given, the entry takes ",
+                           m.entry()->parameters().size());
   return EvaluateComputation(*m.entry(), arguments);
 }
 

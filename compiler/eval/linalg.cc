@@ -29,7 +29,8 @@ std::vector<C> Transform(const std::vector<C>& in, bool inverse) {
   const double sign = inverse ? 2 * M_PI : -2 * M_PI;
   for (int64_t k = 0; k < n; ++k) {
     C s = 0;
-    for (int64_t j = 0; j < n; ++j) s += in[j] * std::polar(1.0, sign * static_cast<double>(j * k % n) / static_cast<double>(n));
+    for (int64_t j = 0; j < n; ++j)
+      s += in[j] * std::polar(1.0, sign * static_cast<double>(j * k % n) / static_cast<double>(n));
     out[k] = inverse ? s / static_cast<double>(n) : s;
   }
   return out;
@@ -114,8 +115,10 @@ Literal Cholesky(const Instruction& i, const Literal& x) {
 Literal TriangularSolve(const Instruction& i, const Literal& a, const Literal& b) {
   const Attributes& t = i.attrs();
   const int64_t n = a.shape().dims().back();
-  const bool left = t.left_side.value_or(false), lower = t.lower.value_or(false), unit = t.unit_diagonal.value_or(false);
-  const bool trans = t.transpose_a && (*t.transpose_a == "TRANSPOSE" || *t.transpose_a == "ADJOINT"), conj = t.transpose_a && *t.transpose_a == "ADJOINT";
+  const bool left = t.left_side.value_or(false), lower = t.lower.value_or(false),
+             unit = t.unit_diagonal.value_or(false);
+  const bool trans = t.transpose_a && (*t.transpose_a == "TRANSPOSE" || *t.transpose_a == "ADJOINT"),
+             conj = t.transpose_a && *t.transpose_a == "ADJOINT";
   const int64_t rows = b.shape().dim(b.shape().rank() - 2), cols = b.shape().dims().back();
   Literal out(i.shape());
   const int64_t batches = n ? a.size() / (n * n) : 0;
@@ -166,7 +169,8 @@ void Philox(const uint32_t key[2], const uint32_t ctr[4], uint32_t out[4]) {
   uint32_t k0 = key[0], k1 = key[1], c[4] = {ctr[0], ctr[1], ctr[2], ctr[3]};
   for (int r = 0; r < 10; ++r) {
     const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
-    const uint32_t n[4] = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1), static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
+    const uint32_t n[4] = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
+                           static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
     std::memcpy(c, n, sizeof c);
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
@@ -191,7 +195,8 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
   };
   std::vector<uint64_t> st;
   if (state.type() == PrimitiveType::U32) {
-    for (int64_t k = 0; k + 1 < state.size(); k += 2) st.push_back(static_cast<uint64_t>(state.Get(k).i) | static_cast<uint64_t>(state.Get(k + 1).i) << 32);
+    for (int64_t k = 0; k + 1 < state.size(); k += 2)
+      st.push_back(static_cast<uint64_t>(state.Get(k).i) | static_cast<uint64_t>(state.Get(k + 1).i) << 32);
   } else {
     for (int64_t k = 0; k < state.size(); ++k) st.push_back(static_cast<uint64_t>(state.Get(k).i));
   }
@@ -212,7 +217,8 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
     const uint64_t key = st[0], ctr = st[1];
     auto block = [&](uint64_t k, uint32_t w[2]) {
       const uint64_t c = ctr + k;
-      ThreeFry(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(c), static_cast<uint32_t>(c >> 32), w);
+      ThreeFry(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(c),
+               static_cast<uint32_t>(c >> 32), w);
     };
     uint64_t blocks = 0;
     uint32_t w[2];
@@ -254,7 +260,8 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
     const uint64_t blocks = (n + per - 1) / per;
     for (uint64_t k = 0; k < blocks; ++k) {
       const uint64_t l = lo + k, h = hi + (l < lo);
-      const uint32_t ctr[4] = {static_cast<uint32_t>(l), static_cast<uint32_t>(l >> 32), static_cast<uint32_t>(h), static_cast<uint32_t>(h >> 32)};
+      const uint32_t ctr[4] = {static_cast<uint32_t>(l), static_cast<uint32_t>(l >> 32), static_cast<uint32_t>(h),
+                               static_cast<uint32_t>(h >> 32)};
       uint32_t w[4];
       Philox(key, ctr, w);
       for (int64_t q = 0; q < per; ++q) {
@@ -272,11 +279,16 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
 
 absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x) {
   switch (i.opcode()) {
-    case Opcode::Fft: return Fft(i, *x[0]);
-    case Opcode::Cholesky: return Cholesky(i, *x[0]);
-    case Opcode::TriangularSolve: return TriangularSolve(i, *x[0], *x[1]);
-    case Opcode::RngBitGenerator: return RngBits(i, *x[0]);
-    default: return absl::NotFoundError("");
+    case Opcode::Fft:
+      return Fft(i, *x[0]);
+    case Opcode::Cholesky:
+      return Cholesky(i, *x[0]);
+    case Opcode::TriangularSolve:
+      return TriangularSolve(i, *x[0], *x[1]);
+    case Opcode::RngBitGenerator:
+      return RngBits(i, *x[0]);
+    default:
+      return absl::NotFoundError("");
   }
 }
 

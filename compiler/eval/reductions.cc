@@ -21,7 +21,9 @@ Literal Pack(const Instruction& i, std::vector<Literal> parts) {
   return i.shape().IsTuple() ? Literal::Tuple(std::move(parts)) : std::move(parts[0]);
 }
 
-std::vector<Shape> Leaves(const Instruction& i) { return i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()}; }
+std::vector<Shape> Leaves(const Instruction& i) {
+  return i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()};
+}
 
 // Accumulators wider than the element type where that is a narrow float, as the emitters use.
 Shape AccumulatorShape(const Shape& s) {
@@ -47,7 +49,8 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
         const Ints p = is.At(k);
         Ints o;
         for (size_t d = 0; d < p.size(); ++d)
-          if (std::find(a.dimensions->begin(), a.dimensions->end(), static_cast<int64_t>(d)) == a.dimensions->end()) o.push_back(p[d]);
+          if (std::find(a.dimensions->begin(), a.dimensions->end(), static_cast<int64_t>(d)) == a.dimensions->end())
+            o.push_back(p[d]);
         std::vector<Element> next;
         for (size_t c = 0; c < n; ++c) next.push_back(x[c]->Get(k));
         RETURN_IF_ERROR(Combine(**a.to_apply, &acc, os.Linear(o), next));
@@ -193,7 +196,8 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
       }
       return Literal::Tuple({values, indices});
     }
-    default: return absl::NotFoundError("");
+    default:
+      return absl::NotFoundError("");
   }
 }
 

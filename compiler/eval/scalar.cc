@@ -46,7 +46,8 @@ C ComplexDivide(C a, C b) {
       x = std::copysign(INFINITY, c) * a.real();
       y = std::copysign(INFINITY, c) * a.imag();
     } else if ((std::isinf(a.real()) || std::isinf(a.imag())) && std::isfinite(c) && std::isfinite(d)) {
-      const double p = std::copysign(std::isinf(a.real()) ? 1 : 0, a.real()), q = std::copysign(std::isinf(a.imag()) ? 1 : 0, a.imag());
+      const double p = std::copysign(std::isinf(a.real()) ? 1 : 0, a.real()),
+                   q = std::copysign(std::isinf(a.imag()) ? 1 : 0, a.imag());
       x = INFINITY * (p * c + q * d);
       y = INFINITY * (q * c - p * d);
     } else if (std::isinf(m) && std::isfinite(a.real()) && std::isfinite(a.imag())) {
@@ -65,9 +66,12 @@ absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, Primitiv
   const int64_t a = x[0].i, b = i.operand_count() > 1 ? x[1].i : 0;
   const uint64_t ua = static_cast<uint64_t>(a) & mask, ub = static_cast<uint64_t>(b) & mask;
   switch (i.opcode()) {
-    case Opcode::Add: return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)));
-    case Opcode::Subtract: return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)));
-    case Opcode::Multiply: return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)));
+    case Opcode::Add:
+      return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)));
+    case Opcode::Subtract:
+      return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)));
+    case Opcode::Multiply:
+      return FromI(static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)));
     case Opcode::Mulhi:
       if (sgn) return FromI(static_cast<int64_t>((static_cast<__int128>(a) * b) >> bits));
       return FromI(static_cast<int64_t>((static_cast<unsigned __int128>(ua) * ub) >> bits));
@@ -79,8 +83,10 @@ absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, Primitiv
       if (b == 0) return FromI(a);
       if (!sgn) return FromI(static_cast<int64_t>(ua % ub));
       return FromI(b == -1 ? 0 : a % b);
-    case Opcode::Maximum: return FromI(sgn ? std::max(a, b) : static_cast<int64_t>(std::max(ua, ub)));
-    case Opcode::Minimum: return FromI(sgn ? std::min(a, b) : static_cast<int64_t>(std::min(ua, ub)));
+    case Opcode::Maximum:
+      return FromI(sgn ? std::max(a, b) : static_cast<int64_t>(std::max(ua, ub)));
+    case Opcode::Minimum:
+      return FromI(sgn ? std::min(a, b) : static_cast<int64_t>(std::min(ua, ub)));
     case Opcode::Power: {
       if (sgn && b < 0) return FromI(a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0);
       uint64_t r = 1, base = static_cast<uint64_t>(a), e = ub;
@@ -88,67 +94,118 @@ absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, Primitiv
         if (e & 1) r *= base;
       return FromI(static_cast<int64_t>(r));
     }
-    case Opcode::And: return FromI(a & b);
-    case Opcode::Or: return FromI(a | b);
-    case Opcode::Xor: return FromI(a ^ b);
-    case Opcode::Not: return FromI(t == PrimitiveType::Pred ? !a : ~a);
-    case Opcode::Negate: return FromI(static_cast<int64_t>(-static_cast<uint64_t>(a)));
-    case Opcode::Abs: return FromI(sgn && a < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a);
-    case Opcode::Sign: return FromI(sgn ? (a > 0) - (a < 0) : ua != 0);
-    case Opcode::ShiftLeft: return FromI(ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << ub));
-    case Opcode::ShiftRightLogical: return FromI(ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua >> ub));
+    case Opcode::And:
+      return FromI(a & b);
+    case Opcode::Or:
+      return FromI(a | b);
+    case Opcode::Xor:
+      return FromI(a ^ b);
+    case Opcode::Not:
+      return FromI(t == PrimitiveType::Pred ? !a : ~a);
+    case Opcode::Negate:
+      return FromI(static_cast<int64_t>(-static_cast<uint64_t>(a)));
+    case Opcode::Abs:
+      return FromI(sgn && a < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a);
+    case Opcode::Sign:
+      return FromI(sgn ? (a > 0) - (a < 0) : ua != 0);
+    case Opcode::ShiftLeft:
+      return FromI(ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << ub));
+    case Opcode::ShiftRightLogical:
+      return FromI(ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua >> ub));
     case Opcode::ShiftRightArithmetic: {
       const int64_t v = bits >= 64 ? a : static_cast<int64_t>(ua << (64 - bits)) >> (64 - bits);
       return FromI(v >> (ub >= static_cast<uint64_t>(bits) ? 63 : static_cast<int>(ub)));
     }
-    case Opcode::Popcnt: return FromI(__builtin_popcountll(ua));
-    case Opcode::CountLeadingZeros: return FromI(ua == 0 ? bits : __builtin_clzll(ua) - (64 - bits));
-    default: return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
+    case Opcode::Popcnt:
+      return FromI(__builtin_popcountll(ua));
+    case Opcode::CountLeadingZeros:
+      return FromI(ua == 0 ? bits : __builtin_clzll(ua) - (64 - bits));
+    default:
+      return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
   }
 }
 
 absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveType t) {
   const double a = x[0].re, b = i.operand_count() > 1 ? x[1].re : 0;
   switch (i.opcode()) {
-    case Opcode::Add: return FromD(a + b);
-    case Opcode::Subtract: return FromD(a - b);
-    case Opcode::Multiply: return FromD(a * b);
-    case Opcode::Divide: return FromD(a / b);
-    case Opcode::Remainder: return FromD(std::fmod(a, b));
-    case Opcode::Maximum: return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? b : a) : std::max(a, b));
-    case Opcode::Minimum: return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? a : b) : std::min(a, b));
-    case Opcode::Power: return FromD(std::pow(a, b));
-    case Opcode::Atan2: return FromD(std::atan2(a, b));
-    case Opcode::Negate: return FromD(-a);
-    case Opcode::Abs: return FromD(std::fabs(a));
-    case Opcode::Sign: return FromD(std::isnan(a) || a == 0 ? a : a > 0 ? 1 : -1);
-    case Opcode::Ceil: return FromD(std::ceil(a));
-    case Opcode::Floor: return FromD(std::floor(a));
-    case Opcode::RoundNearestAfz: return FromD(std::round(a));
-    case Opcode::RoundNearestEven: return FromD(std::nearbyint(a));
-    case Opcode::Exponential: return FromD(std::exp(a));
-    case Opcode::ExponentialMinusOne: return FromD(std::expm1(a));
-    case Opcode::Log: return FromD(std::log(a));
-    case Opcode::LogPlusOne: return FromD(std::log1p(a));
-    case Opcode::Logistic: return FromD(1 / (1 + std::exp(-a)));
-    case Opcode::Sqrt: return FromD(std::sqrt(a));
-    case Opcode::Rsqrt: return FromD(1 / std::sqrt(a));
-    case Opcode::Cbrt: return FromD(std::cbrt(a));
-    case Opcode::Sine: return FromD(std::sin(a));
-    case Opcode::Cosine: return FromD(std::cos(a));
-    case Opcode::Tan: return FromD(std::tan(a));
-    case Opcode::Tanh: return FromD(std::tanh(a));
-    case Opcode::Sinh: return FromD(std::sinh(a));
-    case Opcode::Cosh: return FromD(std::cosh(a));
-    case Opcode::Asin: return FromD(std::asin(a));
-    case Opcode::Acos: return FromD(std::acos(a));
-    case Opcode::Asinh: return FromD(std::asinh(a));
-    case Opcode::Acosh: return FromD(std::acosh(a));
-    case Opcode::Atanh: return FromD(std::atanh(a));
-    case Opcode::Erf: return FromD(std::erf(a));
-    case Opcode::Real: return FromD(a);
-    case Opcode::Imag: return FromD(0);
-    case Opcode::IsFinite: return FromI(std::isfinite(a));
+    case Opcode::Add:
+      return FromD(a + b);
+    case Opcode::Subtract:
+      return FromD(a - b);
+    case Opcode::Multiply:
+      return FromD(a * b);
+    case Opcode::Divide:
+      return FromD(a / b);
+    case Opcode::Remainder:
+      return FromD(std::fmod(a, b));
+    case Opcode::Maximum:
+      return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? b : a) : std::max(a, b));
+    case Opcode::Minimum:
+      return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? a : b) : std::min(a, b));
+    case Opcode::Power:
+      return FromD(std::pow(a, b));
+    case Opcode::Atan2:
+      return FromD(std::atan2(a, b));
+    case Opcode::Negate:
+      return FromD(-a);
+    case Opcode::Abs:
+      return FromD(std::fabs(a));
+    case Opcode::Sign:
+      return FromD(std::isnan(a) || a == 0 ? a : a > 0 ? 1 : -1);
+    case Opcode::Ceil:
+      return FromD(std::ceil(a));
+    case Opcode::Floor:
+      return FromD(std::floor(a));
+    case Opcode::RoundNearestAfz:
+      return FromD(std::round(a));
+    case Opcode::RoundNearestEven:
+      return FromD(std::nearbyint(a));
+    case Opcode::Exponential:
+      return FromD(std::exp(a));
+    case Opcode::ExponentialMinusOne:
+      return FromD(std::expm1(a));
+    case Opcode::Log:
+      return FromD(std::log(a));
+    case Opcode::LogPlusOne:
+      return FromD(std::log1p(a));
+    case Opcode::Logistic:
+      return FromD(1 / (1 + std::exp(-a)));
+    case Opcode::Sqrt:
+      return FromD(std::sqrt(a));
+    case Opcode::Rsqrt:
+      return FromD(1 / std::sqrt(a));
+    case Opcode::Cbrt:
+      return FromD(std::cbrt(a));
+    case Opcode::Sine:
+      return FromD(std::sin(a));
+    case Opcode::Cosine:
+      return FromD(std::cos(a));
+    case Opcode::Tan:
+      return FromD(std::tan(a));
+    case Opcode::Tanh:
+      return FromD(std::tanh(a));
+    case Opcode::Sinh:
+      return FromD(std::sinh(a));
+    case Opcode::Cosh:
+      return FromD(std::cosh(a));
+    case Opcode::Asin:
+      return FromD(std::asin(a));
+    case Opcode::Acos:
+      return FromD(std::acos(a));
+    case Opcode::Asinh:
+      return FromD(std::asinh(a));
+    case Opcode::Acosh:
+      return FromD(std::acosh(a));
+    case Opcode::Atanh:
+      return FromD(std::atanh(a));
+    case Opcode::Erf:
+      return FromD(std::erf(a));
+    case Opcode::Real:
+      return FromD(a);
+    case Opcode::Imag:
+      return FromD(0);
+    case Opcode::IsFinite:
+      return FromI(std::isfinite(a));
     case Opcode::ReducePrecision: {
       const int64_t e = *i.attrs().exponent_bits, m = *i.attrs().mantissa_bits;
       if (!std::isfinite(a) || a == 0) return FromD(a);
@@ -162,52 +219,80 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
       if (ex < 1 - bias) return FromD(std::copysign(0.0, a));
       return FromD(r);
     }
-    default: return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
+    default:
+      return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
   }
 }
 
 absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, PrimitiveType t) {
   const C a = ToC(x[0]), b = i.operand_count() > 1 ? ToC(x[1]) : C(0);
   switch (i.opcode()) {
-    case Opcode::Add: return FromC(a + b);
-    case Opcode::Subtract: return FromC(a - b);
-    case Opcode::Multiply: return FromC({a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()});
-    case Opcode::Divide: return FromC(ComplexDivide(a, b));
+    case Opcode::Add:
+      return FromC(a + b);
+    case Opcode::Subtract:
+      return FromC(a - b);
+    case Opcode::Multiply:
+      return FromC({a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()});
+    case Opcode::Divide:
+      return FromC(ComplexDivide(a, b));
     case Opcode::Power:
       if (a == C(0)) return FromC(b == C(0) ? C(1) : C(0));
       return FromC(std::exp(b * std::log(a)));
-    case Opcode::Negate: return FromC(-a);
-    case Opcode::Abs: return FromD(std::hypot(a.real(), a.imag()));
-    case Opcode::Sign: return FromC(a == C(0) ? a : a / std::abs(a));
-    case Opcode::Exponential: return FromC(std::exp(a));
+    case Opcode::Negate:
+      return FromC(-a);
+    case Opcode::Abs:
+      return FromD(std::hypot(a.real(), a.imag()));
+    case Opcode::Sign:
+      return FromC(a == C(0) ? a : a / std::abs(a));
+    case Opcode::Exponential:
+      return FromC(std::exp(a));
     case Opcode::ExponentialMinusOne: {
       const double e = std::expm1(a.real()), s = std::sin(a.imag() / 2);
       return FromC({e * std::cos(a.imag()) - 2 * s * s, std::exp(a.real()) * std::sin(a.imag())});
     }
-    case Opcode::Log: return FromC(std::log(a));
+    case Opcode::Log:
+      return FromC(std::log(a));
     case Opcode::LogPlusOne: {
       const C l = std::log(a + 1.0);
       const double m = a.real() * (2 + a.real()) + a.imag() * a.imag();
       return FromC({std::abs(m) < 0.5 ? std::log1p(m) / 2 : l.real(), l.imag()});
     }
-    case Opcode::Logistic: return FromC(1.0 / (1.0 + std::exp(-a)));
-    case Opcode::Sqrt: return FromC(std::sqrt(a));
-    case Opcode::Rsqrt: return FromC(1.0 / std::sqrt(a));
-    case Opcode::Sine: return FromC(std::sin(a));
-    case Opcode::Cosine: return FromC(std::cos(a));
-    case Opcode::Tan: return FromC(std::tan(a));
-    case Opcode::Tanh: return FromC(std::tanh(a));
-    case Opcode::Sinh: return FromC(std::sinh(a));
-    case Opcode::Cosh: return FromC(std::cosh(a));
-    case Opcode::Asin: return FromC(std::asin(a));
-    case Opcode::Acos: return FromC(std::acos(a));
-    case Opcode::Asinh: return FromC(std::asinh(a));
-    case Opcode::Acosh: return FromC(std::acosh(a));
-    case Opcode::Atanh: return FromC(std::atanh(a));
-    case Opcode::Real: return FromD(a.real());
-    case Opcode::Imag: return FromD(a.imag());
-    case Opcode::IsFinite: return FromI(std::isfinite(a.real()) && std::isfinite(a.imag()));
-    default: return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
+    case Opcode::Logistic:
+      return FromC(1.0 / (1.0 + std::exp(-a)));
+    case Opcode::Sqrt:
+      return FromC(std::sqrt(a));
+    case Opcode::Rsqrt:
+      return FromC(1.0 / std::sqrt(a));
+    case Opcode::Sine:
+      return FromC(std::sin(a));
+    case Opcode::Cosine:
+      return FromC(std::cos(a));
+    case Opcode::Tan:
+      return FromC(std::tan(a));
+    case Opcode::Tanh:
+      return FromC(std::tanh(a));
+    case Opcode::Sinh:
+      return FromC(std::sinh(a));
+    case Opcode::Cosh:
+      return FromC(std::cosh(a));
+    case Opcode::Asin:
+      return FromC(std::asin(a));
+    case Opcode::Acos:
+      return FromC(std::acos(a));
+    case Opcode::Asinh:
+      return FromC(std::asinh(a));
+    case Opcode::Acosh:
+      return FromC(std::acosh(a));
+    case Opcode::Atanh:
+      return FromC(std::atanh(a));
+    case Opcode::Real:
+      return FromD(a.real());
+    case Opcode::Imag:
+      return FromD(a.imag());
+    case Opcode::IsFinite:
+      return FromI(std::isfinite(a.real()) && std::isfinite(a.imag()));
+    default:
+      return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
   }
 }
 
@@ -261,7 +346,8 @@ Element ConvertElement(const Element& v, PrimitiveType from, PrimitiveType to) {
   if (!from_int) return v;
   if (!IsUnsigned(from) || v.i >= 0) {
     if (ComponentType(to) == PrimitiveType::F32) return FromD(static_cast<float>(v.i));  // one rounding
-    if (ComponentType(to) == PrimitiveType::F64 || std::llabs(v.i) <= (int64_t{1} << 53)) return FromD(static_cast<double>(v.i));
+    if (ComponentType(to) == PrimitiveType::F64 || std::llabs(v.i) <= (int64_t{1} << 53))
+      return FromD(static_cast<double>(v.i));
     // Wider than a double: round to odd first, so that the second rounding is correct.
     double d = static_cast<double>(v.i);
     if (static_cast<__int128>(d) != v.i) {
@@ -280,9 +366,12 @@ Element ConvertElement(const Element& v, PrimitiveType from, PrimitiveType to) {
 absl::StatusOr<Element> EvaluateScalar(const Instruction& i, const Element* x) {
   const PrimitiveType t = i.operand(0)->shape().type();
   switch (i.opcode()) {
-    case Opcode::Convert: return ConvertElement(x[0], t, i.shape().type());
-    case Opcode::Copy: return x[0];
-    case Opcode::Select: return x[0].i ? x[1] : x[2];
+    case Opcode::Convert:
+      return ConvertElement(x[0], t, i.shape().type());
+    case Opcode::Copy:
+      return x[0];
+    case Opcode::Select:
+      return x[0].i ? x[1] : x[2];
     case Opcode::Complex: {
       Element e;
       e.re = x[0].re;
@@ -320,18 +409,23 @@ absl::StatusOr<Element> EvaluateScalar(const Instruction& i, const Element* x) {
       const double r = std::scalbn(static_cast<double>(static_cast<uint64_t>(x[1].i)), -bits);
       return ConvertElement(FromD(std::copysign(whole + (r < frac ? 1 : 0), a)), t, to);
     }
-    default: break;
+    default:
+      break;
   }
   if (IsComplex(t)) return Complex(i, x, t);
   if (IsFloat(t)) return Real(i, x, t);
   if (t == PrimitiveType::Pred) {
     switch (i.opcode()) {
       case Opcode::Add:
-      case Opcode::Maximum: return FromI(x[0].i | x[1].i);
+      case Opcode::Maximum:
+        return FromI(x[0].i | x[1].i);
       case Opcode::Multiply:
-      case Opcode::Minimum: return FromI(x[0].i & x[1].i);
-      case Opcode::Subtract: return FromI(x[0].i ^ x[1].i);
-      default: break;
+      case Opcode::Minimum:
+        return FromI(x[0].i & x[1].i);
+      case Opcode::Subtract:
+        return FromI(x[0].i ^ x[1].i);
+      default:
+        break;
     }
   }
   return Integer(i, x, t);

@@ -36,9 +36,11 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
   const int64_t n = tuple ? 0 : out.size();
   switch (i.opcode()) {
     case Opcode::Reshape:
-    case Opcode::Bitcast: return x[0]->Reshaped(i.shape());
+    case Opcode::Bitcast:
+      return x[0]->Reshaped(i.shape());
     case Opcode::BitcastConvert: {
-      if (x[0]->byte_size() != out.byte_size()) return ErrorAt(&i, "sub-byte reinterpretation is not supported", absl::StatusCode::kUnimplemented);
+      if (x[0]->byte_size() != out.byte_size())
+        return ErrorAt(&i, "sub-byte reinterpretation is not supported", absl::StatusCode::kUnimplemented);
       if (n) std::memcpy(out.mutable_data(), x[0]->data(), out.byte_size());
       return out;
     }
@@ -131,8 +133,10 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       for (int64_t k = 0; k < window.ElementCount(); ++k) {
         Ints p = small.At(k);
         for (size_t d = 0; d < p.size(); ++d) p[d] += start[d];
-        if (slice) CopyElement(*x[0], big.Linear(p), &out, k);
-        else CopyElement(*x[1], k, &out, big.Linear(p));
+        if (slice)
+          CopyElement(*x[0], big.Linear(p), &out, k);
+        else
+          CopyElement(*x[1], k, &out, big.Linear(p));
       }
       return out;
     }
@@ -144,7 +148,9 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       for (int64_t k = 0; k < n; ++k) {
         const Ints o = os.At(k);
         Ints batch, window;
-        for (int64_t d = 0; d < i.shape().rank(); ++d) (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch).push_back(o[d]);
+        for (int64_t d = 0; d < i.shape().rank(); ++d)
+          (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch)
+              .push_back(o[d]);
         Ints from(s.rank(), 0);
         for (size_t c = 0; c < a.start_index_map->size(); ++c) {
           Ints p = batch;
@@ -155,7 +161,10 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
         for (size_t c = 0; c < ob.size(); ++c) from[ob[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
         size_t w = 0;
         for (int64_t d = 0; d < s.rank(); ++d) {
-          if (std::find(a.collapsed_slice_dims->begin(), a.collapsed_slice_dims->end(), d) != a.collapsed_slice_dims->end() || std::find(ob.begin(), ob.end(), d) != ob.end()) continue;
+          if (std::find(a.collapsed_slice_dims->begin(), a.collapsed_slice_dims->end(), d) !=
+                  a.collapsed_slice_dims->end() ||
+              std::find(ob.begin(), ob.end(), d) != ob.end())
+            continue;
           from[d] += window[w++];
         }
         CopyElement(*x[0], is.Linear(from), &out, k);
@@ -174,18 +183,26 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       Ints window_extent(s.rank(), 1);
       size_t wd = 0;
       for (int64_t d = 0; d < s.rank(); ++d) {
-        if (std::find(a.inserted_window_dims->begin(), a.inserted_window_dims->end(), d) != a.inserted_window_dims->end() || std::find(ib.begin(), ib.end(), d) != ib.end()) continue;
+        if (std::find(a.inserted_window_dims->begin(), a.inserted_window_dims->end(), d) !=
+                a.inserted_window_dims->end() ||
+            std::find(ib.begin(), ib.end(), d) != ib.end())
+          continue;
         window_extent[d] = u.dim((*a.update_window_dims)[wd++]);
       }
       for (int64_t k = 0; k < u.ElementCount(); ++k) {
         const Ints p = us.At(k);
         Ints batch, window;
-        for (int64_t d = 0; d < u.rank(); ++d) (std::find(a.update_window_dims->begin(), a.update_window_dims->end(), d) != a.update_window_dims->end() ? window : batch).push_back(p[d]);
+        for (int64_t d = 0; d < u.rank(); ++d)
+          (std::find(a.update_window_dims->begin(), a.update_window_dims->end(), d) != a.update_window_dims->end()
+               ? window
+               : batch)
+              .push_back(p[d]);
         Ints to(s.rank(), 0);
         bool inside = true;
         for (size_t c = 0; c < a.scatter_dims_to_operand_dims->size(); ++c) {
           Ints q = batch;
-          if (*a.index_vector_dim < idx.shape().rank()) q.insert(q.begin() + *a.index_vector_dim, static_cast<int64_t>(c));
+          if (*a.index_vector_dim < idx.shape().rank())
+            q.insert(q.begin() + *a.index_vector_dim, static_cast<int64_t>(c));
           const int64_t d = (*a.scatter_dims_to_operand_dims)[c];
           to[d] = idx.Get(xs.Linear(q)).i;
           // A window with any part outside is skipped whole.
@@ -195,7 +212,10 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
         for (size_t c = 0; c < ib.size(); ++c) to[ib[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
         size_t w = 0;
         for (int64_t d = 0; d < s.rank(); ++d) {
-          if (std::find(a.inserted_window_dims->begin(), a.inserted_window_dims->end(), d) != a.inserted_window_dims->end() || std::find(ib.begin(), ib.end(), d) != ib.end()) continue;
+          if (std::find(a.inserted_window_dims->begin(), a.inserted_window_dims->end(), d) !=
+                  a.inserted_window_dims->end() ||
+              std::find(ib.begin(), ib.end(), d) != ib.end())
+            continue;
           to[d] += window[w++];
         }
         const int64_t at = is.Linear(to);
@@ -207,7 +227,8 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       }
       return tuple ? Literal::Tuple(std::move(results)) : results[0];
     }
-    default: return absl::NotFoundError("");
+    default:
+      return absl::NotFoundError("");
   }
 }
 

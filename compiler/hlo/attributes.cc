@@ -21,11 +21,14 @@ std::string AttrText(const attr::Raw& v) { return v.text; }
 std::string AttrText(const attr::Str& v) { return QuoteHlo(v.text); }
 
 std::string AttrText(const attr::Slices& v) {
-  return absl::StrCat("{", absl::StrJoin(v, ", ", [](std::string* out, const SliceDim& d) {
-                        absl::StrAppend(out, "[", d.start, ":", d.limit);
-                        if (d.stride != 1) absl::StrAppend(out, ":", d.stride);
-                        absl::StrAppend(out, "]");
-                      }), "}");
+  return absl::StrCat("{",
+                      absl::StrJoin(v, ", ",
+                                    [](std::string* out, const SliceDim& d) {
+                                      absl::StrAppend(out, "[", d.start, ":", d.limit);
+                                      if (d.stride != 1) absl::StrAppend(out, ":", d.stride);
+                                      absl::StrAppend(out, "]");
+                                    }),
+                      "}");
 }
 
 std::string AttrText(const attr::Padding& v) {
@@ -45,14 +48,24 @@ std::string AttrText(const attr::Win& v) {
     for (size_t i = 0; i < v.size(); ++i) absl::StrAppend(&out, i ? "x" : "", render(v[i]));
   };
   if (!v.empty()) {
-    part("size", [](const WindowDim&) { return false; }, [](const WindowDim& d) { return absl::StrCat(d.size); });
+    part(
+        "size", [](const WindowDim&) { return false; }, [](const WindowDim& d) { return absl::StrCat(d.size); });
   }
-  part("stride", [](const WindowDim& d) { return d.stride == 1; }, [](const WindowDim& d) { return absl::StrCat(d.stride); });
-  part("pad", [](const WindowDim& d) { return d.pad_low == 0 && d.pad_high == 0; },
-       [](const WindowDim& d) { return absl::StrCat(d.pad_low, "_", d.pad_high); });
-  part("lhs_dilate", [](const WindowDim& d) { return d.lhs_dilate == 1; }, [](const WindowDim& d) { return absl::StrCat(d.lhs_dilate); });
-  part("rhs_dilate", [](const WindowDim& d) { return d.rhs_dilate == 1; }, [](const WindowDim& d) { return absl::StrCat(d.rhs_dilate); });
-  part("rhs_reversal", [](const WindowDim& d) { return !d.reversed; }, [](const WindowDim& d) { return absl::StrCat(d.reversed ? 1 : 0); });
+  part(
+      "stride", [](const WindowDim& d) { return d.stride == 1; },
+      [](const WindowDim& d) { return absl::StrCat(d.stride); });
+  part(
+      "pad", [](const WindowDim& d) { return d.pad_low == 0 && d.pad_high == 0; },
+      [](const WindowDim& d) { return absl::StrCat(d.pad_low, "_", d.pad_high); });
+  part(
+      "lhs_dilate", [](const WindowDim& d) { return d.lhs_dilate == 1; },
+      [](const WindowDim& d) { return absl::StrCat(d.lhs_dilate); });
+  part(
+      "rhs_dilate", [](const WindowDim& d) { return d.rhs_dilate == 1; },
+      [](const WindowDim& d) { return absl::StrCat(d.rhs_dilate); });
+  part(
+      "rhs_reversal", [](const WindowDim& d) { return !d.reversed; },
+      [](const WindowDim& d) { return absl::StrCat(d.reversed ? 1 : 0); });
   return out + "}";
 }
 
@@ -88,9 +101,12 @@ std::optional<ConvDimensionNumbers> ParseConvDims(absl::string_view text) {
     for (size_t i = 0; i < n; ++i) {
       const char c = parts[p][i];
       int64_t* slot = nullptr;
-      if (c == (p == 1 ? 'i' : 'b')) slot = first[p];
-      else if (c == (p == 1 ? 'o' : 'f')) slot = second[p];
-      else if (c >= '0' && static_cast<size_t>(c - '0') < n - 2) slot = &(*spatial[p])[c - '0'];
+      if (c == (p == 1 ? 'i' : 'b'))
+        slot = first[p];
+      else if (c == (p == 1 ? 'o' : 'f'))
+        slot = second[p];
+      else if (c >= '0' && static_cast<size_t>(c - '0') < n - 2)
+        slot = &(*spatial[p])[c - '0'];
       if (!slot || *slot != -1) return std::nullopt;
       *slot = static_cast<int64_t>(i);
     }

@@ -31,7 +31,8 @@ Expr ConvertTo(PrimitiveType t, Expr x) {
 }
 
 Expr CompareExpr(const char* direction, Expr a, Expr b) {
-  Instruction* i = a.computation()->Add(Opcode::Compare, Shape::Array(PrimitiveType::Pred, a.shape().dims()), {a.get(), b.get()});
+  Instruction* i =
+      a.computation()->Add(Opcode::Compare, Shape::Array(PrimitiveType::Pred, a.shape().dims()), {a.get(), b.get()});
   i->attrs().direction = direction;
   return i;
 }

@@ -79,7 +79,9 @@ void Instruction::AddControlDependencyTo(Instruction* s) {
 }
 
 void Instruction::DropControlDependencies() {
-  auto erase = [](std::vector<Instruction*>& v, Instruction* x) { v.erase(std::remove(v.begin(), v.end(), x), v.end()); };
+  auto erase = [](std::vector<Instruction*>& v, Instruction* x) {
+    v.erase(std::remove(v.begin(), v.end(), x), v.end());
+  };
   for (Instruction* p : control_preds_) erase(p->control_succs_, this);
   for (Instruction* s : control_succs_) erase(s->control_preds_, this);
   control_preds_.clear();
@@ -204,7 +206,7 @@ std::string Module::UniqueName(absl::string_view hint) {
   if (names_.insert(base).second) return base;
   // "add.7" asked for again becomes "add.<next>", not "add.7.1".
   if (const size_t dot = base.rfind('.'); dot != std::string::npos && dot + 1 < base.size() &&
-      base.find_first_not_of("0123456789", dot + 1) == std::string::npos) {
+                                          base.find_first_not_of("0123456789", dot + 1) == std::string::npos) {
     base.resize(dot);
   }
   int64_t& n = next_suffix_[base];
@@ -225,7 +227,8 @@ Computation* Module::AddComputation(absl::string_view name) {
 void Module::RemoveComputation(Computation* c) {
   for (const auto& i : c->instructions_) names_.erase(i->name_);
   names_.erase(c->name_);
-  computations_.erase(std::find_if(computations_.begin(), computations_.end(), [&](const auto& p) { return p.get() == c; }));
+  computations_.erase(
+      std::find_if(computations_.begin(), computations_.end(), [&](const auto& p) { return p.get() == c; }));
 }
 
 std::vector<Computation*> Module::PostOrder() const {

@@ -103,7 +103,7 @@ void Literal::Set(int64_t n, const Element& v) {
     const double d[2] = {v.re, v.im};
     std::memcpy(p, d, 16);
   } else {
-    const uint64_t bits = IsFloat(t)                   ? EncodeFloat(t, v.re)
+    const uint64_t bits = IsFloat(t)                 ? EncodeFloat(t, v.re)
                           : t == PrimitiveType::Pred ? static_cast<uint64_t>(v.i != 0)
                                                      : static_cast<uint64_t>(WrapInt(t, v.i));
     std::memcpy(p, &bits, w);

@@ -41,7 +41,8 @@ class HloParser {
   absl::Status ParseBody(Computation* c);
   absl::Status ParseInstruction(Computation* c, Instruction** root, Instruction** last);
   // `opcode(operands)`, for an instruction of its own or written inside an operand list.
-  absl::StatusOr<Instruction*> ParseCall(Computation* c, const std::string& name, std::optional<Shape> shape, absl::string_view* wrapped, int depth);
+  absl::StatusOr<Instruction*> ParseCall(Computation* c, const std::string& name, std::optional<Shape> shape,
+                                         absl::string_view* wrapped, int depth);
   bool LooksLikeCall();
   absl::Status ParseAttribute(Instruction* i, std::vector<std::string>* control_preds);
   absl::StatusOr<Literal> ParseLiteral(const Shape& shape);
@@ -161,7 +162,9 @@ absl::StatusOr<Shape> HloParser::ParseShape(int depth) {
       ok = ok && d >= 0 && d < shape.rank() && !seen[d];
       if (ok) seen[d] = true;
     }
-    if (!ok) return s_.ErrorAtPos(save, absl::StrCat("layout ", l.ToString(), " is no order of ", shape.rank(), " dimensions"));
+    if (!ok)
+      return s_.ErrorAtPos(save,
+                           absl::StrCat("layout ", l.ToString(), " is no order of ", shape.rank(), " dimensions"));
     shape.set_layout(std::move(l));
   }
   return shape;
@@ -186,7 +189,8 @@ absl::StatusOr<double> HloParser::ParseReal(PrimitiveType t) {
       if (!absl::SimpleHexAtoi(hex, &payload)) return s_.Error("expected a hexadecimal NaN payload");
       RETURN_IF_ERROR(s_.Expect(")"));
       const TypeInfo& f = InfoOf(t);
-      if (f.cls == TypeClass::Float && f.flavour == FloatFlavour::Ieee && payload < (1ull << f.mantissa_bits) && payload) {
+      if (f.cls == TypeClass::Float && f.flavour == FloatFlavour::Ieee && payload < (1ull << f.mantissa_bits) &&
+          payload) {
         const uint64_t exp = ((1ull << f.exponent_bits) - 1) << f.mantissa_bits;
         v = DecodeFloat(t, exp | payload);
         if (t == PrimitiveType::F32) {  // widening would set the quiet bit of a signalling NaN
@@ -203,8 +207,9 @@ absl::StatusOr<double> HloParser::ParseReal(PrimitiveType t) {
   }
   char buf[128];
   size_t n = 0;
-  while (n + 1 < sizeof buf && (absl::ascii_isalnum(s_.PeekRaw(n)) || s_.PeekRaw(n) == '.' ||
-                                ((s_.PeekRaw(n) == '-' || s_.PeekRaw(n) == '+') && n > 0 && std::strchr("eEpP", buf[n - 1])))) {
+  while (n + 1 < sizeof buf &&
+         (absl::ascii_isalnum(s_.PeekRaw(n)) || s_.PeekRaw(n) == '.' ||
+          ((s_.PeekRaw(n) == '-' || s_.PeekRaw(n) == '+') && n > 0 && std::strchr("eEpP", buf[n - 1])))) {
     buf[n] = s_.PeekRaw(n);
     ++n;
   }
@@ -245,7 +250,8 @@ absl::Status HloParser::ParseScalar(Literal* l, int64_t n) {
     if (t == PrimitiveType::F32 && std::isnan(e.re)) {
       uint64_t wide;
       std::memcpy(&wide, &e.re, 8);
-      const uint32_t bits = static_cast<uint32_t>(wide >> 63) << 31 | 0x7f800000u | static_cast<uint32_t>((wide >> 29) & 0x7fffff);
+      const uint32_t bits =
+          static_cast<uint32_t>(wide >> 63) << 31 | 0x7f800000u | static_cast<uint32_t>((wide >> 29) & 0x7fffff);
       std::memcpy(l->mutable_data() + 4 * n, &bits, 4);
       return absl::OkStatus();
     }
@@ -282,7 +288,8 @@ absl::Status HloParser::ParseLiteralInto(Literal* l, int64_t dim, int64_t* next,
     RETURN_IF_ERROR(ParseLiteralInto(l, dim + 1, next, base + i * inner));
   }
   if (s_.Peek() != '}')
-    return s_.ErrorAtPos(at, absl::StrCat("dimension ", dim, " of the constant does not hold ", l->shape().dim(dim), " elements"));
+    return s_.ErrorAtPos(
+        at, absl::StrCat("dimension ", dim, " of the constant does not hold ", l->shape().dim(dim), " elements"));
   return s_.Expect("}");
 }
 
@@ -350,9 +357,12 @@ absl::Status HloParser::Value(std::optional<attr::Num>* v, Instruction*) {
   return absl::OkStatus();
 }
 absl::Status HloParser::Value(std::optional<attr::Bool>* v, Instruction*) {
-  if (s_.Eat("true") || s_.Eat("1")) *v = true;
-  else if (s_.Eat("false") || s_.Eat("0")) *v = false;
-  else return s_.Error("expected true or false");
+  if (s_.Eat("true") || s_.Eat("1"))
+    *v = true;
+  else if (s_.Eat("false") || s_.Eat("0"))
+    *v = false;
+  else
+    return s_.Error("expected true or false");
   return absl::OkStatus();
 }
 absl::Status HloParser::Value(std::optional<attr::Raw>* v, Instruction*) {
@@ -449,11 +459,16 @@ absl::Status HloParser::Value(std::optional<attr::Win>* v, Instruction*) {
       if ((*v)->size() <= d) (*v)->resize(d + 1);
       WindowDim& w = (**v)[d++];
       ASSIGN_OR_RETURN(int64_t x, s_.Integer());
-      if (key == "size") w.size = x;
-      else if (key == "stride") w.stride = x;
-      else if (key == "lhs_dilate") w.lhs_dilate = x;
-      else if (key == "rhs_dilate") w.rhs_dilate = x;
-      else if (key == "rhs_reversal") w.reversed = x != 0;
+      if (key == "size")
+        w.size = x;
+      else if (key == "stride")
+        w.stride = x;
+      else if (key == "lhs_dilate")
+        w.lhs_dilate = x;
+      else if (key == "rhs_dilate")
+        w.rhs_dilate = x;
+      else if (key == "rhs_reversal")
+        w.reversed = x != 0;
       else if (key == "pad") {
         w.pad_low = x;
         RETURN_IF_ERROR(s_.Expect("_"));
@@ -495,10 +510,10 @@ absl::Status HloParser::ParseAttribute(Instruction* i, std::vector<std::string>*
   }
   Attributes& a = i->attrs();
   if (key == "to" && i->Is(Opcode::Domain)) return s_.Balanced(",\n").status();
-#define ATTR(field, kind, text) \
-  if (text[0] && key == text) { \
+#define ATTR(field, kind, text)                                                                  \
+  if (text[0] && key == text) {                                                                  \
     if (a.field) return s_.ErrorAtPos(at, absl::StrCat("attribute '", key, "' is given twice")); \
-    return Value(&a.field, i); \
+    return Value(&a.field, i);                                                                   \
   }
 #include "compiler/hlo/attributes.def"
   return s_.ErrorAtPos(at, absl::StrCat("unknown attribute '", key, "'"));
@@ -509,9 +524,11 @@ absl::Status HloParser::WrapAsync(Instruction* i, absl::string_view wrapped) {
   Computation* body = m_->AddComputation(absl::StrCat("async_computation.", wrapped));
   std::vector<Instruction*> params;
   for (const Instruction* o : i->operands()) {
-    params.push_back(body->AddParameter(static_cast<int64_t>(params.size()), o->shape(), absl::StrCat("param_", params.size())));
+    params.push_back(
+        body->AddParameter(static_cast<int64_t>(params.size()), o->shape(), absl::StrCat("param_", params.size())));
   }
-  if (!i->shape().IsTuple() || i->shape().tuple().size() < 2) return ErrorAt(i, "an async start needs ((operands), results, context)");
+  if (!i->shape().IsTuple() || i->shape().tuple().size() < 2)
+    return ErrorAt(i, "an async start needs ((operands), results, context)");
   Instruction* inner = body->Add(*op, i->shape().tuple()[1], params, wrapped);
   inner->set_loc(i->loc());
   body->set_root(inner);
@@ -533,7 +550,8 @@ absl::StatusOr<Instruction*> HloParser::ParseCall(Computation* c, const std::str
   auto op = OpcodeFromText(op_text);
   if (!op) {
     for (auto [suffix, async] : {std::pair<absl::string_view, Opcode>{"-start", Opcode::AsyncStart},
-                                 {"-update", Opcode::AsyncUpdate}, {"-done", Opcode::AsyncDone}}) {
+                                 {"-update", Opcode::AsyncUpdate},
+                                 {"-done", Opcode::AsyncDone}}) {
       absl::string_view base = op_text;
       if (absl::ConsumeSuffix(&base, suffix) && OpcodeFromText(base)) {
         op = async;
@@ -548,7 +566,8 @@ absl::StatusOr<Instruction*> HloParser::ParseCall(Computation* c, const std::str
   int64_t parameter_number = -1;
   if (*op == Opcode::Parameter) {
     ASSIGN_OR_RETURN(parameter_number, s_.Integer());
-    if (parameter_number < 0 || parameter_number > (1 << 20)) return s_.ErrorAtPos(op_at, "parameter number out of range");
+    if (parameter_number < 0 || parameter_number > (1 << 20))
+      return s_.ErrorAtPos(op_at, "parameter number out of range");
     RETURN_IF_ERROR(s_.Expect(")"));
   } else if (*op == Opcode::Constant) {
     if (!shape) return s_.ErrorAtPos(op_at, "a constant needs a shape");
@@ -611,7 +630,8 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
   while (s_.Eat(",")) RETURN_IF_ERROR(ParseAttribute(i, &control));
   for (const std::string& n : control) {
     auto it = values_.find(n);
-    if (it == values_.end()) return s_.ErrorAtPos(at, absl::StrCat("control predecessor '", n, "' is not defined above"));
+    if (it == values_.end())
+      return s_.ErrorAtPos(at, absl::StrCat("control predecessor '", n, "' is not defined above"));
     it->second->AddControlDependencyTo(i);
   }
   if (!shape) {
@@ -692,8 +712,10 @@ absl::Status HloParser::ParseAliases() {
       ASSIGN_OR_RETURN(e.parameter_index, ParseShapeIndex());
       if (s_.Eat(",")) {
         const absl::string_view kind = s_.Word("-_");
-        if (kind == "must-alias") e.must = true;
-        else if (kind != "may-alias") return s_.Error(absl::StrCat("unknown alias kind '", kind, "'"));
+        if (kind == "must-alias")
+          e.must = true;
+        else if (kind != "may-alias")
+          return s_.Error(absl::StrCat("unknown alias kind '", kind, "'"));
       }
       RETURN_IF_ERROR(s_.Expect(")"));
     } else {
@@ -802,7 +824,8 @@ absl::StatusOr<std::unique_ptr<Module>> HloParser::ParseModule() {
   }
   for (const Pending& p : pending_) {
     auto it = computations_.find(p.name);
-    if (it == computations_.end()) return s_.ErrorAtPos(p.pos, absl::StrCat("computation '", p.name, "' is not defined"));
+    if (it == computations_.end())
+      return s_.ErrorAtPos(p.pos, absl::StrCat("computation '", p.name, "' is not defined"));
     if (p.one) *p.one = it->second;
     if (p.many) (**p.many).push_back(it->second);
   }

@@ -9,7 +9,8 @@ namespace {
 std::string CompText(const Computation* c) { return absl::StrCat("%", c->name()); }
 std::string ValueText(attr::Comp c) { return CompText(c); }
 std::string ValueText(const attr::Comps& v) {
-  return absl::StrCat("{", absl::StrJoin(v, ", ", [](std::string* o, const Computation* c) { *o += CompText(c); }), "}");
+  return absl::StrCat("{", absl::StrJoin(v, ", ", [](std::string* o, const Computation* c) { *o += CompText(c); }),
+                      "}");
 }
 template <typename T>
 std::string ValueText(const T& v) {
@@ -49,8 +50,10 @@ std::vector<const Instruction*> PrintOrder(const Computation& c) {
 std::string ToText(const Instruction& i, const PrintOptions& o) {
   std::string out = absl::StrCat("%", i.name(), " = ", i.shape().ToString(o.layouts), " ", TextOf(i.opcode()), "(");
   if (i.Is(Opcode::Constant)) {
-    if (o.max_constant_elements >= 0 && i.shape().ElementCount() > o.max_constant_elements) out += "{...}";
-    else out += i.literal().ToString();
+    if (o.max_constant_elements >= 0 && i.shape().ElementCount() > o.max_constant_elements)
+      out += "{...}";
+    else
+      out += i.literal().ToString();
   } else if (i.Is(Opcode::Parameter)) {
     absl::StrAppend(&out, *i.attrs().parameter_number);
   } else {
@@ -62,8 +65,8 @@ std::string ToText(const Instruction& i, const PrintOptions& o) {
   }
   out += ")";
   const Attributes& a = i.attrs();
-#define ATTR(field, kind, text)                                                                                  \
-  if (text[0] && a.field && (o.metadata || absl::string_view(text) != "metadata"))                               \
+#define ATTR(field, kind, text)                                                    \
+  if (text[0] && a.field && (o.metadata || absl::string_view(text) != "metadata")) \
     absl::StrAppend(&out, ", ", absl::string_view(text), "=", ValueText(*a.field));
 #include "compiler/hlo/attributes.def"
   if (!i.control_predecessors().empty()) {
@@ -82,7 +85,8 @@ std::string ToText(const Computation& c, const PrintOptions& o) {
     absl::StrAppend(&out, c.parameters()[i]->name(), ": ", c.parameters()[i]->shape().ToString(false));
   }
   absl::StrAppend(&out, ") -> ", c.root()->shape().ToString(false), " {\n");
-  for (const Instruction* i : PrintOrder(c)) absl::StrAppend(&out, i == c.root() ? "  ROOT " : "  ", ToText(*i, o), "\n");
+  for (const Instruction* i : PrintOrder(c))
+    absl::StrAppend(&out, i == c.root() ? "  ROOT " : "  ", ToText(*i, o), "\n");
   out += "}";
   if (!c.execution_thread().empty()) absl::StrAppend(&out, ", execution_thread=", QuoteHlo(c.execution_thread()));
   return out + "\n";

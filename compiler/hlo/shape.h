@@ -71,7 +71,9 @@ class Shape {
   void set_layout(std::optional<Layout> l) { layout_ = std::move(l); }
   // The layout, or row major where none is set.
   Layout LayoutOrDefault() const { return layout_ ? *layout_ : Layout::Descending(rank()); }
-  bool HasDefaultLayout() const { return !layout_ || layout_->minor_to_major == Layout::Descending(rank()).minor_to_major; }
+  bool HasDefaultLayout() const {
+    return !layout_ || layout_->minor_to_major == Layout::Descending(rank()).minor_to_major;
+  }
   // Sets row-major layouts on every array leaf.
   void SetDefaultLayouts();
   void ClearLayouts();

@@ -17,11 +17,16 @@ constexpr TypeInfo kTypes[] = {
 uint64_t NanBits(const TypeInfo& f) {
   const uint64_t exp_ones = ((1ull << f.exponent_bits) - 1) << f.mantissa_bits;
   switch (f.flavour) {
-    case FloatFlavour::Ieee: return exp_ones | (1ull << (f.mantissa_bits - 1));
-    case FloatFlavour::Fn: return exp_ones | ((1ull << f.mantissa_bits) - 1);
-    case FloatFlavour::Fnuz: return 1ull << (f.bits - 1);
-    case FloatFlavour::Exponent: return 0xff;
-    default: return 1ull << (f.bits - 1);  // Finite: no NaN; negative zero, as the MX formats' converters do
+    case FloatFlavour::Ieee:
+      return exp_ones | (1ull << (f.mantissa_bits - 1));
+    case FloatFlavour::Fn:
+      return exp_ones | ((1ull << f.mantissa_bits) - 1);
+    case FloatFlavour::Fnuz:
+      return 1ull << (f.bits - 1);
+    case FloatFlavour::Exponent:
+      return 0xff;
+    default:
+      return 1ull << (f.bits - 1);  // Finite: no NaN; negative zero, as the MX formats' converters do
   }
 }
 
@@ -29,9 +34,12 @@ uint64_t NanBits(const TypeInfo& f) {
 uint64_t MaxFiniteBits(const TypeInfo& f) {
   const uint64_t all = (1ull << (f.exponent_bits + f.mantissa_bits)) - 1;
   switch (f.flavour) {
-    case FloatFlavour::Ieee: return (((1ull << f.exponent_bits) - 1) << f.mantissa_bits) - 1;
-    case FloatFlavour::Fn: return all - 1;
-    default: return all;
+    case FloatFlavour::Ieee:
+      return (((1ull << f.exponent_bits) - 1) << f.mantissa_bits) - 1;
+    case FloatFlavour::Fn:
+      return all - 1;
+    default:
+      return all;
   }
 }
 
@@ -85,7 +93,8 @@ uint64_t EncodeFloat(PrimitiveType t, double value) {
     return b;
   }
   const TypeInfo& f = InfoOf(t);
-  if (std::isnan(value)) return NanBits(f) | (f.flavour == FloatFlavour::Ieee && std::signbit(value) ? 1ull << (f.bits - 1) : 0);
+  if (std::isnan(value))
+    return NanBits(f) | (f.flavour == FloatFlavour::Ieee && std::signbit(value) ? 1ull << (f.bits - 1) : 0);
   const int bias = ExponentBias(t);
   if (f.flavour == FloatFlavour::Exponent) {
     if (value <= 0) return value == 0 ? 0 : 0xff;

@@ -36,11 +36,15 @@ absl::Status CheckStructure(const Module& m) {
     RETURN_IF_ERROR(visit(visit, c.get()));
     absl::flat_hash_set<const Instruction*> mine;
     for (const auto& i : c->instructions()) mine.insert(i.get());
-    if (!c->root() || !mine.contains(c->root())) return InvalidArgument(m.file, ":0:0: error: computation ", c->name(), " has no root");
+    if (!c->root() || !mine.contains(c->root()))
+      return InvalidArgument(m.file, ":0:0: error: computation ", c->name(), " has no root");
     for (const auto& i : c->instructions()) {
       for (const Instruction* o : i->operands()) {
-        if (!mine.contains(o)) return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " is of another computation"));
-        if (std::find(o->users().begin(), o->users().end(), i.get()) == o->users().end()) return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " does not list it as a user"), absl::StatusCode::kInternal);
+        if (!mine.contains(o))
+          return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " is of another computation"));
+        if (std::find(o->users().begin(), o->users().end(), i.get()) == o->users().end())
+          return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " does not list it as a user"),
+                         absl::StatusCode::kInternal);
       }
     }
     // Acyclic: Kahn over operands and control edges.
@@ -88,7 +92,9 @@ absl::Status CheckShape(const Instruction* i) {
       if (a.dim(d) != b.dim(d) && !a.is_dynamic(d) && !b.is_dynamic(d)) return false;
     return true;
   };
-  if (!same(same, *inferred, i->shape())) return ErrorAt(i, absl::StrCat("shape is ", i->shape().ToString(false), ", but its operands and attributes make it ", inferred->ToString(false)));
+  if (!same(same, *inferred, i->shape()))
+    return ErrorAt(i, absl::StrCat("shape is ", i->shape().ToString(false),
+                                   ", but its operands and attributes make it ", inferred->ToString(false)));
   return absl::OkStatus();
 }
 
@@ -96,10 +102,17 @@ absl::Status CheckShape(const Instruction* i) {
 absl::Status CheckEntry(const Module& m) {
   if (!m.entry_layout) return absl::OkStatus();
   const EntryLayout& l = *m.entry_layout;
-  if (l.parameters.size() != m.entry()->parameters().size()) return InvalidArgument(m.file, ":0:0: error: entry_computation_layout has ", l.parameters.size(), " parameters, the entry ", m.entry()->parameters().size());
+  if (l.parameters.size() != m.entry()->parameters().size())
+    return InvalidArgument(m.file, ":0:0: error: entry_computation_layout has ", l.parameters.size(),
+                           " parameters, the entry ", m.entry()->parameters().size());
   for (size_t p = 0; p < l.parameters.size(); ++p)
-    if (!l.parameters[p].Compatible(m.entry()->parameter(p)->shape())) return ErrorAt(m.entry()->parameter(p), absl::StrCat("shape is ", m.entry()->parameter(p)->shape().ToString(false), ", the entry layout says ", l.parameters[p].ToString(false)));
-  if (!l.result.Compatible(m.entry()->root()->shape())) return ErrorAt(m.entry()->root(), absl::StrCat("shape is ", m.entry()->root()->shape().ToString(false), ", the entry layout says ", l.result.ToString(false)));
+    if (!l.parameters[p].Compatible(m.entry()->parameter(p)->shape()))
+      return ErrorAt(m.entry()->parameter(p),
+                     absl::StrCat("shape is ", m.entry()->parameter(p)->shape().ToString(false),
+                                  ", the entry layout says ", l.parameters[p].ToString(false)));
+  if (!l.result.Compatible(m.entry()->root()->shape()))
+    return ErrorAt(m.entry()->root(), absl::StrCat("shape is ", m.entry()->root()->shape().ToString(false),
+                                                   ", the entry layout says ", l.result.ToString(false)));
   return absl::OkStatus();
 }
 
@@ -107,7 +120,9 @@ absl::Status CheckEntry(const Module& m) {
 absl::Status CheckFusion(const Instruction* i) {
   static const char* const kKinds[] = {"kLoop", "kInput", "kOutput", "kCustom"};
   if (!i->attrs().fusion_kind) return ErrorAt(i, "kind is missing");
-  if (std::none_of(std::begin(kKinds), std::end(kKinds), [&](const char* k) { return i->attrs().fusion_kind->text == k; })) return ErrorAt(i, absl::StrCat("unknown kind ", i->attrs().fusion_kind->text));
+  if (std::none_of(std::begin(kKinds), std::end(kKinds),
+                   [&](const char* k) { return i->attrs().fusion_kind->text == k; }))
+    return ErrorAt(i, absl::StrCat("unknown kind ", i->attrs().fusion_kind->text));
   return absl::OkStatus();
 }
 
@@ -116,21 +131,27 @@ absl::Status CheckApplied(const Instruction* i) {
   const Attributes& a = i->attrs();
   auto scalar_result = [&](const Computation* c, PrimitiveType t) -> absl::Status {
     const Shape& r = c->root()->shape();
-    if (!r.IsScalar() || r.type() != t) return ErrorAt(i, absl::StrCat("computation ", c->name(), " returns ", r.ToString(false), ", not ", TextOf(t), "[]"));
+    if (!r.IsScalar() || r.type() != t)
+      return ErrorAt(
+          i, absl::StrCat("computation ", c->name(), " returns ", r.ToString(false), ", not ", TextOf(t), "[]"));
     return absl::OkStatus();
   };
   if (i->Is(Opcode::SelectAndScatter)) {
-    if ((*a.select)->parameters().size() != 2 || (*a.scatter)->parameters().size() != 2) return ErrorAt(i, "select and scatter take two parameters");
+    if ((*a.select)->parameters().size() != 2 || (*a.scatter)->parameters().size() != 2)
+      return ErrorAt(i, "select and scatter take two parameters");
     return scalar_result(*a.select, PrimitiveType::Pred);
   }
   if (i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Scatter)) {
     const Shape& r = (*a.to_apply)->root()->shape();
     const size_t n = i->operand_count() / 2;
-    if (n > 1 && (!r.IsTuple() || r.tuple().size() != n)) return ErrorAt(i, absl::StrCat("reducer returns ", r.ToString(false), ", not a tuple of ", n));
-    if (n == 1 && !r.IsScalar() && !(r.IsTuple() && r.tuple().size() == 1)) return ErrorAt(i, absl::StrCat("reducer returns ", r.ToString(false), ", not a scalar"));
+    if (n > 1 && (!r.IsTuple() || r.tuple().size() != n))
+      return ErrorAt(i, absl::StrCat("reducer returns ", r.ToString(false), ", not a tuple of ", n));
+    if (n == 1 && !r.IsScalar() && !(r.IsTuple() && r.tuple().size() == 1))
+      return ErrorAt(i, absl::StrCat("reducer returns ", r.ToString(false), ", not a scalar"));
   }
   if (i->Is(Opcode::Map)) {
-    if (static_cast<int64_t>((*a.to_apply)->parameters().size()) != i->operand_count()) return ErrorAt(i, "to_apply does not take as many parameters as there are operands");
+    if (static_cast<int64_t>((*a.to_apply)->parameters().size()) != i->operand_count())
+      return ErrorAt(i, "to_apply does not take as many parameters as there are operands");
   }
   return absl::OkStatus();
 }
@@ -145,23 +166,29 @@ absl::Status CheckAsync(const Instruction* i) {
     case Opcode::AsyncStart:
       if (!i->attrs().calls) return ErrorAt(i, "wraps no computation");
       RETURN_IF_ERROR(one_user());
-      if (!i->shape().IsTuple() || i->shape().tuple().size() < 2) return ErrorAt(i, "shape is not ((operands), results, ...)");
+      if (!i->shape().IsTuple() || i->shape().tuple().size() < 2)
+        return ErrorAt(i, "shape is not ((operands), results, ...)");
       return absl::OkStatus();
     case Opcode::AsyncUpdate:
       RETURN_IF_ERROR(one_user());
       [[fallthrough]];
     case Opcode::AsyncDone:
-      if (!i->operand(0)->Is(Opcode::AsyncStart) && !i->operand(0)->Is(Opcode::AsyncUpdate)) return ErrorAt(i, "operand is no async-start or async-update");
+      if (!i->operand(0)->Is(Opcode::AsyncStart) && !i->operand(0)->Is(Opcode::AsyncUpdate))
+        return ErrorAt(i, "operand is no async-start or async-update");
       return absl::OkStatus();
     case Opcode::AllReduceDone:
-      return i->operand(0)->Is(Opcode::AllReduceStart) ? absl::OkStatus() : ErrorAt(i, "operand is no all-reduce-start");
+      return i->operand(0)->Is(Opcode::AllReduceStart) ? absl::OkStatus()
+                                                       : ErrorAt(i, "operand is no all-reduce-start");
     case Opcode::AllGatherDone:
-      return i->operand(0)->Is(Opcode::AllGatherStart) ? absl::OkStatus() : ErrorAt(i, "operand is no all-gather-start");
+      return i->operand(0)->Is(Opcode::AllGatherStart) ? absl::OkStatus()
+                                                       : ErrorAt(i, "operand is no all-gather-start");
     case Opcode::CollectivePermuteDone:
-      return i->operand(0)->Is(Opcode::CollectivePermuteStart) ? absl::OkStatus() : ErrorAt(i, "operand is no collective-permute-start");
+      return i->operand(0)->Is(Opcode::CollectivePermuteStart) ? absl::OkStatus()
+                                                               : ErrorAt(i, "operand is no collective-permute-start");
     case Opcode::CopyDone:
       return i->operand(0)->Is(Opcode::CopyStart) ? absl::OkStatus() : ErrorAt(i, "operand is no copy-start");
-    default: return absl::OkStatus();
+    default:
+      return absl::OkStatus();
   }
 }
 
@@ -174,9 +201,11 @@ absl::Status CheckCollective(const Instruction* i, absl::flat_hash_map<int64_t, 
       return x->Is(Opcode::Send) || x->Is(Opcode::SendDone) || x->Is(Opcode::Recv) || x->Is(Opcode::RecvDone);
     };
     auto [it, fresh] = channels->insert({*a.channel_id, i});
-    if (!fresh && point_to_point(it->second) != point_to_point(i)) return ErrorAt(i, absl::StrCat("channel ", *a.channel_id, " is used by ", TextOf(it->second->opcode()), " too"));
+    if (!fresh && point_to_point(it->second) != point_to_point(i))
+      return ErrorAt(i, absl::StrCat("channel ", *a.channel_id, " is used by ", TextOf(it->second->opcode()), " too"));
   }
-  if (a.use_global_device_ids.value_or(false) && a.channel_id.value_or(0) <= 0) return ErrorAt(i, "use_global_device_ids needs a channel_id");
+  if (a.use_global_device_ids.value_or(false) && a.channel_id.value_or(0) <= 0)
+    return ErrorAt(i, "use_global_device_ids needs a channel_id");
   if (a.replica_groups) {
     // Explicit groups {{0,1},{2,3}}: each id once. The iota form ([2,4]<=[8]) covers ids once by construction.
     const std::string& t = a.replica_groups->text;
@@ -184,7 +213,8 @@ absl::Status CheckCollective(const Instruction* i, absl::flat_hash_map<int64_t, 
       absl::flat_hash_set<int64_t> seen;
       for (absl::string_view n : absl::StrSplit(t, absl::ByAnyChar("{}, "), absl::SkipEmpty())) {
         int64_t id;
-        if (!absl::SimpleAtoi(n, &id) || id < 0) return ErrorAt(i, absl::StrCat("replica group member '", n, "' is no id"));
+        if (!absl::SimpleAtoi(n, &id) || id < 0)
+          return ErrorAt(i, absl::StrCat("replica group member '", n, "' is no id"));
         if (!seen.insert(id).second) return ErrorAt(i, absl::StrCat("id ", id, " is in two replica groups"));
       }
     }
@@ -192,10 +222,12 @@ absl::Status CheckCollective(const Instruction* i, absl::flat_hash_map<int64_t, 
   if (a.source_target_pairs) {
     absl::flat_hash_set<int64_t> from, to;
     int k = 0;
-    for (absl::string_view n : absl::StrSplit(a.source_target_pairs->text, absl::ByAnyChar("{}, "), absl::SkipEmpty())) {
+    for (absl::string_view n :
+         absl::StrSplit(a.source_target_pairs->text, absl::ByAnyChar("{}, "), absl::SkipEmpty())) {
       int64_t id;
       if (!absl::SimpleAtoi(n, &id)) return ErrorAt(i, absl::StrCat("'", n, "' is no id"));
-      if (!(k % 2 ? to : from).insert(id).second) return ErrorAt(i, absl::StrCat("id ", id, k % 2 ? " is the target" : " is the source", " of two pairs"));
+      if (!(k % 2 ? to : from).insert(id).second)
+        return ErrorAt(i, absl::StrCat("id ", id, k % 2 ? " is the target" : " is the source", " of two pairs"));
       ++k;
     }
   }
@@ -207,7 +239,9 @@ absl::Status CheckLayout(const Instruction* i) {
   if (!i->IsElementwise() || i->Is(Opcode::Copy) || !i->shape().layout()) return absl::OkStatus();
   for (const Instruction* o : i->operands()) {
     if (o->shape().rank() != i->shape().rank() || !o->shape().layout()) continue;
-    if (o->shape().layout()->minor_to_major != i->shape().layout()->minor_to_major) return ErrorAt(i, absl::StrCat("layout is ", i->shape().layout()->ToString(), ", operand ", o->name(), " has ", o->shape().layout()->ToString()));
+    if (o->shape().layout()->minor_to_major != i->shape().layout()->minor_to_major)
+      return ErrorAt(i, absl::StrCat("layout is ", i->shape().layout()->ToString(), ", operand ", o->name(), " has ",
+                                     o->shape().layout()->ToString()));
   }
   return absl::OkStatus();
 }
@@ -224,12 +258,18 @@ absl::Status CheckAliases(const Module& m) {
     return p;
   };
   for (const AliasEntry& e : m.aliases) {
-    if (e.parameter < 0 || e.parameter >= static_cast<int64_t>(m.entry()->parameters().size())) return InvalidArgument(m.file, ":1:1: error: input_output_alias names parameter ", e.parameter, " of ", m.entry()->parameters().size());
+    if (e.parameter < 0 || e.parameter >= static_cast<int64_t>(m.entry()->parameters().size()))
+      return InvalidArgument(m.file, ":1:1: error: input_output_alias names parameter ", e.parameter, " of ",
+                             m.entry()->parameters().size());
     const Shape* in = leaf(m.entry()->parameter(e.parameter)->shape(), e.parameter_index);
     const Shape* out = leaf(m.entry()->root()->shape(), e.output);
-    if (!in || !out) return InvalidArgument(m.file, ":1:1: error: input_output_alias names an index that does not exist");
-    if (in->ByteSize() != out->ByteSize()) return InvalidArgument(m.file, ":1:1: error: input_output_alias joins ", in->ToString(false), " and ", out->ToString(false), " of different sizes");
-    if (!inputs.insert(absl::StrCat(e.parameter, AttrText(e.parameter_index))).second) return InvalidArgument(m.file, ":1:1: error: input_output_alias uses parameter ", e.parameter, " twice");
+    if (!in || !out)
+      return InvalidArgument(m.file, ":1:1: error: input_output_alias names an index that does not exist");
+    if (in->ByteSize() != out->ByteSize())
+      return InvalidArgument(m.file, ":1:1: error: input_output_alias joins ", in->ToString(false), " and ",
+                             out->ToString(false), " of different sizes");
+    if (!inputs.insert(absl::StrCat(e.parameter, AttrText(e.parameter_index))).second)
+      return InvalidArgument(m.file, ":1:1: error: input_output_alias uses parameter ", e.parameter, " twice");
   }
   return absl::OkStatus();
 }

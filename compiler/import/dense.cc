@@ -23,7 +23,9 @@ int HexDigit(char c) {
 // One number at `*p`; integers, decimals, 0x bit patterns, true/false, (re, im).
 absl::Status ReadElement(absl::string_view t, size_t* p, Literal* out, int64_t n) {
   const PrimitiveType type = out->type();
-  auto skip = [&] { while (*p < t.size() && (absl::ascii_isspace(t[*p]))) ++*p; };
+  auto skip = [&] {
+    while (*p < t.size() && (absl::ascii_isspace(t[*p]))) ++*p;
+  };
   skip();
   Element e;
   auto word = [&]() -> absl::string_view {
@@ -67,8 +69,10 @@ absl::Status ReadElement(absl::string_view t, size_t* p, Literal* out, int64_t n
   } else {
     const absl::string_view w = word();
     uint64_t u;
-    if (w == "true") e.i = 1;
-    else if (w == "false") e.i = 0;
+    if (w == "true")
+      e.i = 1;
+    else if (w == "false")
+      e.i = 0;
     else if (absl::SimpleAtoi(w, &e.i)) {
     } else if (absl::SimpleAtoi(w, &u)) {
       e.i = static_cast<int64_t>(u);
@@ -86,8 +90,10 @@ absl::Status ReadElement(absl::string_view t, size_t* p, Literal* out, int64_t n
 
 absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
   if (!shape.IsArray()) return InvalidArgument("a constant needs a tensor type");
-  if (shape.ByteSize() > (int64_t{1} << 36)) return ResourceExhausted("a constant of ", shape.ByteSize(), " bytes; the limit is ", int64_t{1} << 36);
-  if (!absl::ConsumePrefix(&text, "dense<")) return InvalidArgument("expected dense<...>, found '", text.substr(0, 24), "'");
+  if (shape.ByteSize() > (int64_t{1} << 36))
+    return ResourceExhausted("a constant of ", shape.ByteSize(), " bytes; the limit is ", int64_t{1} << 36);
+  if (!absl::ConsumePrefix(&text, "dense<"))
+    return InvalidArgument("expected dense<...>, found '", text.substr(0, 24), "'");
   const int64_t n = shape.ElementCount();
   text = absl::StripLeadingAsciiWhitespace(text);
   if (!text.empty() && text[0] == '"') {
@@ -175,9 +181,12 @@ std::optional<Ints> ParseIntList(absl::string_view t) {
     while (p < t.size() && (absl::ascii_isalnum(t[p]) || t[p] == '-')) ++p;
     const absl::string_view w = t.substr(s, p - s);
     int64_t x;
-    if (w == "true") x = 1;
-    else if (w == "false") x = 0;
-    else if (w.empty() || !absl::SimpleAtoi(w, &x)) return std::nullopt;
+    if (w == "true")
+      x = 1;
+    else if (w == "false")
+      x = 0;
+    else if (w.empty() || !absl::SimpleAtoi(w, &x))
+      return std::nullopt;
     v.push_back(x);
   }
   return v;

@@ -5,8 +5,8 @@
 #include "absl/strings/str_join.h"
 #include "compiler/import/hlo.pb.h"
 #include "compiler/import/import.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
 namespace kiln {
@@ -26,7 +26,9 @@ class ProtoReader {
   absl::StatusOr<std::unique_ptr<Module>> Run();
 
  private:
-  absl::Status Fail(absl::string_view where, absl::string_view why) { return InvalidArgument(file_, ":0:0: error: ", where, ": ", why); }
+  absl::Status Fail(absl::string_view where, absl::string_view why) {
+    return InvalidArgument(file_, ":0:0: error: ", where, ": ", why);
+  }
   absl::StatusOr<Shape> ToShape(const proto::ShapeProto& s, int depth = 0);
   absl::StatusOr<Literal> ToLiteral(const proto::LiteralProto& l, int depth = 0);
   absl::Status ReadComputation(const proto::HloComputationProto& c, Computation* out);
@@ -57,7 +59,8 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
     n *= std::max<int64_t>(d, 1);
   }
   Shape out = Shape::Array(*type, ToInts(s.dimensions()));
-  for (int d = 0; d < s.is_dynamic_dimension_size() && d < out.rank(); ++d) out.set_dynamic(d, s.is_dynamic_dimension(d));
+  for (int d = 0; d < s.is_dynamic_dimension_size() && d < out.rank(); ++d)
+    out.set_dynamic(d, s.is_dynamic_dimension(d));
   if (s.has_layout() && s.layout().minor_to_major_size() == out.rank()) {
     Layout l;
     l.minor_to_major = ToInts(s.layout().minor_to_major());
@@ -66,7 +69,8 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
       if (d < 0 || d >= out.rank() || seen[d]) return Fail("layout", "minor_to_major is no permutation");
       seen[d] = true;
     }
-    for (const auto& t : s.layout().tiles()) absl::StrAppend(&l.extras, l.extras.empty() ? "T(" : "(", absl::StrJoin(t.dimensions(), ","), ")");
+    for (const auto& t : s.layout().tiles())
+      absl::StrAppend(&l.extras, l.extras.empty() ? "T(" : "(", absl::StrJoin(t.dimensions(), ","), ")");
     if (s.layout().element_size_in_bits()) absl::StrAppend(&l.extras, "E(", s.layout().element_size_in_bits(), ")");
     if (s.layout().memory_space()) absl::StrAppend(&l.extras, "S(", s.layout().memory_space(), ")");
     out.set_layout(std::move(l));
@@ -96,38 +100,85 @@ absl::StatusOr<Literal> ProtoReader::ToLiteral(const proto::LiteralProto& p, int
     bytes.assign(reinterpret_cast<const char*>(field.data()), field.size() * sizeof(E));
   };
   switch (t) {
-    case PrimitiveType::Pred: for (bool b : p.preds()) bytes += static_cast<char>(b); break;
-    case PrimitiveType::S32: take(p.s32s()); break;
-    case PrimitiveType::S64: take(p.s64s()); break;
-    case PrimitiveType::U32: take(p.u32s()); break;
-    case PrimitiveType::U64: take(p.u64s()); break;
-    case PrimitiveType::F32: take(p.f32s()); break;
-    case PrimitiveType::F64: take(p.f64s()); break;
-    case PrimitiveType::C64: take(p.c64s()); break;
-    case PrimitiveType::C128: take(p.c128s()); break;
-    case PrimitiveType::S8: bytes = p.s8s(); break;
-    case PrimitiveType::U8: bytes = p.u8s(); break;
-    case PrimitiveType::S16: bytes = p.s16s(); break;
-    case PrimitiveType::U16: bytes = p.u16s(); break;
-    case PrimitiveType::F16: bytes = p.f16s(); break;
-    case PrimitiveType::BF16: bytes = p.bf16s(); break;
-    case PrimitiveType::F8E5M2: bytes = p.f8e5m2s(); break;
-    case PrimitiveType::F8E4M3FN: bytes = p.f8e4m3fns(); break;
-    case PrimitiveType::F8E4M3B11FNUZ: bytes = p.f8e4m3b11fnuzs(); break;
-    case PrimitiveType::F8E5M2FNUZ: bytes = p.f8e5m2fnuzs(); break;
-    case PrimitiveType::F8E4M3FNUZ: bytes = p.f8e4m3fnuzs(); break;
-    case PrimitiveType::F8E4M3: bytes = p.f8e4m3s(); break;
-    case PrimitiveType::F8E3M4: bytes = p.f8e3m4s(); break;
+    case PrimitiveType::Pred:
+      for (bool b : p.preds()) bytes += static_cast<char>(b);
+      break;
+    case PrimitiveType::S32:
+      take(p.s32s());
+      break;
+    case PrimitiveType::S64:
+      take(p.s64s());
+      break;
+    case PrimitiveType::U32:
+      take(p.u32s());
+      break;
+    case PrimitiveType::U64:
+      take(p.u64s());
+      break;
+    case PrimitiveType::F32:
+      take(p.f32s());
+      break;
+    case PrimitiveType::F64:
+      take(p.f64s());
+      break;
+    case PrimitiveType::C64:
+      take(p.c64s());
+      break;
+    case PrimitiveType::C128:
+      take(p.c128s());
+      break;
+    case PrimitiveType::S8:
+      bytes = p.s8s();
+      break;
+    case PrimitiveType::U8:
+      bytes = p.u8s();
+      break;
+    case PrimitiveType::S16:
+      bytes = p.s16s();
+      break;
+    case PrimitiveType::U16:
+      bytes = p.u16s();
+      break;
+    case PrimitiveType::F16:
+      bytes = p.f16s();
+      break;
+    case PrimitiveType::BF16:
+      bytes = p.bf16s();
+      break;
+    case PrimitiveType::F8E5M2:
+      bytes = p.f8e5m2s();
+      break;
+    case PrimitiveType::F8E4M3FN:
+      bytes = p.f8e4m3fns();
+      break;
+    case PrimitiveType::F8E4M3B11FNUZ:
+      bytes = p.f8e4m3b11fnuzs();
+      break;
+    case PrimitiveType::F8E5M2FNUZ:
+      bytes = p.f8e5m2fnuzs();
+      break;
+    case PrimitiveType::F8E4M3FNUZ:
+      bytes = p.f8e4m3fnuzs();
+      break;
+    case PrimitiveType::F8E4M3:
+      bytes = p.f8e4m3s();
+      break;
+    case PrimitiveType::F8E3M4:
+      bytes = p.f8e3m4s();
+      break;
     case PrimitiveType::S4:
     case PrimitiveType::U4: {  // packed, low nibble first
       const std::string& q = t == PrimitiveType::S4 ? p.s4s() : p.u4s();
-      for (int64_t k = 0; k < n && k / 2 < static_cast<int64_t>(q.size()); ++k) bytes += static_cast<char>((q[k / 2] >> (k % 2 * 4)) & 15);
+      for (int64_t k = 0; k < n && k / 2 < static_cast<int64_t>(q.size()); ++k)
+        bytes += static_cast<char>((q[k / 2] >> (k % 2 * 4)) & 15);
       break;
     }
-    default: return Fail("literal", absl::StrCat("constants of ", TextOf(t), " are not supported in protos"));
+    default:
+      return Fail("literal", absl::StrCat("constants of ", TextOf(t), " are not supported in protos"));
   }
   Literal l(shape);
-  if (static_cast<int64_t>(bytes.size()) != l.byte_size()) return Fail("literal", absl::StrCat(bytes.size(), " bytes for ", shape.ToString(false)));
+  if (static_cast<int64_t>(bytes.size()) != l.byte_size())
+    return Fail("literal", absl::StrCat(bytes.size(), " bytes for ", shape.ToString(false)));
   shape.set_layout(layout);
   if (shape.HasDefaultLayout()) {
     if (n) std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
@@ -155,7 +206,8 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
     called.push_back(it->second);
   }
   auto need_called = [&](size_t n) -> absl::Status {
-    return called.size() >= n ? absl::OkStatus() : Fail(p.name(), absl::StrCat(p.opcode(), " needs ", n, " called computations"));
+    return called.size() >= n ? absl::OkStatus()
+                              : Fail(p.name(), absl::StrCat(p.opcode(), " needs ", n, " called computations"));
   };
   switch (op) {
     case Opcode::While:
@@ -189,8 +241,12 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       if (!called.empty()) a.to_apply = called[0];
   }
   switch (op) {
-    case Opcode::GetTupleElement: a.tuple_index = p.tuple_index(); break;
-    case Opcode::Iota: a.iota_dimension = p.dimensions_size() ? p.dimensions(0) : 0; break;
+    case Opcode::GetTupleElement:
+      a.tuple_index = p.tuple_index();
+      break;
+    case Opcode::Iota:
+      a.iota_dimension = p.dimensions_size() ? p.dimensions(0) : 0;
+      break;
     case Opcode::Broadcast:
     case Opcode::Transpose:
     case Opcode::Reverse:
@@ -202,12 +258,18 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
     case Opcode::SetDimensionSize:
     case Opcode::AllGather:
     case Opcode::AllGatherStart:
-    case Opcode::ReduceScatter: a.dimensions = ToInts(p.dimensions()); break;
+    case Opcode::ReduceScatter:
+      a.dimensions = ToInts(p.dimensions());
+      break;
     case Opcode::AllToAll:
       if (p.dimensions_size()) a.dimensions = ToInts(p.dimensions());
       break;
-    case Opcode::DynamicSlice: a.dynamic_slice_sizes = ToInts(p.dynamic_slice_sizes()); break;
-    case Opcode::Fusion: a.fusion_kind = attr::Raw(p.fusion_kind()); break;
+    case Opcode::DynamicSlice:
+      a.dynamic_slice_sizes = ToInts(p.dynamic_slice_sizes());
+      break;
+    case Opcode::Fusion:
+      a.fusion_kind = attr::Raw(p.fusion_kind());
+      break;
     case Opcode::ReducePrecision:
       a.exponent_bits = p.exponent_bits();
       a.mantissa_bits = p.mantissa_bits();
@@ -216,9 +278,15 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       a.direction = attr::Raw(p.comparison_direction());
       if (p.comparison_type() == "TOTALORDER") a.compare_type = "TOTALORDER";
       break;
-    case Opcode::Rng: a.distribution = p.distribution() == 2 ? "rng_normal" : "rng_uniform"; break;
-    case Opcode::RngBitGenerator: a.algorithm = p.rng_algorithm() == 1 ? "rng_three_fry" : p.rng_algorithm() == 2 ? "rng_philox" : "rng_default"; break;
-    case Opcode::RngGetAndUpdateState: a.delta = p.delta(); break;
+    case Opcode::Rng:
+      a.distribution = p.distribution() == 2 ? "rng_normal" : "rng_uniform";
+      break;
+    case Opcode::RngBitGenerator:
+      a.algorithm = p.rng_algorithm() == 1 ? "rng_three_fry" : p.rng_algorithm() == 2 ? "rng_philox" : "rng_default";
+      break;
+    case Opcode::RngGetAndUpdateState:
+      a.delta = p.delta();
+      break;
     case Opcode::BatchNormGrad:
     case Opcode::BatchNormInference:
     case Opcode::BatchNormTraining:
@@ -242,19 +310,25 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       a.transpose_a = kNames[t.transpose_a()];
       break;
     }
-    case Opcode::Cholesky: a.lower = p.cholesky_options().lower(); break;
+    case Opcode::Cholesky:
+      a.lower = p.cholesky_options().lower();
+      break;
     case Opcode::CustomCall: {
       a.custom_call_target = attr::Str(p.custom_call_target());
       if (p.custom_call_has_side_effect()) a.custom_call_has_side_effect = true;
-      static const char* const kNames[] = {"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
-      if (p.custom_call_api_version() >= 2 && p.custom_call_api_version() <= 4) a.api_version = kNames[p.custom_call_api_version()];
+      static const char* const kNames[] = {"", "", "API_VERSION_STATUS_RETURNING",
+                                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+      if (p.custom_call_api_version() >= 2 && p.custom_call_api_version() <= 4)
+        a.api_version = kNames[p.custom_call_api_version()];
       break;
     }
     case Opcode::TopK:
       a.k = p.k();
       a.largest = p.largest();
       break;
-    case Opcode::Infeed: a.infeed_config = attr::Str(p.infeed_config()); break;
+    case Opcode::Infeed:
+      a.infeed_config = attr::Str(p.infeed_config());
+      break;
     case Opcode::Outfeed: {
       a.outfeed_config = attr::Str(p.outfeed_config());
       if (p.has_outfeed_shape()) {
@@ -262,12 +336,15 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       }
       break;
     }
-    default: break;
+    default:
+      break;
   }
   if (p.has_window()) {
     attr::Win w;
     for (const auto& d : p.window().dimensions())
-      w.push_back({d.size(), d.stride() ? d.stride() : 1, d.padding_low(), d.padding_high(), d.base_dilation() ? d.base_dilation() : 1, d.window_dilation() ? d.window_dilation() : 1, d.window_reversal()});
+      w.push_back({d.size(), d.stride() ? d.stride() : 1, d.padding_low(), d.padding_high(),
+                   d.base_dilation() ? d.base_dilation() : 1, d.window_dilation() ? d.window_dilation() : 1,
+                   d.window_reversal()});
     a.window = std::move(w);
   }
   if (p.has_convolution_dimension_numbers()) {
@@ -294,7 +371,10 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       }
       return static_cast<int64_t>(all.size()) == rank;
     };
-    if (!complete(n.input_batch, n.input_feature, n.input_spatial) || !complete(n.kernel_input, n.kernel_output, n.kernel_spatial) || !complete(n.output_batch, n.output_feature, n.output_spatial)) return Fail(p.name(), "convolution dimension numbers are no permutation");
+    if (!complete(n.input_batch, n.input_feature, n.input_spatial) ||
+        !complete(n.kernel_input, n.kernel_output, n.kernel_spatial) ||
+        !complete(n.output_batch, n.output_feature, n.output_spatial))
+      return Fail(p.name(), "convolution dimension numbers are no permutation");
     a.dim_labels = n;
   }
   if (p.feature_group_count() > 1) a.feature_group_count = p.feature_group_count();
@@ -306,7 +386,8 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
   }
   if (op == Opcode::Pad) {
     attr::Padding pad;
-    for (const auto& d : p.padding_config().dimensions()) pad.push_back({d.edge_padding_low(), d.edge_padding_high(), d.interior_padding()});
+    for (const auto& d : p.padding_config().dimensions())
+      pad.push_back({d.edge_padding_low(), d.edge_padding_high(), d.interior_padding()});
     a.padding = std::move(pad);
   }
   if (p.has_dot_dimension_numbers() || op == Opcode::Dot) {
@@ -350,16 +431,19 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
   if (p.is_host_transfer()) a.is_host_transfer = true;
   if (p.replica_groups_size()) {
     std::string t = "{";
-    for (const auto& g : p.replica_groups()) absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", absl::StrJoin(g.replica_ids(), ","), "}");
+    for (const auto& g : p.replica_groups())
+      absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", absl::StrJoin(g.replica_ids(), ","), "}");
     a.replica_groups = attr::Raw(t + "}");
   }
   if (p.source_target_pairs_size()) {
     std::string t = "{";
-    for (const auto& g : p.source_target_pairs()) absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", g.source(), ",", g.target(), "}");
+    for (const auto& g : p.source_target_pairs())
+      absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", g.source(), ",", g.target(), "}");
     a.source_target_pairs = attr::Raw(t + "}");
   }
   if (!p.async_execution_thread().empty()) a.async_execution_thread = attr::Str(p.async_execution_thread());
-  if (!p.backend_config().empty()) a.backend_config = attr::Raw(p.backend_config()[0] == '{' ? p.backend_config() : QuoteHlo(p.backend_config()));
+  if (!p.backend_config().empty())
+    a.backend_config = attr::Raw(p.backend_config()[0] == '{' ? p.backend_config() : QuoteHlo(p.backend_config()));
   if (p.has_metadata() && !(p.metadata().op_name().empty() && p.metadata().source_file().empty())) {
     std::string t = "{";
     auto put = [&](const char* k, const std::string& v) {
@@ -388,11 +472,14 @@ absl::Status ProtoReader::ReadComputation(const proto::HloComputationProto& c, C
       operands.push_back(it->second);
     }
     const OpcodeInfo& info = InfoOf(*op);
-    if (info.arity >= 0 && static_cast<int>(operands.size()) != info.arity) return Fail(p.name(), absl::StrCat(p.opcode(), " takes ", info.arity, " operands, not ", operands.size()));
+    if (info.arity >= 0 && static_cast<int>(operands.size()) != info.arity)
+      return Fail(p.name(), absl::StrCat(p.opcode(), " takes ", info.arity, " operands, not ", operands.size()));
     Instruction* i;
     if (*op == Opcode::Parameter) {
       const int64_t n = p.parameter_number();
-      if (n < 0 || n >= c.instructions_size() || (n < static_cast<int64_t>(out->parameters().size()) && out->parameters()[n])) return Fail(p.name(), "bad parameter number");
+      if (n < 0 || n >= c.instructions_size() ||
+          (n < static_cast<int64_t>(out->parameters().size()) && out->parameters()[n]))
+        return Fail(p.name(), "bad parameter number");
       i = out->AddParameter(n, shape, p.name());
     } else {
       i = out->Add(*op, shape, operands, p.name());
@@ -425,7 +512,8 @@ absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
   m_ = std::make_unique<Module>(p_.name().empty() ? "module" : p_.name());
   m_->file = file_;
   if (p_.computations_size() == 0) return Fail("module", "has no computation");
-  for (const auto& c : p_.computations()) by_id_[c.id()] = m_->AddComputation(c.name().empty() ? "computation" : c.name());
+  for (const auto& c : p_.computations())
+    by_id_[c.id()] = m_->AddComputation(c.name().empty() ? "computation" : c.name());
   if (by_id_.size() != static_cast<size_t>(p_.computations_size())) return Fail("module", "computation ids repeat");
   for (const auto& c : p_.computations()) RETURN_IF_ERROR(ReadComputation(c, by_id_[c.id()]));
   auto entry = by_id_.find(p_.entry_computation_id());
@@ -474,8 +562,13 @@ absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, 
     CollectErrors errors;
     parser.RecordErrorsTo(&errors);
     parser.AllowUnknownField(true);
-    const bool ok = absl::StrContains(s.substr(0, 4096), "hlo_module") ? (absl::StrContains(s.substr(0, 64), "hlo {") ? parser.ParseFromString(s, &snapshot) : parser.ParseFromString(s, &hlo)) : parser.ParseFromString(s, &module);
-    if (!ok) return InvalidArgument(file, ":", errors.text.empty() ? "1:1: error: not a text proto of an HLO module" : errors.text);
+    const bool ok = absl::StrContains(s.substr(0, 4096), "hlo_module")
+                        ? (absl::StrContains(s.substr(0, 64), "hlo {") ? parser.ParseFromString(s, &snapshot)
+                                                                       : parser.ParseFromString(s, &hlo))
+                        : parser.ParseFromString(s, &module);
+    if (!ok)
+      return InvalidArgument(file, ":",
+                             errors.text.empty() ? "1:1: error: not a text proto of an HLO module" : errors.text);
     if (snapshot.has_hlo()) hlo = snapshot.hlo();
     if (hlo.has_hlo_module()) module = hlo.hlo_module();
     return ProtoReader(module, file).Run();
@@ -484,7 +577,8 @@ absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, 
   auto good = [](const proto::HloModuleProto& m) { return m.computations_size() > 0; };
   if (module.ParseFromString(s) && good(module)) return ProtoReader(module, file).Run();
   if (hlo.ParseFromString(s) && good(hlo.hlo_module())) return ProtoReader(hlo.hlo_module(), file).Run();
-  if (snapshot.ParseFromString(s) && good(snapshot.hlo().hlo_module())) return ProtoReader(snapshot.hlo().hlo_module(), file).Run();
+  if (snapshot.ParseFromString(s) && good(snapshot.hlo().hlo_module()))
+    return ProtoReader(snapshot.hlo().hlo_module(), file).Run();
   return InvalidArgument(file, ":1:1: error: neither HLO text, nor StableHLO, nor an HLO proto");
 }
 

@@ -10,21 +10,23 @@ namespace kiln {
 
 absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
-  if (absl::StartsWith(bytes, "ML\xefR")) return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
+  if (absl::StartsWith(bytes, "ML\xefR"))
+    return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
   for (unsigned char c : bytes.substr(0, 4096))
     if (c < 9 || (c > 13 && c < 32)) return ImportHloProto(bytes, file);  // no text holds these
   Scanner s(bytes, file);
   const absl::string_view first = s.PeekWord("_.");
   if (first == "HloModule") return ParseHlo(bytes, file);
   const bool hlo_body = absl::StrContains(bytes, "ROOT ") || absl::StrContains(bytes, "ENTRY ");
-  if (first == "module" || first == "func.func" || absl::StartsWith(first, "stablehlo.") || s.Peek() == '#' || s.Peek() == '"' ||
-      (s.Peek() == '%' && !hlo_body)) {
+  if (first == "module" || first == "func.func" || absl::StartsWith(first, "stablehlo.") || s.Peek() == '#' ||
+      s.Peek() == '"' || (s.Peek() == '%' && !hlo_body)) {
     return ImportStableHlo(bytes, file);
   }
   // A text proto opens with one of its fields.
   s.Word("_");
-  if ((s.Peek() == ':' || s.Peek() == '{') && (first == "name" || first == "hlo_module" || first == "hlo" || first == "id" ||
-                                               first == "computations" || first == "entry_computation_name")) {
+  if ((s.Peek() == ':' || s.Peek() == '{') &&
+      (first == "name" || first == "hlo_module" || first == "hlo" || first == "id" || first == "computations" ||
+       first == "entry_computation_name")) {
     return ImportHloProto(bytes, file);
   }
   return ParseHlo(bytes, file);  // HLO text may leave its header out

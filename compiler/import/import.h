@@ -1,4 +1,5 @@
-// Reads a module in any form kiln accepts, recognised by content: HLO text, HLO protos (binary or text), StableHLO text.
+// Reads a module in any form kiln accepts, recognised by content: HLO text, HLO protos (binary or text), StableHLO
+// text.
 #pragma once
 
 #include <memory>

@@ -139,7 +139,8 @@ absl::StatusOr<Shape> Parser::Type() {
         size_t d = 0;
         for (absl::string_view b : absl::StrSplit(e, ',')) {
           int64_t bound;
-          if (d < dims.size() && absl::SimpleAtoi(absl::StripAsciiWhitespace(b), &bound)) shape.mutable_dims()[d] = bound;
+          if (d < dims.size() && absl::SimpleAtoi(absl::StripAsciiWhitespace(b), &bound))
+            shape.mutable_dims()[d] = bound;
           ++d;
         }
       }
@@ -287,7 +288,8 @@ absl::Status Parser::ParseWhile(Op* op) {
   if (s_.Eat(":")) {
     ASSIGN_OR_RETURN(op->operand_types, TypeList());
   }
-  if (op->operand_types.size() != op->operands.size()) return s_.ErrorAtPos(op->pos, "while: as many types as operands are needed");
+  if (op->operand_types.size() != op->operands.size())
+    return s_.ErrorAtPos(op->pos, "while: as many types as operands are needed");
   for (size_t i = 0; i < cond.arguments.size(); ++i) cond.arguments[i].type = op->operand_types[i];
   op->result_types = op->operand_types;
   if (s_.Eat("attributes")) RETURN_IF_ERROR(ParseDict(&op->attributes));
@@ -497,9 +499,12 @@ absl::StatusOr<std::unique_ptr<Op>> Parser::ParseOp() {
   if (!op->has_function_type && op->result_types.empty() && !op->results.empty()) {
     int n = 0;
     for (auto& [name, count] : op->results) n += count;
-    if (op->operand_types.size() == 1) op->result_types.assign(n, op->operand_types[0]);
-    else if (n == 1 && !op->operand_types.empty()) op->result_types = {op->operand_types.back()};
-    else op->result_types = op->operand_types;
+    if (op->operand_types.size() == 1)
+      op->result_types.assign(n, op->operand_types[0]);
+    else if (n == 1 && !op->operand_types.empty())
+      op->result_types = {op->operand_types.back()};
+    else
+      op->result_types = op->operand_types;
   }
   SkipLoc();
   return op;
@@ -628,12 +633,34 @@ const std::string& Op::Attr(absl::string_view key) const {
 
 std::optional<PrimitiveType> ElementType(absl::string_view t) {
   using P = PrimitiveType;
-  static const auto* map = new absl::flat_hash_map<std::string, P>{
-      {"i1", P::Pred},   {"i2", P::S2},     {"i4", P::S4},     {"i8", P::S8},     {"i16", P::S16},   {"i32", P::S32},
-      {"i64", P::S64},   {"si2", P::S2},    {"si4", P::S4},    {"si8", P::S8},    {"si16", P::S16},  {"si32", P::S32},
-      {"si64", P::S64},  {"ui2", P::U2},    {"ui4", P::U4},    {"ui8", P::U8},    {"ui16", P::U16},  {"ui32", P::U32},
-      {"ui64", P::U64},  {"ui1", P::U1},    {"si1", P::S1},    {"index", P::S64}, {"f16", P::F16},   {"bf16", P::BF16},
-      {"f32", P::F32},   {"f64", P::F64},   {"complex<f32>", P::C64},             {"complex<f64>", P::C128}};
+  static const auto* map = new absl::flat_hash_map<std::string, P>{{"i1", P::Pred},
+                                                                   {"i2", P::S2},
+                                                                   {"i4", P::S4},
+                                                                   {"i8", P::S8},
+                                                                   {"i16", P::S16},
+                                                                   {"i32", P::S32},
+                                                                   {"i64", P::S64},
+                                                                   {"si2", P::S2},
+                                                                   {"si4", P::S4},
+                                                                   {"si8", P::S8},
+                                                                   {"si16", P::S16},
+                                                                   {"si32", P::S32},
+                                                                   {"si64", P::S64},
+                                                                   {"ui2", P::U2},
+                                                                   {"ui4", P::U4},
+                                                                   {"ui8", P::U8},
+                                                                   {"ui16", P::U16},
+                                                                   {"ui32", P::U32},
+                                                                   {"ui64", P::U64},
+                                                                   {"ui1", P::U1},
+                                                                   {"si1", P::S1},
+                                                                   {"index", P::S64},
+                                                                   {"f16", P::F16},
+                                                                   {"bf16", P::BF16},
+                                                                   {"f32", P::F32},
+                                                                   {"f64", P::F64},
+                                                                   {"complex<f32>", P::C64},
+                                                                   {"complex<f64>", P::C128}};
   if (auto it = map->find(std::string(t)); it != map->end()) return it->second;
   if (t.size() > 3 && t[0] == 'f') return TypeFromText(absl::AsciiStrToLower(t));
   return std::nullopt;
@@ -644,6 +671,8 @@ absl::StatusOr<Shape> ParseType(absl::string_view text) {
   return p.Type();
 }
 
-absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file) { return Parser(text, file).ParseProgram(); }
+absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file) {
+  return Parser(text, file).ParseProgram();
+}
 
 }  // namespace kiln::mlir

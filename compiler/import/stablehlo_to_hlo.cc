@@ -64,7 +64,8 @@ class Converter {
 
  private:
   absl::Status Fail(const Op& op, absl::string_view why, absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
-    return absl::Status(code, absl::StrCat(m_->file, ":", op.loc.line, ":", op.loc.column, ": error: ", op.name, ": ", why));
+    return absl::Status(code,
+                        absl::StrCat(m_->file, ":", op.loc.line, ":", op.loc.column, ": error: ", op.name, ": ", why));
   }
   absl::StatusOr<Computation*> FunctionOf(const std::string& name, const Op& caller);
   absl::StatusOr<Computation*> BuildFunction(const Function& f);
@@ -74,12 +75,14 @@ class Converter {
   // A region over scalars (reducer, comparator): parameters are its block arguments.
   absl::StatusOr<Computation*> ScalarRegion(const Region& r, const Op& op, const Env& outer, absl::string_view name);
   // A region with one tuple parameter: block arguments, then captured values.
-  absl::StatusOr<Computation*> TupleRegion(const Region& r, const std::vector<std::string>& captured, const Env& outer, absl::string_view name,
-                                           const std::vector<int64_t>& forwarded);
+  absl::StatusOr<Computation*> TupleRegion(const Region& r, const std::vector<std::string>& captured, const Env& outer,
+                                           absl::string_view name, const std::vector<int64_t>& forwarded);
   void FreeNames(const Region& r, absl::flat_hash_set<std::string> bound, std::vector<std::string>* out);
   absl::StatusOr<Instruction*> CloneConstant(Instruction* i, Computation* into, const Op& op);
-  absl::StatusOr<std::vector<Instruction*>> ConvertControl(const Op& op, Computation* c, const std::vector<Instruction*>& x, Env* env);
-  absl::StatusOr<Instruction*> ConvertConvolution(const Op& op, Computation* c, const std::vector<Instruction*>& x, const Shape& shape);
+  absl::StatusOr<std::vector<Instruction*>> ConvertControl(const Op& op, Computation* c,
+                                                           const std::vector<Instruction*>& x, Env* env);
+  absl::StatusOr<Instruction*> ConvertConvolution(const Op& op, Computation* c, const std::vector<Instruction*>& x,
+                                                  const Shape& shape);
   absl::Status Collective(const Op& op, Attributes* a);
   std::string Resolve(const std::string& text) const {
     auto it = p_.aliases.find(text);
@@ -112,8 +115,10 @@ absl::StatusOr<Instruction*> Lookup(const Env& env, const std::string& name) {
   auto it = env.find(name.substr(0, hash));
   if (it == env.end()) return InvalidArgument("value '%", name, "' is not defined");
   int64_t k = 0;
-  if (hash != std::string::npos && !absl::SimpleAtoi(name.substr(hash + 1), &k)) return InvalidArgument("bad result number in '%", name, "'");
-  if (k < 0 || k >= static_cast<int64_t>(it->second.size())) return InvalidArgument("value '%", name, "' has ", it->second.size(), " results");
+  if (hash != std::string::npos && !absl::SimpleAtoi(name.substr(hash + 1), &k))
+    return InvalidArgument("bad result number in '%", name, "'");
+  if (k < 0 || k >= static_cast<int64_t>(it->second.size()))
+    return InvalidArgument("value '%", name, "' has ", it->second.size(), " results");
   return it->second[k];
 }
 
@@ -131,16 +136,18 @@ void Converter::FreeNames(const Region& r, absl::flat_hash_set<std::string> boun
 
 absl::StatusOr<Instruction*> Converter::CloneConstant(Instruction* i, Computation* into, const Op& op) {
   if (i->Is(Opcode::Parameter) || i->HasSideEffect() || !i->called().empty())
-    return Fail(op, absl::StrCat("its region uses '", i->name(), "' from outside, which is not a constant"), absl::StatusCode::kUnimplemented);
+    return Fail(op, absl::StrCat("its region uses '", i->name(), "' from outside, which is not a constant"),
+                absl::StatusCode::kUnimplemented);
   std::vector<Instruction*> ops;
   for (Instruction* o : i->operands()) {
-    ASSIGN_OR_RETURN(Instruction* n, CloneConstant(o, into, op));
+    ASSIGN_OR_RETURN(Instruction * n, CloneConstant(o, into, op));
     ops.push_back(n);
   }
   return into->AddClone(i, i->shape(), ops);
 }
 
-absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& op, const Env& outer, absl::string_view name) {
+absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& op, const Env& outer,
+                                                     absl::string_view name) {
   Computation* c = m_->AddComputation(absl::StrCat(name, "_", next_region_++));
   Env env;
   for (size_t k = 0; k < r.arguments.size(); ++k) {
@@ -152,7 +159,7 @@ absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& 
   for (const std::string& n : free) {
     auto v = Lookup(outer, n);
     if (!v.ok()) return Fail(op, v.status().message());
-    ASSIGN_OR_RETURN(Instruction* copy, CloneConstant(*v, c, op));
+    ASSIGN_OR_RETURN(Instruction * copy, CloneConstant(*v, c, op));
     const std::string base = n.substr(0, n.find('#'));
     if (base == n) {
       env[base] = {copy};
@@ -176,8 +183,9 @@ absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& 
   return c;
 }
 
-absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::vector<std::string>& captured, const Env& outer,
-                                                    absl::string_view name, const std::vector<int64_t>& forwarded) {
+absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::vector<std::string>& captured,
+                                                    const Env& outer, absl::string_view name,
+                                                    const std::vector<int64_t>& forwarded) {
   Computation* c = m_->AddComputation(absl::StrCat(name, "_", next_region_++));
   std::vector<Shape> shapes;
   for (const auto& a : r.arguments) shapes.push_back(a.type);
@@ -219,7 +227,8 @@ absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::
 
 absl::Status Converter::BuildOps(const Region& r, Computation* c, Env* env, std::vector<Instruction*>* returned) {
   for (const auto& op : r.ops) {
-    if (op->name == "stablehlo.return" || op->name == "func.return" || op->name == "mhlo.return" || op->name == "sdy.return") {
+    if (op->name == "stablehlo.return" || op->name == "func.return" || op->name == "mhlo.return" ||
+        op->name == "sdy.return") {
       for (const std::string& o : op->operands) {
         auto v = Lookup(*env, o);
         if (!v.ok()) return Fail(*op, v.status().message());
@@ -241,7 +250,8 @@ absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
       if (next >= values.size()) return Fail(op, absl::StrCat("has ", values.size(), " results, more are named"));
       group.push_back(values[next++]);
     }
-    if (!env->insert({name, std::move(group)}).second) return Fail(op, absl::StrCat("value '%", name, "' is defined twice"));
+    if (!env->insert({name, std::move(group)}).second)
+      return Fail(op, absl::StrCat("value '%", name, "' is defined twice"));
   }
   // Shapes that the text states must be the ones the op has.
   for (size_t k = 0; k < values.size() && k < op.result_types.size(); ++k) {
@@ -253,7 +263,8 @@ absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Instruction*>> Converter::ConvertControl(const Op& op, Computation* c, const std::vector<Instruction*>& x, Env* env) {
+absl::StatusOr<std::vector<Instruction*>> Converter::ConvertControl(const Op& op, Computation* c,
+                                                                    const std::vector<Instruction*>& x, Env* env) {
   if (op.name == "stablehlo.while") {
     if (op.regions.size() != 2) return Fail(op, "needs a condition and a body");
     std::vector<std::string> captured;
@@ -310,7 +321,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::ConvertControl(const Op& op
   return Split(cond, c);
 }
 
-absl::StatusOr<Instruction*> Converter::ConvertConvolution(const Op& op, Computation* c, const std::vector<Instruction*>& x, const Shape& shape) {
+absl::StatusOr<Instruction*> Converter::ConvertConvolution(const Op& op, Computation* c,
+                                                           const std::vector<Instruction*>& x, const Shape& shape) {
   std::string dims = Resolve(op.Has("dim_numbers") ? op.Attr("dim_numbers") : op.Attr("dimension_numbers"));
   absl::string_view d = dims;
   absl::ConsumePrefix(&d, "#stablehlo.conv<");
@@ -365,8 +377,10 @@ absl::StatusOr<Instruction*> Converter::ConvertConvolution(const Op& op, Computa
     size_t k = 0;
     for (absl::string_view word : absl::StrSplit(rev, absl::ByAnyChar("[]<>{},=: "), absl::SkipEmpty())) {
       if (k >= n) break;
-      if (word == "true" || word == "1") w[k++].reversed = true;
-      else if (word == "false" || word == "0") w[k++].reversed = false;
+      if (word == "true" || word == "1")
+        w[k++].reversed = true;
+      else if (word == "false" || word == "0")
+        w[k++].reversed = false;
     }
   }
   for (size_t k = 0; k < n; ++k) w[k].size = x[1]->shape().dim(numbers->kernel_spatial[k]);
@@ -396,12 +410,15 @@ absl::Status Converter::Collective(const Op& op, Attributes* a) {
     }
     std::string groups = lt == std::string::npos ? "" : t.substr(lt + 1, e - lt - 1);
     groups = absl::StrReplaceAll(groups, {{"[", "{"}, {"]", "}"}, {" ", ""}, {",-1", ""}});
-    if (groups.empty()) groups = "{}";
-    else if (groups[0] != '{') groups = absl::StrCat("{{", groups, "}}");
+    if (groups.empty())
+      groups = "{}";
+    else if (groups[0] != '{')
+      groups = absl::StrCat("{{", groups, "}}");
     a->replica_groups = attr::Raw(groups);
   }
   if (op.Has("channel_handle")) {
-    if (auto h = FieldInts(op.Attr("channel_handle"), "handle"); h && !h->empty() && (*h)[0] > 0) a->channel_id = (*h)[0];
+    if (auto h = FieldInts(op.Attr("channel_handle"), "handle"); h && !h->empty() && (*h)[0] > 0)
+      a->channel_id = (*h)[0];
   }
   if (op.Has("channel_id")) {
     if (auto h = ParseIntList(op.Attr("channel_id")); h && !h->empty() && (*h)[0] > 0) a->channel_id = (*h)[0];
@@ -420,7 +437,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
   if (op.operand_types.size() == x.size() && op.has_function_type)
     for (size_t k = 0; k < x.size(); ++k)
       if (!op.operand_types[k].Compatible(x[k]->shape()) && !op.operand_types[k].HasDynamic())
-        return Fail(op, absl::StrCat("operand ", k, " is ", x[k]->shape().ToString(false), ", the text says ", op.operand_types[k].ToString(false)));
+        return Fail(op, absl::StrCat("operand ", k, " is ", x[k]->shape().ToString(false), ", the text says ",
+                                     op.operand_types[k].ToString(false)));
   absl::string_view name = op.name;
   const bool chlo = absl::ConsumePrefix(&name, "chlo.");
   const bool stable = absl::ConsumePrefix(&name, "stablehlo.") || absl::ConsumePrefix(&name, "mhlo.");
@@ -431,7 +449,9 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     if (x.size() != n) return Fail(op, absl::StrCat("takes ", n, " operands, not ", x.size()));
     return absl::OkStatus();
   };
-  auto ints = [&](const char* key) -> Ints { return op.Has(key) ? ParseIntList(Resolve(op.Attr(key))).value_or(Ints()) : Ints(); };
+  auto ints = [&](const char* key) -> Ints {
+    return op.Has(key) ? ParseIntList(Resolve(op.Attr(key))).value_or(Ints()) : Ints();
+  };
   auto one = [&](const char* key, int64_t otherwise) -> int64_t {
     const Ints v = ints(key);
     return v.empty() ? otherwise : v[0];
@@ -454,7 +474,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     ASSIGN_OR_RETURN(Computation * f, FunctionOf(callee, op));
     Instruction* call = add(Opcode::Call, f->root()->shape(), x);
     call->attrs().to_apply = f;
-    if (static_cast<int64_t>(f->parameters().size()) != call->operand_count()) return Fail(op, absl::StrCat("@", callee, " takes ", f->parameters().size(), " arguments, not ", x.size()));
+    if (static_cast<int64_t>(f->parameters().size()) != call->operand_count())
+      return Fail(op, absl::StrCat("@", callee, " takes ", f->parameters().size(), " arguments, not ", x.size()));
     return op.result_types.size() == 1 && !f->root()->shape().IsTuple() ? V{call} : Split(call, c);
   }
   if (chlo) {
@@ -470,7 +491,10 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
       return Split(t, c);
     }
     auto built = BuildChlo(name, std::vector<Expr>(x.begin(), x.end()));
-    if (!built.ok()) return Fail(op, built.status().message(), built.status().code() == absl::StatusCode::kNotFound ? absl::StatusCode::kUnimplemented : built.status().code());
+    if (!built.ok())
+      return Fail(op, built.status().message(),
+                  built.status().code() == absl::StatusCode::kNotFound ? absl::StatusCode::kUnimplemented
+                                                                       : built.status().code());
     return V{Finish(built->get(), op)};
   }
   if (absl::StartsWith(op.name, "check.")) {
@@ -503,7 +527,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
       map.clear();
       for (int64_t d = 0; d < s.rank(); ++d) map.push_back(result.rank() - s.rank() + d);
     }
-    if (static_cast<int64_t>(map.size()) != s.rank()) return Fail(op, absl::StrCat("dims has ", map.size(), " entries for rank ", s.rank()));
+    if (static_cast<int64_t>(map.size()) != s.rank())
+      return Fail(op, absl::StrCat("dims has ", map.size(), " entries for rank ", s.rank()));
     // Extent 1 that grows is dropped first: HLO's broadcast only adds dimensions.
     Ints kept_dims, kept_map;
     for (int64_t d = 0; d < s.rank(); ++d) {
@@ -617,9 +642,11 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     const size_t n = x[0]->shape().rank();
     attr::Win w(n);
     const Ints size = ParseIntList(op.Attr("window_dimensions")).value_or(Ints());
-    const Ints stride = op.Has("window_strides") ? ParseIntList(op.Attr("window_strides")).value_or(Ints()) : Ints(n, 1);
+    const Ints stride =
+        op.Has("window_strides") ? ParseIntList(op.Attr("window_strides")).value_or(Ints()) : Ints(n, 1);
     const Ints pad = op.Has("padding") ? ParseIntList(op.Attr("padding")).value_or(Ints()) : Ints(2 * n, 0);
-    if (size.size() != n || stride.size() != n || pad.size() != 2 * n) return Fail(op, "window attributes do not fit the operand's rank");
+    if (size.size() != n || stride.size() != n || pad.size() != 2 * n)
+      return Fail(op, "window attributes do not fit the operand's rank");
     for (size_t k = 0; k < n; ++k) {
       w[k].size = size[k];
       w[k].stride = stride[k];
@@ -685,8 +712,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     a.to_apply = f;
     return tuple ? Split(i, c) : V{i};
   }
-  if (name == "all_reduce" || name == "reduce_scatter" || name == "all_gather" || name == "all_to_all" || name == "collective_permute" ||
-      name == "collective_broadcast") {
+  if (name == "all_reduce" || name == "reduce_scatter" || name == "all_gather" || name == "all_to_all" ||
+      name == "collective_permute" || name == "collective_broadcast") {
     auto o = OpcodeFromText(absl::StrReplaceAll(name, {{"_", "-"}}));
     const bool tuple = op.result_types.size() > 1;
     Instruction* i = add(*o, tuple ? Shape::Tuple(op.result_types) : result, x);
@@ -706,7 +733,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     if (op.Has("source_target_pairs")) {
       const Ints pairs = ParseIntList(op.Attr("source_target_pairs")).value_or(Ints());
       std::string t = "{";
-      for (size_t k = 0; k + 1 < pairs.size(); k += 2) absl::StrAppend(&t, k ? "," : "", "{", pairs[k], ",", pairs[k + 1], "}");
+      for (size_t k = 0; k + 1 < pairs.size(); k += 2)
+        absl::StrAppend(&t, k ? "," : "", "{", pairs[k], ",", pairs[k + 1], "}");
       i->attrs().source_target_pairs = attr::Raw(t + "}");
     }
     return tuple ? Split(i, c) : V{i};
@@ -721,7 +749,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
       std::string cfg = op.Attr(key);
       if (!cfg.empty() && cfg != "\"\"" && cfg != "{}") i->attrs().backend_config = attr::Raw(cfg);
     }
-    if (op.Has("mhlo.frontend_attributes")) i->attrs().frontend_attributes = attr::Raw(op.Attr("mhlo.frontend_attributes"));
+    if (op.Has("mhlo.frontend_attributes"))
+      i->attrs().frontend_attributes = attr::Raw(op.Attr("mhlo.frontend_attributes"));
     if (op.Has("mhlo.sharding")) {
       std::string sh = op.Attr("mhlo.sharding");
       if (sh.size() > 2 && sh[0] == '"') sh = sh.substr(1, sh.size() - 2);
@@ -745,7 +774,9 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     Shape s = Shape::Array(PrimitiveType::Pred, x[0]->shape().dims());
     Instruction* i = add(Opcode::Compare, s, x);
     std::string dir = op.words.empty() ? EnumWord(op.Attr("comparison_direction")) : op.words[0];
-    std::string type = op.words.size() > 1 ? op.words[1] : op.Has("compare_type") ? EnumWord(op.Attr("compare_type")) : "";
+    std::string type = op.words.size() > 1      ? op.words[1]
+                       : op.Has("compare_type") ? EnumWord(op.Attr("compare_type"))
+                                                : "";
     i->attrs().direction = attr::Raw(dir);
     if (type == "TOTALORDER") i->attrs().compare_type = "TOTALORDER";
     return V{i};
@@ -757,12 +788,15 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
       for (absl::string_view part : absl::StrSplit(op.Attr("brackets"), absl::ByAnyChar("[], "), absl::SkipEmpty())) {
         const std::vector<absl::string_view> n = absl::StrSplit(part, ':');
         SliceDim d;
-        if (n.size() < 2 || !absl::SimpleAtoi(n[0], &d.start) || !absl::SimpleAtoi(n[1], &d.limit) || (n.size() > 2 && !absl::SimpleAtoi(n[2], &d.stride))) return Fail(op, absl::StrCat("range '", part, "' is not start:limit:stride"));
+        if (n.size() < 2 || !absl::SimpleAtoi(n[0], &d.start) || !absl::SimpleAtoi(n[1], &d.limit) ||
+            (n.size() > 2 && !absl::SimpleAtoi(n[2], &d.stride)))
+          return Fail(op, absl::StrCat("range '", part, "' is not start:limit:stride"));
         r.push_back(d);
       }
     } else {
       const Ints start = ints("start_indices"), limit = ints("limit_indices"), stride = ints("strides");
-      if (start.size() != limit.size() || start.size() != stride.size()) return Fail(op, "start, limit and strides differ in length");
+      if (start.size() != limit.size() || start.size() != stride.size())
+        return Fail(op, "start, limit and strides differ in length");
       for (size_t k = 0; k < start.size(); ++k) r.push_back({start[k], limit[k], stride[k]});
     }
     Instruction* i = add(Opcode::Slice, result, x);
@@ -772,8 +806,11 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
   if (name == "pad") {
     RETURN_IF_ERROR(need(2));
     Instruction* i = add(Opcode::Pad, result, x);
-    const Ints low = op.Has("low") ? ints("low") : ints("edge_padding_low"), high = op.Has("high") ? ints("high") : ints("edge_padding_high"), in = op.Has("interior") ? ints("interior") : ints("interior_padding");
-    if (low.size() != high.size() || low.size() != in.size()) return Fail(op, "low, high and interior differ in length");
+    const Ints low = op.Has("low") ? ints("low") : ints("edge_padding_low"),
+               high = op.Has("high") ? ints("high") : ints("edge_padding_high"),
+               in = op.Has("interior") ? ints("interior") : ints("interior_padding");
+    if (low.size() != high.size() || low.size() != in.size())
+      return Fail(op, "low, high and interior differ in length");
     attr::Padding p;
     for (size_t k = 0; k < low.size(); ++k) p.push_back({low[k], high[k], in[k]});
     i->attrs().padding = std::move(p);
@@ -829,7 +866,9 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
     RETURN_IF_ERROR(need(1));
     Instruction* i = add(Opcode::RngBitGenerator, Shape::Tuple(op.result_types), x);
     const std::string alg = EnumWord(op.Has("algorithm") ? op.Attr("algorithm") : op.Attr("rng_algorithm"));
-    i->attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry" : alg == "PHILOX" ? "rng_philox" : "rng_default");
+    i->attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry"
+                                     : alg == "PHILOX"  ? "rng_philox"
+                                                        : "rng_default");
     return Split(i, c);
   }
   if (name == "reduce_precision") {
@@ -849,7 +888,8 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
   if (name == "get_tuple_element") {
     RETURN_IF_ERROR(need(1));
     const int64_t k = op.Has("brackets") ? one("brackets", 0) : one("index", 0);
-    if (!x[0]->shape().IsTuple() || k < 0 || k >= static_cast<int64_t>(x[0]->shape().tuple().size())) return Fail(op, "index is out of range");
+    if (!x[0]->shape().IsTuple() || k < 0 || k >= static_cast<int64_t>(x[0]->shape().tuple().size()))
+      return Fail(op, "index is out of range");
     Instruction* i = add(Opcode::GetTupleElement, x[0]->shape().tuple()[k], x);
     i->attrs().tuple_index = k;
     return V{i};
@@ -884,9 +924,9 @@ absl::StatusOr<std::vector<Instruction*>> Converter::Convert(const Op& op, Compu
   if (name == "create_token" || name == "after_all") return V{add(Opcode::AfterAll, Shape::Token(), x)};
   // The rest is named as in HLO and takes no attribute that matters.
   auto o = OpcodeFromText(absl::StrReplaceAll(name, {{"_", "-"}}));
-  if (!o || (InfoOf(*o).arity >= 0 && InfoOf(*o).arity != static_cast<int>(x.size()) ) ||
-      (!(InfoOf(*o).traits & Elementwise) && *o != Opcode::Reshape && *o != Opcode::BitcastConvert && *o != Opcode::DynamicUpdateSlice &&
-       *o != Opcode::PartitionId && *o != Opcode::ReplicaId)) {
+  if (!o || (InfoOf(*o).arity >= 0 && InfoOf(*o).arity != static_cast<int>(x.size())) ||
+      (!(InfoOf(*o).traits & Elementwise) && *o != Opcode::Reshape && *o != Opcode::BitcastConvert &&
+       *o != Opcode::DynamicUpdateSlice && *o != Opcode::PartitionId && *o != Opcode::ReplicaId)) {
     return Fail(op, "this operation is not supported", absl::StatusCode::kUnimplemented);
   }
   return V{add(*o, result, x)};
@@ -911,7 +951,9 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   }
   std::vector<Instruction*> ret;
   RETURN_IF_ERROR(BuildOps(f.body, c, &env, &ret));
-  if (ret.size() != f.result_types.size()) return InvalidArgument(m_->file, ":", f.loc.line, ":", f.loc.column, ": error: @", f.name, " returns ", ret.size(), " values, its type says ", f.result_types.size());
+  if (ret.size() != f.result_types.size())
+    return InvalidArgument(m_->file, ":", f.loc.line, ":", f.loc.column, ": error: @", f.name, " returns ", ret.size(),
+                           " values, its type says ", f.result_types.size());
   if (ret.size() == 1) {
     c->set_root(ret[0]);
   } else {
@@ -936,7 +978,8 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
   }
   if (!main && p_.functions.size() == 1) main = &p_.functions[0];
   if (!main && without_arguments == 1) main = lone;
-  if (!main) return InvalidArgument(m_->file, ":1:1: error: no function @main, and not exactly one function without arguments");
+  if (!main)
+    return InvalidArgument(m_->file, ":1:1: error: no function @main, and not exactly one function without arguments");
   building_.insert(main->name);
   ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));
   m_->set_entry(entry);
@@ -950,7 +993,9 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
     const std::string& a = main->body.arguments[k].attributes;
     m_->argument_names.push_back(main->body.arguments[k].name);
     if (const size_t at = a.find("tf.aliasing_output"); at != std::string::npos) {
-      const Ints v = ParseIntList(absl::string_view(a).substr(a.find('=', at) + 1, a.find_first_of(",:}", at) - a.find('=', at) - 1)).value_or(Ints());
+      const Ints v = ParseIntList(absl::string_view(a).substr(a.find('=', at) + 1,
+                                                              a.find_first_of(",:}", at) - a.find('=', at) - 1))
+                         .value_or(Ints());
       if (!v.empty()) {
         AliasEntry e;
         if (main->result_types.size() > 1) e.output = {v[0]};
@@ -960,7 +1005,8 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
     }
     if (absl::StrContains(a, "jax.buffer_donor = true")) m_->buffer_donors.push_back({static_cast<int64_t>(k), {}});
   }
-  std::sort(m_->aliases.begin(), m_->aliases.end(), [](const AliasEntry& a, const AliasEntry& b) { return a.output < b.output; });
+  std::sort(m_->aliases.begin(), m_->aliases.end(),
+            [](const AliasEntry& a, const AliasEntry& b) { return a.output < b.output; });
   m_->RemoveUnreachableComputations();
   return std::move(m_);
 }

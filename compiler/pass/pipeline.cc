@@ -33,13 +33,19 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
         const auto start = std::chrono::steady_clock::now();
         auto result = pass->run(module, ctx);
         if (!result.ok()) return result.status();
-        if (records) records->push_back({pass->name, *result, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+        if (records)
+          records->push_back(
+              {pass->name, *result,
+               std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
         changed |= *result;
         if (*result && o.verify_each) {
-          if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pass ", pass->name, ": ", v.message());
+          if (absl::Status v = VerifyModule(module); !v.ok())
+            return Internal("after pass ", pass->name, ": ", v.message());
         }
         if (*result && !o.dump_dir.empty()) {
-          RETURN_IF_ERROR(WriteFile(absl::StrFormat("%s/%s.%04d.%s.after_%s.txt", o.dump_dir, module.name(), counter++, name_, pass->name), ToText(module)));
+          RETURN_IF_ERROR(WriteFile(
+              absl::StrFormat("%s/%s.%04d.%s.after_%s.txt", o.dump_dir, module.name(), counter++, name_, pass->name),
+              ToText(module)));
         }
         if (pass->name == o.stop_after) return absl::OkStatus();
       }

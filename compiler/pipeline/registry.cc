@@ -21,12 +21,21 @@ const PassInfo* FindPass(absl::string_view name) {
 
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
-  p.Add("call-inliner").Add("map-inline").Add("call-inliner").Add("zero-sized-hlo-elimination").Add("dynamic-index-splitter");
+  p.Add("call-inliner")
+      .Add("map-inline")
+      .Add("call-inliner")
+      .Add("zero-sized-hlo-elimination")
+      .Add("dynamic-index-splitter");
   p.Add("batchnorm-expander");
-  p.FixedPoint({"tuple-simplifier", "algsimp", "constant-folding", "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.FixedPoint(
+      {"tuple-simplifier", "algsimp", "constant-folding", "conditional-simplifier", "call-inliner", "cse", "dce"});
   p.Add("transpose-folding").Add("dce").Add("convolution-canonicalization").Add("dot-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
-  p.Add("optimization-barrier-expander").Add("tuple-simplifier").Add("flatten-call-graph").Add("layout-assignment").Add("reshape-decomposer");
+  p.Add("optimization-barrier-expander")
+      .Add("tuple-simplifier")
+      .Add("flatten-call-graph")
+      .Add("layout-assignment")
+      .Add("reshape-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
   p.Add("fusion").Add("fusion-wrapper").Add("cse").Add("dce");
   return p;

@@ -6,13 +6,15 @@ namespace kiln {
 namespace {
 
 bool Forwards(Opcode op) {
-  return op == Opcode::Bitcast || op == Opcode::OptimizationBarrier || op == Opcode::AddDependency || op == Opcode::Domain;
+  return op == Opcode::Bitcast || op == Opcode::OptimizationBarrier || op == Opcode::AddDependency ||
+         op == Opcode::Domain;
 }
 
 Leaf Step(const Leaf& l) {
   Instruction* i = l.instruction;
   switch (i->opcode()) {
-    case Opcode::Tuple: return {i->operand(l.index[0]), ShapeIndex(l.index.begin() + 1, l.index.end())};
+    case Opcode::Tuple:
+      return {i->operand(l.index[0]), ShapeIndex(l.index.begin() + 1, l.index.end())};
     case Opcode::GetTupleElement: {
       ShapeIndex idx = {*i->attrs().tuple_index};
       idx.insert(idx.end(), l.index.begin(), l.index.end());
@@ -65,7 +67,8 @@ std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root) {
           idx.insert(idx.end(), cur.index.begin(), cur.index.end());
           work.push_back({u, idx});
         } else if (u->Is(Opcode::GetTupleElement)) {
-          if (!cur.index.empty() && cur.index[0] == *u->attrs().tuple_index) work.push_back({u, ShapeIndex(cur.index.begin() + 1, cur.index.end())});
+          if (!cur.index.empty() && cur.index[0] == *u->attrs().tuple_index)
+            work.push_back({u, ShapeIndex(cur.index.begin() + 1, cur.index.end())});
         } else if (Forwards(u->opcode())) {
           work.push_back({u, cur.index});
         } else {

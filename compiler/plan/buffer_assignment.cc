@@ -17,7 +17,8 @@ struct Class {
 
 class Assigner {
  public:
-  Assigner(const Module& m, const Schedule& s, const std::function<int64_t(const Instruction*)>& scratch) : m_(m), schedule_(s), scratch_(scratch) {}
+  Assigner(const Module& m, const Schedule& s, const std::function<int64_t(const Instruction*)>& scratch)
+      : m_(m), schedule_(s), scratch_(scratch) {}
 
   absl::Status Build() {
     Number(m_.entry());
@@ -34,8 +35,10 @@ class Assigner {
     ForEachLeaf(m_.entry()->root()->shape(), [&](const ShapeIndex& idx, const Shape& s) {
       if (s.IsArray()) {
         const int c = Find({m_.entry()->root(), idx});
-        if (classes_[c].kind == Slice::kTemp) Pin(c, Slice::kResult, flat);
-        else if (classes_[c].kind != Slice::kParameter) bad = Internal("result ", flat, " shares storage with ", classes_[c].owner->name());
+        if (classes_[c].kind == Slice::kTemp)
+          Pin(c, Slice::kResult, flat);
+        else if (classes_[c].kind != Slice::kParameter)
+          bad = Internal("result ", flat, " shares storage with ", classes_[c].owner->name());
         classes_[Find({m_.entry()->root(), idx})].end = clock_;
       }
       ++flat;
@@ -100,9 +103,13 @@ class Assigner {
   absl::Status Unite(const Leaf& a, const Leaf& b, const Instruction* why) {
     const int x = Find(a), y = Find(b);
     if (x == y) return absl::OkStatus();
-    if (classes_[x].size != classes_[y].size) return ErrorAt(why, "values of different sizes must share storage", absl::StatusCode::kInternal);
+    if (classes_[x].size != classes_[y].size)
+      return ErrorAt(why, "values of different sizes must share storage", absl::StatusCode::kInternal);
     Class &p = classes_[x], &q = classes_[y];
-    if (p.kind != Slice::kTemp && q.kind != Slice::kTemp) return ErrorAt(why, absl::StrCat("two pinned values must share storage: ", p.owner->name(), " and ", q.owner->name()), absl::StatusCode::kInternal);
+    if (p.kind != Slice::kTemp && q.kind != Slice::kTemp)
+      return ErrorAt(why,
+                     absl::StrCat("two pinned values must share storage: ", p.owner->name(), " and ", q.owner->name()),
+                     absl::StatusCode::kInternal);
     q.parent = x;
     p.begin = std::min(p.begin, q.begin);
     p.end = std::max(p.end, q.end);
@@ -130,8 +137,10 @@ class Assigner {
       if (PassesThrough(i)) {
         EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) {
           Leaf from;
-          if (i->Is(Opcode::Tuple)) from = {i->operand(idx[0]), ShapeIndex(idx.begin() + 1, idx.end())};
-          else if (i->Is(Opcode::Bitcast)) from = {i->operand(0), idx};
+          if (i->Is(Opcode::Tuple))
+            from = {i->operand(idx[0]), ShapeIndex(idx.begin() + 1, idx.end())};
+          else if (i->Is(Opcode::Bitcast))
+            from = {i->operand(0), idx};
           else {
             ShapeIndex f = {*i->attrs().tuple_index};
             f.insert(f.end(), idx.begin(), idx.end());
@@ -162,7 +171,9 @@ class Assigner {
         EachArray(Shape::Tuple({(*i->attrs().condition)->root()->shape()}), [&](const ShapeIndex&, const Shape&) {
           classes_[Find({cond->root(), {}})].end = std::max(classes_[Find({cond->root(), {}})].end, end_.at(i));
         });
-        EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { keep(Unite({i, idx}, {body->root(), idx}, i)); });
+        EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) {
+          keep(Unite({i, idx}, {body->root(), idx}, i));
+        });
       } else if (i->Is(Opcode::Conditional)) {
         EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
           NewClass({i, idx}, s);
@@ -171,16 +182,21 @@ class Assigner {
         const auto branches = i->called();
         for (size_t b = 0; b < branches.size(); ++b) {
           Instruction* operand = i->operand(static_cast<int64_t>(b) + 1);
-          EachArray(operand->shape(), [&](const ShapeIndex& idx, const Shape&) { ids_[{branches[b]->parameter(0), idx}] = Find({operand, idx}); });
+          EachArray(operand->shape(), [&](const ShapeIndex& idx, const Shape&) {
+            ids_[{branches[b]->parameter(0), idx}] = Find({operand, idx});
+          });
           RETURN_IF_ERROR(Define(branches[b]));
-          EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { keep(Unite({i, idx}, {branches[b]->root(), idx}, i)); });
+          EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) {
+            keep(Unite({i, idx}, {branches[b]->root(), idx}, i));
+          });
         }
       } else if (i->Is(Opcode::Constant)) {
         EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
           Pin(NewClass({i, idx}, s), Slice::kConstant, static_cast<int64_t>(constants_.size()));
         });
         constants_.push_back(i);
-        if (i->shape().IsTuple()) keep(ErrorAt(i, "tuple constants are not supported by code generation", absl::StatusCode::kUnimplemented));
+        if (i->shape().IsTuple())
+          keep(ErrorAt(i, "tuple constants are not supported by code generation", absl::StatusCode::kUnimplemented));
       } else {
         EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
           if (ids_.contains({i, idx})) return;  // a loop's or branch's parameter
@@ -253,7 +269,8 @@ int64_t PlaceIntervals(const std::vector<Allocation>& in, int64_t alignment, std
       }
       (*out)[k] = best >= 0 ? best : at;
       total = std::max(total, (*out)[k] + size);
-      auto pos = std::upper_bound(placed.begin(), placed.end(), k, [&](size_t a, size_t b) { return (*out)[a] < (*out)[b]; });
+      auto pos =
+          std::upper_bound(placed.begin(), placed.end(), k, [&](size_t a, size_t b) { return (*out)[a] < (*out)[b]; });
       placed.insert(pos, k);
     }
     return total;
@@ -263,7 +280,8 @@ int64_t PlaceIntervals(const std::vector<Allocation>& in, int64_t alignment, std
   int64_t best = place(order, offsets);
   std::vector<int64_t> other(n, 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return static_cast<double>(in[a].slice.size) * static_cast<double>(in[a].end - in[a].begin + 1) > static_cast<double>(in[b].slice.size) * static_cast<double>(in[b].end - in[b].begin + 1);
+    return static_cast<double>(in[a].slice.size) * static_cast<double>(in[a].end - in[a].begin + 1) >
+           static_cast<double>(in[b].slice.size) * static_cast<double>(in[b].end - in[b].begin + 1);
   });
   const int64_t second = place(order, &other);
   if (second < best) {
@@ -273,7 +291,8 @@ int64_t PlaceIntervals(const std::vector<Allocation>& in, int64_t alignment, std
   return best;
 }
 
-absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Schedule& schedule, const std::function<int64_t(const Instruction*)>& scratch) {
+absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Schedule& schedule,
+                                                       const std::function<int64_t(const Instruction*)>& scratch) {
   Assigner a(m, schedule, scratch);
   RETURN_IF_ERROR(a.Build());
   BufferAssignment out;

@@ -1,8 +1,8 @@
 // Where every value lives.
 //
 // What: maps each array leaf of every scheduled computation to a slice: a parameter, a result, a constant, or an offset
-//   in the arena. Values that must share storage (loops, branches, in-place updates, donated parameters) do; values that
-//   may (an elementwise loop over an operand that dies there) do where that is free.
+//   in the arena. Values that must share storage (loops, branches, in-place updates, donated parameters) do; values
+//   that may (an elementwise loop over an operand that dies there) do where that is free.
 // Guarantees: two slices of the arena that are live at once never overlap; offsets are multiples of 64.
 // How: live intervals on one flattened clock (loop bodies inside their loop), then best offset by decreasing size.
 #pragma once
@@ -42,8 +42,12 @@ class BufferAssignment {
                                               const std::function<int64_t(const Instruction*)>& scratch = nullptr);
 
   // Slice of an array leaf.
-  const Slice& Get(const Instruction* i, const ShapeIndex& index = {}) const { return slices_.at({const_cast<Instruction*>(i), index}); }
-  bool Has(const Instruction* i, const ShapeIndex& index = {}) const { return slices_.contains({const_cast<Instruction*>(i), index}); }
+  const Slice& Get(const Instruction* i, const ShapeIndex& index = {}) const {
+    return slices_.at({const_cast<Instruction*>(i), index});
+  }
+  bool Has(const Instruction* i, const ShapeIndex& index = {}) const {
+    return slices_.contains({const_cast<Instruction*>(i), index});
+  }
 
   bool HasScratch(const Instruction* i) const { return Has(i, {kScratchIndex}); }
   const Slice& Scratch(const Instruction* i) const { return Get(i, {kScratchIndex}); }

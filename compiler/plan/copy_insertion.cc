@@ -197,7 +197,8 @@ class Inserter {
       if (SharesBuffer(src, state)) continue;
       const std::vector<Instruction*> uses = UsesOf(state);
       const bool reads_state = std::find(uses.begin(), uses.end(), w) != uses.end();
-      const bool in_place_elsewhere = InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || OverwrittenLater(src);
+      const bool in_place_elsewhere =
+          InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || OverwrittenLater(src);
       bool ok = !in_place_elsewhere;
       if (ok && reads_state) {
         ok = false;
@@ -254,8 +255,9 @@ class Inserter {
       absl::flat_hash_set<Leaf> taken;
       for (const ShapeIndex& idx : leaves) {
         const Leaf src = SourceOf({b->root(), idx});
-        const bool borrowed = src.instruction->Is(Opcode::Parameter) || src.instruction->Is(Opcode::Constant) || src.instruction->Is(Opcode::While) ||
-                              src.instruction->Is(Opcode::Conditional) || InPlaceOperand(src.instruction) >= 0 || !taken.insert(src).second;
+        const bool borrowed = src.instruction->Is(Opcode::Parameter) || src.instruction->Is(Opcode::Constant) ||
+                              src.instruction->Is(Opcode::While) || src.instruction->Is(Opcode::Conditional) ||
+                              InPlaceOperand(src.instruction) >= 0 || !taken.insert(src).second;
         if (!borrowed) continue;
         b->set_root(Rebuild(b->root(), idx, 0, Copy(Extract(b->root(), idx))));
       }
@@ -275,7 +277,9 @@ class Inserter {
       if (src.instruction->Is(Opcode::Parameter)) {
         // A donated parameter handed straight to its own output needs nothing.
         bool own = false;
-        for (const AliasEntry& a : m_.aliases) own = own || (a.output == idx && a.parameter == *src.instruction->attrs().parameter_number && a.parameter_index == src.index);
+        for (const AliasEntry& a : m_.aliases)
+          own = own || (a.output == idx && a.parameter == *src.instruction->attrs().parameter_number &&
+                        a.parameter_index == src.index);
         if (own && taken.insert(src).second) continue;
       } else if (!src.instruction->Is(Opcode::Constant) && taken.insert(src).second) {
         continue;
@@ -289,7 +293,8 @@ class Inserter {
       Instruction* w = src.instruction;
       const std::vector<Instruction*> uses = UsesOf(param);
       const bool reads = std::find(uses.begin(), uses.end(), w) != uses.end();
-      bool ok = InPlaceOperand(w) < 0 && !w->Is(Opcode::While) && !w->Is(Opcode::Conditional) && !w->Is(Opcode::Parameter) && !OverwrittenLater(src);
+      bool ok = InPlaceOperand(w) < 0 && !w->Is(Opcode::While) && !w->Is(Opcode::Conditional) &&
+                !w->Is(Opcode::Parameter) && !OverwrittenLater(src);
       if (ok && reads) {
         int64_t same = 0, shared = 0;
         for (int64_t k = 0; k < w->operand_count(); ++k) {

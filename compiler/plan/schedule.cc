@@ -17,13 +17,15 @@ bool TakesStorage(const Instruction* i) {
     case Opcode::Bitcast:
     case Opcode::While:
       return false;
-    default: return InPlaceOperand(i) < 0;
+    default:
+      return InPlaceOperand(i) < 0;
   }
 }
 
 class ComputationScheduler {
  public:
-  ComputationScheduler(const Computation* c, const absl::flat_hash_map<const Computation*, int64_t>& callee_peaks) : c_(c), peaks_(callee_peaks) {
+  ComputationScheduler(const Computation* c, const absl::flat_hash_map<const Computation*, int64_t>& callee_peaks)
+      : c_(c), peaks_(callee_peaks) {
     post_ = c->PostOrder();
     for (Instruction* i : post_) {
       bytes_[i] = TakesStorage(i) ? i->shape().ByteSize() : 0;
@@ -62,8 +64,10 @@ class ComputationScheduler {
       case Opcode::GetTupleElement:
         if (i->operand(0)->Is(Opcode::Tuple)) return Sources(i->operand(0)->operand(*i->attrs().tuple_index), out);
         [[fallthrough]];
-      case Opcode::Bitcast: return Sources(i->operand(0), out);
-      default: break;
+      case Opcode::Bitcast:
+        return Sources(i->operand(0), out);
+      default:
+        break;
     }
     const int64_t k = InPlaceOperand(i);
     out->push_back(i);

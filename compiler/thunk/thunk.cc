@@ -15,7 +15,8 @@ const char* Name(ThunkKind k) {
 
 std::string SliceText(const Slice& s) {
   static const char* const kKinds[] = {"temp", "arg", "result", "const"};
-  return s.kind == Slice::kTemp ? absl::StrCat("temp[", s.offset, "+", s.size, "]") : absl::StrCat(kKinds[s.kind], s.index);
+  return s.kind == Slice::kTemp ? absl::StrCat("temp[", s.offset, "+", s.size, "]")
+                                : absl::StrCat(kKinds[s.kind], s.index);
 }
 
 class Builder {
@@ -31,8 +32,10 @@ class Builder {
         case Opcode::Tuple:
         case Opcode::GetTupleElement:
         case Opcode::Bitcast:
-        case Opcode::AfterAll: continue;
-        default: break;
+        case Opcode::AfterAll:
+          continue;
+        default:
+          break;
       }
       Thunk t;
       t.instruction = i;
@@ -55,7 +58,8 @@ class Builder {
         if (buffers_.HasScratch(i)) t.scratch = buffers_.Scratch(i);
         if (i->Is(Opcode::CustomCall)) {
           t.kind = ThunkKind::CustomCall;
-        } else if (i->Is(Opcode::Copy) && i->shape().LayoutOrDefault().minor_to_major == i->operand(0)->shape().LayoutOrDefault().minor_to_major) {
+        } else if (i->Is(Opcode::Copy) && i->shape().LayoutOrDefault().minor_to_major ==
+                                              i->operand(0)->shape().LayoutOrDefault().minor_to_major) {
           t.kind = ThunkKind::Copy;
           if (t.reads[0] == t.writes[0] || i->shape().ByteSize() == 0) continue;
         } else {
@@ -80,7 +84,9 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<ThunkSequence> BuildThunks(const Module& m, const Schedule& s, const BufferAssignment& b) { return Builder(s, b).Run(m.entry()); }
+absl::StatusOr<ThunkSequence> BuildThunks(const Module& m, const Schedule& s, const BufferAssignment& b) {
+  return Builder(s, b).Run(m.entry());
+}
 
 std::string ToText(const ThunkSequence& thunks, int indent) {
   std::string out;
@@ -93,7 +99,8 @@ std::string ToText(const ThunkSequence& thunks, int indent) {
     if (t.scratch.size) absl::StrAppend(&out, " scratch(", SliceText(t.scratch), ")");
     if (!t.nested.empty()) absl::StrAppend(&out, " on(", SliceText(t.predicate), ")");
     out += "\n";
-    for (size_t k = 0; k < t.nested.size(); ++k) absl::StrAppend(&out, std::string(indent + 2, ' '), k, ":\n", ToText(t.nested[k], indent + 4));
+    for (size_t k = 0; k < t.nested.size(); ++k)
+      absl::StrAppend(&out, std::string(indent + 2, ' '), k, ":\n", ToText(t.nested[k], indent + 4));
   }
   return out;
 }

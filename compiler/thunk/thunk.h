@@ -33,7 +33,8 @@ struct Thunk {
 
 using ThunkSequence = std::vector<Thunk>;
 
-absl::StatusOr<ThunkSequence> BuildThunks(const Module& module, const Schedule& schedule, const BufferAssignment& buffers);
+absl::StatusOr<ThunkSequence> BuildThunks(const Module& module, const Schedule& schedule,
+                                          const BufferAssignment& buffers);
 // One line a thunk, nested ones indented.
 std::string ToText(const ThunkSequence& thunks, int indent = 0);
 int64_t CountThunks(const ThunkSequence& thunks);

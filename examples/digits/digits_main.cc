@@ -1,12 +1,13 @@
 // Reads an 8 x 8 image (PGM, text or binary) and prints the digit on it.
+#include <sys/resource.h>
+
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <chrono>
-#include <sys/resource.h>
 
-#include "examples/digits/image.h"
 #include "digits.h"
+#include "examples/digits/image.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -35,7 +36,8 @@ int main(int argc, char** argv) {
   if (argc > 2 && !std::strcmp(argv[2], "--stats")) {
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    std::printf("probability %.4f, %.1f us for the first run, arena %zu bytes, %ld KB resident at most\n", scores[best], us, digits::kArenaBytes, usage.ru_maxrss);
+    std::printf("probability %.4f, %.1f us for the first run, arena %zu bytes, %ld KB resident at most\n", scores[best],
+                us, digits::kArenaBytes, usage.ru_maxrss);
   }
   return 0;
 }

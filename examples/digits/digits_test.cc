@@ -1,8 +1,9 @@
 // The classifier is right on at least 97 % of the images held back from training.
+#include "digits.h"
+
 #include <cstdio>
 #include <vector>
 
-#include "digits.h"
 #include "examples/digits/image.h"
 #include "gtest/gtest.h"
 

@@ -52,9 +52,10 @@ int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena
   if (!f) {
     int level = cpu_level();
     f = level >= 4 && kiln_model_entry_amx && have_tiles() ? kiln_model_entry_amx
-        : level >= 4 && kiln_model_entry_v4 ? kiln_model_entry_v4
-        : level >= 3 && kiln_model_entry_v3 ? kiln_model_entry_v3
-        : level >= 2 && kiln_model_entry_v2 ? kiln_model_entry_v2 : NULL;
+        : level >= 4 && kiln_model_entry_v4                ? kiln_model_entry_v4
+        : level >= 3 && kiln_model_entry_v3                ? kiln_model_entry_v3
+        : level >= 2 && kiln_model_entry_v2                ? kiln_model_entry_v2
+                                                           : NULL;
     if (!f) return KILN_UNSUPPORTED_CPU;
     __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   }

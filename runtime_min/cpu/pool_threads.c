@@ -10,9 +10,9 @@ struct job {
   void (*fn)(void*, int64_t, int64_t);
   void* args;
   int64_t units, piece;
-  int64_t next;     // first unit that nobody has taken
-  unsigned mode;    // the caller's floating-point mode, which every piece runs under
-  int working;      // threads that still run a piece
+  int64_t next;   // first unit that nobody has taken
+  unsigned mode;  // the caller's floating-point mode, which every piece runs under
+  int working;    // threads that still run a piece
 };
 
 struct pool {

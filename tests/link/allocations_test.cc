@@ -44,7 +44,8 @@ int main() {
     return 1;
   }
   decoder::Context decoder_context;
-  alignas(64) static float pixels[64], scores[10], cache[DECODER_ARGUMENT_ARG2_COUNT], logits[DECODER_RESULT_RESULT0_COUNT];
+  alignas(64) static float pixels[64], scores[10], cache[DECODER_ARGUMENT_ARG2_COUNT],
+      logits[DECODER_RESULT_RESULT0_COUNT];
   alignas(64) int32_t token[1] = {1}, at[1] = {0};
   bool ok = true;
   const long before = g_allocations;

@@ -17,7 +17,8 @@ int main() {
       digits_pool* pool = t % 2 ? digits_pool_create(2) : nullptr;
       digits::Context context(pool);
       ok[t] = true;
-      for (int k = 0; k < 200; ++k) ok[t] = digits::run(context, digits::Argument_arg0::Unchecked(pixels), scores[t]).ok() && ok[t];
+      for (int k = 0; k < 200; ++k)
+        ok[t] = digits::run(context, digits::Argument_arg0::Unchecked(pixels), scores[t]).ok() && ok[t];
       digits_pool_destroy(pool);
     });
   for (std::thread& t : threads) t.join();

@@ -14,7 +14,8 @@ namespace kiln {
 namespace {
 
 std::vector<double> Nasty(PrimitiveType t) {
-  std::vector<double> v = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 7, -7, 0.1, -0.3, 1e-3, 10, 100, -100, 0.999, 1.001};
+  std::vector<double> v = {0.0, -0.0, 1,   -1,   0.5,  -0.5, 1.5, 2.5,  -2.5,  3,
+                           7,   -7,   0.1, -0.3, 1e-3, 10,   100, -100, 0.999, 1.001};
   if (InfoOf(t).exponent_bits >= 5) v.insert(v.end(), {1000, -1000, 30000, 1e-4});
   if (InfoOf(t).exponent_bits >= 8 || IsComplex(t)) v.insert(v.end(), {1e10, -1e10, 1e30, 1e-30, 88.5, -87, 1e6});
   if (!IsComplex(t)) v.insert(v.end(), {INFINITY, -INFINITY, NAN});
@@ -23,7 +24,8 @@ std::vector<double> Nasty(PrimitiveType t) {
 
 std::vector<int64_t> NastyIntegers(PrimitiveType t) {
   const int bits = InfoOf(t).bits;
-  const int64_t top = IsSigned(t) ? (bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1) : (bits == 64 ? -1 : (int64_t{1} << bits) - 1);
+  const int64_t top = IsSigned(t) ? (bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (bits - 1)) - 1)
+                                  : (bits == 64 ? -1 : (int64_t{1} << bits) - 1);
   std::vector<int64_t> v = {0, 1, 2, 3, top, top - 1, 5, bits, bits - 1};
   if (IsSigned(t)) v.insert(v.end(), {-1, -2, -top, -top - 1, -3});
   return v;
@@ -69,16 +71,29 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
   for (int k = 0; k < OpcodeCount(); ++k) {
     const Opcode op = static_cast<Opcode>(k);
     const OpcodeInfo& info = InfoOf(op);
-    if (!(info.traits & Elementwise) || op == Opcode::StochasticConvert || op == Opcode::Copy || op == Opcode::Convert || op == Opcode::Complex) continue;
-    if (IsComplex(t) && (op == Opcode::Atan2 || op == Opcode::Cbrt || op == Opcode::Power || op == Opcode::Remainder || op == Opcode::Maximum || op == Opcode::Minimum || op == Opcode::Clamp || op == Opcode::Erf)) continue;
+    if (!(info.traits & Elementwise) || op == Opcode::StochasticConvert || op == Opcode::Copy ||
+        op == Opcode::Convert || op == Opcode::Complex)
+      continue;
+    if (IsComplex(t) && (op == Opcode::Atan2 || op == Opcode::Cbrt || op == Opcode::Power || op == Opcode::Remainder ||
+                         op == Opcode::Maximum || op == Opcode::Minimum || op == Opcode::Clamp || op == Opcode::Erf))
+      continue;
     // Complex functions are compared by the StableHLO conformance programs, whose references know the branch cuts.
-    if (IsComplex(t) && (info.traits & Transcendental || op == Opcode::Divide || op == Opcode::Sqrt || op == Opcode::Rsqrt || op == Opcode::Sign || op == Opcode::Multiply)) continue;
-    if (t == PrimitiveType::Pred && op != Opcode::And && op != Opcode::Or && op != Opcode::Xor && op != Opcode::Not && op != Opcode::Add && op != Opcode::Multiply && op != Opcode::Maximum && op != Opcode::Minimum && op != Opcode::Select && op != Opcode::Compare) continue;
+    if (IsComplex(t) && (info.traits & Transcendental || op == Opcode::Divide || op == Opcode::Sqrt ||
+                         op == Opcode::Rsqrt || op == Opcode::Sign || op == Opcode::Multiply))
+      continue;
+    if (t == PrimitiveType::Pred && op != Opcode::And && op != Opcode::Or && op != Opcode::Xor && op != Opcode::Not &&
+        op != Opcode::Add && op != Opcode::Multiply && op != Opcode::Maximum && op != Opcode::Minimum &&
+        op != Opcode::Select && op != Opcode::Compare)
+      continue;
     std::vector<Instruction*> ops;
-    if (op == Opcode::Select) ops = {p, x, y};
-    else if (op == Opcode::Clamp) ops = {x, y, x};
-    else if (info.arity == 1) ops = {x};
-    else ops = {x, y};
+    if (op == Opcode::Select)
+      ops = {p, x, y};
+    else if (op == Opcode::Clamp)
+      ops = {x, y, x};
+    else if (info.arity == 1)
+      ops = {x};
+    else
+      ops = {x, y};
     Instruction* i = c->Add(op, s, ops);
     if (op == Opcode::Compare) i->attrs().direction = IsComplex(t) ? "NE" : "LT";
     if (op == Opcode::ReducePrecision) {
@@ -118,7 +133,9 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
   ASSERT_TRUE(got.ok()) << got.status();
   for (size_t r = 0; r < names.size(); ++r) {
     const UlpError e = LargestUlpError(got->results[r], want->elements()[r]);
-    EXPECT_LE(e.ulps, bounds[r]) << names[r] << " at x = " << args[0].Get(e.element).re << "/" << args[0].Get(e.element).i << ", y = " << args[1].Get(e.element).re << "/" << args[1].Get(e.element).i << ": got " << e.got << ", want " << e.want;
+    EXPECT_LE(e.ulps, bounds[r]) << names[r] << " at x = " << args[0].Get(e.element).re << "/"
+                                 << args[0].Get(e.element).i << ", y = " << args[1].Get(e.element).re << "/"
+                                 << args[1].Get(e.element).i << ": got " << e.got << ", want " << e.want;
   }
   RecordProperty("operations", static_cast<int>(names.size()));
 }
@@ -126,11 +143,15 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
 std::vector<PrimitiveType> ArrayTypes() {
   std::vector<PrimitiveType> out;
   for (int k = 0; k < 64; ++k)
-    if (auto t = TypeFromProto(k); t && IsArrayType(*t) && *t != PrimitiveType::F8E8M0FNU && *t != PrimitiveType::F4E2M1FN && *t != PrimitiveType::F6E2M3FN && *t != PrimitiveType::F6E3M2FN) out.push_back(*t);
+    if (auto t = TypeFromProto(k); t && IsArrayType(*t) && *t != PrimitiveType::F8E8M0FNU &&
+                                   *t != PrimitiveType::F4E2M1FN && *t != PrimitiveType::F6E2M3FN &&
+                                   *t != PrimitiveType::F6E3M2FN)
+      out.push_back(*t);
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, OpMatrix, testing::ValuesIn(ArrayTypes()), [](const auto& i) { return std::string(TextOf(i.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, OpMatrix, testing::ValuesIn(ArrayTypes()),
+                         [](const auto& i) { return std::string(TextOf(i.param)); });
 
 }  // namespace
 }  // namespace kiln

@@ -48,25 +48,37 @@ TEST(PlaceIntervals, RandomIntervalsNeverOverlap) {
 // A random graph of elementwise operations, slices and updates over f32[64].
 std::string RandomGraph(uint64_t seed) {
   std::mt19937_64 rng(seed);
-  std::string text = "HloModule r\nENTRY e {\n  v0 = f32[64] parameter(0)\n  v1 = f32[64] parameter(1)\n  i = s32[] constant(3)\n";
+  std::string text =
+      "HloModule r\nENTRY e {\n  v0 = f32[64] parameter(0)\n  v1 = f32[64] parameter(1)\n  i = s32[] constant(3)\n";
   const int n = 6 + static_cast<int>(rng() % 24);
   for (int k = 2; k < n; ++k) {
     auto pick = [&] { return "v" + std::to_string(rng() % k); };
     const std::string v = "  v" + std::to_string(k) + " = f32[64] ";
     switch (rng() % 6) {
-      case 0: text += v + "add(" + pick() + ", " + pick() + ")\n"; break;
-      case 1: text += v + "sine(" + pick() + ")\n"; break;
-      case 2: text += v + "reverse(" + pick() + "), dimensions={0}\n"; break;
-      case 3: text += v + "subtract(" + pick() + ", " + pick() + ")\n"; break;
+      case 0:
+        text += v + "add(" + pick() + ", " + pick() + ")\n";
+        break;
+      case 1:
+        text += v + "sine(" + pick() + ")\n";
+        break;
+      case 2:
+        text += v + "reverse(" + pick() + "), dimensions={0}\n";
+        break;
+      case 3:
+        text += v + "subtract(" + pick() + ", " + pick() + ")\n";
+        break;
       case 4: {
         const std::string u = "u" + std::to_string(k);
-        text += "  " + u + " = f32[8] slice(" + pick() + "), slice={[8:16]}\n" + v + "dynamic-update-slice(" + pick() + ", " + u + ", i)\n";
+        text += "  " + u + " = f32[8] slice(" + pick() + "), slice={[8:16]}\n" + v + "dynamic-update-slice(" + pick() +
+                ", " + u + ", i)\n";
         break;
       }
-      default: text += v + "maximum(" + pick() + ", " + pick() + ")\n";
+      default:
+        text += v + "maximum(" + pick() + ", " + pick() + ")\n";
     }
   }
-  return text + "  ROOT out = (f32[64], f32[64]) tuple(v" + std::to_string(n - 1) + ", v" + std::to_string(n / 2) + ")\n}\n";
+  return text + "  ROOT out = (f32[64], f32[64]) tuple(v" + std::to_string(n - 1) + ", v" + std::to_string(n / 2) +
+         ")\n}\n";
 }
 
 void ExpectCompiledEqualsEvaluated(const std::string& text, uint64_t seed, double tolerance = 1e-5) {
@@ -87,7 +99,8 @@ void ExpectCompiledEqualsEvaluated(const std::string& text, uint64_t seed, doubl
       const Element g = got->results[r].Get(k), w = leaves[r].Get(k);
       ASSERT_EQ(g.i, w.i) << text;
       if (!(std::isnan(g.re) && std::isnan(w.re))) {
-        ASSERT_NEAR(g.re, w.re, tolerance * (1 + std::fabs(w.re))) << "result " << r << " element " << k << "\n" << text;
+        ASSERT_NEAR(g.re, w.re, tolerance * (1 + std::fabs(w.re))) << "result " << r << " element " << k << "\n"
+                                                                   << text;
       }
     }
 }
@@ -106,7 +119,9 @@ TEST(BufferAssignment, RandomGraphsHoldNoOverlapAndGiveTheSameResults) {
     for (const Allocation& x : b->temps())
       for (const Allocation& y : b->temps()) {
         if (&x == &y || x.begin > y.end || y.begin > x.end) continue;
-        EXPECT_TRUE(x.slice.offset + x.slice.size <= y.slice.offset || y.slice.offset + y.slice.size <= x.slice.offset) << x.owner << " and " << y.owner << "\n" << text;
+        EXPECT_TRUE(x.slice.offset + x.slice.size <= y.slice.offset || y.slice.offset + y.slice.size <= x.slice.offset)
+            << x.owner << " and " << y.owner << "\n"
+            << text;
       }
     ExpectCompiledEqualsEvaluated(text, seed);
   }
@@ -133,7 +148,8 @@ std::string Swap(int trips) {
 cond {
   s = (s32[], f32[8], f32[8]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant()" + std::to_string(trips) + R"()
+  n = s32[] constant()" +
+         std::to_string(trips) + R"()
   ROOT lt = pred[] compare(i, n), direction=LT
 }
 body {
@@ -186,7 +202,8 @@ ENTRY e {
   w = (s32[], f32[8]) while(t), condition=cond, body=body
   ROOT r = f32[8] get-tuple-element(w), index=1
 }
-)", "c.hlo");
+)",
+                    "c.hlo");
   ASSERT_TRUE(m.ok()) << m.status();
   ASSERT_TRUE(CpuPipeline().Run(**m, {}).ok());
   ASSERT_TRUE(InsertCopies(**m).ok());
@@ -206,7 +223,8 @@ ENTRY e {
   d = f32[16] dynamic-update-slice(x, u, i)
   ROOT r = (f32[16], f32[16]) tuple(d, x)
 }
-)", 1);
+)",
+                                1);
 }
 
 TEST(CopyInsertion, AnUpdateThatReadsWhatItOverwrites) {
@@ -219,7 +237,8 @@ ENTRY e {
   i = s32[] constant(1)
   ROOT d = f32[16] dynamic-update-slice(x, s, i)
 }
-)", 1);
+)",
+                                1);
 }
 
 TEST(Compile, TheSameInputGivesTheSameBytes) {
@@ -234,7 +253,9 @@ TEST(Compile, TheSameInputGivesTheSameBytes) {
 
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
-  for (const char* text : {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"", "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"", "debug { disable_passes: \"nope\" }", "max_arena_bytes: -1"})
+  for (const char* text : {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"",
+                           "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"",
+                           "debug { disable_passes: \"nope\" }", "max_arena_bytes: -1"})
     EXPECT_FALSE(ParseConfig(text, "c").ok()) << text;
 }
 

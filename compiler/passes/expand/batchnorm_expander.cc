@@ -30,7 +30,8 @@ absl::StatusOr<bool> BatchNormExpander(Module& m, PassContext& ctx) {
   for (const auto& c : m.computations()) all.push_back(c.get());
   for (Computation* c : all) {
     for (Instruction* i : c->PostOrder()) {
-      const bool train = i->Is(Opcode::BatchNormTraining), infer = i->Is(Opcode::BatchNormInference), grad = i->Is(Opcode::BatchNormGrad);
+      const bool train = i->Is(Opcode::BatchNormTraining), infer = i->Is(Opcode::BatchNormInference),
+                 grad = i->Is(Opcode::BatchNormGrad);
       if ((!train && !infer && !grad) || !ctx.Take()) continue;
       const PrimitiveType t = i->operand(0)->shape().type();
       const PrimitiveType wide = InfoOf(t).bits < 32 ? PrimitiveType::F32 : t;
@@ -40,7 +41,8 @@ absl::StatusOr<bool> BatchNormExpander(Module& m, PassContext& ctx) {
       Expr x = in(0);
       const Ints dims = x.shape().dims();
       auto spread = [&](Expr v) { return BroadcastTo(v, dims, {f}); };
-      const double n = static_cast<double>(x.shape().ElementCount()) / static_cast<double>(std::max<int64_t>(dims[f], 1));
+      const double n =
+          static_cast<double>(x.shape().ElementCount()) / static_cast<double>(std::max<int64_t>(dims[f], 1));
       std::vector<Instruction*> results;
       if (infer) {
         Expr inv = Unary(Opcode::Rsqrt, in(4) + eps);

@@ -18,7 +18,9 @@ struct Side {
 Side Canonical(Instruction* x, const Ints& batch, const Ints& contracting, int64_t b, int64_t k) {
   Ints free;
   for (int64_t d = 0; d < x->shape().rank(); ++d)
-    if (std::find(batch.begin(), batch.end(), d) == batch.end() && std::find(contracting.begin(), contracting.end(), d) == contracting.end()) free.push_back(d);
+    if (std::find(batch.begin(), batch.end(), d) == batch.end() &&
+        std::find(contracting.begin(), contracting.end(), d) == contracting.end())
+      free.push_back(d);
   int64_t f = 1;
   for (int64_t d : free) f *= x->shape().dim(d);
   auto order = [&](const Ints& u, const Ints& v) {
@@ -58,7 +60,8 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
       for (int64_t d : lb) b *= i->operand(0)->shape().dim(d);
       for (int64_t d : lc) k *= i->operand(0)->shape().dim(d);
       const Side l = Canonical(i->operand(0), lb, lc, b, k), r = Canonical(i->operand(1), rb, rc, b, k);
-      const int64_t mm = l.x.shape().dim(l.contracting_first ? 2 : 1), nn = r.x.shape().dim(r.contracting_first ? 2 : 1);
+      const int64_t mm = l.x.shape().dim(l.contracting_first ? 2 : 1),
+                    nn = r.x.shape().dim(r.contracting_first ? 2 : 1);
       Instruction* dot = c->AddClone(i, Shape::Array(i->shape().type(), {b, mm, nn}), {l.x.get(), r.x.get()});
       dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
       dot->attrs().lhs_contracting_dims = Ints{l.contracting_first ? 1 : 2};

@@ -1,8 +1,8 @@
 // Fuses producers into the loops that consume them.
 //
-// A loop nest computes one fusion: its root decides the iteration space (elementwise result, reduction, update, ...), the
-// fused producers are evaluated at each visited index. A producer is fused into all of its consumers or into none, so
-// that no value is both kept and recomputed without gain.
+// A loop nest computes one fusion: its root decides the iteration space (elementwise result, reduction, update, ...),
+// the fused producers are evaluated at each visited index. A producer is fused into all of its consumers or into none,
+// so that no value is both kept and recomputed without gain.
 //   Cheap producers (no transcendental, no division) are duplicated; others need a single consumer that reads each
 //   element about once.
 // Cost: linear in edges times the size of fusions.
@@ -28,9 +28,12 @@ bool FusibleProducer(const Instruction* i) {
     case Opcode::Reshape:
     case Opcode::DynamicSlice:
     case Opcode::Gather:
-    case Opcode::Pad: return true;
-    case Opcode::Constant: return i->shape().rank() == 0;
-    default: return false;
+    case Opcode::Pad:
+      return true;
+    case Opcode::Constant:
+      return i->shape().rank() == 0;
+    default:
+      return false;
   }
 }
 
@@ -41,8 +44,10 @@ bool Expensive(const Instruction* i) {
     case Opcode::Remainder:
     case Opcode::Sqrt:
     case Opcode::Rsqrt:
-    case Opcode::Gather: return true;
-    default: return false;
+    case Opcode::Gather:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -54,9 +59,12 @@ bool FusibleConsumer(const Instruction* i) {
     case Opcode::Reduce:
     case Opcode::Concatenate:
     case Opcode::DynamicUpdateSlice:
-    case Opcode::Scatter: return true;
-    case Opcode::Fusion: return true;
-    default: return false;
+    case Opcode::Scatter:
+      return true;
+    case Opcode::Fusion:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -91,14 +99,17 @@ class Fuser {
     return out;
   }
 
-  static const Instruction* RootOf(const Instruction* i) { return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i; }
+  static const Instruction* RootOf(const Instruction* i) {
+    return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  }
 
   // How many times the consumer reads each element of operand `p`, at most (1 for a straight loop), and whether any use
   // of it is at an index where recomputing is wasteful.
   static bool ReadsOnce(const Instruction* consumer, const Instruction* p) {
     auto direct = [&](const Instruction* user, const Instruction* value) {
       if (user->Is(Opcode::Broadcast)) return user->shape().ElementCount() <= value->shape().ElementCount();
-      if (user->Is(Opcode::Gather)) return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
+      if (user->Is(Opcode::Gather))
+        return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
       if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
       return true;
@@ -138,11 +149,12 @@ class Fuser {
     };
     if (c->Is(Opcode::Fusion)) {
       for (int64_t k = 0; k < c->operand_count(); ++k)
-        if (c->operand(k) == p && in_place_operand(root, (*c->attrs().calls)->parameter(k)) ) return false;
+        if (c->operand(k) == p && in_place_operand(root, (*c->attrs().calls)->parameter(k))) return false;
       if ((*c->attrs().calls)->instruction_count() > 400) return false;
       // A producer that reads the array that the root overwrites would see some elements old and some new.
       for (int64_t k = 0; k < c->operand_count(); ++k)
-        if (in_place_operand(root, (*c->attrs().calls)->parameter(k)) && p->OperandIndex(c->operand(k)) >= 0) return false;
+        if (in_place_operand(root, (*c->attrs().calls)->parameter(k)) && p->OperandIndex(c->operand(k)) >= 0)
+          return false;
     } else if (in_place_operand(c, p)) {
       return false;
     } else {
@@ -154,7 +166,8 @@ class Fuser {
     const bool reads_once = ReadsOnce(c, p);
     if (Expensive(p) && !reads_once) return false;
     // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
-    if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) || p->shape().ElementCount() == 1)) {
+    if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+                         p->shape().ElementCount() == 1)) {
       // Cheap elementwise over small operands still pays: it is hoisted out of the inner loop by LLVM when it does not
       // vary there.
       if (p->operand_count() > 2) return false;
@@ -181,12 +194,14 @@ class Fuser {
       if (all && users.size() > 1) {
         if (Expensive(p)) all = false;
         // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
-        const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) || p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) ||
-                          p->Is(Opcode::Slice) || p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
+        const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+                          p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
+                          p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
         // Or when it is made of little data: computing it again then costs less memory traffic than keeping it.
         bool small_inputs = users.size() <= 4;
         for (const Instruction* o : p->operands())
-          small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) || o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+          small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
+                                          o->shape().ElementCount() * 8 <= p->shape().ElementCount());
         if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
       }
       if (!all || !ctx_.Take()) continue;
@@ -269,8 +284,8 @@ absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
       if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
         for (Computation* callee : i->called()) todo.push_back(callee);
       const Lowering l = InfoOf(i->opcode()).lowering;
-      const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::DynamicUpdateSlice) ||
-                         i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);
+      const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) ||
+                         i->Is(Opcode::DynamicUpdateSlice) || i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);
       if (!wraps || i->Is(Opcode::Copy)) continue;
       Fuser::WrapInFusion(i);
       changed = true;

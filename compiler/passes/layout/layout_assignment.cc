@@ -1,7 +1,7 @@
 // Layouts for every array, and reshapes as bitcasts.
 //
-// Every value inside the program is row major: kernels take strides, so transposed reads need no other layout. Where the
-// entry asks for another order, a copy at the boundary converts.
+// Every value inside the program is row major: kernels take strides, so transposed reads need no other layout. Where
+// the entry asks for another order, a copy at the boundary converts.
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -52,7 +52,8 @@ absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
       std::vector<Instruction*> parts;
       std::vector<Shape> shapes;
       bool any = false;
-      for (size_t k = 0; k < want.tuple().size(); ++k) any = any || (want.tuple()[k].IsArray() && want.tuple()[k].layout() && !want.tuple()[k].HasDefaultLayout());
+      for (size_t k = 0; k < want.tuple().size(); ++k)
+        any = any || (want.tuple()[k].IsArray() && want.tuple()[k].layout() && !want.tuple()[k].HasDefaultLayout());
       if (any) {
         for (size_t k = 0; k < want.tuple().size(); ++k) {
           Instruction* g = e->Add(Opcode::GetTupleElement, root->shape().tuple()[k], {root});

@@ -13,15 +13,18 @@ namespace {
 
 // The scalar behind a constant or a broadcast of one; nullptr otherwise.
 const Literal* SplatOf(const Instruction* i) {
-  while (i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape) || i->Is(Opcode::Bitcast) || i->Is(Opcode::Copy)) i = i->operand(0);
+  while (i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape) || i->Is(Opcode::Bitcast) || i->Is(Opcode::Copy))
+    i = i->operand(0);
   if (!i->Is(Opcode::Constant) || !i->shape().IsArray() || i->literal().size() == 0) return nullptr;
-  return i->shape().ElementCount() == 1 || (i->shape().ElementCount() <= 4096 && i->literal().IsSplat()) ? &i->literal() : nullptr;
+  return i->shape().ElementCount() == 1 || (i->shape().ElementCount() <= 4096 && i->literal().IsSplat()) ? &i->literal()
+                                                                                                         : nullptr;
 }
 bool IsAll(const Instruction* i, double v) {
   const Literal* l = SplatOf(i);
   if (!l) return false;
   const Element e = l->Get(0);
-  if (IsFloat(l->type()) || IsComplex(l->type())) return e.re == v && e.im == 0 && std::signbit(e.re) == std::signbit(v);
+  if (IsFloat(l->type()) || IsComplex(l->type()))
+    return e.re == v && e.im == 0 && std::signbit(e.re) == std::signbit(v);
   return e.i == static_cast<int64_t>(v) && v == std::floor(v);
 }
 
@@ -58,7 +61,8 @@ Instruction* Simplify(Instruction* i) {
       if (l && (t == PrimitiveType::F32 || t == PrimitiveType::F64)) {
         int e;
         const double v = l->Get(0).re;
-        if (std::isfinite(v) && v != 0 && std::fabs(std::frexp(v, &e)) == 0.5 && std::abs(e) < 100) return (Expr(x(0)) * (1 / v)).get();
+        if (std::isfinite(v) && v != 0 && std::fabs(std::frexp(v, &e)) == 0.5 && std::abs(e) < 100)
+          return (Expr(x(0)) * (1 / v)).get();
       }
       break;
     }
@@ -101,7 +105,8 @@ Instruction* Simplify(Instruction* i) {
     case Opcode::Convert:
       if (x(0)->shape().type() == t) return x(0);
       // Integers that already fit need no widening twice.
-      if (x(0)->Is(Opcode::Convert) && IsFloat(t) && IsFloat(x(0)->shape().type()) && IsFloat(x(0)->operand(0)->shape().type())) {
+      if (x(0)->Is(Opcode::Convert) && IsFloat(t) && IsFloat(x(0)->shape().type()) &&
+          IsFloat(x(0)->operand(0)->shape().type())) {
         const TypeInfo &a = InfoOf(x(0)->operand(0)->shape().type()), &b = InfoOf(x(0)->shape().type());
         if (b.exponent_bits >= a.exponent_bits && b.mantissa_bits >= a.mantissa_bits && b.flavour == FloatFlavour::Ieee)
           return ConvertTo(t, x(0)->operand(0)).get();  // the first step lost nothing
@@ -141,7 +146,8 @@ Instruction* Simplify(Instruction* i) {
       if (x(0)->Is(Opcode::Reshape)) return ReshapeTo(x(0)->operand(0), i->shape().dims()).get();
       if (x(0)->Is(Opcode::Broadcast) && x(0)->operand(0)->shape().ElementCount() == 1)
         return BroadcastTo(ReshapeTo(x(0)->operand(0), {}), i->shape().dims()).get();
-      if (x(0)->Is(Opcode::Constant) && x(0)->users().size() == 1) return c->AddConstant(x(0)->literal().Reshaped(i->shape()));
+      if (x(0)->Is(Opcode::Constant) && x(0)->users().size() == 1)
+        return c->AddConstant(x(0)->literal().Reshaped(i->shape()));
       if (x(0)->Is(Opcode::Iota) && i->shape().rank() > 0) {
         // An iota that only gains or loses extents 1 stays an iota.
         Ints from, to;
@@ -195,7 +201,8 @@ Instruction* Simplify(Instruction* i) {
         n->attrs().slice = s;
         return n;
       }
-      if (x(0)->Is(Opcode::Broadcast) && SplatOf(x(0))) return BroadcastTo(ReshapeTo(x(0)->operand(0), {}), i->shape().dims()).get();
+      if (x(0)->Is(Opcode::Broadcast) && SplatOf(x(0)))
+        return BroadcastTo(ReshapeTo(x(0)->operand(0), {}), i->shape().dims()).get();
       if (x(0)->Is(Opcode::Concatenate)) {
         // A slice inside one operand.
         const int64_t d = (*x(0)->attrs().dimensions)[0];
@@ -255,11 +262,15 @@ Instruction* Simplify(Instruction* i) {
       for (int64_t d : *i->attrs().dimensions)
         if (x(0)->shape().dim(d) != 1) return nullptr;
       const Instruction* r = (*i->attrs().to_apply)->root();
-      if (r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1)) {
-        const bool identity = (r->Is(Opcode::Maximum) && IsFloat(t) && IsAll(x(1), -INFINITY)) || (r->Is(Opcode::Minimum) && IsFloat(t) && IsAll(x(1), INFINITY)) ||
-                              (r->Is(Opcode::Multiply) && IsAll(x(1), 1)) || (r->Is(Opcode::Add) && IsAll(x(1), 0)) || (r->Is(Opcode::And) && t == PrimitiveType::Pred && IsAll(x(1), 1)) ||
+      if (r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
+          r->operand(0) != r->operand(1)) {
+        const bool identity = (r->Is(Opcode::Maximum) && IsFloat(t) && IsAll(x(1), -INFINITY)) ||
+                              (r->Is(Opcode::Minimum) && IsFloat(t) && IsAll(x(1), INFINITY)) ||
+                              (r->Is(Opcode::Multiply) && IsAll(x(1), 1)) || (r->Is(Opcode::Add) && IsAll(x(1), 0)) ||
+                              (r->Is(Opcode::And) && t == PrimitiveType::Pred && IsAll(x(1), 1)) ||
                               (r->Is(Opcode::Or) && IsAll(x(1), 0));
-        // 0 + -0 is +0: the sum of one element may turn a negative zero positive, which HLO's free association allows either way.
+        // 0 + -0 is +0: the sum of one element may turn a negative zero positive, which HLO's free association allows
+        // either way.
         if (identity) return ReshapeTo(x(0), i->shape().dims()).get();
       }
       break;
@@ -267,7 +278,8 @@ Instruction* Simplify(Instruction* i) {
     case Opcode::GetTupleElement:
       if (x(0)->Is(Opcode::Tuple)) return x(0)->operand(*i->attrs().tuple_index);
       break;
-    default: break;
+    default:
+      break;
   }
   return nullptr;
 }

@@ -12,9 +12,13 @@ absl::StatusOr<bool> ConstantFolding(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
-      if (!i->shape().IsArray() || i->operands().empty() || i->HasSideEffect() || !i->called().empty() || i->shape().HasDynamic()) continue;
-      if (!i->IsElementwise() && !i->Is(Opcode::Reshape) && !i->Is(Opcode::Slice) && !i->Is(Opcode::Transpose) && !i->Is(Opcode::Concatenate) &&
-          !i->Is(Opcode::Reverse) && !i->Is(Opcode::BitcastConvert) && !i->Is(Opcode::DynamicSlice) && !i->Is(Opcode::Gather)) continue;
+      if (!i->shape().IsArray() || i->operands().empty() || i->HasSideEffect() || !i->called().empty() ||
+          i->shape().HasDynamic())
+        continue;
+      if (!i->IsElementwise() && !i->Is(Opcode::Reshape) && !i->Is(Opcode::Slice) && !i->Is(Opcode::Transpose) &&
+          !i->Is(Opcode::Concatenate) && !i->Is(Opcode::Reverse) && !i->Is(Opcode::BitcastConvert) &&
+          !i->Is(Opcode::DynamicSlice) && !i->Is(Opcode::Gather))
+        continue;
       bool constant = i->shape().ElementCount() <= kMaxElements;
       for (const Instruction* o : i->operands()) constant = constant && o->Is(Opcode::Constant);
       if (!constant || !ctx.Take()) continue;

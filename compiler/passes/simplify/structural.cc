@@ -54,7 +54,8 @@ bool CseCandidate(const Instruction* i) {
     case Opcode::Conditional:
     case Opcode::Copy:
       return false;
-    default: return !i->HasSideEffect() && i->control_predecessors().empty() && i->control_successors().empty();
+    default:
+      return !i->HasSideEffect() && i->control_predecessors().empty() && i->control_successors().empty();
   }
 }
 
@@ -70,7 +71,8 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
       Instruction* first = nullptr;
       if (i->Is(Opcode::Constant)) {
         // Constants compare by value; their text could be megabytes.
-        const uint64_t h = i->shape().IsArray() ? i->literal().byte_size() * 31 + static_cast<uint64_t>(i->shape().type()) : 0;
+        const uint64_t h =
+            i->shape().IsArray() ? i->literal().byte_size() * 31 + static_cast<uint64_t>(i->shape().type()) : 0;
         auto& bucket = constants[h];
         for (Instruction* o : bucket)
           if (o->shape() == i->shape() && o->literal() == i->literal()) first = o;
@@ -91,7 +93,8 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
 namespace {
 
 // Copies the callee's body to the call site; returns the value of its root.
-Instruction* InlineBody(Computation* into, const Computation* callee, const std::vector<Instruction*>& arguments, const Instruction* site) {
+Instruction* InlineBody(Computation* into, const Computation* callee, const std::vector<Instruction*>& arguments,
+                        const Instruction* site) {
   absl::flat_hash_map<const Instruction*, Instruction*> map;
   for (Instruction* i : callee->PostOrder()) {
     if (i->Is(Opcode::Parameter)) {
@@ -163,7 +166,8 @@ absl::StatusOr<bool> TupleSimplifier(Module& m, PassContext& ctx) {
         Instruction* whole = i->operand(0)->operand(0);
         bool same = whole->shape().tuple().size() == i->operands().size();
         for (int64_t k = 0; same && k < i->operand_count(); ++k)
-          same = i->operand(k)->Is(Opcode::GetTupleElement) && i->operand(k)->operand(0) == whole && *i->operand(k)->attrs().tuple_index == k;
+          same = i->operand(k)->Is(Opcode::GetTupleElement) && i->operand(k)->operand(0) == whole &&
+                 *i->operand(k)->attrs().tuple_index == k;
         if (!same || !ctx.Take()) continue;
         i->ReplaceAllUsesWith(whole);
         c->Remove(i);
@@ -190,7 +194,9 @@ absl::StatusOr<bool> ZeroSizedHloElimination(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
-      if (!i->shape().IsArray() || i->shape().ElementCount() != 0 || i->Is(Opcode::Constant) || i->Is(Opcode::Parameter) || i->HasSideEffect() || i->shape().HasDynamic() || !ctx.Take()) continue;
+      if (!i->shape().IsArray() || i->shape().ElementCount() != 0 || i->Is(Opcode::Constant) ||
+          i->Is(Opcode::Parameter) || i->HasSideEffect() || i->shape().HasDynamic() || !ctx.Take())
+        continue;
       Instruction* k = c->AddConstant(Literal(i->shape()));
       k->mutable_shape() = i->shape();
       i->ReplaceAllUsesWith(k);
@@ -209,8 +215,11 @@ absl::StatusOr<bool> MapInliner(Module& m, PassContext& ctx) {
       const Computation* f = *i->attrs().to_apply;
       bool plain = true;
       for (const auto& x : f->instructions())
-        plain = plain && x->shape().IsScalar() && (x->IsElementwise() || x->Is(Opcode::Parameter) || x->Is(Opcode::Constant));
-      if (!plain) return ErrorAt(i, "its computation is not made of scalar elementwise operations", absl::StatusCode::kUnimplemented);
+        plain = plain && x->shape().IsScalar() &&
+                (x->IsElementwise() || x->Is(Opcode::Parameter) || x->Is(Opcode::Constant));
+      if (!plain)
+        return ErrorAt(i, "its computation is not made of scalar elementwise operations",
+                       absl::StatusCode::kUnimplemented);
       if (!ctx.Take()) continue;
       absl::flat_hash_map<const Instruction*, Instruction*> map;
       for (Instruction* x : f->PostOrder()) {
@@ -268,7 +277,8 @@ absl::StatusOr<bool> DynamicIndexSplitter(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       const bool ds = i->Is(Opcode::DynamicSlice), dus = i->Is(Opcode::DynamicUpdateSlice);
       const int64_t first = ds ? 1 : 2;
-      if ((!ds && !dus) || i->operand_count() != first + 1 || i->operand(first)->shape().rank() != 1 || !ctx.Take()) continue;
+      if ((!ds && !dus) || i->operand_count() != first + 1 || i->operand(first)->shape().rank() != 1 || !ctx.Take())
+        continue;
       Instruction* v = i->operand(first);
       const PrimitiveType t = v->shape().type();
       std::vector<Instruction*> ops(i->operands().begin(), i->operands().begin() + first);

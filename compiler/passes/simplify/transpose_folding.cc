@@ -18,7 +18,9 @@ absl::StatusOr<bool> TransposeFolding(Module& m, PassContext& ctx) {
         const Ints& p = *t->attrs().dimensions;
         std::optional<Ints>& batch = side ? i->attrs().rhs_batch_dims : i->attrs().lhs_batch_dims;
         std::optional<Ints>& contract = side ? i->attrs().rhs_contracting_dims : i->attrs().lhs_contracting_dims;
-        auto in = [](const std::optional<Ints>& v, int64_t d) { return v && std::find(v->begin(), v->end(), d) != v->end(); };
+        auto in = [](const std::optional<Ints>& v, int64_t d) {
+          return v && std::find(v->begin(), v->end(), d) != v->end();
+        };
         Ints free;
         for (int64_t d = 0; d < t->shape().rank(); ++d)
           if (!in(batch, d) && !in(contract, d)) free.push_back(p[d]);
