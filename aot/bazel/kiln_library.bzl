@@ -71,7 +71,7 @@ kiln_library = rule(
     attrs = {
         "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, or StableHLO text."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
-        "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, native. Default: the config's."),
+        "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),
         # The target configuration, so that the compiler is not built a second time for the host.
         "_compiler": attr.label(default = "//aot/tools:kiln", executable = True, cfg = "target"),

@@ -22,7 +22,7 @@ const Command kCommands[] = {
     {"compile",
      CompileCommand,
      "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--json]",
-     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4 (x86-64 "
+     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx (x86-64 "
      "levels), native.",
      {"name", "out", "config", "target"},
      {"json"},
