@@ -73,6 +73,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   const std::vector<std::string> argument_names = module->argument_names;
   say("passes");
   RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
+  RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   Computation* entry = module->entry();
   const Cost cost = CostOf(*module);
   out.flops = cost.flops;

@@ -26,6 +26,7 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("passes")) {
     Pipeline p("opt", FindPass);
     for (absl::string_view name : absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty())) p.Add(std::string(name));
+    if (CheckFacts(*module, fact::LaidOut).ok()) options.initial_facts |= fact::LaidOut;
     RETURN_IF_ERROR(p.Run(*module, options));
   }
   std::fputs(ToText(*module).c_str(), stdout);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/hlo/facts.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
@@ -33,6 +34,7 @@ struct PassInfo {
   const char* name;
   PassFn run;
   const char* summary;
+  Facts needs, gives, breaks;
 };
 
 }  // namespace kiln

@@ -20,6 +20,15 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
       resolved.back().push_back(info);
     }
   }
+  // The facts that hold after each pass follow from the table alone: an order that cannot work fails here.
+  Facts have = o.initial_facts;
+  for (const auto& step : resolved)
+    for (const PassInfo* pass : step) {
+      if (pass->needs & ~have)
+        return Internal("pipeline ", name_, ": ", pass->name, " needs ", FactNames(pass->needs & ~have),
+                        ", which nothing before it gives");
+      have = (have & ~pass->breaks) | pass->gives;
+    }
   for (const std::string& p : o.disabled)
     if (!lookup_(p)) return InvalidArgument("error: cannot disable '", p, "': no pass is named so");
   PassContext ctx;

@@ -13,6 +13,8 @@
 namespace kiln {
 
 struct PipelineOptions {
+  // What is known of the module beforehand.
+  Facts initial_facts = fact::Typed;
   bool verify_each = false;
   int64_t fuel = -1;
   std::vector<std::string> disabled;

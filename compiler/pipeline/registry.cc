@@ -6,7 +6,7 @@ namespace kiln {
 
 const std::vector<PassInfo>& AllPasses() {
   static const auto* passes = new std::vector<PassInfo>{
-#define PASS(name, fn, summary) {name, fn, summary},
+#define PASS(name, fn, summary, needs, gives, breaks) {name, fn, summary, needs, gives, breaks},
 #include "compiler/pipeline/passes.def"
   };
   return *passes;

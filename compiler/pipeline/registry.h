@@ -12,7 +12,7 @@ const PassInfo* FindPass(absl::string_view name);
 // Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
 Pipeline CpuPipeline();
 
-#define PASS(name, fn, summary) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
+#define PASS(name, fn, ...) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
 #include "compiler/pipeline/passes.def"
 
 }  // namespace kiln
