@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Who runs the pieces of a kernel. The three functions are all that kiln asks of a host's own pool.
+// Who runs the pieces of a kernel: all that kiln asks of a host's own pool.
 struct kiln_pool {
   void* self;
   // Calls fn(args, begin, end) for parts of [0, units) on any threads, all of it before returning.

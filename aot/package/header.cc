@@ -39,7 +39,7 @@ std::string CHeader(const CompiledModel& m) {
 //   arguments[k]  the k-th argument, row major unless its comment names a layout, aligned to 16 bytes
 //   results[k]    room for the k-th result; ignored for results that live in a donated argument
 //   arena         $UPPER_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, contents undefined between runs; may be NULL if 0
-//   pool          NULL for the calling thread alone, a pool made here, or the host's own three functions
+//   pool          NULL for the calling thread alone, a pool made here, or a table of the host's own functions
 // It allocates nothing, may run in many threads at once with one arena each, and uses at most 2 MiB of stack.
 #ifndef $UPPER_C_H_
 #define $UPPER_C_H_
