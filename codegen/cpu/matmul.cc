@@ -32,7 +32,9 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
   auto byte = [](P t) { return t == P::S8 || t == P::U8; };
   const bool types =
       (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
-  return l.amx && types && rows >= 16 && n >= 16 && run % (64 / ByteWidth(a)) == 0;
+  // The panel of B for all of k lies on the stack: 1 MiB at most.
+  constexpr int64_t kLongestRun = 16384;
+  return l.amx && types && rows >= 16 && n >= 16 && run <= kLongestRun && run % (64 / ByteWidth(a)) == 0;
 }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
