@@ -31,6 +31,17 @@ Shape AccumulatorShape(const Shape& s) {
   return s;
 }
 
+// One array per result, filled with the initial value; `x` holds the arrays, then the initial values.
+std::vector<Literal> Accumulators(const Instruction& i, const std::vector<const Literal*>& x) {
+  std::vector<Literal> acc;
+  for (const Shape& s : Leaves(i)) {
+    const Element init = x[x.size() / 2 + acc.size()]->Get(0);
+    acc.emplace_back(s);
+    for (int64_t k = 0; k < acc.back().size(); ++k) acc.back().Set(k, init);
+  }
+  return acc;
+}
+
 }  // namespace
 
 absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<const Literal*>& x) {
@@ -38,13 +49,8 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
   switch (i.opcode()) {
     case Opcode::Reduce: {
       const size_t n = x.size() / 2;
-      std::vector<Literal> acc;
-      const std::vector<Shape> shapes = Leaves(i);
-      for (size_t c = 0; c < n; ++c) {
-        acc.emplace_back(shapes[c]);
-        for (int64_t k = 0; k < acc[c].size(); ++k) acc[c].Set(k, x[n + c]->Get(0));
-      }
-      const IndexSpace is(x[0]->shape().dims()), os(shapes[0].dims());
+      std::vector<Literal> acc = Accumulators(i, x);
+      const IndexSpace is(x[0]->shape().dims()), os(acc[0].shape().dims());
       for (int64_t k = 0; k < x[0]->size(); ++k) {
         const Ints p = is.At(k);
         Ints o;
@@ -59,17 +65,12 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
     }
     case Opcode::ReduceWindow: {
       const size_t n = x.size() / 2;
-      std::vector<Literal> acc;
-      const std::vector<Shape> shapes = Leaves(i);
-      for (size_t c = 0; c < n; ++c) {
-        acc.emplace_back(shapes[c]);
-        for (int64_t k = 0; k < acc[c].size(); ++k) acc[c].Set(k, x[n + c]->Get(0));
-      }
+      std::vector<Literal> acc = Accumulators(i, x);
       const Shape& s = x[0]->shape();
       const attr::Win w = a.window.value_or(attr::Win(s.rank()));
       Ints size;
       for (const WindowDim& d : w) size.push_back(d.size);
-      const IndexSpace is(s.dims()), os(shapes[0].dims()), ws(size);
+      const IndexSpace is(s.dims()), os(acc[0].shape().dims()), ws(size);
       for (int64_t k = 0; k < acc[0].size(); ++k) {
         const Ints o = os.At(k);
         for (int64_t q = 0; q < Product(size); ++q) {

@@ -110,10 +110,4 @@ std::string Shape::ToString(bool with_layout) const {
   return out;
 }
 
-const Shape& SubShape(const Shape& shape, const ShapeIndex& index) {
-  const Shape* s = &shape;
-  for (int64_t i : index) s = &s->tuple()[i];
-  return *s;
-}
-
 }  // namespace kiln

@@ -104,7 +104,6 @@ class Shape {
 
 // Path of tuple indices from a value to one of its leaves.
 using ShapeIndex = Ints;
-const Shape& SubShape(const Shape& shape, const ShapeIndex& index);
 // Calls fn(index, subshape) for every leaf (non-tuple), in order.
 template <typename Fn>
 void ForEachLeaf(const Shape& shape, Fn fn, ShapeIndex* prefix = nullptr) {

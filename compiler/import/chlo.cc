@@ -268,8 +268,6 @@ Expr NextAfter(Expr from, Expr to) {
   return SelectExpr(nan, from.Like(kNan), result);
 }
 
-Expr SelfOp(Opcode op, Expr x) { return Unary(op, x); }
-
 }  // namespace
 
 absl::StatusOr<Expr> BuildChlo(absl::string_view name, const std::vector<Expr>& x) {
@@ -285,7 +283,7 @@ absl::StatusOr<Expr> BuildChlo(absl::string_view name, const std::vector<Expr>& 
   const std::string n(name);
   const size_t want = arity->contains(n) ? arity->at(n) : 1;
   if (x.size() != want) return InvalidArgument("takes ", want, " operands, not ", x.size());
-  if (direct->contains(n)) return SelfOp(direct->at(n), x[0]);
+  if (direct->contains(n)) return Unary(direct->at(n), x[0]);
   const PrimitiveType t = x[0].type();
   if (IsFloat(t) && InfoOf(t).bits < 32 && !narrow_ok->contains(n)) {
     std::vector<Expr> wide;

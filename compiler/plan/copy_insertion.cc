@@ -192,31 +192,35 @@ class Inserter {
     for (const ShapeIndex& idx : owned) {
       const Leaf state = {param, idx};
       const Leaf src = SourceOf({body->root(), idx});
-      Instruction* w = src.instruction;
       // A kernel that already works in the state's own buffer, or whose value may be put there.
       if (SharesBuffer(src, state)) continue;
-      const std::vector<Instruction*> uses = UsesOf(state);
-      const bool reads_state = std::find(uses.begin(), uses.end(), w) != uses.end();
-      const bool in_place_elsewhere =
-          InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || OverwrittenLater(src);
-      bool ok = !in_place_elsewhere;
-      if (ok && reads_state) {
-        ok = false;
-        int64_t same = 0, shared = 0;
-        for (int64_t k = 0; k < w->operand_count(); ++k) {
-          if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == state)) continue;
-          ++same;
-          shared += MayShareWithOperand(w, k);
-        }
-        ok = same > 0 && same == shared;
-      }
-      if (ok) ok = OrderUsesBefore(state, w);
-      if (!ok) {
+      if (!WriteInto(src, state)) {
         Instruction* v = Copy(Extract(body->root(), idx));
         body->set_root(Rebuild(body->root(), idx, 0, v));
         OrderUsesBefore(state, v);
       }
     }
+  }
+
+  // Orders the readers of `storage` so that the kernel that produces `src` may write there. False if it may not: it
+  // works in other storage, reads `storage` at other positions than it writes, or a reader needs it.
+  bool WriteInto(const Leaf& src, const Leaf& storage) {
+    Instruction* w = src.instruction;
+    if (InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || w->Is(Opcode::Parameter) ||
+        OverwrittenLater(src)) {
+      return false;
+    }
+    const std::vector<Instruction*> uses = UsesOf(storage);
+    if (std::find(uses.begin(), uses.end(), w) != uses.end()) {
+      int64_t same = 0, shared = 0;
+      for (int64_t k = 0; k < w->operand_count(); ++k) {
+        if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == storage)) continue;
+        ++same;
+        shared += MayShareWithOperand(w, k);
+      }
+      if (same == 0 || same != shared) return false;
+    }
+    return OrderUsesBefore(storage, w);
   }
 
   // The value is produced in the storage of `state` by a chain of in-place operations.
@@ -290,22 +294,7 @@ class Inserter {
       const Leaf param = {e->parameter(a.parameter), a.parameter_index};
       const Leaf src = SourceOf({e->root(), a.output});
       if (SharesBuffer(src, param)) continue;
-      Instruction* w = src.instruction;
-      const std::vector<Instruction*> uses = UsesOf(param);
-      const bool reads = std::find(uses.begin(), uses.end(), w) != uses.end();
-      bool ok = InPlaceOperand(w) < 0 && !w->Is(Opcode::While) && !w->Is(Opcode::Conditional) &&
-                !w->Is(Opcode::Parameter) && !OverwrittenLater(src);
-      if (ok && reads) {
-        int64_t same = 0, shared = 0;
-        for (int64_t k = 0; k < w->operand_count(); ++k) {
-          if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == param)) continue;
-          ++same;
-          shared += MayShareWithOperand(w, k);
-        }
-        ok = same > 0 && same == shared;
-      }
-      if (ok) ok = OrderUsesBefore(param, w);
-      if (!ok) {
+      if (!WriteInto(src, param)) {
         Instruction* v = Copy(Extract(e->root(), a.output));
         e->set_root(Rebuild(e->root(), a.output, 0, v));
         OrderUsesBefore(param, v);
