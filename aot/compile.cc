@@ -70,6 +70,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
                          module->replica_count * module->partition_count, " devices; this version compiles for one");
   CompiledModel out;
   out.name = CIdentifier(o.name);
+  out.threads = o.threads;
   const std::vector<std::string> argument_names = module->argument_names;
   say("passes");
   RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
@@ -151,7 +152,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     llvm::Module m(out.name, llvm_ctx);
     Ir ir(llvm_ctx, m, p->level);
     cpu::EntryStats stats;
-    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, &stats, o.poison_freed); !s.ok()) {
+    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, &stats, o.threads, o.poison_freed); !s.ok()) {
       p->object = s;
       return;
     }
@@ -178,9 +179,12 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
           WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
   ASSIGN_OR_RETURN(std::string dispatch, CompileRuntime(out.name, "dispatch", levels, o.flush_subnormals));
-  ASSIGN_OR_RETURN(std::string pool, CompileRuntime(out.name, "pool", levels, o.flush_subnormals));
   members.push_back({absl::StrCat(out.name, "_run.o"), std::move(dispatch)});
-  members.push_back({absl::StrCat(out.name, "_pool.o"), std::move(pool)});
+  if (o.threads != 1)
+    for (const char* part : {"parallel", "pool"}) {
+      ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, levels, o.flush_subnormals));
+      members.push_back({absl::StrCat(out.name, "_", part, ".o"), std::move(object)});
+    }
   if (!weights.empty())
     members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));

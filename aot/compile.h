@@ -21,6 +21,8 @@ struct CompileOptions {
   bool poison_freed = false;
   // Subnormal numbers count as zero while the model runs, as XLA:CPU has it.
   bool flush_subnormals = true;
+  // The most threads that one run uses; 0: as many as its pool has, 1: no code for threads.
+  int threads = 0;
   PipelineOptions pipeline;
   std::string config_text;  // recorded in the manifest
 };
@@ -39,6 +41,7 @@ struct CompiledModel {
   std::string name;
   std::string archive, header, c_header, manifest;
   std::vector<Port> arguments, results;
+  int threads = 0;  // as the options have it
   int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;

@@ -68,6 +68,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
+  if (c.threads() < 0) return InvalidArgument(file, ":1:1: error: threads is negative");
+  o.threads = c.threads();
   o.flush_subnormals = !c.keep_subnormals();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.verify_each = c.debug().verify_each();

@@ -4,13 +4,16 @@
 
 #include <stdint.h>
 
-// Who runs the pieces of a kernel: all that kiln asks of a host's own pool.
+// The threads that help a run: all that kiln asks of a host's own pool.
 struct kiln_pool {
   void* self;
-  // Calls fn(args, begin, end) for parts of [0, units) on any threads, all of it before returning.
-  void (*parallel_for)(void* self, void (*fn)(void* args, int64_t begin, int64_t end), void* args, int64_t units);
   // Threads that work at once, the caller included.
   int (*size)(void* self);
+  // Has fn(arg) called once, on any thread and at any time; may call it before returning.
+  void (*submit)(void* self, void (*fn)(void* arg), void* arg);
+  // Called in a loop by a run that waits for what it submitted: runs something that was submitted, waits a little, or
+  // just returns. A pool that never runs models on its own threads may leave it empty.
+  void (*help)(void* self);
 };
 
 enum kiln_status {

@@ -27,7 +27,10 @@ std::string Fill(const std::string& text, const CompiledModel& m) {
                                     {"$UPPER", absl::AsciiStrToUpper(m.name)},
                                     {"$ARENA", absl::StrCat(m.temp_bytes)},
                                     {"$NARGS", absl::StrCat(m.arguments.size())},
-                                    {"$NRESULTS", absl::StrCat(m.results.size())}});
+                                    {"$NRESULTS", absl::StrCat(m.results.size())},
+                                    {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
+                                                                : "NULL for the calling thread alone, a pool made "
+                                                                  "here, or the host's own, as three functions"}});
 }
 
 }  // namespace
@@ -39,7 +42,7 @@ std::string CHeader(const CompiledModel& m) {
 //   arguments[k]  the k-th argument, row major unless its comment names a layout, aligned to 16 bytes
 //   results[k]    room for the k-th result; ignored for results that live in a donated argument
 //   arena         $UPPER_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, contents undefined between runs; may be NULL if 0
-//   pool          NULL for the calling thread alone, a pool made here, or a table of the host's own functions
+//   pool          $POOLDOC
 // It allocates nothing, may run in many threads at once with one arena each, and uses at most 2 MiB of stack.
 #ifndef $UPPER_C_H_
 #define $UPPER_C_H_
@@ -66,17 +69,24 @@ enum {
 
 typedef struct $NAME_pool {
   void* self;
-  void (*parallel_for)(void* self, void (*fn)(void* args, int64_t begin, int64_t end), void* args, int64_t units);
+  // Threads that work at once, the caller included.
   int (*size)(void* self);
+  // Has fn(arg) called once, on any thread and at any time; may call it before returning.
+  void (*submit)(void* self, void (*fn)(void* arg), void* arg);
+  // Called in a loop by a run that waits for what it submitted: runs something that was submitted, waits a little, or
+  // just returns. A pool that never runs models on its own threads may leave it empty.
+  void (*help)(void* self);
 } $NAME_pool;
 
 int32_t $NAME_run(void* const* arguments, void* const* results, void* arena, const $NAME_pool* pool);
-
+)";
+  if (m.threads != 1)
+    out += R"(
 // A pool of `threads` threads, the caller's included; NULL if they cannot be had.
 $NAME_pool* $NAME_pool_create(int threads);
 void $NAME_pool_destroy($NAME_pool* pool);
-
 )";
+  out += "\n";
   for (const auto& [ports, what] : {std::pair{&m.arguments, "argument"}, std::pair{&m.results, "result"}}) {
     for (size_t k = 0; k < ports->size(); ++k) {
       const Port& p = (*ports)[k];

@@ -50,8 +50,9 @@ std::string CanonicalText(const Computation* c) {
 
 class EntryEmitter {
  public:
-  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, bool poison)
-      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), poison_(poison) {}
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, int threads,
+               bool poison)
+      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), threads_(threads), poison_(poison) {}
 
   absl::Status Run(const ThunkSequence& thunks) {
     // Kernels first: each needs the builder to itself.
@@ -212,27 +213,15 @@ class EntryEmitter {
     const Kernel& k = kernels_.at(keys_.at(t.instruction));
     FillTable(t);
     constexpr int64_t kWorthSplitting = 64 << 10;
-    if (k.units < 2 || Work(t) < kWorthSplitting) {
+    if (threads_ == 1 || k.units < 2 || Work(t) < kWorthSplitting) {
       b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
       return;
     }
-    // pool == null: this thread does it all; else pool->parallel_for(pool->self, kernel, table, units).
-    llvm::Value* pool = fn_->getArg(3);
-    auto* serial = llvm::BasicBlock::Create(ir_.ctx, "serial", fn_);
-    auto* split = llvm::BasicBlock::Create(ir_.ctx, "split", fn_);
-    auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
-    b_.CreateCondBr(b_.CreateIsNull(pool), serial, split);
-    b_.SetInsertPoint(serial);
-    b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
-    b_.CreateBr(next);
-    b_.SetInsertPoint(split);
-    llvm::Type* ptr = b_.getPtrTy();
-    llvm::Value* self = b_.CreateLoad(ptr, pool);
-    llvm::Value* run = b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, pool, ir_.I64(1)));
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, b_.getInt64Ty()}, false);
-    b_.CreateCall(type, run, {self, k.function, table_, ir_.I64(k.units)});
-    b_.CreateBr(next);
-    b_.SetInsertPoint(next);
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    auto split = ir_.module.getOrInsertFunction(
+        absl::StrCat(name_, "_parallel"), llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
+    llvm::cast<llvm::Function>(split.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    b_.CreateCall(split, {fn_->getArg(3), k.function, table_, ir_.I64(k.units), ir_.I64(threads_)});
   }
 
   absl::Status EmitConditional(const Thunk& t) {
@@ -280,6 +269,7 @@ class EntryEmitter {
   std::string name_;
   const std::vector<int64_t>& offsets_;
   EntryStats* stats_;
+  const int threads_;
   const bool poison_;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
@@ -291,8 +281,8 @@ class EntryEmitter {
 }  // namespace
 
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
-                       const std::vector<int64_t>& offsets, EntryStats* stats, bool poison_freed) {
-  return EntryEmitter(ir, name, offsets, stats, poison_freed).Run(thunks);
+                       const std::vector<int64_t>& offsets, EntryStats* stats, int threads, bool poison_freed) {
+  return EntryEmitter(ir, name, offsets, stats, threads, poison_freed).Run(thunks);
 }
 
 }  // namespace kiln::cpu

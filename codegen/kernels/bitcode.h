@@ -11,6 +11,8 @@ extern const unsigned char kAlgorithmsBitcode[];
 extern const size_t kAlgorithmsBitcodeSize;
 extern const unsigned char kDispatchBitcode[];
 extern const size_t kDispatchBitcodeSize;
+extern const unsigned char kParallelBitcode[];
+extern const size_t kParallelBitcodeSize;
 extern const unsigned char kPoolBitcode[];
 extern const size_t kPoolBitcodeSize;
 

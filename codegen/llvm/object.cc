@@ -143,12 +143,16 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::s
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
-  const bool pool = part == "pool";
-  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : kDispatchBitcode,
-                                       pool ? kPoolBitcodeSize : kDispatchBitcodeSize, "runtime"));
+  const bool pool = part == "pool", parallel = part == "parallel";
+  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : parallel ? kParallelBitcode : kDispatchBitcode,
+                                       pool       ? kPoolBitcodeSize
+                                       : parallel ? kParallelBitcodeSize
+                                                  : kDispatchBitcodeSize,
+                                       "runtime"));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
-  for (const char* symbol : {"pool_create", "pool_destroy", "run", "entry_v2", "entry_v3", "entry_v4", "entry_amx"})
+  for (const char* symbol : {"pool_create", "pool_destroy", "run", "parallel", "entry_v2", "entry_v3", "entry_v4",
+                             "entry_amx"})
     if (llvm::Function* f = m->getFunction(std::string("kiln_model_") + symbol)) {
       f->setName(name + "_" + symbol);
       const bool entry = !strncmp(symbol, "entry", 5);

@@ -3,7 +3,8 @@
 set -eu
 binary=$1
 image=$2
-weights=39808
+weights=$((0x$(nm -S "$binary" | awk '$4 == "digits_weights" {print $2}')))
+test "$weights" -gt 0
 cp "$binary" stripped
 chmod u+w stripped
 strip stripped
