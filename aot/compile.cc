@@ -110,7 +110,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     for (const Instruction* p : entry->parameters()) own.push_back(p->name());
   if (own.size() != argument_shapes.size()) own.clear();
   ASSIGN_OR_RETURN(out.arguments, MakePorts(argument_shapes, o.argument_names, own, "argument"));
-  ASSIGN_OR_RETURN(out.results, MakePorts(result_shapes, o.result_names, module->result_names, "result"));
+  ASSIGN_OR_RETURN(out.results, MakePorts(result_shapes, o.result_names, {}, "result"));
   for (const AliasEntry& a : module->aliases) {
     int64_t base = 0;
     for (int64_t p = 0; p < a.parameter; ++p) base += static_cast<int64_t>(Leaves({params[p]}).size());

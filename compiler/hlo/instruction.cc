@@ -320,7 +320,7 @@ std::unique_ptr<Module> Module::Clone() const {
   m->extra_header = extra_header;
   m->preamble = preamble;
   m->argument_names = argument_names;
-  m->result_names = result_names;
+  m->dimension_arguments = dimension_arguments;
   absl::flat_hash_map<const Computation*, Computation*> map;
   for (const auto& c : computations_) map[c.get()] = m->AddComputation(c->name());
   for (const auto& c : computations_) CopyBody(c.get(), map.at(c.get()), [&](Computation* x) { return map.at(x); });

@@ -212,8 +212,10 @@ class Module {
   std::vector<std::pair<std::string, std::string>> extra_header;
   // The tables between the header and the first computation (FileNames, StackFrames, ...), as written.
   std::string preamble;
-  // Names the front end gave to arguments and results; empty where it gave none.
-  std::vector<std::string> argument_names, result_names;
+  // Names the front end gave to arguments; empty where it gave none.
+  std::vector<std::string> argument_names;
+  // Integer arguments that stated an extent when shapes were settled, and the values they must have.
+  std::vector<std::pair<int64_t, int64_t>> dimension_arguments;
 
  private:
   friend class Computation;

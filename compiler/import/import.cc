@@ -8,7 +8,8 @@
 
 namespace kiln {
 
-absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file) {
+absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
+                                                     const ImportOptions& options) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
   if (absl::StartsWith(bytes, "ML\xefR"))
     return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
@@ -20,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
   const bool hlo_body = absl::StrContains(bytes, "ROOT ") || absl::StrContains(bytes, "ENTRY ");
   if (first == "module" || first == "func.func" || absl::StartsWith(first, "stablehlo.") || s.Peek() == '#' ||
       s.Peek() == '"' || (s.Peek() == '%' && !hlo_body)) {
-    return ImportStableHlo(bytes, file);
+    return ImportStableHlo(bytes, file, options);
   }
   // A text proto opens with one of its fields.
   s.Word("_");
@@ -32,9 +33,9 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
   return ParseHlo(bytes, file);  // HLO text may leave its header out
 }
 
-absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options) {
   ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  ASSIGN_OR_RETURN(auto module, ImportModule(bytes, path));
+  ASSIGN_OR_RETURN(auto module, ImportModule(bytes, path, options));
   RETURN_IF_ERROR(VerifyModule(*module));
   return module;
 }

@@ -4,19 +4,33 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
 
+// What settles a program's unbounded dimensions.
+struct ImportOptions {
+  // Shapes of the entry's arguments; empty: the program's own.
+  std::vector<Shape> argument_shapes;
+  // Values of integer arguments that may state extents, by argument.
+  absl::flat_hash_map<int64_t, int64_t> argument_values;
+  // The extent of every unbounded dimension, and the value of every argument that states one; -1: none.
+  int64_t dim = -1;
+};
+
 // `file` is only for messages. The result is parsed, not verified.
-absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file);
+absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
+                                                     const ImportOptions& options = {});
 // Reads, imports and verifies a file ("-" is standard input).
-absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path);
+absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options = {});
 
 // The readers behind it.
-absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file);
+absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
+                                                        const ImportOptions& options = {});
 absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file);
 
 }  // namespace kiln

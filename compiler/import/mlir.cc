@@ -16,7 +16,7 @@ class Parser {
   Parser(absl::string_view text, const std::string& file) : s_(text, file) {}
 
   absl::StatusOr<Program> ParseProgram();
-  absl::StatusOr<Shape> Type();
+  absl::StatusOr<Type> ReadType();
   bool AtEnd() { return s_.AtEnd(); }
   absl::Status Error(absl::string_view m) { return s_.Error(m); }
 
@@ -28,11 +28,12 @@ class Parser {
   absl::Status ParsePretty(Op* op);
   absl::Status ParseWhile(Op* op);
   absl::Status ParseReduce(Op* op);
+  absl::Status ParseScan(Op* op);
   absl::Status ParseRegion(Region* r);
   absl::Status ParseOps(Region* r);
   absl::Status ParseDict(absl::flat_hash_map<std::string, std::string>* out);
   absl::Status ParseTypes(Op* op);
-  absl::StatusOr<std::vector<Shape>> TypeList();
+  absl::StatusOr<std::vector<Type>> TypeList();
   absl::StatusOr<std::string> Operand();
   absl::StatusOr<std::string> PrettyValue();
   // Text up to a stop character outside brackets and strings; `<`/`>` nest, `->` does not close.
@@ -93,7 +94,7 @@ void Parser::SkipLoc() {
   }
 }
 
-absl::StatusOr<Shape> Parser::Type() {
+absl::StatusOr<Type> Parser::ReadType() {
   if (++depth_ > kMaxDepth) return s_.Error("types nest too deep");
   struct Leave {
     int* d;
@@ -127,9 +128,17 @@ absl::StatusOr<Shape> Parser::Type() {
     }
     const size_t at = s_.pos();
     ASSIGN_OR_RETURN(std::string elem, Raw(",>"));
+    QuantizedPtr quantized;
     auto type = ElementType(elem);
+    if (absl::StartsWith(elem, "!quant.")) {
+      auto q = ParseQuantizedType(elem);
+      if (!q.ok()) return s_.ErrorAtPos(at, q.status().message());
+      type = q->storage;
+      quantized = std::make_shared<QuantizedType>(std::move(*q));
+    }
     if (!type) return s_.ErrorAtPos(at, absl::StrCat("element type '", elem, "' is not supported"));
-    Shape shape = Shape::Array(*type, dims);
+    mlir::Type shape = Shape::Array(*type, dims);
+    shape.quantized = std::move(quantized);
     for (size_t d = 0; d < dims.size(); ++d) shape.set_dynamic(static_cast<int64_t>(d), dynamic[d]);
     if (s_.Eat(",")) {
       ASSIGN_OR_RETURN(std::string enc, Raw(">"));
@@ -153,30 +162,30 @@ absl::StatusOr<Shape> Parser::Type() {
     std::vector<Shape> parts;
     while (!s_.Eat(">")) {
       if (!parts.empty()) RETURN_IF_ERROR(s_.Expect(","));
-      ASSIGN_OR_RETURN(Shape e, Type());
+      ASSIGN_OR_RETURN(Type e, ReadType());
       parts.push_back(std::move(e));
     }
-    return Shape::Tuple(std::move(parts));
+    return mlir::Type(Shape::Tuple(std::move(parts)));
   }
-  if (s_.Eat("!stablehlo.token") || s_.Eat("!mhlo.token")) return Shape::Token();
+  if (s_.Eat("!stablehlo.token") || s_.Eat("!mhlo.token")) return mlir::Type(Shape::Token());
   const size_t at = (s_.Peek(), s_.pos());
   ASSIGN_OR_RETURN(std::string t, Raw(" ,)}{\n"));
-  if (auto e = ElementType(t)) return Shape::Scalar(*e);
+  if (auto e = ElementType(t)) return mlir::Type(Shape::Scalar(*e));
   return s_.ErrorAtPos(at, absl::StrCat("type '", t, "' is not supported"));
 }
 
-absl::StatusOr<std::vector<Shape>> Parser::TypeList() {
-  std::vector<Shape> out;
+absl::StatusOr<std::vector<Type>> Parser::TypeList() {
+  std::vector<Type> out;
   if (s_.Eat("(")) {
     while (!s_.Eat(")")) {
       if (!out.empty()) RETURN_IF_ERROR(s_.Expect(","));
-      ASSIGN_OR_RETURN(Shape t, Type());
+      ASSIGN_OR_RETURN(Type t, ReadType());
       out.push_back(std::move(t));
     }
     return out;
   }
   do {
-    ASSIGN_OR_RETURN(Shape t, Type());
+    ASSIGN_OR_RETURN(Type t, ReadType());
     out.push_back(std::move(t));
   } while (s_.Eat(","));
   return out;
@@ -238,7 +247,7 @@ absl::Status Parser::ParseRegion(Region* r) {
         BlockArgument a;
         ASSIGN_OR_RETURN(a.name, Operand());
         RETURN_IF_ERROR(s_.Expect(":"));
-        ASSIGN_OR_RETURN(a.type, Type());
+        ASSIGN_OR_RETURN(a.type, ReadType());
         SkipLoc();
         r->arguments.push_back(std::move(a));
       }
@@ -338,12 +347,12 @@ absl::Status Parser::ParseReduce(Op* op) {
     BlockArgument a, b;
     ASSIGN_OR_RETURN(a.name, Operand());
     RETURN_IF_ERROR(s_.Expect(":"));
-    ASSIGN_OR_RETURN(a.type, Type());
+    ASSIGN_OR_RETURN(a.type, ReadType());
     SkipLoc();
     RETURN_IF_ERROR(s_.Expect(","));
     ASSIGN_OR_RETURN(b.name, Operand());
     RETURN_IF_ERROR(s_.Expect(":"));
-    ASSIGN_OR_RETURN(b.type, Type());
+    ASSIGN_OR_RETURN(b.type, ReadType());
     SkipLoc();
     RETURN_IF_ERROR(s_.Expect(")"));
     r.arguments.push_back(std::move(a));
@@ -355,6 +364,34 @@ absl::Status Parser::ParseReduce(Op* op) {
   RETURN_IF_ERROR(s_.Expect("}"));
   op->regions.push_back(std::move(r));
   return absl::OkStatus();
+}
+
+// chlo.scan(%a, %b) inits(%c) dimension=0 [attributes {...}] { body } : (types) -> (types)
+absl::Status Parser::ParseScan(Op* op) {
+  RETURN_IF_ERROR(s_.Expect("("));
+  int inits = 0;
+  for (bool first = true; !s_.Eat(")"); first = false) {
+    if (!first) RETURN_IF_ERROR(s_.Expect(","));
+    ASSIGN_OR_RETURN(std::string o, Operand());
+    op->operands.push_back(std::move(o));
+  }
+  RETURN_IF_ERROR(s_.Expect("inits"));
+  RETURN_IF_ERROR(s_.Expect("("));
+  while (!s_.Eat(")")) {
+    if (inits++) RETURN_IF_ERROR(s_.Expect(","));
+    ASSIGN_OR_RETURN(std::string o, Operand());
+    op->operands.push_back(std::move(o));
+  }
+  op->attributes["operandSegmentSizes"] =
+      absl::StrCat("[", static_cast<int>(op->operands.size()) - inits, ", ", inits, "]");
+  RETURN_IF_ERROR(s_.Expect("dimension"));
+  RETURN_IF_ERROR(s_.Expect("="));
+  ASSIGN_OR_RETURN(op->attributes["dimension"], PrettyValue());
+  if (s_.Eat("attributes")) RETURN_IF_ERROR(ParseDict(&op->attributes));
+  op->regions.emplace_back();
+  RETURN_IF_ERROR(ParseRegion(&op->regions.back()));
+  RETURN_IF_ERROR(s_.Expect(":"));
+  return ParseTypes(op);
 }
 
 absl::StatusOr<std::string> Parser::PrettyValue() {
@@ -392,6 +429,7 @@ absl::Status Parser::ParsePretty(Op* op) {
   const absl::string_view n = op->name;
   if (n == "stablehlo.while") return ParseWhile(op);
   if (n == "stablehlo.reduce") return ParseReduce(op);
+  if (n == "chlo.scan") return ParseScan(op);
   if (n == "stablehlo.constant" || n == "mhlo.constant") {
     if (s_.Peek() == '{') RETURN_IF_ERROR(ParseDict(&op->attributes));
     s_.Peek();
@@ -528,7 +566,7 @@ absl::StatusOr<Function> Parser::ParseFunction() {
     BlockArgument a;
     ASSIGN_OR_RETURN(a.name, Operand());
     RETURN_IF_ERROR(s_.Expect(":"));
-    ASSIGN_OR_RETURN(a.type, Type());
+    ASSIGN_OR_RETURN(a.type, ReadType());
     if (s_.Peek() == '{') {
       s_.Eat("{");
       ASSIGN_OR_RETURN(a.attributes, Raw("}"));
@@ -545,7 +583,7 @@ absl::StatusOr<Function> Parser::ParseFunction() {
         if (!list) break;
         RETURN_IF_ERROR(s_.Expect(","));
       }
-      ASSIGN_OR_RETURN(Shape t, Type());
+      ASSIGN_OR_RETURN(Type t, ReadType());
       f.result_types.push_back(std::move(t));
       f.result_attributes.emplace_back();
       if (list && s_.Peek() == '{') {
@@ -666,9 +704,9 @@ std::optional<PrimitiveType> ElementType(absl::string_view t) {
   return std::nullopt;
 }
 
-absl::StatusOr<Shape> ParseType(absl::string_view text) {
+absl::StatusOr<Type> ParseType(absl::string_view text) {
   Parser p(text, "<type>");
-  return p.Type();
+  return p.ReadType();
 }
 
 absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file) {

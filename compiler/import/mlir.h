@@ -14,14 +14,22 @@
 #include "absl/status/statusor.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/shape.h"
+#include "compiler/import/quantized.h"
 
 namespace kiln::mlir {
 
 struct Op;
 
+// A type as the text states it. Extents that it leaves open (?) are -1 unless bounded.
+struct Type : Shape {
+  Type() = default;
+  Type(Shape s) : Shape(std::move(s)) {}  // NOLINT: every shape is a type
+  QuantizedPtr quantized;                 // of a quantized tensor, whose shape is that of its storage
+};
+
 struct BlockArgument {
   std::string name;
-  Shape type;
+  Type type;
   std::string attributes;  // text of its {...}, for function arguments
 };
 
@@ -38,7 +46,7 @@ struct Op {
   absl::flat_hash_map<std::string, std::string> attributes;
   std::vector<std::string> words;  // bare words of a pretty form: LT, SIGNED
   std::vector<Region> regions;
-  std::vector<Shape> operand_types, result_types;
+  std::vector<Type> operand_types, result_types;
   bool has_function_type = false;
   size_t pos = 0;
   SourceLoc loc;
@@ -52,7 +60,7 @@ struct Function {
   std::string name;
   bool is_public = false;
   Region body;
-  std::vector<Shape> result_types;
+  std::vector<Type> result_types;
   std::vector<std::string> result_attributes;
   SourceLoc loc;
 };
@@ -71,6 +79,6 @@ absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file);
 // Element type from its MLIR spelling ("i32", "ui8", "bf16", "f8E4M3FN", "complex<f32>").
 std::optional<PrimitiveType> ElementType(absl::string_view text);
 // "tensor<4x?xf32, #stablehlo.bounds<?, 8>>" and friends.
-absl::StatusOr<Shape> ParseType(absl::string_view text);
+absl::StatusOr<Type> ParseType(absl::string_view text);
 
 }  // namespace kiln::mlir

@@ -1,0 +1,172 @@
+#include "compiler/hlo/replica_groups.h"
+
+#include <numeric>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace kiln {
+namespace {
+
+absl::StatusOr<Ints> Numbers(absl::string_view text) {
+  Ints out;
+  for (absl::string_view n : absl::StrSplit(text, absl::ByAnyChar("[]{}(), "), absl::SkipEmpty())) {
+    int64_t v;
+    if (!absl::SimpleAtoi(n, &v)) return InvalidArgument("'", n, "' is not a number");
+    out.push_back(v);
+  }
+  return out;
+}
+
+// [groups,size]<=[dims]T(permutation): an iota over dims, transposed, cut into groups.
+absl::StatusOr<std::vector<Ints>> IotaGroups(absl::string_view text) {
+  const std::vector<absl::string_view> sides = absl::StrSplit(text, "<=");
+  if (sides.size() != 2) return InvalidArgument("replica groups '", text, "' are not understood");
+  const size_t t = sides[1].find('T');
+  ASSIGN_OR_RETURN(Ints result, Numbers(sides[0]));
+  ASSIGN_OR_RETURN(Ints dims, Numbers(sides[1].substr(0, t)));
+  Ints order(dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (t != absl::string_view::npos) {
+    ASSIGN_OR_RETURN(order, Numbers(sides[1].substr(t + 1)));
+  }
+  const int64_t n = Product(dims);
+  if (result.size() != 2 || result[0] * result[1] != n || order.size() != dims.size() || n > (1 << 20))
+    return InvalidArgument("replica groups '", text, "' do not add up");
+  std::vector<bool> seen(dims.size());
+  for (int64_t d : order) {
+    if (d < 0 || d >= static_cast<int64_t>(dims.size()) || seen[d])
+      return InvalidArgument("replica groups '", text, "': not a permutation");
+    seen[d] = true;
+  }
+  Ints strides(dims.size(), 1);
+  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
+  std::vector<Ints> groups(result[0]);
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t rest = k, id = 0;
+    for (size_t d = order.size(); d-- > 0;) {
+      id += rest % dims[order[d]] * strides[order[d]];
+      rest /= dims[order[d]];
+    }
+    groups[k / result[1]].push_back(id);
+  }
+  return groups;
+}
+
+enum class Mode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
+
+Mode ModeOf(const Instruction& i) {
+  const bool channel = i.attrs().channel_id.has_value(), global = i.attrs().use_global_device_ids.value_or(false);
+  switch (i.opcode()) {
+    case Opcode::AllToAll:
+    case Opcode::CollectivePermute:
+    case Opcode::CollectivePermuteStart:
+    case Opcode::CollectiveBroadcast:
+    case Opcode::RaggedAllToAll:
+      return global ? Mode::kDevices : channel ? Mode::kPartitions : Mode::kReplicas;
+    default:
+      return !channel ? Mode::kReplicas : global ? Mode::kDevices : Mode::kReplicasOfAllPartitions;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (!text.empty() && text[0] == '[') return IotaGroups(text);
+  std::vector<Ints> groups;
+  if (!absl::ConsumePrefix(&text, "{") || !absl::ConsumeSuffix(&text, "}"))
+    return InvalidArgument("replica groups '", text, "' are not understood");
+  for (absl::string_view g : absl::StrSplit(text, '}', absl::SkipWhitespace())) {
+    ASSIGN_OR_RETURN(Ints members, Numbers(g));
+    if (!members.empty()) groups.push_back(std::move(members));
+  }
+  return groups;
+}
+
+absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t replicas, int64_t partitions) {
+  std::vector<Ints> ids;
+  if (i.attrs().replica_groups) {
+    ASSIGN_OR_RETURN(ids, ParseReplicaGroups(i.attrs().replica_groups->text));
+  }
+  const Mode mode = ModeOf(i);
+  const int64_t n = mode == Mode::kPartitions ? partitions
+                    : mode == Mode::kDevices  ? replicas * partitions
+                                              : replicas;
+  if (ids.empty()) {
+    ids.emplace_back(n);
+    std::iota(ids[0].begin(), ids[0].end(), 0);
+  }
+  std::vector<bool> seen(n);
+  for (const Ints& g : ids)
+    for (int64_t id : g) {
+      if (id < 0 || id >= n) return InvalidArgument("replica group member ", id, " is out of range: there are ", n);
+      if (seen[id]) return InvalidArgument(id, " is in two replica groups");
+      seen[id] = true;
+    }
+  std::vector<Ints> out;
+  switch (mode) {
+    case Mode::kDevices:
+      return ids;
+    case Mode::kReplicas:
+      for (const Ints& g : ids)
+        for (int64_t p = 0; p < partitions; ++p) {
+          out.emplace_back();
+          for (int64_t r : g) out.back().push_back(r * partitions + p);
+        }
+      return out;
+    case Mode::kPartitions:
+      for (int64_t r = 0; r < replicas; ++r)
+        for (const Ints& g : ids) {
+          out.emplace_back();
+          for (int64_t p : g) out.back().push_back(r * partitions + p);
+        }
+      return out;
+    case Mode::kReplicasOfAllPartitions:
+      for (const Ints& g : ids) {
+        out.emplace_back();
+        for (int64_t r : g)
+          for (int64_t p = 0; p < partitions; ++p) out.back().push_back(r * partitions + p);
+      }
+      return out;
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instruction& i, int64_t replicas,
+                                                                     int64_t partitions) {
+  Ints ids;
+  if (i.attrs().source_target_pairs) {
+    ASSIGN_OR_RETURN(ids, Numbers(i.attrs().source_target_pairs->text));
+  }
+  if (ids.size() % 2) return InvalidArgument("source_target_pairs are not pairs");
+  const Mode mode = ModeOf(i);
+  const int64_t n = mode == Mode::kPartitions ? partitions
+                    : mode == Mode::kDevices  ? replicas * partitions
+                                              : replicas;
+  std::vector<bool> target(n), source(n);
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (size_t k = 0; k < ids.size(); k += 2) {
+    const int64_t from = ids[k], to = ids[k + 1];
+    if (from < 0 || from >= n || to < 0 || to >= n)
+      return InvalidArgument("pair {", from, ",", to, "} is out of range: there are ", n);
+    if (target[to] || source[from])
+      return InvalidArgument(target[to] ? to : from, " is ", target[to] ? "the target" : "the source", " of two pairs");
+    target[to] = source[from] = true;
+    switch (mode) {
+      case Mode::kDevices:
+        out.push_back({from, to});
+        break;
+      case Mode::kPartitions:
+        for (int64_t r = 0; r < replicas; ++r) out.push_back({r * partitions + from, r * partitions + to});
+        break;
+      default:
+        for (int64_t p = 0; p < partitions; ++p) out.push_back({from * partitions + p, to * partitions + p});
+    }
+  }
+  return out;
+}
+
+}  // namespace kiln

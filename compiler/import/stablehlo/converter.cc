@@ -1,0 +1,560 @@
+#include "compiler/import/stablehlo/converter.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "compiler/eval/evaluator.h"
+#include "compiler/hlo/infer.h"
+#include "compiler/import/chlo.h"
+#include "compiler/import/dense.h"
+
+namespace kiln::stablehlo {
+
+using mlir::Function;
+using mlir::Op;
+using mlir::Region;
+
+std::string EnumWord(absl::string_view text) {
+  absl::ConsumeSuffix(&text, ">");
+  const size_t at = text.find_last_of(" <.");
+  return std::string(at == absl::string_view::npos ? text : text.substr(at + 1));
+}
+
+std::optional<Ints> FieldInts(absl::string_view text, absl::string_view key) {
+  size_t at = 0;
+  while ((at = text.find(key, at)) != absl::string_view::npos) {
+    const bool starts = at == 0 || !(absl::ascii_isalnum(text[at - 1]) || text[at - 1] == '_');
+    size_t p = at + key.size();
+    while (p < text.size() && text[p] == ' ') ++p;
+    if (starts && p < text.size() && text[p] == '=') {
+      ++p;
+      while (p < text.size() && text[p] == ' ') ++p;
+      if (p < text.size() && text[p] == '[') return ParseIntList(text.substr(p, text.find(']', p) - p + 1));
+      size_t e = p;
+      while (e < text.size() && (absl::ascii_isdigit(text[e]) || text[e] == '-')) ++e;
+      return ParseIntList(text.substr(p, e - p));
+    }
+    at += key.size();
+  }
+  return std::nullopt;
+}
+
+bool Unbounded(const Shape& s) {
+  if (s.IsTuple()) return std::any_of(s.tuple().begin(), s.tuple().end(), Unbounded);
+  return std::any_of(s.dims().begin(), s.dims().end(), [](int64_t d) { return d < 0; });
+}
+
+absl::StatusOr<Instruction*> Lookup(const Env& env, const std::string& name) {
+  const size_t hash = name.find('#');
+  auto it = env.find(name.substr(0, hash));
+  if (it == env.end()) return InvalidArgument("value '%", name, "' is not defined");
+  int64_t k = 0;
+  if (hash != std::string::npos && !absl::SimpleAtoi(name.substr(hash + 1), &k))
+    return InvalidArgument("bad result number in '%", name, "'");
+  if (k < 0 || k >= static_cast<int64_t>(it->second.size()))
+    return InvalidArgument("value '%", name, "' has ", it->second.size(), " results");
+  return it->second[k];
+}
+
+void Bind(Env* env, const std::string& name, Instruction* value) {
+  const size_t hash = name.find('#');
+  Values& slot = (*env)[name.substr(0, hash)];
+  size_t k = 0;
+  if (hash != std::string::npos) (void)absl::SimpleAtoi(name.substr(hash + 1), &k);
+  // Other results of the group stay unused in this scope; any value holds their place.
+  if (slot.size() <= k) slot.resize(k + 1, value);
+  slot[k] = value;
+}
+
+Values Call::Split(Instruction* tuple) {
+  Values out;
+  for (size_t k = 0; k < tuple->shape().tuple().size(); ++k) {
+    Instruction* g = Add(Opcode::GetTupleElement, tuple->shape().tuple()[k], {tuple});
+    g->attrs().tuple_index = static_cast<int64_t>(k);
+    out.push_back(g);
+  }
+  return out;
+}
+
+absl::Status Call::Need(size_t operands) const {
+  if (x.size() != operands) return Fail(absl::StrCat("takes ", operands, " operands, not ", x.size()));
+  return absl::OkStatus();
+}
+
+Ints Call::List(absl::string_view key) const {
+  return op.Has(key) ? ParseIntList(Resolve(op.Attr(key))).value_or(Ints()) : Ints();
+}
+
+int64_t Call::One(absl::string_view key, int64_t otherwise) const {
+  const Ints v = List(key);
+  return v.empty() ? otherwise : v[0];
+}
+
+bool Call::Flag(absl::string_view key, bool otherwise) const {
+  if (!op.Has(key)) return otherwise;
+  return op.Attr(key) == "unit" || absl::StartsWith(op.Attr(key), "true");
+}
+
+Ints Call::Dims() const {
+  for (const char* k : {"dims", "dimensions", "broadcast_dimensions", "permutation"})
+    if (op.Has(k)) return List(k);
+  return {};
+}
+
+absl::StatusOr<Ints> Call::Known(size_t operand) {
+  if (operand >= x.size()) return Fail(absl::StrCat("operand ", operand, " is missing"));
+  auto value = converter.Evaluate(x[operand]);
+  if (!value.ok())
+    return Fail(absl::StrCat("operand ", operand, " states extents, but ", value.status().message()),
+                value.status().code());
+  if (!IsIntegral(value->type())) return Fail(absl::StrCat("operand ", operand, " does not hold integers"));
+  Ints out;
+  for (int64_t k = 0; k < value->size(); ++k) out.push_back(value->Get(k).i);
+  return out;
+}
+
+Converter::Converter(const mlir::Program& program, const std::string& file, const ImportOptions& options)
+    : program_(program), options_(options) {
+  module_ = std::make_unique<Module>(program.name.empty() ? "main" : program.name);
+  module_->file = file;
+}
+
+absl::Status Converter::Fail(const Op& op, absl::string_view why, absl::StatusCode code) const {
+  return absl::Status(code, absl::StrCat(module_->file, ":", op.loc.line, ":", op.loc.column, ": error: ", op.name, ": ",
+                                         why));
+}
+
+std::string Converter::Resolve(const std::string& text) const {
+  auto it = program_.aliases.find(text);
+  return it == program_.aliases.end() ? text : it->second;
+}
+
+QuantizedPtr Converter::QuantizationOf(const Instruction* i) const {
+  auto it = quantized_.find(i);
+  return it == quantized_.end() ? nullptr : it->second;
+}
+
+void Converter::Mark(const Instruction* i, QuantizedPtr type) {
+  if (type) quantized_[i] = std::move(type);
+}
+
+absl::StatusOr<Literal> Converter::Evaluate(Instruction* i) {
+  if (auto it = evaluated_.find(i); it != evaluated_.end()) return it->second;
+  std::vector<Literal> operands;
+  for (Instruction* o : i->operands()) {
+    ASSIGN_OR_RETURN(Literal v, Evaluate(o));
+    operands.push_back(std::move(v));
+  }
+  if (i->Is(Opcode::Parameter)) {
+    const int64_t number = *i->attrs().parameter_number;
+    auto given = options_.argument_values.find(number);
+    const bool known = given != options_.argument_values.end();
+    if (i->parent() != entry_ || i->shape().rank() != 0 || !IsIntegral(i->shape().type()) ||
+        (!known && options_.dim < 0))
+      return InvalidArgument("it depends on argument ", number, ", whose value is not known when the program is built");
+    const int64_t value = known ? given->second : options_.dim;
+    const std::pair<int64_t, int64_t> stated = {number, value};
+    auto& list = module_->dimension_arguments;
+    if (std::find(list.begin(), list.end(), stated) == list.end()) list.push_back(stated);
+    return evaluated_[i] = Literal::Int(i->shape().type(), value);
+  }
+  if (i->HasSideEffect() || i->Is(Opcode::CustomCall))
+    return InvalidArgument("it depends on '", i->name(), "', which only runs at run time");
+  std::vector<const Literal*> pointers;
+  for (const Literal& l : operands) pointers.push_back(&l);
+  ASSIGN_OR_RETURN(Literal value, EvaluateInstruction(*i, pointers));
+  return evaluated_[i] = std::move(value);
+}
+
+void Converter::FreeNames(const Region& r, absl::flat_hash_set<std::string> bound, std::vector<std::string>* out) {
+  for (const auto& a : r.arguments) bound.insert(a.name);
+  for (const auto& op : r.ops) {
+    for (const std::string& o : op->operands) {
+      const std::string base = o.substr(0, o.find('#'));
+      if (!bound.contains(base) && std::find(out->begin(), out->end(), o) == out->end()) out->push_back(o);
+    }
+    for (const Region& inner : op->regions) FreeNames(inner, bound, out);
+    for (const auto& [name, n] : op->results) bound.insert(name);
+  }
+}
+
+absl::StatusOr<Instruction*> Converter::CloneConstant(Instruction* i, Computation* into, const Op& op) {
+  if (i->Is(Opcode::Parameter) || i->HasSideEffect() || !i->called().empty())
+    return Fail(op, absl::StrCat("its region uses '", i->name(), "' from outside, which is not a constant"),
+                absl::StatusCode::kUnimplemented);
+  Values ops;
+  for (Instruction* o : i->operands()) {
+    ASSIGN_OR_RETURN(Instruction * n, CloneConstant(o, into, op));
+    ops.push_back(n);
+  }
+  return into->AddClone(i, i->shape(), ops);
+}
+
+absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& op, const Env& outer,
+                                                     absl::string_view name) {
+  Computation* c = module_->AddComputation(absl::StrCat(name, "_", next_region_++));
+  Env env;
+  for (size_t k = 0; k < r.arguments.size(); ++k) {
+    const mlir::Type& type = r.arguments[k].type;
+    if (Unbounded(type)) return Fail(op, "a region's argument has an unbounded dimension");
+    Instruction* p = c->AddParameter(static_cast<int64_t>(k), type, absl::StrCat("arg", k));
+    Mark(p, type.quantized);
+    env[r.arguments[k].name] = {p};
+  }
+  std::vector<std::string> free;
+  FreeNames(r, {}, &free);
+  for (const std::string& n : free) {
+    auto v = Lookup(outer, n);
+    if (!v.ok()) return Fail(op, v.status().message());
+    ASSIGN_OR_RETURN(Instruction * copy, CloneConstant(*v, c, op));
+    Mark(copy, QuantizationOf(*v));
+    Bind(&env, n, copy);
+  }
+  Values ret;
+  RETURN_IF_ERROR(BuildOps(r, c, &env, &ret));
+  if (ret.size() == 1) {
+    c->set_root(ret[0]);
+  } else {
+    std::vector<Shape> shapes;
+    for (Instruction* i : ret) shapes.push_back(i->shape());
+    c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(shapes), ret));
+  }
+  return c;
+}
+
+absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::vector<Shape>& arguments,
+                                                    const std::vector<std::string>& captured, const Env& outer,
+                                                    absl::string_view name, const std::vector<int64_t>& forwarded) {
+  Computation* c = module_->AddComputation(absl::StrCat(name, "_", next_region_++));
+  std::vector<Shape> shapes = arguments;
+  for (const std::string& n : captured) {
+    ASSIGN_OR_RETURN(Instruction * v, Lookup(outer, n));
+    shapes.push_back(v->shape());
+  }
+  Instruction* p = c->AddParameter(0, Shape::Tuple(shapes), "state");
+  Values parts;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    parts.push_back(c->Add(Opcode::GetTupleElement, shapes[k], {p}));
+    parts.back()->attrs().tuple_index = static_cast<int64_t>(k);
+  }
+  Env env;
+  for (size_t k = 0; k < r.arguments.size(); ++k) {
+    env[r.arguments[k].name] = {parts[k]};
+    Mark(parts[k], r.arguments[k].type.quantized);
+  }
+  for (size_t k = 0; k < captured.size(); ++k) {
+    Instruction* v = parts[arguments.size() + k];
+    ASSIGN_OR_RETURN(Instruction * from, Lookup(outer, captured[k]));
+    Mark(v, QuantizationOf(from));
+    Bind(&env, captured[k], v);
+  }
+  Values ret;
+  RETURN_IF_ERROR(BuildOps(r, c, &env, &ret));
+  for (int64_t k : forwarded) ret.push_back(parts[k]);
+  if (name == "cond") {
+    if (ret.empty()) return InvalidArgument("a while condition returns nothing");
+    c->set_root(ret[0]);
+  } else {
+    std::vector<Shape> out;
+    for (Instruction* i : ret) out.push_back(i->shape());
+    c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(out), ret));
+  }
+  return c;
+}
+
+absl::Status Converter::BuildOps(const Region& r, Computation* c, Env* env, Values* returned) {
+  for (const auto& op : r.ops) {
+    if (absl::EndsWith(op->name, ".return")) {
+      for (const std::string& o : op->operands) {
+        auto v = Lookup(*env, o);
+        if (!v.ok()) return Fail(*op, v.status().message());
+        returned->push_back(*v);
+      }
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(BuildOp(*op, c, env));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
+  const size_t first_new = c->instructions().size();
+  ASSIGN_OR_RETURN(Values values, Convert(op, c, env));
+  // Extents that the text leaves open follow from the operands.
+  for (size_t k = first_new; k < c->instructions().size(); ++k) {
+    Instruction* i = c->instructions()[k].get();
+    if (!Unbounded(i->shape())) continue;
+    auto shape = InferShape(*i);
+    if (!shape.ok()) return Fail(op, shape.status().message(), shape.status().code());
+    if (Unbounded(*shape)) return Fail(op, absl::StrCat("the extents of its result ", i->shape().ToString(false), " are not known"));
+    i->mutable_shape() = *shape;
+  }
+  size_t next = 0;
+  for (const auto& [name, count] : op.results) {
+    Values group;
+    for (int k = 0; k < count; ++k) {
+      if (next >= values.size()) return Fail(op, absl::StrCat("has ", values.size(), " results, more are named"));
+      group.push_back(values[next++]);
+    }
+    if (!env->insert({name, std::move(group)}).second)
+      return Fail(op, absl::StrCat("value '%", name, "' is defined twice"));
+  }
+  // What the text states of its results must be so.
+  for (size_t k = 0; k < values.size() && k < op.result_types.size(); ++k) {
+    const Shape &got = values[k]->shape(), &said = op.result_types[k];
+    bool fits = got.type() == said.type() && got.rank() == said.rank();
+    for (int64_t d = 0; fits && d < got.rank(); ++d) fits = said.dim(d) < 0 || got.dim(d) == said.dim(d);
+    if (!fits && !got.IsTuple())
+      return Fail(op, absl::StrCat("result ", k, " is ", got.ToString(false), ", the text says ", said.ToString(false)));
+    if (!values[k]->Is(Opcode::Tuple) && values[k]->loc().line == op.loc.line) {
+      auto inferred = InferShape(*values[k]);
+      if (!inferred.ok()) return ErrorAt(values[k], inferred.status().message(), inferred.status().code());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Values> Converter::Convert(const Op& op, Computation* c, Env* env) {
+  Call call{*this, op, op.name, c, env, {}, {}};
+  bool quantized = false;
+  for (const std::string& o : op.operands) {
+    auto v = Lookup(*env, o);
+    if (!v.ok()) return Fail(op, v.status().message());
+    call.x.push_back(*v);
+    quantized = quantized || QuantizationOf(*v);
+  }
+  if (op.operand_types.size() == call.x.size() && op.has_function_type)
+    for (size_t k = 0; k < call.x.size(); ++k)
+      if (!op.operand_types[k].Compatible(call.x[k]->shape()) && !op.operand_types[k].HasDynamic())
+        return Fail(op, absl::StrCat("operand ", k, " is ", call.x[k]->shape().ToString(false), ", the text says ",
+                                     op.operand_types[k].ToString(false)));
+  for (const mlir::Type& t : op.result_types) {
+    call.types.push_back(t);
+    quantized = quantized || t.quantized;
+  }
+  const size_t dot = op.name.find('.');
+  std::string dialect = op.name.substr(0, dot == std::string::npos ? 0 : dot);
+  if (dialect == "mhlo") dialect = "stablehlo";
+  call.name = absl::string_view(op.name).substr(dot == std::string::npos ? 0 : dot + 1);
+
+  static const auto* handlers = new absl::flat_hash_map<std::string, Handler>{
+#define OPERATION(dialect, name, handler) {#dialect "." #name, handler},
+#include "compiler/import/stablehlo/operations.def"
+  };
+  auto it = handlers->find(absl::StrCat(dialect, ".", call.name));
+  Handler handler = it != handlers->end()      ? it->second
+                    : dialect == "stablehlo" ? ConvertElementwise
+                    : dialect == "chlo"      ? ConvertChlo
+                                             : nullptr;
+  if (!handler) return Fail(op, "this operation is not supported", absl::StatusCode::kUnimplemented);
+  if (!quantized) return handler(call);
+
+  if (call.name == "uniform_quantize" || call.name == "uniform_dequantize") return ConvertQuantization(call);
+  if (!op.regions.empty() || dialect == "func" || dialect == "check" || dialect == "interpreter" || MovesStorage(call.name)) {
+    ASSIGN_OR_RETURN(Values out, handler(call));
+    for (size_t k = 0; k < out.size() && k < op.result_types.size(); ++k) Mark(out[k], op.result_types[k].quantized);
+    return out;
+  }
+  // Everything else works on the real numbers that the integers stand for.
+  for (Instruction*& x : call.x)
+    if (QuantizedPtr q = QuantizationOf(x)) {
+      auto real = Dequantize(x, *q);
+      if (!real.ok()) return Fail(op, real.status().message(), real.status().code());
+      x = real->get();
+    }
+  for (size_t k = 0; k < call.types.size(); ++k)
+    if (op.result_types[k].quantized) call.types[k].set_type(op.result_types[k].quantized->expressed);
+  ASSIGN_OR_RETURN(Values out, handler(call));
+  for (size_t k = 0; k < out.size() && k < op.result_types.size(); ++k) {
+    QuantizedPtr q = op.result_types[k].quantized;
+    if (!q) continue;
+    auto stored = Quantize(out[k], *q);
+    if (!stored.ok()) return Fail(op, stored.status().message(), stored.status().code());
+    out[k] = stored->get();
+    Mark(out[k], q);
+  }
+  return out;
+}
+
+const Function* Converter::Find(const std::string& name) const {
+  for (const Function& f : program_.functions)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
+absl::StatusOr<Computation*> Converter::FunctionOf(const std::string& name, const Op& caller) {
+  if (auto it = functions_.find(name); it != functions_.end()) return it->second;
+  const Function* f = Find(name);
+  if (!f) return Fail(caller, absl::StrCat("function @", name, " is not defined"));
+  if (!building_.insert(name).second) return Fail(caller, absl::StrCat("@", name, " calls itself"));
+  auto c = BuildFunction(*f);
+  building_.erase(name);
+  return c;
+}
+
+absl::StatusOr<Values> Converter::CallFunction(const std::string& name, const Op& caller, Computation* c,
+                                               const Values& arguments) {
+  const Function* f = Find(name);
+  if (!f) return Fail(caller, absl::StrCat("function @", name, " is not defined"));
+  if (f->body.arguments.size() != arguments.size())
+    return Fail(caller,
+                absl::StrCat("@", name, " takes ", f->body.arguments.size(), " arguments, not ", arguments.size()));
+  bool unbounded = false;
+  for (const auto& a : f->body.arguments) unbounded = unbounded || Unbounded(a.type);
+  for (const Shape& s : f->result_types) unbounded = unbounded || Unbounded(s);
+  if (unbounded) {
+    if (!building_.insert(name).second) return Fail(caller, absl::StrCat("@", name, " calls itself"));
+    Env env;
+    for (size_t k = 0; k < arguments.size(); ++k) env[f->body.arguments[k].name] = {arguments[k]};
+    Values returned;
+    RETURN_IF_ERROR(BuildOps(f->body, c, &env, &returned));
+    building_.erase(name);
+    return returned;
+  }
+  ASSIGN_OR_RETURN(Computation * callee, FunctionOf(name, caller));
+  Instruction* call = c->Add(Opcode::Call, callee->root()->shape(), arguments);
+  call->set_loc(caller.loc);
+  call->attrs().to_apply = callee;
+  if (!callee->root()->shape().IsTuple() || f->result_types.size() == 1) return Values{call};
+  Values out;
+  for (size_t k = 0; k < call->shape().tuple().size(); ++k) {
+    out.push_back(c->Add(Opcode::GetTupleElement, call->shape().tuple()[k], {call}));
+    out.back()->attrs().tuple_index = static_cast<int64_t>(k);
+    out.back()->set_loc(caller.loc);
+  }
+  return out;
+}
+
+absl::StatusOr<Shape> Converter::ArgumentShape(const Function& f, size_t k) const {
+  Shape s = f.body.arguments[k].type;
+  const std::string where =
+      absl::StrCat(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: argument ", k, " of @", f.name);
+  if (k < options_.argument_shapes.size() && s.IsArray()) {
+    const Shape& given = options_.argument_shapes[k];
+    bool fits = given.rank() == s.rank();
+    for (int64_t d = 0; fits && d < s.rank(); ++d) fits = s.dim(d) < 0 || s.dim(d) == given.dim(d);
+    if (!fits) return InvalidArgument(where, " is ", s.ToString(false), "; ", given.ToString(false), " was given");
+    s = Shape::Array(s.type(), given.dims());
+  } else if (Unbounded(s) && options_.dim >= 0) {
+    for (int64_t d = 0; d < s.rank(); ++d)
+      if (s.dim(d) < 0) {
+        s.mutable_dims()[d] = options_.dim;
+        s.set_dynamic(d, false);
+      }
+  }
+  if (Unbounded(s))
+    return InvalidArgument(where, " has an unbounded dimension; its extent is needed (--dim N, or inputs)");
+  return s;
+}
+
+absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
+  Computation* c = module_->AddComputation(f.name);
+  const bool is_entry = !entry_;
+  if (is_entry) entry_ = c;
+  Env env;
+  for (size_t k = 0; k < f.body.arguments.size(); ++k) {
+    const auto& a = f.body.arguments[k];
+    Shape shape = a.type;
+    if (is_entry) {
+      ASSIGN_OR_RETURN(shape, ArgumentShape(f, k));
+    }
+    Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
+    p->set_loc(f.loc);
+    Mark(p, a.type.quantized);
+    env[a.name] = {p};
+  }
+  Values ret;
+  RETURN_IF_ERROR(BuildOps(f.body, c, &env, &ret));
+  if (ret.size() != f.result_types.size())
+    return InvalidArgument(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: @", f.name, " returns ",
+                           ret.size(), " values, its type says ", f.result_types.size());
+  if (ret.size() == 1) {
+    c->set_root(ret[0]);
+  } else {
+    std::vector<Shape> s;
+    for (Instruction* i : ret) s.push_back(i->shape());
+    c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(s), ret));
+  }
+  functions_[f.name] = c;
+  return c;
+}
+
+absl::StatusOr<const Function*> Converter::Main() const {
+  const Function* lone = nullptr;
+  int without_arguments = 0;
+  for (const Function& f : program_.functions) {
+    if (f.name == "main") return &f;
+    if (f.body.arguments.empty()) {
+      lone = &f;
+      ++without_arguments;
+    }
+  }
+  if (program_.functions.size() == 1) return &program_.functions[0];
+  if (without_arguments == 1) return lone;
+  return InvalidArgument(module_->file,
+                         ":1:1: error: no function @main, and not exactly one function without arguments");
+}
+
+// Donated arguments and the results that take their storage.
+void Converter::ReadSharing(const Function& main) {
+  for (size_t k = 0; k < main.body.arguments.size(); ++k) {
+    const std::string& a = main.body.arguments[k].attributes;
+    module_->argument_names.push_back(main.body.arguments[k].name);
+    if (const size_t at = a.find("tf.aliasing_output"); at != std::string::npos) {
+      const Ints v = ParseIntList(absl::string_view(a).substr(a.find('=', at) + 1,
+                                                              a.find_first_of(",:}", at) - a.find('=', at) - 1))
+                         .value_or(Ints());
+      if (!v.empty()) {
+        AliasEntry e;
+        if (main.result_types.size() > 1) e.output = {v[0]};
+        e.parameter = static_cast<int64_t>(k);
+        module_->aliases.push_back(e);
+      }
+    }
+    if (absl::StrContains(a, "jax.buffer_donor = true"))
+      module_->buffer_donors.push_back({static_cast<int64_t>(k), {}});
+  }
+  std::sort(module_->aliases.begin(), module_->aliases.end(),
+            [](const AliasEntry& a, const AliasEntry& b) { return a.output < b.output; });
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
+  for (const char* key : {"mhlo.num_replicas", "mhlo.num_partitions"}) {
+    auto it = program_.attributes.find(key);
+    if (it == program_.attributes.end()) continue;
+    const Ints v = ParseIntList(it->second).value_or(Ints{1});
+    const int64_t n = v.empty() ? 1 : v[0];
+    if (n < 1) return InvalidArgument(module_->file, ":1:1: error: ", key, " is ", n);
+    (absl::EndsWith(key, "replicas") ? module_->replica_count : module_->partition_count) = n;
+  }
+  ASSIGN_OR_RETURN(const Function* main, Main());
+  building_.insert(main->name);
+  ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));
+  module_->set_entry(entry);
+  ReadSharing(*main);
+  module_->RemoveUnreachableComputations();
+  return std::move(module_);
+}
+
+}  // namespace kiln::stablehlo
+
+namespace kiln {
+
+absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
+                                                        const ImportOptions& options) {
+  ASSIGN_OR_RETURN(mlir::Program p, mlir::Parse(text, file));
+  if (p.functions.empty() && !p.top_level.empty()) {  // a bare list of operations
+    mlir::Function f;
+    f.name = "main";
+    f.body.ops = std::move(p.top_level);
+    p.functions.push_back(std::move(f));
+  }
+  return stablehlo::Converter(p, file, options).Run();
+}
+
+}  // namespace kiln

@@ -1,0 +1,141 @@
+// StableHLO (and CHLO) programs to HLO modules.
+//
+// What: a Converter walks the functions of a program and hands each operation to the handler that operations.def names
+//   for it. Static shapes come out whatever the text says: an unbounded dimension takes the extent that follows from
+//   the arguments' shapes, operation by operation (shape refinement), and operands that state shapes are evaluated.
+// Guarantees: every error names the operation, its line and column. Functions whose types are unbounded are inlined at
+//   each call, since their shapes depend on it.
+// Internal to compiler/import.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "compiler/import/import.h"
+#include "compiler/import/mlir.h"
+#include "compiler/import/quantized.h"
+
+namespace kiln::stablehlo {
+
+using Values = std::vector<Instruction*>;
+// Values of one scope by their SSA names; a result group holds several.
+using Env = absl::flat_hash_map<std::string, Values>;
+
+class Converter {
+ public:
+  Converter(const mlir::Program& program, const std::string& file, const ImportOptions& options);
+  absl::StatusOr<std::unique_ptr<Module>> Run();
+
+  absl::Status Fail(const mlir::Op& op, absl::string_view why,
+                    absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+  Module* module() { return module_.get(); }
+  const std::string& file() const { return module_->file; }
+  // Text of an attribute alias, or the text itself.
+  std::string Resolve(const std::string& text) const;
+
+  // The computation of a function without unbounded types, built once.
+  absl::StatusOr<Computation*> FunctionOf(const std::string& name, const mlir::Op& caller);
+  // A call: of a computation, or inlined where shapes depend on the caller.
+  absl::StatusOr<Values> CallFunction(const std::string& name, const mlir::Op& caller, Computation* c,
+                                      const Values& arguments);
+  // A region over scalars (reducer, comparator): parameters are its block arguments; captured constants are copied.
+  absl::StatusOr<Computation*> ScalarRegion(const mlir::Region& region, const mlir::Op& op, const Env& outer,
+                                            absl::string_view name);
+  // A region with one tuple parameter: block arguments of the types `arguments`, then captured values.
+  // A condition returns its one value; a body or branch a tuple, the forwarded parts of its parameter last.
+  absl::StatusOr<Computation*> TupleRegion(const mlir::Region& region, const std::vector<Shape>& arguments,
+                                           const std::vector<std::string>& captured, const Env& outer,
+                                           absl::string_view name, const std::vector<int64_t>& forwarded);
+  // Names that a region uses and does not define.
+  void FreeNames(const mlir::Region& region, absl::flat_hash_set<std::string> bound, std::vector<std::string>* out);
+  // Converts the operations of a region; `returned` are the operands of its terminator.
+  absl::Status BuildOps(const mlir::Region& region, Computation* c, Env* env, Values* returned);
+
+  // The value of an instruction that does not depend on arguments (or only on dimension arguments).
+  absl::StatusOr<Literal> Evaluate(Instruction* i);
+  // The types of quantized values.
+  QuantizedPtr QuantizationOf(const Instruction* i) const;
+  void Mark(const Instruction* i, QuantizedPtr type);
+  // Values that interpreter.probe kept, by their names.
+  Values& Probe(const std::string& id) { return probes_[id]; }
+
+ private:
+  absl::StatusOr<Computation*> BuildFunction(const mlir::Function& f);
+  absl::Status BuildOp(const mlir::Op& op, Computation* c, Env* env);
+  absl::StatusOr<Values> Convert(const mlir::Op& op, Computation* c, Env* env);
+  absl::StatusOr<Instruction*> CloneConstant(Instruction* i, Computation* into, const mlir::Op& op);
+  const mlir::Function* Find(const std::string& name) const;
+  absl::StatusOr<const mlir::Function*> Main() const;
+  absl::StatusOr<Shape> ArgumentShape(const mlir::Function& f, size_t k) const;
+  void ReadSharing(const mlir::Function& main);
+
+  const mlir::Program& program_;
+  const ImportOptions& options_;
+  std::unique_ptr<Module> module_;
+  Computation* entry_ = nullptr;
+  absl::flat_hash_map<std::string, Computation*> functions_;
+  absl::flat_hash_set<std::string> building_;
+  absl::flat_hash_map<const Instruction*, QuantizedPtr> quantized_;
+  absl::flat_hash_map<const Instruction*, Literal> evaluated_;
+  absl::flat_hash_map<std::string, Values> probes_;
+  int64_t next_region_ = 0;
+};
+
+// One operation on its way to HLO: what handlers work with.
+struct Call {
+  Converter& converter;
+  const mlir::Op& op;
+  absl::string_view name;  // without its dialect
+  Computation* c;
+  Env* env;
+  Values x;                  // operands
+  std::vector<Shape> types;  // of the results; extents that the text leaves open are negative
+
+  Shape result() const { return types.empty() ? Shape::Tuple({}) : types[0]; }
+  Instruction* Finish(Instruction* i) {
+    i->set_loc(op.loc);
+    return i;
+  }
+  Instruction* Add(Opcode o, const Shape& s, Values operands) { return Finish(c->Add(o, s, std::move(operands))); }
+  // The elements of a tuple.
+  Values Split(Instruction* tuple);
+  absl::Status Fail(absl::string_view why, absl::StatusCode code = absl::StatusCode::kInvalidArgument) const {
+    return converter.Fail(op, why, code);
+  }
+  absl::Status Need(size_t operands) const;
+  std::string Resolve(const std::string& text) const { return converter.Resolve(text); }
+  // Attributes: a list of integers (empty if absent), one integer, a flag, the op's dimensions under any spelling.
+  Ints List(absl::string_view key) const;
+  int64_t One(absl::string_view key, int64_t otherwise) const;
+  bool Flag(absl::string_view key, bool otherwise) const;
+  Ints Dims() const;
+  absl::StatusOr<Computation*> ScalarRegion(const mlir::Region& r, absl::string_view region_name) {
+    return converter.ScalarRegion(r, op, *env, region_name);
+  }
+  // An operand that states a shape, offsets or sizes: its value as integers.
+  absl::StatusOr<Ints> Known(size_t operand);
+};
+
+using Handler = absl::StatusOr<Values> (*)(Call&);
+#define OPERATION(dialect, name, handler) absl::StatusOr<Values> handler(Call& call);
+#include "compiler/import/stablehlo/operations.def"
+// Operations without a row.
+absl::StatusOr<Values> ConvertElementwise(Call& call);
+absl::StatusOr<Values> ConvertChlo(Call& call);
+absl::StatusOr<Values> ConvertQuantization(Call& call);
+
+// Some extent is unknown until shapes are refined.
+bool Unbounded(const Shape& s);
+// "value" or "value#2" in a scope.
+absl::StatusOr<Instruction*> Lookup(const Env& env, const std::string& name);
+// Binds "value" or "value#2".
+void Bind(Env* env, const std::string& name, Instruction* value);
+// Word inside an enum attribute: "#stablehlo<comparison_direction LT>" -> "LT".
+std::string EnumWord(absl::string_view text);
+// "key = [1, 2]" inside #stablehlo.gather<...>.
+std::optional<Ints> FieldInts(absl::string_view text, absl::string_view key);
+
+}  // namespace kiln::stablehlo

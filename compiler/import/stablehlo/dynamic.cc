@@ -1,0 +1,136 @@
+// StableHLO operations whose extents, offsets or sizes are operands: each becomes the static operation with the values
+// that those operands have.
+#include <algorithm>
+
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/import/dense.h"
+#include "compiler/import/stablehlo/converter.h"
+
+namespace kiln::stablehlo {
+namespace {
+
+// The result's extents: those of the text where it states all, else the value of `operand`.
+absl::StatusOr<Shape> StatedShape(Call& call, size_t operand) {
+  Shape s = call.result();
+  if (!Unbounded(s)) return s;
+  ASSIGN_OR_RETURN(Ints dims, call.Known(operand));
+  if (static_cast<int64_t>(dims.size()) != s.rank())
+    return call.Fail(absl::StrCat("operand ", operand, " states ", dims.size(), " extents for rank ", s.rank()));
+  for (int64_t d : dims)
+    if (d < 0) return call.Fail(absl::StrCat("operand ", operand, " states the extent ", d));
+  return Shape::Array(s.type(), dims);
+}
+
+}  // namespace
+
+absl::StatusOr<Values> ConvertDynamicBroadcast(Call& call) {
+  RETURN_IF_ERROR(call.Need(2));
+  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 1));
+  call.types = {s};
+  call.x.resize(1);
+  call.name = "broadcast_in_dim";
+  return ConvertBroadcast(call);
+}
+
+absl::StatusOr<Values> ConvertDynamicIota(Call& call) {
+  RETURN_IF_ERROR(call.Need(1));
+  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 0));
+  call.types = {s};
+  call.x.clear();
+  return ConvertIota(call);
+}
+
+absl::StatusOr<Values> ConvertDynamicReshape(Call& call) {
+  RETURN_IF_ERROR(call.Need(2));
+  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 1));
+  return Values{call.Add(Opcode::Reshape, s, {call.x[0]})};
+}
+
+absl::StatusOr<Values> ConvertDynamicPad(Call& call) {
+  RETURN_IF_ERROR(call.Need(5));
+  ASSIGN_OR_RETURN(Ints low, call.Known(2));
+  ASSIGN_OR_RETURN(Ints high, call.Known(3));
+  ASSIGN_OR_RETURN(Ints interior, call.Known(4));
+  if (low.size() != high.size() || low.size() != interior.size())
+    return call.Fail("low, high and interior differ in length");
+  attr::Padding p;
+  for (size_t d = 0; d < low.size(); ++d) p.push_back({low[d], high[d], interior[d]});
+  Instruction* i = call.Add(Opcode::Pad, call.result(), {call.x[0], call.x[1]});
+  i->attrs().padding = std::move(p);
+  return Values{i};
+}
+
+absl::StatusOr<Values> ConvertDynamicGather(Call& call) {
+  RETURN_IF_ERROR(call.Need(3));
+  ASSIGN_OR_RETURN(Ints sizes, call.Known(2));
+  call.x.resize(2);
+  ASSIGN_OR_RETURN(Values out, ConvertGather(call));
+  out[0]->attrs().slice_sizes = std::move(sizes);
+  return out;
+}
+
+absl::StatusOr<Values> ConvertDynamicConvolution(Call& call) {
+  RETURN_IF_ERROR(call.Need(3));
+  ASSIGN_OR_RETURN(Ints padding, call.Known(2));
+  call.x.resize(2);
+  ASSIGN_OR_RETURN(Values out, ConvertConvolution(call));
+  attr::Win& window = *out[0]->attrs().window;
+  if (padding.size() != 2 * window.size())
+    return call.Fail(absl::StrCat("the padding has ", padding.size(), " values, not ", 2 * window.size()));
+  for (size_t d = 0; d < window.size(); ++d) {
+    window[d].pad_low = padding[2 * d];
+    window[d].pad_high = padding[2 * d + 1];
+  }
+  return out;
+}
+
+// Limits and strides known: a slice, or with run-time starts and stated result extents a dynamic slice.
+absl::StatusOr<Values> ConvertRealDynamicSlice(Call& call) {
+  RETURN_IF_ERROR(call.Need(4));
+  const Shape& s = call.x[0]->shape();
+  const size_t rank = static_cast<size_t>(s.rank());
+  ASSIGN_OR_RETURN(Ints stride, call.Known(3));
+  if (stride.size() != rank) return call.Fail("as many strides as dimensions are needed");
+  auto start = call.Known(1), limit = call.Known(2);
+  if (start.ok() && limit.ok()) {
+    if (start->size() != rank || limit->size() != rank) return call.Fail("start and limit do not fit the rank");
+    attr::Slices r;
+    for (size_t d = 0; d < rank; ++d) r.push_back({(*start)[d], (*limit)[d], stride[d]});
+    Instruction* i = call.Add(Opcode::Slice, call.result(), {call.x[0]});
+    i->attrs().slice = std::move(r);
+    return Values{i};
+  }
+  if (Unbounded(call.result())) return start.ok() ? limit.status() : start.status();
+  if (std::any_of(stride.begin(), stride.end(), [](int64_t v) { return v != 1; }))
+    return call.Fail("run-time starts need strides of 1", absl::StatusCode::kUnimplemented);
+  Values operands = {call.x[0]};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t at = static_cast<int64_t>(d);
+    operands.push_back(ReshapeTo(SliceOf(call.x[1], {at}, {at + 1}), {}).get());
+  }
+  Instruction* i = call.Add(Opcode::DynamicSlice, call.result(), operands);
+  i->attrs().dynamic_slice_sizes = call.result().dims();
+  return Values{i};
+}
+
+absl::StatusOr<Values> ConvertDimensionSize(Call& call) {
+  const bool get = call.name == "get_dimension_size";
+  RETURN_IF_ERROR(call.Need(get ? 1 : 2));
+  const int64_t d = call.op.Has("dim") ? call.One("dim", 0) : call.One("dimension", 0);
+  const Shape& s = call.x[0]->shape();
+  if (d < 0 || d >= s.rank()) return call.Fail(absl::StrCat("dimension ", d, " is out of range for rank ", s.rank()));
+  if (get && !s.is_dynamic(d))
+    return Values{call.Finish(call.c->AddConstant(Literal::Int(PrimitiveType::S32, s.dim(d))))};
+  Shape result = get ? Shape::Scalar(PrimitiveType::S32) : s;
+  if (!get) {
+    // A size that is known and full makes the dimension static again.
+    bool full = false;
+    if (auto n = call.converter.Evaluate(call.x[1]); n.ok()) full = n->Get(0).i == s.dim(d);
+    result.set_dynamic(d, !full);
+  }
+  Instruction* i = call.Add(get ? Opcode::GetDimensionSize : Opcode::SetDimensionSize, result, call.x);
+  i->attrs().dimensions = Ints{d};
+  return Values{i};
+}
+
+}  // namespace kiln::stablehlo
