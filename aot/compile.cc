@@ -42,17 +42,21 @@ absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, co
   return ports;
 }
 
+// The arrays: tokens have no storage and no place in the interface.
 std::vector<Shape> Leaves(const std::vector<Shape>& shapes) {
   std::vector<Shape> out;
-  for (const Shape& s : shapes) ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) { out.push_back(leaf); });
+  for (const Shape& s : shapes)
+    ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
+      if (leaf.IsArray()) out.push_back(leaf);
+    });
   return out;
 }
 
 int64_t LeafNumber(const Shape& tuple, const ShapeIndex& index) {
   int64_t n = 0, found = -1;
-  ForEachLeaf(tuple, [&](const ShapeIndex& idx, const Shape&) {
+  ForEachLeaf(tuple, [&](const ShapeIndex& idx, const Shape& leaf) {
     if (idx == index) found = n;
-    ++n;
+    n += leaf.IsArray();
   });
   return found;
 }
@@ -65,9 +69,6 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   auto say = [&](const std::string& s) {
     if (progress) progress(s);
   };
-  if (module->replica_count * module->partition_count > 1)
-    return Unimplemented(module->file, ":1:1: error: the module runs on ",
-                         module->replica_count * module->partition_count, " devices; this version compiles for one");
   CompiledModel out;
   out.name = CIdentifier(o.name);
   out.threads = o.threads;
@@ -93,6 +94,8 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
                              o.max_arena_bytes);
   ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, schedule, buffers));
   out.thunks = CountThunks(thunks);
+  out.devices = module->replica_count * module->partition_count;
+  out.communicates = out.devices > 1 || Communicates(thunks);
   for (const auto& c : module->computations())
     for (const auto& i : c->instructions()) out.fusions += i->Is(Opcode::Fusion);
   if (!o.pipeline.dump_dir.empty()) {
@@ -152,7 +155,12 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     llvm::Module m(out.name, llvm_ctx);
     Ir ir(llvm_ctx, m, p->level);
     cpu::EntryStats stats;
-    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, &stats, o.threads, o.poison_freed); !s.ok()) {
+    cpu::EntryOptions entry_options;
+    entry_options.threads = o.threads;
+    entry_options.poison_freed = o.poison_freed;
+    entry_options.replicas = module->replica_count;
+    entry_options.partitions = module->partition_count;
+    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, entry_options, &stats); !s.ok()) {
       p->object = s;
       return;
     }
@@ -178,13 +186,17 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
       RETURN_IF_ERROR(
           WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
-  ASSIGN_OR_RETURN(std::string dispatch, CompileRuntime(out.name, "dispatch", levels, o.flush_subnormals));
-  members.push_back({absl::StrCat(out.name, "_run.o"), std::move(dispatch)});
-  if (o.threads != 1)
-    for (const char* part : {"parallel", "pool"}) {
-      ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, levels, o.flush_subnormals));
-      members.push_back({absl::StrCat(out.name, "_", part, ".o"), std::move(object)});
-    }
+  const RuntimeOptions runtime{levels, o.flush_subnormals, out.communicates};
+  std::vector<std::pair<RuntimePart, const char*>> runtime_parts = {{RuntimePart::kDispatch, "run"}};
+  if (o.threads != 1) {
+    runtime_parts.push_back({RuntimePart::kParallel, "parallel"});
+    runtime_parts.push_back({RuntimePart::kPool, "pool"});
+  }
+  if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
+  for (const auto& [part, suffix] : runtime_parts) {
+    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
+    members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
+  }
   if (!weights.empty())
     members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));

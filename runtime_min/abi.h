@@ -16,11 +16,27 @@ struct kiln_pool {
   void (*help)(void* self);
 };
 
+// One device's way to the others and to the host program's queues. Functions return 0, or anything else for failure,
+// which ends the run with KILN_COMMUNICATION. A device is numbered replica * partitions + partition.
+struct kiln_comm {
+  void* self;
+  int64_t device;
+  // All `members` devices of `group` call it; each gets the blocks of `bytes` bytes of all, in the group's order.
+  int (*gather)(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
+                int64_t bytes);
+  // Queues: `channel` is a channel of the program, or KILN_INFEED or KILN_OUTFEED of that device. Receive waits.
+  int (*send)(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes);
+  int (*receive)(void* self, int64_t device, int64_t channel, void* data, int64_t bytes);
+};
+
+enum { KILN_INFEED = -1, KILN_OUTFEED = -2 };
+
 enum kiln_status {
   KILN_OK = 0,
   KILN_NULL_POINTER = 1,
   KILN_UNSUPPORTED_CPU = 2,
   KILN_MISALIGNED = 3,
+  KILN_COMMUNICATION = 4,
 };
 
 #endif  // KILN_RUNTIME_MIN_ABI_H_

@@ -22,8 +22,37 @@ std::string CType(PrimitiveType t) {
 // Elements of CType: complex numbers are pairs.
 int64_t Count(const Shape& s) { return s.IsArray() ? s.ElementCount() * (IsComplex(s.type()) ? 2 : 1) : 0; }
 
-std::string Fill(const std::string& text, const CompiledModel& m) {
+constexpr char kCommDeclaration[] = R"(// One device's way to the others and to the host program's queues; functions return 0, or anything else for failure.
+typedef struct $NAME_comm {
+  void* self;
+  int64_t device;  // replica * partitions + partition, of $DEVICES
+  // All `members` devices of `group` call it; each gets the blocks of `bytes` bytes of all, in the group's order.
+  int (*gather)(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
+                int64_t bytes);
+  // Queues: a channel of the program, or $UPPER_INFEED or $UPPER_OUTFEED of that device. Receive waits.
+  int (*send)(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes);
+  int (*receive)(void* self, int64_t device, int64_t channel, void* data, int64_t bytes);
+} $NAME_comm;
+#define $UPPER_INFEED (-1)
+#define $UPPER_OUTFEED (-2)
+
+)";
+
+constexpr char kContextComm[] = R"(    // The device that this context's thread is; needed before the first run.
+    void set_comm(const $NAME_comm* comm) { comm_ = comm; }
+    const $NAME_comm* comm() const { return comm_; }
+
+   private:
+    const $NAME_comm* comm_ = nullptr;
+)";
+
+std::string Fill(std::string text, const CompiledModel& m) {
+  text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
+                                    {"$CONTEXTCOMM", m.communicates ? kContextComm : ""}});
   return absl::StrReplaceAll(text, {{"$NAME", m.name},
+                                    {"$DEVICES", absl::StrCat(m.devices)},
+                                    {"$COMMPARAM", m.communicates ? absl::StrCat(", const ", m.name, "_comm* comm") : ""},
+                                    {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
                                     {"$UPPER", absl::AsciiStrToUpper(m.name)},
                                     {"$ARENA", absl::StrCat(m.temp_bytes)},
                                     {"$NARGS", absl::StrCat(m.arguments.size())},
@@ -64,7 +93,8 @@ enum {
   $UPPER_OK = 0,
   $UPPER_NULL_POINTER = 1,
   $UPPER_UNSUPPORTED_CPU = 2,
-  $UPPER_MISALIGNED = 3
+  $UPPER_MISALIGNED = 3,
+  $UPPER_COMMUNICATION = 4
 };
 
 typedef struct $NAME_pool {
@@ -78,13 +108,22 @@ typedef struct $NAME_pool {
   void (*help)(void* self);
 } $NAME_pool;
 
-int32_t $NAME_run(void* const* arguments, void* const* results, void* arena, const $NAME_pool* pool);
+$COMMDECLint32_t $NAME_run(void* const* arguments, void* const* results, void* arena, const $NAME_pool* pool$COMMPARAM);
 )";
   if (m.threads != 1)
     out += R"(
 // A pool of `threads` threads, the caller's included; NULL if they cannot be had.
 $NAME_pool* $NAME_pool_create(int threads);
 void $NAME_pool_destroy($NAME_pool* pool);
+)";
+  if (m.communicates)
+    out += R"(
+// The devices as threads of this process. A thread runs the model with the comm of its device.
+struct $NAME_world* $NAME_world_create(int64_t devices);
+$NAME_comm* $NAME_world_comm(struct $NAME_world* world, int64_t device);
+// Ends every wait: for a host whose device cannot go on.
+void $NAME_world_abort(struct $NAME_world* world);
+void $NAME_world_destroy(struct $NAME_world* world);
 )";
   out += "\n";
   for (const auto& [ports, what] : {std::pair{&m.arguments, "argument"}, std::pair{&m.results, "result"}}) {
@@ -105,6 +144,7 @@ static inline const char* $NAME_status_text(int32_t status) {
     case $UPPER_NULL_POINTER: return "$NAME: a buffer is NULL";
     case $UPPER_UNSUPPORTED_CPU: return "$NAME: this machine's CPU is below every level that the library was built for";
     case $UPPER_MISALIGNED: return "$NAME: a buffer is not aligned";
+    case $UPPER_COMMUNICATION: return "$NAME: another device, or a queue of the host program, failed";
     default: return "$NAME: unknown status";
   }
 }
@@ -189,7 +229,7 @@ class $NAME {
     }
     void* arena() const { return arena_; }
     const $NAME_pool* pool() const { return pool_; }
-
+$CONTEXTCOMM
    private:
     void* arena_ = nullptr;
     $NAME_pool* pool_ = nullptr;
@@ -230,7 +270,7 @@ class $NAME {
   if (!m.arguments.empty()) out += "    for (void* p : arguments)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
   if (!m.results.empty()) out += "    for (void* p : results)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
   out += R"(    if (kArenaBytes && !context.arena()) return {$UPPER_NULL_POINTER};
-    return {$NAME_run(arguments, results, context.arena(), context.pool())};
+    return {$NAME_run(arguments, results, context.arena(), context.pool()$CTXCOMM)};
   }
 };
 

@@ -9,10 +9,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
+#include <thread>
 
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
+#include "compiler/eval/world.h"
+#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
@@ -26,19 +30,25 @@ class TempDir {
   }
   ~TempDir() {
     if (path_.empty()) return;
-    for (const char* f : {"/m.a", "/m.so"}) unlink((path_ + f).c_str());
+    for (const std::string& f : files_) unlink(f.c_str());
     rmdir(path_.c_str());
   }
   const std::string& path() const { return path_; }
+  // The path of a file in it, removed with the directory.
+  std::string File(const std::string& name) {
+    files_.push_back(path_ + "/" + name);
+    return files_.back();
+  }
 
  private:
   std::string path_;
+  std::vector<std::string> files_;
 };
 
-absl::Status Link(const std::string& dir) {
+absl::Status Link(const std::string& archive, const std::string& so) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execlp("cc", "cc", "-shared", "-o", (dir + "/m.so").c_str(), "-Wl,--whole-archive", (dir + "/m.a").c_str(),
+    execlp("cc", "cc", "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(),
            "-Wl,--no-whole-archive", "-lm", "-lpthread", static_cast<char*>(nullptr));
     _exit(127);
   }
@@ -83,6 +93,30 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
 }
 
 using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
+using RunDeviceFn = int32_t (*)(void* const*, void* const*, void*, const void*, const void*);
+
+char* Room(size_t n) { return static_cast<char*>(aligned_alloc(64, (std::max<size_t>(n, 1) + 63) / 64 * 64)); }
+
+// A model with the memory of one run.
+struct Instance {
+  Instance(const CompiledModel& model, const std::vector<Literal>& arguments) : m(model) {
+    for (const Literal& l : arguments) {
+      char* p = Room(l.byte_size());
+      if (l.byte_size()) std::memcpy(p, l.data(), l.byte_size());
+      args.push_back(p);
+    }
+    for (const Port& p : m.results) results.push_back(p.alias >= 0 ? args[p.alias] : Room(p.shape.ByteSize()));
+    arena = Room(m.temp_bytes);
+    std::memset(arena, 0xff, m.temp_bytes);
+  }
+  void KeepResults(const std::vector<size_t>& offsets, Shared& shared) const {
+    for (size_t r = 0; r < results.size(); ++r)
+      std::memcpy(shared.at(offsets[r]), results[r], m.results[r].shape.ByteSize());
+  }
+  const CompiledModel& m;
+  std::vector<void*> args, results;
+  char* arena;
+};
 
 // The child: loads the library, runs it, leaves results and times in `shared`. Exit code 0 is success.
 int Child(const CompiledModel& m, const std::string& so, const std::vector<Literal>& arguments, const RunOptions& o,
@@ -94,53 +128,164 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
   }
   auto run = reinterpret_cast<RunFn>(dlsym(lib, (m.name + "_run").c_str()));
   auto make_pool = reinterpret_cast<void* (*)(int)>(dlsym(lib, (m.name + "_pool_create").c_str()));
-  if (!run || !make_pool) return 4;
-  void* pool = o.threads > 1 ? make_pool(o.threads) : nullptr;
-  auto room = [](size_t n) -> char* {
-    const size_t rounded = (std::max<size_t>(n, 1) + 63) / 64 * 64;
-    return static_cast<char*>(aligned_alloc(64, rounded));
-  };
-  std::vector<void*> args, results;
-  for (const Literal& l : arguments) {
-    char* p = room(l.byte_size());
-    if (l.byte_size()) std::memcpy(p, l.data(), l.byte_size());
-    args.push_back(p);
+  if (!run) return 4;
+  if (o.threads > 1 && !make_pool) {
+    std::fprintf(stderr, "error: the library was built for one thread\n");
+    return 4;
   }
-  for (const Port& p : m.results) results.push_back(p.alias >= 0 ? args[p.alias] : room(p.shape.ByteSize()));
-  char* arena = room(m.temp_bytes);
-  std::memset(arena, 0xff, m.temp_bytes);
+  void* pool = o.threads > 1 ? make_pool(o.threads) : nullptr;
+  Instance instance(m, arguments);
   double* times = reinterpret_cast<double*>(shared.at(0));
   for (int k = 0; k < repeat; ++k) {
     if (k > 0)
-      for (size_t a = 0; a < args.size(); ++a)
-        if (m.arguments[a].alias >= 0) std::memcpy(args[a], arguments[a].data(), arguments[a].byte_size());
+      for (size_t a = 0; a < instance.args.size(); ++a)
+        if (m.arguments[a].alias >= 0)
+          std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const auto start = std::chrono::steady_clock::now();
-    const int32_t code = run(args.data(), results.data(), arena, pool);
+    const int32_t code = run(instance.args.data(), instance.results.data(), instance.arena, pool);
     times[k] = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (code != 0) {
       std::fprintf(stderr, "error: the model returned status %d\n", code);
       return 5;
     }
-    if (k == 0)
-      for (size_t r = 0; r < results.size(); ++r)
-        std::memcpy(shared.at(offsets[r]), results[r], m.results[r].shape.ByteSize());
+    if (k == 0) instance.KeepResults(offsets, shared);
   }
   return 0;
 }
 
-void Flatten(const Literal& l, std::vector<Literal>* out) {
-  if (l.shape().IsTuple()) {
-    for (const Literal& e : l.elements()) Flatten(e, out);
-  } else {
-    out->push_back(l);
-  }
+// A compiled and linked program, and where its results lie in the shared memory of a run.
+struct Linked {
+  CompiledModel model;
+  std::string so;
+};
+
+absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const CompileOptions& compile, TempDir* dir,
+                                      const std::string& stem) {
+  Linked out;
+  ASSIGN_OR_RETURN(out.model, Compile(std::move(module), compile));
+  if (dir->path().empty()) return InvalidArgument("error: cannot make a temporary directory");
+  const std::string archive = dir->File(stem + ".a");
+  out.so = dir->File(stem + ".so");
+  RETURN_IF_ERROR(WriteFile(archive, out.model.archive));
+  RETURN_IF_ERROR(Link(archive, out.so));
+  return out;
 }
 
-Literal Unflatten(const Shape& s, const std::vector<Literal>& leaves, size_t* next) {
-  if (!s.IsTuple()) return leaves[(*next)++];
-  std::vector<Literal> parts;
-  for (const Shape& e : s.tuple()) parts.push_back(Unflatten(e, leaves, next));
-  return Literal::Tuple(parts);
+std::vector<size_t> ResultOffsets(const CompiledModel& m, size_t* total) {
+  std::vector<size_t> offsets;
+  for (const Port& p : m.results) {
+    offsets.push_back(*total);
+    *total += (static_cast<size_t>(p.shape.ByteSize()) + 63) / 64 * 64;
+  }
+  return offsets;
+}
+
+std::vector<Literal> ReadResults(const CompiledModel& m, const std::vector<size_t>& offsets, const Shared& shared) {
+  std::vector<Literal> out;
+  for (size_t r = 0; r < m.results.size(); ++r) {
+    Literal l(m.results[r].shape);
+    if (l.byte_size()) std::memcpy(l.mutable_data(), shared.at(offsets[r]), l.byte_size());
+    out.push_back(Relaid(l, m.results[r].shape, false));
+  }
+  return out;
+}
+
+std::vector<Literal> InMemory(const CompiledModel& m, const std::vector<Literal>& arguments) {
+  std::vector<Literal> out;
+  for (size_t k = 0; k < arguments.size(); ++k) out.push_back(Relaid(arguments[k], m.arguments[k].shape, true));
+  return out;
+}
+
+absl::Status WaitFor(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (WIFSIGNALED(status)) return Internal("error: the compiled model died with signal ", WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return InvalidArgument("error: the compiled model failed");
+  return absl::OkStatus();
+}
+
+// All devices of a program as threads of the child.
+int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments,
+                 const std::vector<Literal>& infeed, const std::vector<std::vector<size_t>>& offsets, Shared& shared) {
+  alarm(120);
+  std::vector<RunDeviceFn> run;
+  std::vector<std::unique_ptr<Instance>> instances;
+  void* world = nullptr;
+  void* (*comm_of)(void*, int64_t) = nullptr;
+  void (*abort_world)(void*) = nullptr;
+  for (size_t d = 0; d < programs.size(); ++d) {
+    void* lib = dlopen(programs[d]->so.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!lib) {
+      std::fprintf(stderr, "error: %s\n", dlerror());
+      return 3;
+    }
+    const std::string& name = programs[d]->model.name;
+    auto find = [&](const char* suffix) { return dlsym(lib, (name + suffix).c_str()); };
+    run.push_back(reinterpret_cast<RunDeviceFn>(find("_run")));
+    if (!world && find("_world_create")) {
+      world = reinterpret_cast<void* (*)(int64_t)>(find("_world_create"))(static_cast<int64_t>(programs.size()));
+      comm_of = reinterpret_cast<void* (*)(void*, int64_t)>(find("_world_comm"));
+      abort_world = reinterpret_cast<void (*)(void*)>(find("_world_abort"));
+    }
+    if (!run.back()) return 4;
+    instances.push_back(std::make_unique<Instance>(programs[d]->model, arguments[d]));
+  }
+  auto comm = [&](size_t d) {
+    return world ? static_cast<kiln_comm*>(comm_of(world, static_cast<int64_t>(d))) : nullptr;
+  };
+  for (const Literal& l : infeed)
+    if (kiln_comm* c = comm(0)) c->send(c->self, 0, KILN_INFEED, l.data(), l.byte_size());
+  std::vector<int32_t> codes(programs.size());
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < programs.size(); ++d)
+    threads.emplace_back([&, d] {
+      codes[d] = run[d](instances[d]->args.data(), instances[d]->results.data(), instances[d]->arena, nullptr, comm(d));
+      if (codes[d] != 0 && world) abort_world(world);
+    });
+  for (std::thread& t : threads) t.join();
+  for (size_t d = 0; d < programs.size(); ++d) {
+    if (codes[d] != 0) {
+      std::fprintf(stderr, "error: the model returned status %d on device %zu\n", codes[d], d);
+      return 5;
+    }
+    instances[d]->KeepResults(offsets[d], shared);
+  }
+  return 0;
+}
+
+absl::StatusOr<std::vector<std::vector<Literal>>> EvaluateDevices(const std::vector<DeviceProgram>& devices,
+                                                                  int64_t replicas, int64_t partitions,
+                                                                  const std::vector<Literal>& infeed) {
+  World world(replicas, partitions);
+  for (const Literal& l : infeed) world.Send(World::kInfeed, l);
+  std::vector<std::vector<Literal>> results(devices.size());
+  std::vector<absl::Status> status(devices.size());
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < devices.size(); ++d)
+    threads.emplace_back([&, d] {
+      Participant self(&world, static_cast<int64_t>(d));
+      std::vector<Literal> args;
+      size_t next = 0;
+      for (const Instruction* p : devices[d].module->entry()->parameters())
+        args.push_back(UnflattenLiteral(p->shape(), devices[d].arguments, &next));
+      auto r = Evaluate(*devices[d].module, args);
+      status[d] = r.status();
+      if (r.ok())
+        FlattenLiteral(*r, &results[d]);
+      else
+        world.Abort();
+    });
+  for (std::thread& t : threads) t.join();
+  // The first cause, not the waits that it ended.
+  for (const absl::Status& s : status)
+    if (!s.ok() && !absl::IsDeadlineExceeded(s)) return s;
+  for (const absl::Status& s : status) RETURN_IF_ERROR(s);
+  return results;
+}
+
+absl::Status CheckBackend(const std::string& backend) {
+  if (backend == "cpu" || backend == "reference") return absl::OkStatus();
+  return Unimplemented("error: backend '", backend, "' is not supported; there are cpu and reference");
 }
 
 }  // namespace
@@ -150,8 +295,9 @@ std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {
   std::vector<Literal> out;
   for (const Instruction* p : m.entry()->parameters()) {
     ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) {
+      if (!s.IsArray()) return;
       Literal l(s);
-      for (int64_t k = 0; s.IsArray() && k < l.size(); ++k) {
+      for (int64_t k = 0; k < l.size(); ++k) {
         Element e;
         const double u = static_cast<double>(rng() >> 11) * 0x1p-53;
         e.re = 2 * u - 1;
@@ -163,59 +309,110 @@ std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {
       out.push_back(std::move(l));
     });
   }
+  // Arguments that state an extent have the value that the shapes were settled with.
+  for (const auto& [number, value] : m.dimension_arguments)
+    if (number < static_cast<int64_t>(out.size())) {
+      Element e;
+      e.i = value;
+      out[number].Set(0, e);
+    }
+  return out;
+}
+
+void FlattenLiteral(const Literal& l, std::vector<Literal>* out) {
+  if (l.shape().IsTuple()) {
+    for (const Literal& e : l.elements()) FlattenLiteral(e, out);
+  } else if (l.shape().IsArray()) {
+    out->push_back(l);
+  }
+}
+
+Literal UnflattenLiteral(const Shape& s, const std::vector<Literal>& arrays, size_t* next) {
+  if (!s.IsTuple()) return s.IsArray() ? arrays[(*next)++] : Literal(s);
+  std::vector<Literal> parts;
+  for (const Shape& e : s.tuple()) parts.push_back(UnflattenLiteral(e, arrays, next));
+  return Literal::Tuple(parts);
+}
+
+absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
+                                                             int64_t replicas, int64_t partitions,
+                                                             const std::vector<Literal>& infeed,
+                                                             const CompileOptions& compile, const RunOptions& o) {
+  RETURN_IF_ERROR(CheckBackend(o.backend));
+  if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
+  TempDir dir;
+  std::map<const Module*, Linked> linked;
+  std::vector<const Linked*> programs;
+  std::vector<std::vector<Literal>> arguments;
+  std::vector<std::vector<size_t>> offsets;
+  size_t total = 0;
+  for (const DeviceProgram& d : devices) {
+    if (!linked.count(d.module)) {
+      CompileOptions options = compile;
+      options.name = absl::StrCat(compile.name, "_", linked.size());
+      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(d.module->Clone(), options, &dir, options.name));
+    }
+    programs.push_back(&linked[d.module]);
+    arguments.push_back(InMemory(programs.back()->model, d.arguments));
+    offsets.push_back(ResultOffsets(programs.back()->model, &total));
+  }
+  Shared shared(total);
+  if (shared.data == MAP_FAILED) return ResourceExhausted("error: cannot map ", total, " bytes for the results");
+  std::fflush(stdout);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(DevicesChild(programs, arguments, infeed, offsets, shared));
+  RETURN_IF_ERROR(WaitFor(pid));
+  std::vector<std::vector<Literal>> out;
+  for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
   return out;
 }
 
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,
                                     const CompileOptions& compile, const RunOptions& o) {
   RunResult out;
-  std::vector<Shape> shapes;
+  size_t wanted = 0;
   for (const Instruction* p : module->entry()->parameters())
-    ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
-  if (arguments.size() != shapes.size())
-    return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", shapes.size());
+    ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { wanted += s.IsArray(); });
+  if (arguments.size() != wanted)
+    return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", wanted);
+  RETURN_IF_ERROR(CheckBackend(o.backend));
+  const int64_t devices = module->replica_count * module->partition_count;
+  if (devices > 1) {
+    // Every device gets the same inputs; what the first one gives is shown.
+    const std::vector<DeviceProgram> programs(devices, DeviceProgram{module.get(), arguments});
+    ASSIGN_OR_RETURN(auto results,
+                     RunDevices(programs, module->replica_count, module->partition_count, {}, compile, o));
+    out.results = std::move(results[0]);
+    return out;
+  }
   if (o.backend == "reference") {
     std::vector<Literal> args;
     size_t next = 0;
-    for (const Instruction* p : module->entry()->parameters()) args.push_back(Unflatten(p->shape(), arguments, &next));
+    for (const Instruction* p : module->entry()->parameters())
+      args.push_back(UnflattenLiteral(p->shape(), arguments, &next));
     const auto start = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(Literal r, Evaluate(*module, args));
     out.first_us = out.min_us = out.median_us =
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-    Flatten(r, &out.results);
+    FlattenLiteral(r, &out.results);
     return out;
   }
-  if (o.backend != "cpu")
-    return Unimplemented("error: backend '", o.backend, "' is not supported; there are cpu and reference");
-  ASSIGN_OR_RETURN(out.model, Compile(std::move(module), compile));
   TempDir dir;
-  if (dir.path().empty()) return InvalidArgument("error: cannot make a temporary directory");
-  RETURN_IF_ERROR(WriteFile(dir.path() + "/m.a", out.model.archive));
-  RETURN_IF_ERROR(Link(dir.path()));
+  ASSIGN_OR_RETURN(Linked linked, CompileAndLink(std::move(module), compile, &dir, "m"));
+  out.model = std::move(linked.model);
+  if (out.model.communicates)
+    return Unimplemented("error: the program waits for queues of a host program, and this command has none");
   const int repeat = std::max(1, o.repeat);
   size_t total = (repeat * sizeof(double) + 63) / 64 * 64;
-  std::vector<size_t> offsets;
-  for (const Port& p : out.model.results) {
-    offsets.push_back(total);
-    total += (static_cast<size_t>(p.shape.ByteSize()) + 63) / 64 * 64;
-  }
+  const std::vector<size_t> offsets = ResultOffsets(out.model, &total);
   Shared shared(total);
   if (shared.data == MAP_FAILED) return ResourceExhausted("error: cannot map ", total, " bytes for the results");
   std::fflush(stdout);
-  std::vector<Literal> in_memory;
-  for (size_t k = 0; k < arguments.size(); ++k)
-    in_memory.push_back(Relaid(arguments[k], out.model.arguments[k].shape, true));
+  const std::vector<Literal> in_memory = InMemory(out.model, arguments);
   const pid_t pid = fork();
-  if (pid == 0) _exit(Child(out.model, dir.path() + "/m.so", in_memory, o, offsets, shared, repeat));
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFSIGNALED(status)) return Internal("error: the compiled model died with signal ", WTERMSIG(status));
-  if (WEXITSTATUS(status) != 0) return InvalidArgument("error: the compiled model failed");
-  for (size_t r = 0; r < out.model.results.size(); ++r) {
-    Literal l(out.model.results[r].shape);
-    if (l.byte_size()) std::memcpy(l.mutable_data(), shared.at(offsets[r]), l.byte_size());
-    out.results.push_back(Relaid(l, out.model.results[r].shape, false));
-  }
+  if (pid == 0) _exit(Child(out.model, linked.so, in_memory, o, offsets, shared, repeat));
+  RETURN_IF_ERROR(WaitFor(pid));
+  out.results = ReadResults(out.model, offsets, shared);
   std::vector<double> times(reinterpret_cast<double*>(shared.at(0)), reinterpret_cast<double*>(shared.at(0)) + repeat);
   out.first_us = times[0];
   if (times.size() > 1) times.erase(times.begin());

@@ -10,6 +10,10 @@
 
 namespace kiln {
 
+// Values between the nested form of a shape and its list of arrays (tokens have no value).
+void FlattenLiteral(const Literal& literal, std::vector<Literal>* arrays);
+Literal UnflattenLiteral(const Shape& shape, const std::vector<Literal>& arrays, size_t* next);
+
 struct RunOptions {
   std::string backend = "cpu";  // or "reference"
   int threads = 1;
@@ -24,6 +28,20 @@ struct RunResult {
 
 // Random or patterned arguments, the same for the same seed on every machine.
 std::vector<Literal> SeededArguments(const Module& module, uint64_t seed);
+
+// What each of several devices runs, on what.
+struct DeviceProgram {
+  const Module* module;  // of the grid's replica and partition counts; may be shared by devices
+  std::vector<Literal> arguments;
+};
+
+// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order.
+// The results of each device, flattened.
+absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
+                                                             int64_t replicas, int64_t partitions,
+                                                             const std::vector<Literal>& infeed,
+                                                             const CompileOptions& compile,
+                                                             const RunOptions& options);
 
 // `arguments`: one literal for each flattened argument.
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,

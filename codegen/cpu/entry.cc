@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_join.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/replica_groups.h"
+#include "runtime_min/abi.h"
 
 namespace kiln::cpu {
 namespace {
@@ -50,15 +52,15 @@ std::string CanonicalText(const Computation* c) {
 
 class EntryEmitter {
  public:
-  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, EntryStats* stats, int threads,
-               bool poison)
-      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), stats_(stats), threads_(threads), poison_(poison) {}
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, const EntryOptions& options,
+               EntryStats* stats)
+      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), options_(options), stats_(stats) {}
 
   absl::Status Run(const ThunkSequence& thunks) {
     // Kernels first: each needs the builder to itself.
     RETURN_IF_ERROR(Kernels(thunks));
     llvm::Type* ptr = b_.getPtrTy();
-    fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr}, false),
+    fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
                                  llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name),
                                  ir_.module);
     fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -66,7 +68,11 @@ class EntryEmitter {
     b_.setFastMathFlags({});
     table_ = ir_.Alloca(ptr, std::max<int64_t>(widest_, 1), 16);
     RETURN_IF_ERROR(Emit(thunks, true));
-    b_.CreateRet(b_.getInt32(0));
+    b_.CreateRet(b_.getInt32(KILN_OK));
+    if (cut_off_) {
+      b_.SetInsertPoint(cut_off_);
+      b_.CreateRet(b_.getInt32(KILN_COMMUNICATION));
+    }
     stats_->kernels = static_cast<int64_t>(kernels_.size());
     return absl::OkStatus();
   }
@@ -181,8 +187,21 @@ class EntryEmitter {
         case ThunkKind::CustomCall:
           RETURN_IF_ERROR(EmitCustomCall(t));
           break;
+        case ThunkKind::AllGather:
+          RETURN_IF_ERROR(EmitAllGather(t));
+          break;
+        case ThunkKind::DeviceId:
+          EmitDeviceId(t);
+          break;
+        case ThunkKind::Send:
+        case ThunkKind::Receive:
+          EmitQueue(t);
+          break;
+        case ThunkKind::RngState:
+          EmitRngState(t);
+          break;
       }
-      if (poison_ && entry)
+      if (options_.poison_freed && entry)
         for (const Slice& s : LastUses(thunks, k))
           b_.CreateMemSet(Pointer(s), b_.getInt8(0xa5), static_cast<uint64_t>(s.size), llvm::MaybeAlign(16));
     }
@@ -213,7 +232,7 @@ class EntryEmitter {
     const Kernel& k = kernels_.at(keys_.at(t.instruction));
     FillTable(t);
     constexpr int64_t kWorthSplitting = 64 << 10;
-    if (threads_ == 1 || k.units < 2 || Work(t) < kWorthSplitting) {
+    if (options_.threads == 1 || k.units < 2 || Work(t) < kWorthSplitting) {
       b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
       return;
     }
@@ -221,7 +240,7 @@ class EntryEmitter {
     auto split = ir_.module.getOrInsertFunction(
         absl::StrCat(name_, "_parallel"), llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
     llvm::cast<llvm::Function>(split.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    b_.CreateCall(split, {fn_->getArg(3), k.function, table_, ir_.I64(k.units), ir_.I64(threads_)});
+    b_.CreateCall(split, {fn_->getArg(3), k.function, table_, ir_.I64(k.units), ir_.I64(options_.threads)});
   }
 
   absl::Status EmitConditional(const Thunk& t) {
@@ -264,13 +283,113 @@ class EntryEmitter {
     return absl::OkStatus();
   }
 
+  llvm::Value* CommField(int64_t k) {
+    return b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(4), ir_.I64(k));
+  }
+
+  llvm::Value* Device() { return b_.CreateLoad(b_.getInt64Ty(), CommField(1)); }
+
+  // Goes on if a function of kiln_comm returned 0; else the run ends.
+  void Checked(llvm::Value* code) {
+    if (!cut_off_) cut_off_ = llvm::BasicBlock::Create(ir_.ctx, "cut_off", fn_);
+    auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
+    b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(0)), next, cut_off_);
+    b_.SetInsertPoint(next);
+  }
+
+  llvm::Constant* Table(const std::vector<int64_t>& values) {
+    auto* init = llvm::ConstantDataArray::get(ir_.ctx, llvm::ArrayRef<int64_t>(values));
+    return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
+                                    name_ + "_groups");
+  }
+
+  // comm->gather(self, device, group, members, mine, all, bytes); a device outside every group gets zeros.
+  absl::Status EmitAllGather(const Thunk& t) {
+    auto groups = DeviceGroups(*t.instruction, options_.replicas, options_.partitions);
+    if (!groups.ok()) return ErrorAt(t.instruction, groups.status().message());
+    std::vector<int64_t> members, at(options_.replicas * options_.partitions, 0), size(at.size(), 0);
+    for (const Ints& g : *groups) {
+      for (int64_t d : g) {
+        at[d] = static_cast<int64_t>(members.size());
+        size[d] = static_cast<int64_t>(g.size());
+      }
+      members.insert(members.end(), g.begin(), g.end());
+    }
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    llvm::Value* device = Device();
+    auto entry = [&](const std::vector<int64_t>& table) {
+      return b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, Table(table), device));
+    };
+    llvm::Value* count = entry(size);
+    auto* meet = llvm::BasicBlock::Create(ir_.ctx, "meet", fn_);
+    auto* outside = llvm::BasicBlock::Create(ir_.ctx, "outside", fn_);
+    auto* done = llvm::BasicBlock::Create(ir_.ctx, "gathered", fn_);
+    b_.CreateCondBr(b_.CreateICmpEQ(count, ir_.I64(0)), outside, meet);
+    b_.SetInsertPoint(outside);
+    b_.CreateMemSet(Pointer(t.writes[0]), b_.getInt8(0), static_cast<uint64_t>(t.writes[0].size), llvm::MaybeAlign(16));
+    b_.CreateBr(done);
+    b_.SetInsertPoint(meet);
+    llvm::Value* group = b_.CreateInBoundsGEP(i64, Table(members), entry(at));
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, ptr, i64, ptr, ptr, i64}, false);
+    Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
+                          {b_.CreateLoad(ptr, CommField(0)), device, group, count, Pointer(t.reads[0]),
+                           Pointer(t.writes[0]), ir_.I64(t.reads[0].size)}));
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
+    return absl::OkStatus();
+  }
+
+  void EmitDeviceId(const Thunk& t) {
+    llvm::Value* id = ir_.I64(0);
+    if (options_.replicas * options_.partitions > 1) {
+      llvm::Value* partitions = ir_.I64(options_.partitions);
+      id = t.instruction->Is(Opcode::ReplicaId) ? b_.CreateUDiv(Device(), partitions)
+                                                : b_.CreateURem(Device(), partitions);
+    }
+    b_.CreateStore(b_.CreateTrunc(id, b_.getInt32Ty()), Pointer(t.writes[0]));
+  }
+
+  // Every array that goes in or comes out is a message of its own, in order.
+  void EmitQueue(const Thunk& t) {
+    const Instruction* i = t.instruction;
+    const bool send = t.kind == ThunkKind::Send;
+    const int64_t channel = i->Is(Opcode::Infeed)    ? KILN_INFEED
+                            : i->Is(Opcode::Outfeed) ? KILN_OUTFEED
+                                                     : i->attrs().channel_id.value_or(0);
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, i64, ptr, i64}, false);
+    std::vector<Slice> slices = send ? t.reads : t.writes;
+    if (i->Is(Opcode::Recv)) slices.resize(1);  // the data, not the context beside it
+    for (const Slice& s : slices)
+      Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
+                            {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s),
+                             ir_.I64(s.size)}));
+  }
+
+  // The library's only state: a counter of the random blocks that all runs have taken, beside a fixed key.
+  void EmitRngState(const Thunk& t) {
+    llvm::Type* i64 = b_.getInt64Ty();
+    llvm::GlobalVariable* state = ir_.module.getGlobalVariable(name_ + "_rng_state", true);
+    if (!state)
+      state = new llvm::GlobalVariable(ir_.module, i64, false, llvm::GlobalValue::InternalLinkage,
+                                       llvm::ConstantInt::get(i64, 0), name_ + "_rng_state");
+    llvm::Value* old = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, state,
+                                          ir_.I64(t.instruction->attrs().delta.value_or(1)), llvm::MaybeAlign(8),
+                                          llvm::AtomicOrdering::Monotonic);
+    constexpr int64_t kKey = 0x5eed0fc0ffee1234;
+    llvm::Value* out = Pointer(t.writes[0]);
+    b_.CreateStore(ir_.I64(kKey), out);
+    b_.CreateStore(old, b_.CreateInBoundsGEP(i64, out, ir_.I64(1)));
+  }
+
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   std::string name_;
   const std::vector<int64_t>& offsets_;
+  const EntryOptions& options_;
   EntryStats* stats_;
-  const int threads_;
-  const bool poison_;
+  // Where a run goes that a function of kiln_comm failed; made when first needed.
+  llvm::BasicBlock* cut_off_ = nullptr;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
   int64_t widest_ = 1;
@@ -281,8 +400,8 @@ class EntryEmitter {
 }  // namespace
 
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
-                       const std::vector<int64_t>& offsets, EntryStats* stats, int threads, bool poison_freed) {
-  return EntryEmitter(ir, name, offsets, stats, threads, poison_freed).Run(thunks);
+                       const std::vector<int64_t>& offsets, const EntryOptions& options, EntryStats* stats) {
+  return EntryEmitter(ir, name, offsets, options, stats).Run(thunks);
 }
 
 }  // namespace kiln::cpu

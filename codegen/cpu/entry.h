@@ -14,11 +14,15 @@ struct EntryStats {
   int64_t kernels = 0;
 };
 
-// Emits `<name>_entry_<level>(ptr arguments, ptr results, ptr arena, ptr pool) -> i32` and every kernel it calls, each
-// distinct kernel once. Constants are read at offsets of `<name>_weights`.
-// `threads`: the most that one run uses; 0: as many as its pool has; 1: kernels are called, never split.
-// `poison_freed`: the bytes of every arena slice are overwritten after the last thunk of the entry that touches it.
+struct EntryOptions {
+  int threads = 0;             // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
+  bool poison_freed = false;   // overwrite the bytes of every arena slice after the last thunk that touches it
+  int64_t replicas = 1, partitions = 1;
+};
+
+// Emits `<name>_entry_<level>(ptr arguments, ptr results, ptr arena, ptr pool, ptr comm) -> i32` and every kernel it
+// calls, each distinct kernel once. Constants are read at offsets of `<name>_weights`.
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
-                       const std::vector<int64_t>& constant_offsets, EntryStats* stats, int threads, bool poison_freed = false);
+                       const std::vector<int64_t>& constant_offsets, const EntryOptions& options, EntryStats* stats);
 
 }  // namespace kiln::cpu

@@ -388,7 +388,8 @@ class FusionShell {
         status = v.status();
         return;
       }
-      auto r = CombineWide(**root->attrs().to_apply, {Get(acc, j), *v});
+      // Every position is a result, so each step rounds as the type does.
+      auto r = elements_.Apply(**root->attrs().to_apply, {Get(acc, j), *v});
       if (!r.ok()) {
         status = r.status();
         return;

@@ -13,6 +13,8 @@ extern const unsigned char kDispatchBitcode[];
 extern const size_t kDispatchBitcodeSize;
 extern const unsigned char kParallelBitcode[];
 extern const size_t kParallelBitcodeSize;
+extern const unsigned char kWorldBitcode[];
+extern const size_t kWorldBitcodeSize;
 extern const unsigned char kPoolBitcode[];
 extern const size_t kPoolBitcodeSize;
 

@@ -1,5 +1,6 @@
 #include "codegen/llvm/object.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -138,39 +139,51 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   return Emit(m, *tm, true, text_bytes, ir_text);
 }
 
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part,
-                                           const std::vector<std::string>& levels, bool flush_subnormals) {
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
-  const bool pool = part == "pool", parallel = part == "parallel";
-  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, pool ? kPoolBitcode : parallel ? kParallelBitcode : kDispatchBitcode,
-                                       pool       ? kPoolBitcodeSize
-                                       : parallel ? kParallelBitcodeSize
-                                                  : kDispatchBitcodeSize,
-                                       "runtime"));
+  struct Source {
+    const unsigned char* data;
+    size_t size;
+  };
+  const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize},
+                            {kParallelBitcode, kParallelBitcodeSize},
+                            {kPoolBitcode, kPoolBitcodeSize},
+                            {kWorldBitcode, kWorldBitcodeSize}};
+  const Source& source = sources[static_cast<int>(part)];
+  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
-  for (const char* symbol : {"pool_create", "pool_destroy", "run", "parallel", "entry_v2", "entry_v3", "entry_v4",
-                             "entry_amx"})
-    if (llvm::Function* f = m->getFunction(std::string("kiln_model_") + symbol)) {
-      f->setName(name + "_" + symbol);
-      const bool entry = !strncmp(symbol, "entry", 5);
-      if (!entry) continue;
-      // A level that was not asked for is absent: its address is null.
-      const std::string lv = symbol + 6;
-      bool have = false;
-      for (const std::string& l : levels) have = have || l == lv;
-      if (have) {
-        f->setLinkage(llvm::GlobalValue::ExternalLinkage);
-        f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-      } else {
-        f->replaceAllUsesWith(llvm::ConstantPointerNull::get(f->getType()));
-        f->eraseFromParent();
-      }
+  if (part == RuntimePart::kDispatch) {
+    // One form of run is the model's; the other goes, or becomes a part of it.
+    llvm::Function *plain = m->getFunction("kiln_model_run"), *device = m->getFunction("kiln_model_run_device");
+    if (o.communicates) {
+      plain->eraseFromParent();
+      device->setName("kiln_model_run");
+    } else {
+      device->setLinkage(llvm::GlobalValue::InternalLinkage);
     }
+  }
+  const std::string prefix = "kiln_model_", entry = "entry_";
+  std::vector<llvm::Function*> functions;
+  for (llvm::Function& f : *m)
+    if (f.getName().starts_with(prefix)) functions.push_back(&f);
+  for (llvm::Function* f : functions) {
+    const std::string symbol = f->getName().substr(prefix.size()).str();
+    f->setName(name + "_" + symbol);
+    if (symbol.compare(0, entry.size(), entry) != 0) continue;
+    // A level that was not asked for is absent: its address is null.
+    if (std::find(o.levels.begin(), o.levels.end(), symbol.substr(entry.size())) != o.levels.end()) {
+      f->setLinkage(llvm::GlobalValue::ExternalLinkage);
+      f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    } else {
+      f->replaceAllUsesWith(llvm::ConstantPointerNull::get(f->getType()));
+      f->eraseFromParent();
+    }
+  }
   if (llvm::GlobalVariable* g = m->getGlobalVariable("kiln_model_flush")) {
-    g->setInitializer(llvm::ConstantInt::get(g->getValueType(), flush_subnormals));
+    g->setInitializer(llvm::ConstantInt::get(g->getValueType(), o.flush_subnormals));
     g->setLinkage(llvm::GlobalValue::InternalLinkage);
     g->setVisibility(llvm::GlobalValue::DefaultVisibility);
   }

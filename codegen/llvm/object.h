@@ -14,10 +14,19 @@ namespace kiln {
 absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, int64_t* text_bytes,
                                             std::string* ir_text = nullptr);
 
-// The dispatcher and thread pool of a model: `<name>_run`, `<name>_pool_create`, `<name>_pool_destroy`, as object
-// files.
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, const std::string& part,
-                                           const std::vector<std::string>& levels, bool flush_subnormals);
+// Parts of the runtime, as object files with the model's names.
+enum class RuntimePart {
+  kDispatch,  // <name>_run
+  kParallel,  // what splits kernels among threads
+  kPool,      // <name>_pool_create, <name>_pool_destroy
+  kWorld,     // <name>_world_create, ...: devices as threads
+};
+struct RuntimeOptions {
+  std::vector<std::string> levels;  // that the archive holds
+  bool flush_subnormals = true;
+  bool communicates = false;  // <name>_run takes a kiln_comm
+};
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options);
 
 // An ELF object with one hidden read-only symbol of 64-byte alignment.
 std::string DataObject(const std::string& symbol, absl::string_view bytes);

@@ -7,37 +7,57 @@
 namespace kiln {
 namespace {
 
-// Sum of products in the widest arithmetic of the result type.
+// GCC 12 loses the rounding of a pair of doubles that it vectorises, so it must not see two at once.
+[[gnu::noinline]] double RoundTo(float, double v) { return static_cast<float>(v); }
+[[gnu::noinline]] double RoundTo(double, double v) { return v; }
+
+// One product more, every step rounded to T.
+template <typename T>
+void AddProduct(const Element& a, const Element& b, bool complex, Element* sum) {
+  const T type{};
+  if (!complex) {
+    sum->re = RoundTo(type, sum->re + a.re * b.re);
+    return;
+  }
+  const double crossed_re = RoundTo(type, a.im * b.im), crossed_im = RoundTo(type, a.im * b.re);
+  sum->re = RoundTo(type, sum->re + RoundTo(type, a.re * b.re - crossed_re));
+  sum->im = RoundTo(type, sum->im + RoundTo(type, a.re * b.im + crossed_im));
+}
+
+// Sum of products in the result's type; types narrower than f32 are summed wide.
 struct Accumulator {
   explicit Accumulator(PrimitiveType type) : t(type) {}
   void Add(const Element& a, const Element& b) {
-    if (IsComplex(t)) {
-      sum.re += a.re * b.re - a.im * b.im;
-      sum.im += a.re * b.im + a.im * b.re;
-    } else if (IsFloat(t)) {
-      sum.re += a.re * b.re;
-    } else if (t == PrimitiveType::Pred) {
+    if (t == PrimitiveType::Pred) {
       sum.i |= a.i & b.i;
-    } else {
+    } else if (IsIntegral(t)) {
       sum.i =
           static_cast<int64_t>(static_cast<uint64_t>(sum.i) + static_cast<uint64_t>(a.i) * static_cast<uint64_t>(b.i));
+    } else if (ComponentType(t) == PrimitiveType::F32) {
+      AddProduct<float>(a, b, IsComplex(t), &sum);
+    } else {
+      AddProduct<double>(a, b, IsComplex(t), &sum);
     }
   }
   PrimitiveType t;
   Element sum;
 };
 
+// Dimensions of `s` in neither list.
+Ints FreeDims(const Shape& s, const Ints& batch, const Ints& contracting) {
+  Ints f;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    if (std::find(batch.begin(), batch.end(), d) == batch.end() &&
+        std::find(contracting.begin(), contracting.end(), d) == contracting.end())
+      f.push_back(d);
+  return f;
+}
+
 absl::StatusOr<Literal> Dot(const Instruction& i, const Literal& l, const Literal& r) {
   const Attributes& a = i.attrs();
   const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
   const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
-  auto free = [](const Shape& s, const Ints& b, const Ints& c) {
-    Ints f;
-    for (int64_t d = 0; d < s.rank(); ++d)
-      if (std::find(b.begin(), b.end(), d) == b.end() && std::find(c.begin(), c.end(), d) == c.end()) f.push_back(d);
-    return f;
-  };
-  const Ints lf = free(l.shape(), lb, lc), rf = free(r.shape(), rb, rc);
+  const Ints lf = FreeDims(l.shape(), lb, lc), rf = FreeDims(r.shape(), rb, rc);
   Ints ke;
   for (int64_t d : lc) ke.push_back(l.shape().dim(d));
   const IndexSpace os(i.shape().dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
@@ -63,6 +83,76 @@ absl::StatusOr<Literal> Dot(const Instruction& i, const Literal& l, const Litera
       acc.Add(ConvertElement(l.Get(ls.Linear(lp)), lt, t), ConvertElement(r.Get(rs.Linear(rp)), rt, t));
     }
     out.Set(n, acc.sum);
+  }
+  return out;
+}
+
+// The ragged dimension of the left side falls into groups of the sizes that the third operand states.
+//   among its free ones       each row meets its group's slice of the right side; rows past the last group give zeros
+//   among the contracted ones one result for each group, along a new first dimension
+//   among the batch ones      an ordinary dot
+absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Literal& l, const Literal& r, const Literal& sizes) {
+  const Attributes& a = i.attrs();
+  const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
+  const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
+  const Ints group_dims = a.rhs_group_dims.value_or(Ints());
+  const int64_t ragged = a.lhs_ragged_dims->at(0);
+  if (std::find(lb.begin(), lb.end(), ragged) != lb.end()) return Dot(i, l, r);
+  const bool contracted = std::find(lc.begin(), lc.end(), ragged) != lc.end();
+  if (sizes.shape().rank() != 1)
+    return ErrorAt(&i, "group sizes that differ by batch are not supported", absl::StatusCode::kUnimplemented);
+  // The group of each position of the ragged dimension; -1 past the last.
+  Ints group(l.shape().dim(ragged), -1);
+  int64_t at_row = 0;
+  for (int64_t g = 0; g < sizes.size(); ++g)
+    for (int64_t n = 0; n < sizes.Get(g).i && at_row < static_cast<int64_t>(group.size()); ++n) group[at_row++] = g;
+  const Ints lf = FreeDims(l.shape(), lb, lc);
+  Ints rf;
+  for (int64_t d : FreeDims(r.shape(), rb, rc))
+    if (std::find(group_dims.begin(), group_dims.end(), d) == group_dims.end()) rf.push_back(d);
+  Ints ke;
+  for (int64_t d : lc) ke.push_back(l.shape().dim(d));
+  const IndexSpace os(i.shape().dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
+  const PrimitiveType t = i.shape().type();
+  Literal out(i.shape());
+  for (int64_t n = 0; n < out.size(); ++n) {
+    const Ints o = os.At(n);
+    Ints lp(l.shape().rank()), rp(r.shape().rank());
+    size_t at = contracted ? 1 : 0;
+    for (size_t k = 0; k < lb.size(); ++k, ++at) {
+      lp[lb[k]] = o[at];
+      rp[rb[k]] = o[at];
+    }
+    for (int64_t d : lf) lp[d] = o[at++];
+    for (int64_t d : rf) rp[d] = o[at++];
+    Accumulator acc(t);
+    for (int64_t k = 0; k < Product(ke); ++k) {
+      const Ints kp = ks.At(k);
+      for (size_t c = 0; c < lc.size(); ++c) {
+        lp[lc[c]] = kp[c];
+        rp[rc[c]] = kp[c];
+      }
+      const int64_t g = group[lp[ragged]];
+      if (g < 0 || (contracted && g != o[0])) continue;
+      if (!contracted && !group_dims.empty()) rp[group_dims[0]] = g;
+      acc.Add(ConvertElement(l.Get(ls.Linear(lp)), l.type(), t), ConvertElement(r.Get(rs.Linear(rp)), r.type(), t));
+    }
+    out.Set(n, acc.sum);
+  }
+  return out;
+}
+
+// Each element times its block's scale: a scale's extents divide its operand's.
+Literal Scaled(const Literal& x, const Literal& scale) {
+  Literal out(Shape::Array(PrimitiveType::F32, x.shape().dims()));
+  const IndexSpace is(x.shape().dims()), ss(scale.shape().dims());
+  for (int64_t n = 0; n < x.size(); ++n) {
+    Ints p = is.At(n);
+    for (size_t d = 0; d < p.size() && d < scale.shape().dims().size(); ++d)
+      p[d] /= x.shape().dim(d) / std::max<int64_t>(scale.shape().dim(d), 1);
+    Element e = x.Get(n);
+    e.re *= scale.Get(scale.shape().rank() == 0 ? 0 : ss.Linear(p)).re;
+    out.Set(n, e);
   }
   return out;
 }
@@ -114,6 +204,8 @@ absl::StatusOr<Literal> Convolution(const Instruction& i, const Literal& x, cons
 
 absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x) {
   if (i.Is(Opcode::Dot) && x.size() == 2) return Dot(i, *x[0], *x[1]);
+  if (i.Is(Opcode::RaggedDot)) return RaggedDot(i, *x[0], *x[1], *x[2]);
+  if (i.Is(Opcode::ScaledDot)) return Dot(i, Scaled(*x[0], *x[2]), Scaled(*x[1], *x[3]));
   if (i.Is(Opcode::Convolution)) return Convolution(i, *x[0], *x[1]);
   return absl::NotFoundError("");
 }

@@ -35,6 +35,56 @@ absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Eleme
   return EvaluateComputation(f, in);
 }
 
+namespace {
+
+// Position `at` along dimension `d`, that dimension dropped.
+Literal SliceAt(const Literal& x, int64_t d, int64_t at) {
+  Ints dims = x.shape().dims();
+  dims.erase(dims.begin() + d);
+  Literal out(Shape::Array(x.type(), dims));
+  const IndexSpace is(x.shape().dims()), os(dims);
+  for (int64_t n = 0; n < out.size(); ++n) {
+    Ints p = os.At(n);
+    p.insert(p.begin() + d, at);
+    out.Set(n, x.Get(is.Linear(p)));
+  }
+  return out;
+}
+
+// Inputs, then carries; one step for each position of the scanned dimension, in order or from the end.
+absl::StatusOr<Literal> EvalScan(const Instruction& i, const std::vector<const Literal*>& x) {
+  const Computation& body = **i.attrs().to_apply;
+  const size_t carries = static_cast<size_t>(i.attrs().num_carries.value_or(0)), inputs = x.size() - carries;
+  const int64_t d = i.attrs().scan_dimension.value_or(0);
+  const std::vector<Shape> results = i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()};
+  const size_t outputs = results.size() - carries;
+  std::vector<Literal> out, state;
+  for (size_t k = 0; k < outputs; ++k) out.emplace_back(results[k]);
+  for (size_t k = 0; k < carries; ++k) state.push_back(*x[inputs + k]);
+  const int64_t steps = inputs ? x[0]->shape().dim(d) : outputs ? results[0].dim(d) : 0;
+  for (int64_t s = 0; s < steps; ++s) {
+    const int64_t at = i.attrs().is_reverse.value_or(false) ? steps - 1 - s : s;
+    std::vector<Literal> in;
+    for (size_t k = 0; k < inputs; ++k) in.push_back(SliceAt(*x[k], d, at));
+    in.insert(in.end(), state.begin(), state.end());
+    ASSIGN_OR_RETURN(Literal r, EvaluateComputation(body, in));
+    const std::vector<Literal> parts = r.shape().IsTuple() ? r.elements() : std::vector<Literal>{r};
+    for (size_t k = 0; k < outputs; ++k) {
+      const IndexSpace ps(parts[k].shape().dims()), os(results[k].dims());
+      for (int64_t n = 0; n < parts[k].size(); ++n) {
+        Ints p = ps.At(n);
+        p.insert(p.begin() + d, at);
+        out[k].Set(os.Linear(p), parts[k].Get(n));
+      }
+    }
+    for (size_t k = 0; k < carries; ++k) state[k] = parts[outputs + k];
+  }
+  out.insert(out.end(), state.begin(), state.end());
+  return i.shape().IsTuple() ? Literal::Tuple(std::move(out)) : std::move(out[0]);
+}
+
+}  // namespace
+
 absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vector<const Literal*>& x) {
   if (i.IsElementwise()) return EvalElementwise(i, x);
   switch (i.opcode()) {
@@ -53,9 +103,6 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
       return *x[0];
     case Opcode::AfterAll:
       return Literal(Shape::Token());
-    case Opcode::PartitionId:
-    case Opcode::ReplicaId:
-      return Literal::Int(PrimitiveType::U32, 0);
     case Opcode::Call: {
       std::vector<Literal> in;
       for (const Literal* l : x) in.push_back(*l);
@@ -82,6 +129,24 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
       const int64_t b = i.operand(0)->shape().type() == PrimitiveType::Pred ? (v ? 0 : 1) : v < 0 || v >= n ? n - 1 : v;
       return EvaluateComputation(*(*i.attrs().branch_computations)[b], {*x[b + 1]});
     }
+    case Opcode::AsyncStart: {
+      std::vector<Literal> in;
+      for (const Literal* l : x) in.push_back(*l);
+      ASSIGN_OR_RETURN(Literal r, EvaluateComputation(**i.attrs().calls, in));
+      std::vector<Literal> parts = {Literal::Tuple(in), std::move(r)};
+      for (size_t k = 2; k < i.shape().tuple().size(); ++k) parts.emplace_back(i.shape().tuple()[k]);
+      return Literal::Tuple(std::move(parts));
+    }
+    case Opcode::AsyncUpdate:
+      return *x[0];
+    case Opcode::AsyncDone:
+      return x[0]->elements()[1];
+    case Opcode::CopyStart:
+      return Literal::Tuple({*x[0], *x[0], Literal::Int(PrimitiveType::U32, 0)});
+    case Opcode::CopyDone:
+      return x[0]->elements()[0];
+    case Opcode::Scan:
+      return EvalScan(i, x);
     case Opcode::Map: {
       Literal out(i.shape());
       for (int64_t k = 0; k < out.size(); ++k) {
@@ -95,7 +160,7 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
     default:
       break;
   }
-  for (auto family : {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg}) {
+  for (auto family : {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalCollective}) {
     auto r = family(i, x);
     if (r.ok() || !absl::IsNotFound(r.status())) return r;
   }

@@ -208,6 +208,7 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
       return FromI(std::isfinite(a));
     case Opcode::ReducePrecision: {
       const int64_t e = *i.attrs().exponent_bits, m = *i.attrs().mantissa_bits;
+      if (std::isnan(a) && m == 0) return FromD(std::copysign(INFINITY, a));  // no bit is left to tell it by
       if (!std::isfinite(a) || a == 0) return FromD(a);
       // Round the source mantissa to nearest even, then check the exponent's range; subnormals flush to zero.
       const int bias = (1 << (e - 1)) - 1;
@@ -238,6 +239,18 @@ absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, Primitiv
     case Opcode::Power:
       if (a == C(0)) return FromC(b == C(0) ? C(1) : C(0));
       return FromC(std::exp(b * std::log(a)));
+    case Opcode::Maximum:
+    case Opcode::Minimum: {
+      // By the real part, then the imaginary one.
+      if (std::isnan(a.real()) || std::isnan(a.imag())) return FromC(a);
+      if (std::isnan(b.real()) || std::isnan(b.imag())) return FromC(b);
+      const bool less = a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
+      return FromC(less == i.Is(Opcode::Maximum) ? b : a);
+    }
+    case Opcode::Atan2:
+      return FromC(C(0, -1) * std::log((b + C(0, 1) * a) / std::sqrt(a * a + b * b)));
+    case Opcode::Cbrt:
+      return FromC(a == C(0) ? a : std::exp(std::log(a) / 3.0));
     case Opcode::Negate:
       return FromC(-a);
     case Opcode::Abs:
@@ -327,7 +340,7 @@ int TotalOrder(const Element& a, const Element& b, PrimitiveType t) {
 
 Element ConvertElement(const Element& v, PrimitiveType from, PrimitiveType to) {
   const bool from_int = IsIntegral(from) || from == PrimitiveType::Pred;
-  if (to == PrimitiveType::Pred) return FromI(from_int ? v.i != 0 : !(v.re == 0 && v.im == 0));
+  if (to == PrimitiveType::Pred) return FromI(from_int ? v.i != 0 : v.re != 0);
   if (IsIntegral(to)) {
     if (from_int) return FromI(v.i);
     const double d = std::trunc(v.re);

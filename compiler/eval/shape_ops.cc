@@ -39,9 +39,21 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
     case Opcode::Bitcast:
       return x[0]->Reshaped(i.shape());
     case Opcode::BitcastConvert: {
-      if (x[0]->byte_size() != out.byte_size())
-        return ErrorAt(&i, "sub-byte reinterpretation is not supported", absl::StatusCode::kUnimplemented);
-      if (n) std::memcpy(out.mutable_data(), x[0]->data(), out.byte_size());
+      const int from = InfoOf(x[0]->type()).bits, to = InfoOf(out.type()).bits;
+      if (from >= 8 && to >= 8) {
+        if (n) std::memcpy(out.mutable_data(), x[0]->data(), out.byte_size());
+        return out;
+      }
+      // Narrow elements lie in bytes of their own; their bits follow each other, the lowest first.
+      auto bit = [&](int64_t at) {
+        const int64_t byte = from < 8 ? at / from : at / 8;
+        return x[0]->data()[byte] >> (from < 8 ? at % from : at % 8) & 1;
+      };
+      for (int64_t k = 0; k < n * to; ++k) {
+        const int64_t byte = to < 8 ? k / to : k / 8;
+        out.mutable_data()[byte] |= static_cast<uint8_t>(bit(k) << (to < 8 ? k % to : k % 8));
+      }
+      for (int64_t k = 0; to < 8 && k < n; ++k) out.Set(k, out.Get(k));  // sign extension
       return out;
     }
     case Opcode::Broadcast: {

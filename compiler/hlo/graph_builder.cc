@@ -1,5 +1,7 @@
 #include "compiler/hlo/graph_builder.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 Expr BroadcastTo(Expr x, const Ints& dims, const Ints& mapped) {
@@ -76,6 +78,123 @@ Expr SliceOf(Expr x, const Ints& start, const Ints& limit) {
   Instruction* i = x.computation()->Add(Opcode::Slice, Shape::Array(x.type(), dims), {x.get()});
   i->attrs().slice = ranges;
   return i;
+}
+
+Expr ConcatOf(const std::vector<Expr>& parts, int64_t dim) {
+  if (parts.size() == 1) return parts[0];
+  Ints dims = parts[0].shape().dims();
+  dims[dim] = 0;
+  std::vector<Instruction*> operands;
+  for (const Expr& p : parts) {
+    dims[dim] += p.shape().dim(dim);
+    operands.push_back(p.get());
+  }
+  Instruction* i = parts[0].computation()->Add(Opcode::Concatenate, Shape::Array(parts[0].type(), dims), operands);
+  i->attrs().dimensions = Ints{dim};
+  return i;
+}
+
+Expr DynamicSliceOf(Expr x, const std::vector<Expr>& starts, const Ints& sizes) {
+  std::vector<Instruction*> operands = {x.get()};
+  for (const Expr& s : starts) operands.push_back(s.get());
+  Instruction* i = x.computation()->Add(Opcode::DynamicSlice, Shape::Array(x.type(), sizes), operands);
+  i->attrs().dynamic_slice_sizes = sizes;
+  return i;
+}
+
+Expr UpdateOf(Expr x, Expr update, const std::vector<Expr>& starts) {
+  std::vector<Instruction*> operands = {x.get(), update.get()};
+  for (const Expr& s : starts) operands.push_back(s.get());
+  return x.computation()->Add(Opcode::DynamicUpdateSlice, Shape::Array(x.type(), x.shape().dims()), operands);
+}
+
+Expr IntegerIn(Computation* c, PrimitiveType t, int64_t value) { return c->AddConstant(Literal::Int(t, value)); }
+
+Computation* ScalarFunction(Module* m, Opcode op, PrimitiveType t) {
+  Computation* f = m->AddComputation(absl::StrCat(TextOf(op), "_", TextOf(t)));
+  const Shape s = Shape::Scalar(t);
+  Instruction *a = f->AddParameter(0, s, "a"), *b = f->AddParameter(1, s, "b");
+  f->set_root(f->Add(op, s, {a, b}));
+  return f;
+}
+
+Expr ReduceOf(Expr x, Expr init, const Ints& reduced, Computation* function) {
+  Ints dims;
+  for (int64_t d = 0; d < x.shape().rank(); ++d)
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) dims.push_back(x.shape().dim(d));
+  Instruction* r = x.computation()->Add(Opcode::Reduce, Shape::Array(x.type(), dims), {x.get(), init.get()});
+  r->attrs().dimensions = reduced;
+  r->attrs().to_apply = function;
+  return r;
+}
+
+Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contracting) {
+  Ints dims, lead;
+  for (int64_t d = 0; d < batch; ++d) {
+    dims.push_back(a.shape().dim(d));
+    lead.push_back(d);
+  }
+  for (int64_t d = batch; d < a.shape().rank(); ++d)
+    if (d != a_contracting) dims.push_back(a.shape().dim(d));
+  for (int64_t d = batch; d < b.shape().rank(); ++d)
+    if (d != b_contracting) dims.push_back(b.shape().dim(d));
+  Instruction* i = a.computation()->Add(Opcode::Dot, Shape::Array(a.type(), dims), {a.get(), b.get()});
+  if (batch) {
+    i->attrs().lhs_batch_dims = lead;
+    i->attrs().rhs_batch_dims = lead;
+  }
+  i->attrs().lhs_contracting_dims = Ints{a_contracting};
+  i->attrs().rhs_contracting_dims = Ints{b_contracting};
+  return i;
+}
+
+Instruction* TupleOf(const std::vector<Expr>& values) {
+  if (values.size() == 1) return values[0].get();
+  std::vector<Shape> shapes;
+  std::vector<Instruction*> operands;
+  for (const Expr& v : values) {
+    shapes.push_back(v.shape());
+    operands.push_back(v.get());
+  }
+  return values[0].computation()->Add(Opcode::Tuple, Shape::Tuple(shapes), operands);
+}
+
+std::vector<Expr> LoopOf(Computation* c, int64_t steps, const std::vector<Expr>& init,
+                         const std::function<std::vector<Expr>(Expr step, const std::vector<Expr>& values)>& body) {
+  Module* m = c->module();
+  std::vector<Expr> state = {IntegerIn(c, PrimitiveType::S32, 0)};
+  state.insert(state.end(), init.begin(), init.end());
+  Instruction* tuple = c->Add(Opcode::Tuple, Shape::Tuple({}), {});
+  std::vector<Shape> shapes;
+  for (const Expr& e : state) {
+    shapes.push_back(e.shape());
+    tuple->AppendOperand(e.get());
+  }
+  tuple->mutable_shape() = Shape::Tuple(shapes);
+  auto parts = [](Instruction* t) {
+    std::vector<Expr> out;
+    for (size_t k = 0; k < t->shape().tuple().size(); ++k) {
+      Instruction* g = t->parent()->Add(Opcode::GetTupleElement, t->shape().tuple()[k], {t});
+      g->attrs().tuple_index = static_cast<int64_t>(k);
+      out.emplace_back(g);
+    }
+    return out;
+  };
+  Computation *cond = m->AddComputation("loop_condition"), *step = m->AddComputation("loop_body");
+  Expr at = parts(cond->AddParameter(0, tuple->shape(), "state"))[0];
+  cond->set_root((at < IntegerIn(cond, PrimitiveType::S32, steps)).get());
+  std::vector<Expr> in = parts(step->AddParameter(0, tuple->shape(), "state"));
+  std::vector<Expr> out = body(in[0], std::vector<Expr>(in.begin() + 1, in.end()));
+  out.insert(out.begin(), in[0] + 1.0);
+  std::vector<Instruction*> operands;
+  for (const Expr& e : out) operands.push_back(e.get());
+  step->set_root(step->Add(Opcode::Tuple, tuple->shape(), operands));
+  Instruction* loop = c->Add(Opcode::While, tuple->shape(), {tuple});
+  loop->attrs().condition = cond;
+  loop->attrs().body = step;
+  std::vector<Expr> results = parts(loop);
+  results.erase(results.begin());
+  return results;
 }
 
 Expr Polynomial(Expr x, const std::vector<double>& coefficients) {

@@ -3,6 +3,8 @@
 // Used by the importer's CHLO decompositions and by expander passes. An Expr is a handle; operators add instructions.
 #pragma once
 
+#include <functional>
+
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
@@ -32,6 +34,24 @@ Expr ReshapeTo(Expr x, const Ints& dims);
 Expr TransposeBy(Expr x, const Ints& permutation);
 Expr IotaOf(Computation* c, PrimitiveType t, const Ints& dims, int64_t dim);
 Expr SliceOf(Expr x, const Ints& start, const Ints& limit);
+Expr ConcatOf(const std::vector<Expr>& parts, int64_t dim);
+// `sizes` of `x` from scalar starts, one for each dimension.
+Expr DynamicSliceOf(Expr x, const std::vector<Expr>& starts, const Ints& sizes);
+// `x` with `update` written at scalar starts.
+Expr UpdateOf(Expr x, Expr update, const std::vector<Expr>& starts);
+// A scalar integer constant in `c`.
+Expr IntegerIn(Computation* c, PrimitiveType t, int64_t value);
+// The computation (a, b) -> op(a, b) over scalars.
+Computation* ScalarFunction(Module* m, Opcode op, PrimitiveType t);
+Expr ReduceOf(Expr x, Expr init, const Ints& dims, Computation* function);
+// The product over one contracting dimension of each side, `batch` leading dimensions of both held alike.
+Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contracting);
+// `steps` times: values = body(step as s32[], values). The values' shapes stay.
+std::vector<Expr> LoopOf(Computation* c, int64_t steps, const std::vector<Expr>& init,
+                         const std::function<std::vector<Expr>(Expr step, const std::vector<Expr>& values)>& body);
+// A tuple of several values, or the one.
+Instruction* TupleOf(const std::vector<Expr>& values);
+
 // Horner's scheme, highest coefficient first.
 Expr Polynomial(Expr x, const std::vector<double>& coefficients);
 

@@ -21,7 +21,17 @@ const PassInfo* FindPass(absl::string_view name) {
 
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
-  p.Add("call-inliner")
+  p.Add("convert-async-collectives-to-sync")
+      .Add("scan-expander")
+      .Add("collective-expander")
+      .Add("ragged-dot-rewriter")
+      .Add("scaled-dot-rewriter")
+      .Add("stochastic-convert-decomposer")
+      .Add("rng-expander")
+      .Add("bitcast-dtypes-expander")
+      .Add("cholesky-expander")
+      .Add("triangular-solve-expander")
+      .Add("call-inliner")
       .Add("map-inline")
       .Add("call-inliner")
       .Add("zero-sized-hlo-elimination")

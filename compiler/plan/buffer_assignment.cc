@@ -26,21 +26,19 @@ class Assigner {
     int64_t flat = 0;
     for (Instruction* p : m_.entry()->parameters()) {
       ForEachLeaf(p->shape(), [&](const ShapeIndex& idx, const Shape& s) {
-        if (s.IsArray()) Pin(Find({p, idx}), Slice::kParameter, flat);
-        ++flat;
+        if (s.IsArray()) Pin(Find({p, idx}), Slice::kParameter, flat++);
       });
     }
     flat = 0;
     absl::Status bad;
     ForEachLeaf(m_.entry()->root()->shape(), [&](const ShapeIndex& idx, const Shape& s) {
-      if (s.IsArray()) {
-        const int c = Find({m_.entry()->root(), idx});
-        if (classes_[c].kind == Slice::kTemp)
-          Pin(c, Slice::kResult, flat);
-        else if (classes_[c].kind != Slice::kParameter)
-          bad = Internal("result ", flat, " shares storage with ", classes_[c].owner->name());
-        classes_[Find({m_.entry()->root(), idx})].end = clock_;
-      }
+      if (!s.IsArray()) return;
+      const int c = Find({m_.entry()->root(), idx});
+      if (classes_[c].kind == Slice::kTemp)
+        Pin(c, Slice::kResult, flat);
+      else if (classes_[c].kind != Slice::kParameter)
+        bad = Internal("result ", flat, " shares storage with ", classes_[c].owner->name());
+      classes_[Find({m_.entry()->root(), idx})].end = clock_;
       ++flat;
     });
     RETURN_IF_ERROR(bad);

@@ -1,5 +1,7 @@
 #include "compiler/thunk/thunk.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 
 namespace kiln {
@@ -19,6 +21,29 @@ std::string SliceText(const Slice& s) {
                                 : absl::StrCat(kKinds[s.kind], s.index);
 }
 
+// Operations that are a thunk of their own rather than a kernel.
+std::optional<ThunkKind> OwnKind(Opcode op) {
+  switch (op) {
+    case Opcode::CustomCall:
+      return ThunkKind::CustomCall;
+    case Opcode::AllGather:
+      return ThunkKind::AllGather;
+    case Opcode::PartitionId:
+    case Opcode::ReplicaId:
+      return ThunkKind::DeviceId;
+    case Opcode::Outfeed:
+    case Opcode::Send:
+      return ThunkKind::Send;
+    case Opcode::Infeed:
+    case Opcode::Recv:
+      return ThunkKind::Receive;
+    case Opcode::RngGetAndUpdateState:
+      return ThunkKind::RngState;
+    default:
+      return std::nullopt;
+  }
+}
+
 class Builder {
  public:
   Builder(const Schedule& s, const BufferAssignment& b) : schedule_(s), buffers_(b) {}
@@ -33,6 +58,8 @@ class Builder {
         case Opcode::GetTupleElement:
         case Opcode::Bitcast:
         case Opcode::AfterAll:
+        case Opcode::AddDependency:
+        case Opcode::Domain:
           continue;
         default:
           break;
@@ -56,8 +83,8 @@ class Builder {
         for (const Instruction* o : i->operands()) Leaves(o, &t.reads);
         Leaves(i, &t.writes);
         if (buffers_.HasScratch(i)) t.scratch = buffers_.Scratch(i);
-        if (i->Is(Opcode::CustomCall)) {
-          t.kind = ThunkKind::CustomCall;
+        if (std::optional<ThunkKind> kind = OwnKind(i->opcode())) {
+          t.kind = *kind;
         } else if (i->Is(Opcode::Copy) && i->shape().LayoutOrDefault().minor_to_major ==
                                               i->operand(0)->shape().LayoutOrDefault().minor_to_major) {
           t.kind = ThunkKind::Copy;
@@ -103,6 +130,15 @@ std::string ToText(const ThunkSequence& thunks, int indent) {
       absl::StrAppend(&out, std::string(indent + 2, ' '), k, ":\n", ToText(t.nested[k], indent + 4));
   }
   return out;
+}
+
+bool Communicates(const ThunkSequence& thunks) {
+  for (const Thunk& t : thunks) {
+    if (t.kind == ThunkKind::AllGather || t.kind == ThunkKind::Send || t.kind == ThunkKind::Receive) return true;
+    for (const ThunkSequence& n : t.nested)
+      if (Communicates(n)) return true;
+  }
+  return false;
 }
 
 int64_t CountThunks(const ThunkSequence& thunks) {

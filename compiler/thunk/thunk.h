@@ -38,5 +38,7 @@ absl::StatusOr<ThunkSequence> BuildThunks(const Module& module, const Schedule& 
 // One line a thunk, nested ones indented.
 std::string ToText(const ThunkSequence& thunks, int indent = 0);
 int64_t CountThunks(const ThunkSequence& thunks);
+// Some thunk exchanges data with other devices or with the host program.
+bool Communicates(const ThunkSequence& thunks);
 
 }  // namespace kiln

@@ -6,11 +6,15 @@
 
 #include "runtime_min/abi.h"
 
-typedef int32_t (*entry_fn)(void* const*, void* const*, void*, const struct kiln_pool*);
-__attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, void*, const struct kiln_pool*);
-__attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*);
-__attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*);
-__attribute__((weak)) int32_t kiln_model_entry_amx(void* const*, void* const*, void*, const struct kiln_pool*);
+typedef int32_t (*entry_fn)(void* const*, void* const*, void*, const struct kiln_pool*, const struct kiln_comm*);
+__attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, void*, const struct kiln_pool*,
+                                                   const struct kiln_comm*);
+__attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*,
+                                                   const struct kiln_comm*);
+__attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*,
+                                                   const struct kiln_comm*);
+__attribute__((weak)) int32_t kiln_model_entry_amx(void* const*, void* const*, void*, const struct kiln_pool*,
+                                                   const struct kiln_comm*);
 
 // Set by the compiler: whether subnormal numbers are flushed to zero.
 extern const int kiln_model_flush;
@@ -46,7 +50,9 @@ static int cpu_level(void) {
   return (b & avx512) == avx512 && (lo & 0xe6) == 0xe6 ? 4 : 3;
 }
 
-int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena, const struct kiln_pool* pool) {
+// The form of <model>_run for programs that communicate; the compiler keeps the one that the model needs.
+int32_t kiln_model_run_device(void* const* arguments, void* const* results, void* arena, const struct kiln_pool* pool,
+                              const struct kiln_comm* comm) {
   static entry_fn chosen;
   entry_fn f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (!f) {
@@ -59,11 +65,15 @@ int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena
     if (!f) return KILN_UNSUPPORTED_CPU;
     __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   }
-  if (!kiln_model_flush) return f(arguments, results, arena, pool);
+  if (!kiln_model_flush) return f(arguments, results, arena, pool, comm);
   // Subnormal operands and results count as zero while the model runs; the caller's mode comes back afterwards.
   unsigned mode = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(mode | 0x8040);
-  int32_t status = f(arguments, results, arena, pool);
+  int32_t status = f(arguments, results, arena, pool, comm);
   __builtin_ia32_ldmxcsr(mode);
   return status;
+}
+
+int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena, const struct kiln_pool* pool) {
+  return kiln_model_run_device(arguments, results, arena, pool, NULL);
 }

@@ -20,7 +20,7 @@ check() {
 }
 check compiler/base absl/
 check compiler/hlo absl/ compiler/base/
-check compiler/import absl/ compiler/base/ compiler/hlo/ google/protobuf/
+check compiler/import absl/ compiler/base/ compiler/eval/ compiler/hlo/ google/protobuf/
 check compiler/eval absl/ compiler/base/ compiler/hlo/
 check compiler/analysis absl/ compiler/hlo/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
@@ -30,7 +30,7 @@ check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/plan/
 check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
-check codegen/cpu absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ codegen/elemental/ llvm/
+check codegen/cpu runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ codegen/elemental/ llvm/
 for file in $(find compiler aot runtime_min -name '*.cc' -o -name '*.h' -o -name '*.c'); do
   if grep -q '^#include "llvm/' "$file"; then
     echo "$file: LLVM headers belong to codegen"

@@ -20,7 +20,8 @@ absl::Status Groups(Call& call, Attributes* a) {
       if (t[e] == '>' && --depth == 0) break;
     }
     std::string groups = lt == std::string::npos ? "" : t.substr(lt + 1, e - lt - 1);
-    groups = absl::StrReplaceAll(groups, {{"[", "{"}, {"]", "}"}, {" ", ""}, {"\n", ""}, {",-1", ""}});
+    groups = absl::StrReplaceAll(groups, {{"[", "{"}, {"]", "}"}, {" ", ""}, {"\n", ""}});
+    groups = absl::StrReplaceAll(groups, {{",-1", ""}});
     if (groups.empty())
       groups = "{}";
     else if (groups[0] != '{')

@@ -7,19 +7,11 @@ namespace {
 
 Expr SumOver(Expr x, int64_t feature) {
   Computation* c = x.computation();
-  Module* m = c->module();
-  Computation* add = m->AddComputation("add_computation");
-  const Shape s = Shape::Scalar(x.type());
-  Instruction *a = add->AddParameter(0, s, "a"), *b = add->AddParameter(1, s, "b");
-  add->set_root(add->Add(Opcode::Add, s, {a, b}));
   Ints dims;
   for (int64_t d = 0; d < x.shape().rank(); ++d)
     if (d != feature) dims.push_back(d);
-  Instruction* zero = c->AddConstant(Literal::Of(x.type(), 0));
-  Instruction* r = c->Add(Opcode::Reduce, Shape::Array(x.type(), {x.shape().dim(feature)}), {x.get(), zero});
-  r->attrs().dimensions = dims;
-  r->attrs().to_apply = add;
-  return r;
+  return ReduceOf(x, c->AddConstant(Literal::Of(x.type(), 0)), dims,
+                  ScalarFunction(c->module(), Opcode::Add, x.type()));
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// Start and done pairs as the operation they split: one stream of host code overlaps nothing. Sends and receives keep
+// their first half, which does the work.
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+Instruction* Element(Instruction* tuple, int64_t k) {
+  Instruction* g = tuple->parent()->Add(Opcode::GetTupleElement, tuple->shape().tuple()[k], {tuple});
+  g->attrs().tuple_index = k;
+  return g;
+}
+
+Instruction* Like(Instruction* i, Opcode op, const Shape& shape) {
+  Instruction* n = i->parent()->Add(op, shape, i->operands());
+  n->attrs() = i->attrs();
+  n->set_loc(i->loc());
+  return n;
+}
+
+Instruction* Done(Instruction* i) {
+  Instruction* start = i->operand(0);
+  switch (i->opcode()) {
+    case Opcode::AllReduceDone:
+      return Like(start, Opcode::AllReduce, i->shape());
+    case Opcode::AllGatherDone:
+      return Like(start, Opcode::AllGather, i->shape());
+    case Opcode::CollectivePermuteDone:
+      return Like(start, Opcode::CollectivePermute, i->shape());
+    case Opcode::CopyDone:
+      return Like(start, Opcode::Copy, i->shape());
+    case Opcode::AsyncDone: {
+      while (start->Is(Opcode::AsyncUpdate)) start = start->operand(0);
+      Instruction* call = i->parent()->Add(Opcode::Call, i->shape(), start->operands());
+      call->attrs().to_apply = *start->attrs().calls;
+      return call;
+    }
+    case Opcode::SendDone:
+      return Element(start, 2);
+    case Opcode::RecvDone:
+      return i->parent()->Add(Opcode::Tuple, i->shape(), {Element(start, 0), Element(start, 2)});
+    default:
+      return nullptr;
+  }
+}
+
+bool IsStart(const Instruction* i) {
+  return i->Is(Opcode::AllReduceStart) || i->Is(Opcode::AllGatherStart) || i->Is(Opcode::CollectivePermuteStart) ||
+         i->Is(Opcode::CopyStart) || i->Is(Opcode::AsyncStart) || i->Is(Opcode::AsyncUpdate);
+}
+
+bool IsDone(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::AllReduceDone:
+    case Opcode::AllGatherDone:
+    case Opcode::CollectivePermuteDone:
+    case Opcode::CopyDone:
+    case Opcode::AsyncDone:
+    case Opcode::SendDone:
+    case Opcode::RecvDone:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ConvertAsyncCollectivesToSync(Module& m, PassContext& ctx) {
+  ASSIGN_OR_RETURN(bool changed, ExpandEach(m, ctx, IsDone, [](Instruction* i) -> absl::StatusOr<Instruction*> {
+    return Done(i);
+  }));
+  for (const auto& c : m.computations())
+    for (bool again = true; again;) {
+      again = false;
+      for (Instruction* i : c->PostOrder())
+        if (IsStart(i) && i->users().empty() && !i->IsRoot()) {
+          c->Remove(i);
+          again = true;
+          break;
+        }
+    }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,89 @@
+// ragged-dot as one dot over masked operands: the left side is spread over the groups, zero outside its own.
+#include <algorithm>
+
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+bool Has(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
+
+// pred[groups, extent]: position n belongs to group g.
+Expr Membership(Expr sizes, int64_t extent) {
+  Computation* c = sizes.computation();
+  const int64_t groups = sizes.shape().dim(0);
+  const PrimitiveType t = sizes.type();
+  // End of each group: the sum of sizes up to it, by a triangle of ones.
+  Expr row = IotaOf(c, PrimitiveType::S32, {groups, groups}, 0), col = IotaOf(c, PrimitiveType::S32, {groups, groups}, 1);
+  Expr upto = BroadcastTo(sizes, {groups, groups}, {1});
+  Expr zero = c->AddConstant(Literal::Of(t, 0));
+  Expr taken = SelectExpr(CompareExpr("LE", col, row), upto, BroadcastTo(zero, {groups, groups}));
+  Expr end = ReduceOf(taken, zero, {1}, ScalarFunction(c->module(), Opcode::Add, t));
+  Expr begin = end - sizes;
+  const Ints both = {groups, extent};
+  Expr at = ConvertTo(t, IotaOf(c, PrimitiveType::S32, both, 1));
+  return CompareExpr("GE", at, BroadcastTo(begin, both, {0})) & CompareExpr("LT", at, BroadcastTo(end, both, {0}));
+}
+
+absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
+  Computation* c = i->parent();
+  Attributes a = i->attrs();
+  Expr l = i->operand(0), r = i->operand(1), sizes = i->operand(2);
+  const int64_t ragged = a.lhs_ragged_dims->at(0);
+  const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
+  const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
+  auto dot = [&](Expr x, Expr y, const Ints& xb, const Ints& yb, const Ints& xc, const Ints& yc, const Shape& s) {
+    Instruction* d = c->Add(Opcode::Dot, s, {x.get(), y.get()});
+    if (!xb.empty()) {
+      d->attrs().lhs_batch_dims = xb;
+      d->attrs().rhs_batch_dims = yb;
+    }
+    d->attrs().lhs_contracting_dims = xc;
+    d->attrs().rhs_contracting_dims = yc;
+    d->attrs().operand_precision = a.operand_precision;
+    return d;
+  };
+  const Shape result = Shape::Array(i->shape().type(), i->shape().dims());
+  if (Has(lb, ragged)) return dot(l, r, lb, rb, lc, rc, result);
+  if (sizes.shape().rank() != 1)
+    return ErrorAt(i, "group sizes that differ by batch are not supported", absl::StatusCode::kUnimplemented);
+  // The left side with a new first dimension for the groups.
+  Ints spread = l.shape().dims(), old;
+  spread.insert(spread.begin(), sizes.shape().dim(0));
+  for (int64_t d = 0; d < l.shape().rank(); ++d) old.push_back(d + 1);
+  Expr mask = BroadcastTo(Membership(sizes, l.shape().dim(ragged)), spread, {0, ragged + 1});
+  Expr wide = BroadcastTo(l, spread, old);
+  wide = SelectExpr(mask, wide, wide.Like(0));
+  auto shifted = [](Ints v) {
+    for (int64_t& d : v) ++d;
+    return v;
+  };
+  if (!Has(lc, ragged)) {
+    // Contract the groups too.
+    Ints xc = shifted(lc), yc = rc;
+    xc.push_back(0);
+    yc.push_back(a.rhs_group_dims->at(0));
+    return dot(wide, r, shifted(lb), rb, xc, yc, result);
+  }
+  // Groups are a free dimension of the left side; the result has it first.
+  const Ints xb = shifted(lb);
+  Ints dims;
+  for (int64_t d : xb) dims.push_back(wide.shape().dim(d));
+  dims.push_back(spread[0]);
+  const size_t kept = dims.size() - 1;
+  for (size_t k = 1 + kept; k < result.dims().size(); ++k) dims.push_back(result.dim(static_cast<int64_t>(k)));
+  Expr product = dot(wide, r, xb, rb, shifted(lc), rc, Shape::Array(result.type(), dims));
+  Ints order = {static_cast<int64_t>(kept)};
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d)
+    if (d != static_cast<int64_t>(kept)) order.push_back(d);
+  return TransposeBy(product, order).get();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> RaggedDotRewriter(Module& m, PassContext& ctx) {
+  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::RaggedDot); }, Rewrite);
+}
+
+}  // namespace kiln
