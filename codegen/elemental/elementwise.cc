@@ -333,7 +333,10 @@ class Op {
       r = b.CreateSelect(under, sign, r);
     }
     llvm::Value* out = b.CreateBitCast(r, p->getType());
-    return Val{b.CreateSelect(b.CreateFCmpUNO(p, p), p, out)};
+    // NaN stays, unless no bit is left to tell it from infinity by.
+    llvm::Value* nan = p;
+    if (m == 0) nan = b.CreateBinaryIntrinsic(Intr::copysign, llvm::ConstantFP::getInfinity(p->getType()), p);
+    return Val{b.CreateSelect(b.CreateFCmpUNO(p, p), nan, out)};
   }
 
   // Complex arithmetic. Anything beyond products works in double through real functions.
@@ -346,6 +349,16 @@ class Op {
         return Val{b.CreateFSub(p.re, q.re), b.CreateFSub(p.im, q.im)};
       case Opcode::Multiply:
         return Mul(p, q);
+      case Opcode::Maximum:
+      case Opcode::Minimum: {
+        // By the real part, then the imaginary one; a NaN passes on.
+        llvm::Value* less = b.CreateSelect(b.CreateFCmpUNE(p.re, q.re), b.CreateFCmpOLT(p.re, q.re),
+                                           b.CreateFCmpOLT(p.im, q.im));
+        llvm::Value* second = i->Is(Opcode::Maximum) ? less : b.CreateNot(less);
+        auto nan = [&](const Val& v) { return b.CreateFCmpUNO(v.re, v.im); };
+        second = b.CreateAnd(b.CreateOr(second, nan(q)), b.CreateNot(nan(p)));
+        return Val{b.CreateSelect(second, q.re, p.re), b.CreateSelect(second, q.im, p.im)};
+      }
       case Opcode::Negate:
         return Val{b.CreateFNeg(p.re), b.CreateFNeg(p.im)};
       case Opcode::Real:
@@ -371,7 +384,8 @@ class Op {
         {Opcode::Sign, "csign"},       {Opcode::Logistic, "clogistic"},
         {Opcode::Asin, "casin"},       {Opcode::Acos, "cacos"},
         {Opcode::Asinh, "casinh"},     {Opcode::Acosh, "cacosh"},
-        {Opcode::Atanh, "catanh"}};
+        {Opcode::Atanh, "catanh"},     {Opcode::Atan2, "catan2"},
+        {Opcode::Cbrt, "ccbrt"}};
     auto wide = [&](llvm::Value* v) { return b.CreateFPCast(v, b.getDoubleTy()); };
     auto narrow = [&](llvm::Value* v) { return b.CreateFPCast(v, p.re->getType()); };
     if (i->Is(Opcode::Abs))

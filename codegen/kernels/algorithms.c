@@ -161,7 +161,7 @@ void kiln_philox(const uint64_t* state, uint64_t* next, int64_t words, char* out
 
 // ---- Complex functions, double inside ----
 
-double exp(double), sin(double), cos(double), sinh(double), cosh(double), log(double), log1p(double), expm1(double),
+double exp(double), sin(double), cos(double), sinh(double), asinh(double), cosh(double), log(double), log1p(double), expm1(double),
     atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double), tanh(double),
     tan(double);
 
@@ -227,14 +227,21 @@ static cpx c_tanh(cpx a) {
 }
 static cpx times_i(cpx a) { return mk(-a.im, a.re); }
 static cpx over_i(cpx a) { return mk(a.im, -a.re); }
-static cpx c_asinh(cpx a) {
-  // log(z + sqrt(z^2 + 1)), by symmetry in the right half plane
-  int flip = a.re < 0;
-  if (flip) a = mk(-a.re, -a.im);
-  cpx r = c_log(cadd(a, c_sqrt(cadd(cmul(a, a), mk(1, 0)))));
-  return flip ? mk(-r.re, -r.im) : r;
+// Kahan's forms: no difference of nearly equal numbers, branch cuts by the signs of zeros.
+static cpx conj(cpx a) { return mk(a.re, -a.im); }
+static cpx c_asin(cpx a) {
+  cpx m = c_sqrt(mk(1 - a.re, -a.im)), p = c_sqrt(mk(1 + a.re, a.im));
+  return mk(atan2(a.re, cmul(m, p).re), asinh(cmul(conj(m), p).im));
 }
-static cpx c_acosh(cpx a) { return c_log(cadd(a, cmul(c_sqrt(mk(a.re + 1, a.im)), c_sqrt(mk(a.re - 1, a.im))))); }
+static cpx c_acos(cpx a) {
+  cpx m = c_sqrt(mk(1 - a.re, -a.im)), p = c_sqrt(mk(1 + a.re, a.im));
+  return mk(2 * atan2(m.re, p.re), asinh(cmul(conj(p), m).im));
+}
+static cpx c_asinh(cpx a) { return over_i(c_asin(times_i(a))); }
+static cpx c_acosh(cpx a) {
+  cpx m = c_sqrt(mk(a.re - 1, a.im)), p = c_sqrt(mk(a.re + 1, a.im));
+  return mk(asinh(cmul(conj(m), p).re), 2 * atan2(m.im, p.re));
+}
 static cpx c_atanh(cpx a) {
   cpx l = csub(c_log1p(a), c_log1p(mk(-a.re, -a.im)));
   return mk(l.re * 0.5, l.im * 0.5);
@@ -262,9 +269,10 @@ UNARY(ctan, over_i(c_tanh(times_i(a))))
 UNARY(casinh, c_asinh(a))
 UNARY(cacosh, c_acosh(a))
 UNARY(catanh, c_atanh(a))
-UNARY(casin, over_i(c_asinh(times_i(a))))
-UNARY(cacos, csub(mk(1.57079632679489661923, 0), over_i(c_asinh(times_i(a)))))
+UNARY(casin, c_asin(a))
+UNARY(cacos, c_acos(a))
 UNARY(clogistic, cdivide(mk(1, 0), cadd(mk(1, 0), c_exp(mk(-a.re, -a.im)))))
+UNARY(ccbrt, (a.re == 0 && a.im == 0) ? a : c_exp(mk(c_log(a).re / 3, c_log(a).im / 3)))
 UNARY(csign, (a.re == 0 && a.im == 0) ? a : mk(a.re / hypot(a.re, a.im), a.im / hypot(a.re, a.im)))
 void kiln_cpow_f64(double a, double b, double c, double d, double* x, double* y) {
   cpx r;
@@ -272,6 +280,14 @@ void kiln_cpow_f64(double a, double b, double c, double d, double* x, double* y)
     r = c == 0 && d == 0 ? mk(1, 0) : mk(0, 0);
   else
     r = c_exp(cmul(mk(c, d), c_log(mk(a, b))));
+  *x = r.re;
+  *y = r.im;
+}
+
+void kiln_catan2_f64(double a, double b, double c, double d, double* x, double* y) {
+  // -i log((x + i y) / sqrt(x^2 + y^2)) for y = a + ib, x = c + id
+  cpx p = mk(a, b), q = mk(c, d);
+  cpx r = over_i(c_log(cdivide(cadd(q, times_i(p)), c_sqrt(cadd(cmul(p, p), cmul(q, q))))));
   *x = r.re;
   *y = r.im;
 }

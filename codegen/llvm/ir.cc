@@ -172,8 +172,7 @@ Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
   if (to == PrimitiveType::Pred) {
     if (from_int) return {b.CreateICmpNE(v.re, llvm::ConstantInt::get(v.re->getType(), 0))};
     llvm::Value* zero = llvm::ConstantFP::get(v.re->getType(), 0);
-    llvm::Value* p = b.CreateFCmpUNE(v.re, zero);
-    return {v.im ? b.CreateOr(p, b.CreateFCmpUNE(v.im, zero)) : p};
+    return {b.CreateFCmpUNE(v.re, zero)};  // the imaginary part is dropped, as in any real conversion
   }
   if (IsIntegral(to)) {
     if (from_int) return {b.CreateIntCast(v.re, RegType(to), IsSigned(from))};

@@ -245,7 +245,7 @@ absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, Primitiv
       if (std::isnan(a.real()) || std::isnan(a.imag())) return FromC(a);
       if (std::isnan(b.real()) || std::isnan(b.imag())) return FromC(b);
       const bool less = a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
-      return FromC(less == i.Is(Opcode::Maximum) ? b : a);
+      return FromC(less == i.Is(Opcode::Maximum) ? b : a);  // equal ones differ in the signs of zeros at most
     }
     case Opcode::Atan2:
       return FromC(C(0, -1) * std::log((b + C(0, 1) * a) / std::sqrt(a * a + b * b)));
