@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/import/import.h"
+
 namespace kiln {
 
 // Command line after the subcommand: `--key value`, `--key=value`, `--flag`, and the rest in order.
@@ -23,6 +25,9 @@ struct Arguments {
     return out;
   }
 };
+
+// --dim N: the extent of every unbounded dimension.
+absl::Status ReadDim(const Arguments& args, ImportOptions* import);
 
 // Each returns the exit code: 0 success, 1 wrong input, 2 wrong usage.
 int CompileCommand(const Arguments& args);

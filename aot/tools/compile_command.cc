@@ -36,7 +36,9 @@ absl::Status Run(const Arguments& args) {
       }
     }
   }
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  ImportOptions import;
+  RETURN_IF_ERROR(ReadDim(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   const bool tty = isatty(2);
   ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(module), o, [&](const std::string& stage) {
                      if (tty) std::fprintf(stderr, "\r\033[Kkiln: %s: %s", o.name.c_str(), stage.c_str());

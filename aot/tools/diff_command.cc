@@ -13,7 +13,9 @@ namespace kiln {
 namespace {
 
 absl::StatusOr<int> Run(const Arguments& args) {
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  ImportOptions import;
+  RETURN_IF_ERROR(ReadDim(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   int seed = 0;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   const std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
 
 namespace kiln {
@@ -21,19 +22,19 @@ struct Command {
 const Command kCommands[] = {
     {"compile",
      CompileCommand,
-     "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--json]",
+     "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--dim N] [--json]",
      "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx (x86-64 "
-     "levels), native.",
-     {"name", "out", "config", "target"},
+     "levels), native. --dim: the extent of every unbounded dimension.",
+     {"name", "out", "config", "target", "dim"},
      {"json"},
      1,
      1},
     {"run",
      RunCommand,
      "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] "
-     "[--target LEVEL] [--json]",
+     "[--target LEVEL] [--dim N] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
-     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target"},
+     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim"},
      {"json"},
      1,
      1},
@@ -47,9 +48,10 @@ const Command kCommands[] = {
      1000000},
     {"diff",
      DiffCommand,
-     "diff FILE [--seed N] [--backend cpu]",
-     "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps.",
-     {"seed", "backend"},
+     "diff FILE [--seed N] [--backend cpu] [--dim N]",
+     "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps. --dim: the "
+     "extent of every unbounded dimension.",
+     {"seed", "backend", "dim"},
      {},
      1,
      1},
@@ -134,6 +136,13 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
+
+absl::Status ReadDim(const Arguments& args, ImportOptions* import) {
+  if (args.Has("dim") && (!absl::SimpleAtoi(args.Get("dim"), &import->dim) || import->dim < 0))
+    return InvalidArgument("error: --dim takes a number of at least 0");
+  return absl::OkStatus();
+}
+
 }  // namespace kiln
 
 int main(int argc, char** argv) { return kiln::Main(argc, argv); }

@@ -1,10 +1,12 @@
 #include "aot/tools/npy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "compiler/base/text.h"
 
@@ -34,45 +36,57 @@ std::string Descriptor(PrimitiveType t) {
 
 }  // namespace
 
-absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  if (bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0)
+absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& path) {
+  if (bytes.size() < 10 || bytes.substr(0, 6) != "\x93NUMPY")
     return InvalidArgument(path, ":1:1: error: not an .npy file");
+  auto byte = [&](size_t k) { return static_cast<size_t>(static_cast<unsigned char>(bytes[k])); };
   const bool v1 = bytes[6] == 1;
   const size_t head = v1 ? 10 : 12;
-  size_t len = static_cast<unsigned char>(bytes[8]) | static_cast<unsigned char>(bytes[9]) << 8;
-  if (!v1 && bytes.size() >= 12)
-    len |= static_cast<size_t>(static_cast<unsigned char>(bytes[10])) << 16 |
-           static_cast<size_t>(static_cast<unsigned char>(bytes[11])) << 24;
+  size_t len = byte(8) | byte(9) << 8;
+  if (!v1 && bytes.size() >= 12) len |= byte(10) << 16 | byte(11) << 24;
   if (head + len > bytes.size()) return InvalidArgument(path, ":1:1: error: the header is cut off");
-  const std::string header = bytes.substr(head, len);
+  const std::string header(bytes.substr(head, len));
   auto field = [&](const char* key) -> std::string {
     const size_t at = header.find(key);
-    if (at == std::string::npos) return "";
-    return header.substr(header.find(':', at) + 1);
+    const size_t colon = at == std::string::npos ? at : header.find(':', at);
+    return colon == std::string::npos ? "" : header.substr(colon + 1);
   };
-  std::string descr = field("'descr'");
-  descr = descr.substr(descr.find('\'') + 1);
-  descr = descr.substr(0, descr.find('\''));
+  NpyArray out;
+  out.descr = field("'descr'");
+  out.descr = out.descr.substr(std::min(out.descr.size(), out.descr.find('\'')));
+  if (!out.descr.empty()) out.descr.erase(0, 1);
+  out.descr = out.descr.substr(0, out.descr.find('\''));
   if (absl::StrContains(field("'fortran_order'").substr(0, 6), "True"))
     return InvalidArgument(path, ":1:1: error: arrays must be in C order");
   std::string dims_text = field("'shape'");
-  dims_text = dims_text.substr(dims_text.find('(') + 1);
-  dims_text = dims_text.substr(0, dims_text.find(')'));
-  Ints dims;
-  for (size_t p = 0; p < dims_text.size();) {
-    size_t e = dims_text.find(',', p);
-    if (e == std::string::npos) e = dims_text.size();
-    int64_t d;
-    if (absl::SimpleAtoi(dims_text.substr(p, e - p), &d)) dims.push_back(d);
-    p = e + 1;
+  const size_t open = dims_text.find('('), close = dims_text.find(')');
+  if (open == std::string::npos || close == std::string::npos || close < open)
+    return InvalidArgument(path, ":1:1: error: the header states no shape");
+  for (absl::string_view d : absl::StrSplit(dims_text.substr(open + 1, close - open - 1), ',', absl::SkipWhitespace())) {
+    int64_t extent;
+    if (!absl::SimpleAtoi(d, &extent) || extent < 0)
+      return InvalidArgument(path, ":1:1: error: '", d, "' is no extent");
+    out.dims.push_back(extent);
   }
+  out.data = bytes.substr(head + len);
+  return out;
+}
+
+absl::StatusOr<Literal> ReadNpy(const std::string& path, const Shape& shape) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  ASSIGN_OR_RETURN(NpyArray array, ParseNpy(bytes, path));
+  return NpyLiteral(array, path, shape);
+}
+
+absl::StatusOr<Literal> NpyLiteral(const NpyArray& array, const std::string& path, const Shape& shape) {
+  const Ints& dims = array.dims;
   // Writers store a scalar as an array of one element.
   if (dims != shape.dims() && !(shape.rank() == 0 && dims == Ints{1}))
     return InvalidArgument(path, ":1:1: error: shape [", absl::StrJoin(dims, ","), "], the argument is ",
                            shape.ToString(false));
-  const char* data = bytes.data() + head + len;
-  const size_t size = bytes.size() - head - len;
+  const char* data = array.data.data();
+  const size_t size = array.data.size();
+  std::string descr = array.descr;
   Literal l(shape);
   const PrimitiveType t = shape.type();
   if (descr == "<f4" && IsFloat(t) && t != PrimitiveType::F32) {

@@ -16,8 +16,25 @@
 namespace kiln {
 namespace {
 
+// Inputs settle what the program leaves open: their extents, and the values of integer scalars.
+absl::StatusOr<ImportOptions> SettleFrom(const std::vector<std::string>& files) {
+  ImportOptions o;
+  for (size_t k = 0; k < files.size(); ++k) {
+    ASSIGN_OR_RETURN(std::string bytes, ReadFile(files[k]));
+    ASSIGN_OR_RETURN(NpyArray array, ParseNpy(bytes, files[k]));
+    o.argument_shapes.push_back(Shape::Array(PrimitiveType::F32, array.dims));
+    if (Product(array.dims) != 1) continue;
+    for (PrimitiveType t : {PrimitiveType::S32, PrimitiveType::S64, PrimitiveType::U32, PrimitiveType::U64})
+      if (auto l = NpyLiteral(array, files[k], Shape::Array(t, array.dims)); l.ok())
+        o.argument_values[static_cast<int64_t>(k)] = l->Get(0).i;
+  }
+  return o;
+}
+
 absl::Status Run(const Arguments& args) {
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  ASSIGN_OR_RETURN(ImportOptions import, SettleFrom(args.All("input")));
+  RETURN_IF_ERROR(ReadDim(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   CompileOptions compile;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
@@ -39,7 +56,9 @@ absl::Status Run(const Arguments& args) {
   } else {
     std::vector<Shape> shapes;
     for (const Instruction* p : module->entry()->parameters())
-      ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { shapes.push_back(s); });
+      ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) {
+        if (s.IsArray()) shapes.push_back(s);
+      });
     if (files.size() != shapes.size())
       return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
     for (size_t k = 0; k < files.size(); ++k) {

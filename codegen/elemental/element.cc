@@ -55,14 +55,30 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, con
       std::vector<Val> x;
       for (const Instruction* o : i->operands()) x.push_back(value.at(o));
       ASSIGN_OR_RETURN(value[i], EmitElementwise(ir_, i, x));
-    } else if (i->operand_count() == 1 && i->shape().IsArray() && i->shape().ElementCount() == 1 &&
-               i->operand(0)->shape().ElementCount() == 1) {
+    } else if (i->Is(Opcode::BitcastConvert) &&
+               InfoOf(i->shape().type()).bits == InfoOf(i->operand(0)->shape().type()).bits) {
+      value[i] = Reinterpret(value.at(i->operand(0)), i->operand(0)->shape().type(), i->shape().type());
+    } else if ((i->Is(Opcode::Reshape) || i->Is(Opcode::Broadcast) || i->Is(Opcode::Bitcast) ||
+                i->Is(Opcode::Transpose)) &&
+               i->shape().ElementCount() == 1) {
       value[i] = value.at(i->operand(0));  // reshapes and broadcasts of one element
     } else {
       return ErrorAt(i, "is not supported inside a computation on scalars", absl::StatusCode::kUnimplemented);
     }
   }
   return std::vector<Val>{value.at(f.root())};
+}
+
+// Through memory: the bits as they are stored.
+Val ElementEmitter::Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to) {
+  if (from == to) return v;
+  llvm::Value* slot = ir_.Alloca(ir_.MemType(from), 1, 8);
+  ir_.Store(from, v, slot, ir_.I64(0));
+  llvm::Type* bits = ir_.b.getIntNTy(static_cast<unsigned>(8 * ByteWidth(from)));
+  llvm::Value* stored = ir_.b.CreateLoad(bits, slot);
+  llvm::Value* other = ir_.Alloca(bits, 1, 8);
+  ir_.b.CreateStore(stored, other);
+  return ir_.Load(to, other, ir_.I64(0));
 }
 
 absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Index& index) {
@@ -195,8 +211,12 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       return [&]() -> absl::StatusOr<Val> {
         const PrimitiveType from = i->operand(0)->shape().type();
         const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
+        if (from == t) return Emit(i->operand(0), index);
+        if (fb == tb && !IsComplex(from) && !IsComplex(t)) {
+          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
+          return Reinterpret(v, from, t);
+        }
         if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
-          if (from == t) return Emit(i->operand(0), index);
           return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"),
                          absl::StatusCode::kUnimplemented);
         }
@@ -211,10 +231,6 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
           b.CreateStore(bits, slot);
           return ir_.Load(t, slot, ir_.I64(0));
         };
-        if (fb == tb) {
-          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
-          return value_of(bits_of(v));
-        }
         if (fb > tb) {  // one wide element gives several: the last index picks the piece
           Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
           ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));

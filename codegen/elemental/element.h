@@ -27,6 +27,8 @@ class ElementEmitter {
 
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
   // A computation on scalars, such as a reducer, applied to values. One Val per result.
+  // The element of type `to` with the bits of `v`; both types take as many.
+  Val Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to);
   absl::StatusOr<std::vector<Val>> Apply(const Computation& f, const std::vector<Val>& arguments);
   // Element offset of `index` in memory of `shape`.
   llvm::Value* Offset(const Shape& shape, const Index& index);

@@ -436,6 +436,7 @@ absl::StatusOr<Shape> Converter::ArgumentShape(const Function& f, size_t k) cons
       absl::StrCat(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: argument ", k, " of @", f.name);
   if (k < options_.argument_shapes.size() && s.IsArray()) {
     const Shape& given = options_.argument_shapes[k];
+    if (s.rank() == 0 && given.dims() == Ints{1}) return s;  // how some writers store a scalar
     bool fits = given.rank() == s.rank();
     for (int64_t d = 0; fits && d < s.rank(); ++d) fits = s.dim(d) < 0 || s.dim(d) == given.dim(d);
     if (!fits) return InvalidArgument(where, " is ", s.ToString(false), "; ", given.ToString(false), " was given");

@@ -1,7 +1,9 @@
 // StableHLO operations whose extents, offsets or sizes are operands: each becomes the static operation with the values
 // that those operands have.
 #include <algorithm>
+#include <map>
 
+#include "absl/container/flat_hash_set.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/import/dense.h"
 #include "compiler/import/stablehlo/converter.h"
@@ -19,6 +21,72 @@ absl::StatusOr<Shape> StatedShape(Call& call, size_t operand) {
   for (int64_t d : dims)
     if (d < 0) return call.Fail(absl::StrCat("operand ", operand, " states the extent ", d));
   return Shape::Array(s.type(), dims);
+}
+
+bool DependsOnArguments(const Instruction* i, absl::flat_hash_set<const Instruction*>* seen) {
+  if (!seen->insert(i).second) return false;
+  if (i->Is(Opcode::Parameter)) return true;
+  for (const Instruction* o : i->operands())
+    if (DependsOnArguments(o, seen)) return true;
+  return false;
+}
+
+// An integer as a constant and multiples of elements of instructions.
+struct Linear {
+  std::map<std::pair<Instruction*, int64_t>, int64_t> terms;
+  int64_t constant = 0;
+  Linear Plus(const Linear& o, int64_t sign) const {
+    Linear r = *this;
+    r.constant += sign * o.constant;
+    for (const auto& [element, n] : o.terms)
+      if ((r.terms[element] += sign * n) == 0) r.terms.erase(element);
+    return r;
+  }
+};
+
+// Element `k` of a small integer vector or scalar. What is neither a sum nor a rearrangement is a term of its own.
+Linear LinearOf(Converter& converter, Instruction* i, int64_t k) {
+  absl::flat_hash_set<const Instruction*> seen;
+  if (!DependsOnArguments(i, &seen))
+    if (auto v = converter.Evaluate(i); v.ok() && k < v->size()) return {{}, v->Get(k).i};
+  switch (i->opcode()) {
+    case Opcode::Convert:
+    case Opcode::Reshape:
+      if (IsIntegral(i->operand(0)->shape().type())) return LinearOf(converter, i->operand(0), k);
+      break;
+    case Opcode::Add:
+    case Opcode::Subtract:
+      return LinearOf(converter, i->operand(0), k)
+          .Plus(LinearOf(converter, i->operand(1), k), i->Is(Opcode::Add) ? 1 : -1);
+    case Opcode::Concatenate:
+      if (i->shape().rank() != 1) break;
+      for (Instruction* o : i->operands()) {
+        if (k < o->shape().dim(0)) return LinearOf(converter, o, k);
+        k -= o->shape().dim(0);
+      }
+      break;
+    case Opcode::Slice: {
+      if (i->shape().rank() != 1) break;
+      const SliceDim& d = (*i->attrs().slice)[0];
+      return LinearOf(converter, i->operand(0), d.start + k * d.stride);
+    }
+    default:
+      break;
+  }
+  return {{{{i, k}, 1}}, 0};
+}
+
+// The same, once the elements that are left have values when the program is built.
+absl::StatusOr<int64_t> ValueOf(Call& call, const Linear& l) {
+  int64_t value = l.constant;
+  for (const auto& [element, n] : l.terms) {
+    auto v = call.converter.Evaluate(element.first);
+    if (!v.ok())
+      return call.Fail(absl::StrCat("its limit less its start is an extent, but ", v.status().message()),
+                       v.status().code());
+    value += n * v->Get(element.second).i;
+  }
+  return value;
 }
 
 }  // namespace
@@ -84,23 +152,33 @@ absl::StatusOr<Values> ConvertDynamicConvolution(Call& call) {
   return out;
 }
 
-// Limits and strides known: a slice, or with run-time starts and stated result extents a dynamic slice.
+// Starts and limits that no argument decides: a slice. Else a dynamic slice, whose sizes are limits less starts.
 absl::StatusOr<Values> ConvertRealDynamicSlice(Call& call) {
   RETURN_IF_ERROR(call.Need(4));
   const Shape& s = call.x[0]->shape();
   const size_t rank = static_cast<size_t>(s.rank());
   ASSIGN_OR_RETURN(Ints stride, call.Known(3));
-  if (stride.size() != rank) return call.Fail("as many strides as dimensions are needed");
-  auto start = call.Known(1), limit = call.Known(2);
-  if (start.ok() && limit.ok()) {
-    if (start->size() != rank || limit->size() != rank) return call.Fail("start and limit do not fit the rank");
+  for (int k = 1; k < 4; ++k)
+    if (call.x[k]->shape().rank() != 1 || call.x[k]->shape().dim(0) != s.rank())
+      return call.Fail("as many starts, limits and strides as dimensions are needed");
+  absl::flat_hash_set<const Instruction*> seen;
+  if (!DependsOnArguments(call.x[1], &seen)) {
+    ASSIGN_OR_RETURN(Ints start, call.Known(1));
+    ASSIGN_OR_RETURN(Ints limit, call.Known(2));
     attr::Slices r;
-    for (size_t d = 0; d < rank; ++d) r.push_back({(*start)[d], (*limit)[d], stride[d]});
+    for (size_t d = 0; d < rank; ++d) r.push_back({start[d], limit[d], stride[d]});
     Instruction* i = call.Add(Opcode::Slice, call.result(), {call.x[0]});
     i->attrs().slice = std::move(r);
     return Values{i};
   }
-  if (Unbounded(call.result())) return start.ok() ? limit.status() : start.status();
+  Shape result = call.result();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t at = static_cast<int64_t>(d);
+    if (result.dim(at) >= 0) continue;
+    const Linear size = LinearOf(call.converter, call.x[2], at).Plus(LinearOf(call.converter, call.x[1], at), -1);
+    ASSIGN_OR_RETURN(result.mutable_dims()[d], ValueOf(call, size));
+    result.set_dynamic(at, false);
+  }
   if (std::any_of(stride.begin(), stride.end(), [](int64_t v) { return v != 1; }))
     return call.Fail("run-time starts need strides of 1", absl::StatusCode::kUnimplemented);
   Values operands = {call.x[0]};
@@ -108,8 +186,8 @@ absl::StatusOr<Values> ConvertRealDynamicSlice(Call& call) {
     const int64_t at = static_cast<int64_t>(d);
     operands.push_back(ReshapeTo(SliceOf(call.x[1], {at}, {at + 1}), {}).get());
   }
-  Instruction* i = call.Add(Opcode::DynamicSlice, call.result(), operands);
-  i->attrs().dynamic_slice_sizes = call.result().dims();
+  Instruction* i = call.Add(Opcode::DynamicSlice, result, operands);
+  i->attrs().dynamic_slice_sizes = result.dims();
   return Values{i};
 }
 
