@@ -11,6 +11,7 @@
 #include "compiler/analysis/cost.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
+#include "compiler/hlo/replica_groups.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/buffer_assignment.h"
 #include "compiler/plan/copy_insertion.h"
@@ -69,6 +70,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   auto say = [&](const std::string& s) {
     if (progress) progress(s);
   };
+  RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   CompiledModel out;
   out.name = CIdentifier(o.name);
   out.threads = o.threads;

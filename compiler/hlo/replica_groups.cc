@@ -1,5 +1,6 @@
 #include "compiler/hlo/replica_groups.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "absl/strings/ascii.h"
@@ -84,6 +85,37 @@ absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
     if (!members.empty()) groups.push_back(std::move(members));
   }
   return groups;
+}
+
+absl::Status SettleDeviceCounts(Module* m) {
+  if (m->replica_count * m->partition_count != 1) return absl::OkStatus();
+  int64_t replicas = 1, partitions = 1;
+  for (const auto& c : m->computations())
+    for (const auto& i : c->instructions()) {
+      if (!i->HasTrait(Collective)) continue;
+      int64_t largest = 0;
+      if (i->attrs().replica_groups) {
+        ASSIGN_OR_RETURN(auto groups, ParseReplicaGroups(i->attrs().replica_groups->text));
+        for (const Ints& g : groups)
+          for (int64_t id : g) largest = std::max(largest, id);
+      }
+      if (i->attrs().source_target_pairs) {
+        ASSIGN_OR_RETURN(Ints ids, Numbers(i->attrs().source_target_pairs->text));
+        for (int64_t id : ids) largest = std::max(largest, id);
+      }
+      int64_t& count = ModeOf(*i) == Mode::kPartitions ? partitions : replicas;
+      count = std::max(count, largest + 1);
+    }
+  if (replicas > 1 && partitions > 1)
+    return InvalidArgument(m->file, ":1:1: error: collectives between replicas and between partitions, but the module "
+                                    "does not say how many of each there are");
+  constexpr int64_t kMostDevices = 4096;
+  if (replicas * partitions > kMostDevices)
+    return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions, " devices, at most ",
+                             kMostDevices, " are supported");
+  m->replica_count = replicas;
+  m->partition_count = partitions;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t replicas, int64_t partitions) {

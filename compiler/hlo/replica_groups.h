@@ -21,4 +21,8 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& collective, in
 absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instruction& permute, int64_t replicas,
                                                                      int64_t partitions);
 
+// For a module that names no counts (one replica, one partition) and yet has collectives between more: as many as their
+// groups and pairs name. Changes nothing else.
+absl::Status SettleDeviceCounts(Module* module);
+
 }  // namespace kiln

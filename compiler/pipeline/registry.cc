@@ -21,7 +21,10 @@ const PassInfo* FindPass(absl::string_view name) {
 
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
-  p.Add("convert-async-collectives-to-sync")
+  p.Add("defuser")
+      .Add("layout-normalization")
+      .Add("custom-call-decomposer")
+      .Add("convert-async-collectives-to-sync")
       .Add("scan-expander")
       .Add("collective-expander")
       .Add("ragged-dot-rewriter")

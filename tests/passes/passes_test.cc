@@ -54,6 +54,23 @@ TEST_P(Passes, FiresOrRefusesTruthfully) {
 }
 
 const std::vector<Case> kCases = {
+    Case{"custom-call-decomposer",
+         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), "
+         "custom_call_target=\"xla_builder.math.Asin\" }",
+         true, " asin(", "custom-call("},
+    Case{"custom-call-decomposer",
+         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), custom_call_target=\"my_asin\" }",
+         false, nullptr, nullptr},
+    Case{"defuser",
+         "HloModule m\nf { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nENTRY e { x = f32[4] parameter(0)\n ROOT r = "
+         "f32[4] fusion(x), kind=kLoop, calls=f }",
+         true, "negate(", "fusion("},
+    Case{"defuser", "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] negate(x) }", false, nullptr, nullptr},
+    Case{"layout-normalization",
+         "HloModule m\nENTRY e { x = f32[2,3]{0,1} parameter(0)\n ROOT r = f32[6]{0} bitcast(x) }", true, "transpose(",
+         "bitcast("},
+    Case{"layout-normalization",
+         "HloModule m\nENTRY e { x = f32[2,3]{1,0} parameter(0)\n ROOT r = f32[6]{0} bitcast(x) }", false, nullptr, nullptr},
     Case{"bitcast-dtypes-expander",
          "HloModule m\nENTRY e { x = s4[3,2] parameter(0)\n ROOT r = s8[3] bitcast-convert(x) }", true, "shift-left",
          "bitcast-convert"},

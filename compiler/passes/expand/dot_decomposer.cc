@@ -62,11 +62,15 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
       const Side l = Canonical(i->operand(0), lb, lc, b, k), r = Canonical(i->operand(1), rb, rc, b, k);
       const int64_t mm = l.x.shape().dim(l.contracting_first ? 2 : 1),
                     nn = r.x.shape().dim(r.contracting_first ? 2 : 1);
-      Instruction* dot = c->AddClone(i, Shape::Array(i->shape().type(), {b, mm, nn}), {l.x.get(), r.x.get()});
+      // Narrow floats accumulate in a tile that holds whole rows; rows too wide for one are kept in f32 at first.
+      constexpr int64_t kWidestNarrowRow = 32768;
+      PrimitiveType type = i->shape().type();
+      if (IsFloat(type) && InfoOf(type).bits < 32 && nn > kWidestNarrowRow) type = PrimitiveType::F32;
+      Instruction* dot = c->AddClone(i, Shape::Array(type, {b, mm, nn}), {l.x.get(), r.x.get()});
       dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
       dot->attrs().lhs_contracting_dims = Ints{l.contracting_first ? 1 : 2};
       dot->attrs().rhs_contracting_dims = Ints{r.contracting_first ? 1 : 2};
-      i->ReplaceAllUsesWith(ReshapeTo(dot, i->shape().dims()).get());
+      i->ReplaceAllUsesWith(ReshapeTo(ConvertTo(i->shape().type(), dot), i->shape().dims()).get());
       c->Remove(i);
       changed = true;
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/hlo/printer.h"
+#include "compiler/passes/simplify/inline_body.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -61,6 +62,25 @@ bool CseCandidate(const Instruction* i) {
 
 }  // namespace
 
+Instruction* InlineBody(Computation* into, const Computation* callee, const std::vector<Instruction*>& arguments,
+                        const Instruction* site) {
+  absl::flat_hash_map<const Instruction*, Instruction*> map;
+  for (Instruction* i : callee->PostOrder()) {
+    if (i->Is(Opcode::Parameter)) {
+      map[i] = arguments[*i->attrs().parameter_number];
+      continue;
+    }
+    std::vector<Instruction*> ops;
+    for (Instruction* o : i->operands()) ops.push_back(map.at(o));
+    Instruction* n = into->AddClone(i, i->shape(), ops);
+    if (n->loc().line == 0) n->set_loc(site->loc());
+    for (Instruction* p : i->control_predecessors())
+      if (!p->Is(Opcode::Parameter)) map.at(p)->AddControlDependencyTo(n);
+    map[i] = n;
+  }
+  return map.at(callee->root());
+}
+
 absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
@@ -93,25 +113,6 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
 namespace {
 
 // Copies the callee's body to the call site; returns the value of its root.
-Instruction* InlineBody(Computation* into, const Computation* callee, const std::vector<Instruction*>& arguments,
-                        const Instruction* site) {
-  absl::flat_hash_map<const Instruction*, Instruction*> map;
-  for (Instruction* i : callee->PostOrder()) {
-    if (i->Is(Opcode::Parameter)) {
-      map[i] = arguments[*i->attrs().parameter_number];
-      continue;
-    }
-    std::vector<Instruction*> ops;
-    for (Instruction* o : i->operands()) ops.push_back(map.at(o));
-    Instruction* n = into->AddClone(i, i->shape(), ops);
-    if (n->loc().line == 0) n->set_loc(site->loc());
-    for (Instruction* p : i->control_predecessors())
-      if (!p->Is(Opcode::Parameter)) map.at(p)->AddControlDependencyTo(n);
-    map[i] = n;
-  }
-  return map.at(callee->root());
-}
-
 }  // namespace
 
 absl::StatusOr<bool> CallInliner(Module& m, PassContext& ctx) {
