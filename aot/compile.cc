@@ -74,7 +74,6 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   CompiledModel out;
   out.name = CIdentifier(o.name);
   out.threads = o.threads;
-  const std::vector<std::string> argument_names = module->argument_names;
   say("passes");
   RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
@@ -110,7 +109,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   std::vector<Shape> params;
   for (const Instruction* p : entry->parameters()) params.push_back(p->shape());
   const std::vector<Shape> argument_shapes = Leaves(params), result_shapes = Leaves({entry->root()->shape()});
-  std::vector<std::string> own = argument_names;
+  std::vector<std::string> own = module->argument_names;
   if (own.empty())
     for (const Instruction* p : entry->parameters()) own.push_back(p->name());
   if (own.size() != argument_shapes.size()) own.clear();

@@ -16,6 +16,7 @@ absl::StatusOr<int> Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadDim(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(MakeStatic(module.get()));
   int seed = 0;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   const std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));

@@ -35,6 +35,7 @@ absl::Status Run(const Arguments& args) {
   ASSIGN_OR_RETURN(ImportOptions import, SettleFrom(args.All("input")));
   RETURN_IF_ERROR(ReadDim(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(MakeStatic(module.get()));
   CompileOptions compile;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
@@ -59,12 +60,18 @@ absl::Status Run(const Arguments& args) {
       ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) {
         if (s.IsArray()) shapes.push_back(s);
       });
-    if (files.size() != shapes.size())
+    // Sizes that no file gives are those of full arrays.
+    std::vector<Literal> sizes;
+    for (const auto& [number, value] : module->dimension_arguments)
+      if (number >= static_cast<int64_t>(files.size()) && number < static_cast<int64_t>(shapes.size()))
+        sizes.push_back(Literal::Int(shapes[number].type(), value));
+    if (files.size() + sizes.size() != shapes.size())
       return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
     for (size_t k = 0; k < files.size(); ++k) {
       ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], shapes[k]));
       inputs.push_back(std::move(l));
     }
+    inputs.insert(inputs.end(), sizes.begin(), sizes.end());
   }
   ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(module), inputs, compile, run));
   if (args.Has("out")) {

@@ -16,6 +16,7 @@
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/eval/world.h"
+#include "compiler/pipeline/registry.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -289,6 +290,17 @@ absl::Status CheckBackend(const std::string& backend) {
 }
 
 }  // namespace
+
+absl::Status MakeStatic(Module* module) {
+  bool dynamic = false;
+  for (const auto& c : module->computations())
+    for (const auto& i : c->instructions())
+      dynamic = dynamic || i->shape().HasDynamic() || i->Is(Opcode::SetDimensionSize) || i->Is(Opcode::DynamicReshape);
+  if (!dynamic) return absl::OkStatus();
+  PassContext ctx;
+  RETURN_IF_ERROR(CallInliner(*module, ctx).status());
+  return DynamicPadder(*module, ctx).status();
+}
 
 std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {
   std::mt19937_64 rng(seed);

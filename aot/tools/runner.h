@@ -26,6 +26,9 @@ struct RunResult {
   double first_us = 0, min_us = 0, median_us = 0;
 };
 
+// Makes bounded dynamic dimensions static, as compiling does: sizes become arguments and results of their own.
+absl::Status MakeStatic(Module* module);
+
 // Random or patterned arguments, the same for the same seed on every machine.
 std::vector<Literal> SeededArguments(const Module& module, uint64_t seed);
 

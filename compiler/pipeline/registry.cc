@@ -25,6 +25,8 @@ Pipeline CpuPipeline() {
       .Add("layout-normalization")
       .Add("custom-call-decomposer")
       .Add("convert-async-collectives-to-sync")
+      .Add("call-inliner")
+      .Add("dynamic-padder")
       .Add("scan-expander")
       .Add("collective-expander")
       .Add("ragged-dot-rewriter")

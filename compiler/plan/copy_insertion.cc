@@ -142,9 +142,11 @@ class Inserter {
       }
       const int64_t outputs = i->shape().IsTuple() ? static_cast<int64_t>(i->shape().tuple().size()) : 1;
       absl::flat_hash_set<Leaf> taken;
+      absl::flat_hash_set<int64_t> operands;
       for (int64_t o = 0; o < outputs; ++o) {
-        const int64_t k = InPlaceOperand(i, o);
+        int64_t k = InPlaceOperand(i, o);
         if (k < 0) continue;
+        if (!operands.insert(k).second) k = SplitOperand(i, o, k);
         const Leaf src = SourceOf({i->operand(k), {}});
         bool root = false;
         UsesOf(src, &root);
@@ -156,6 +158,18 @@ class Inserter {
       }
     }
     return absl::OkStatus();
+  }
+
+  // A fusion that updates one operand for two of its outputs gets another operand for output `o`.
+  int64_t SplitOperand(Instruction* fusion, int64_t o, int64_t k) {
+    Computation* body = *fusion->attrs().calls;
+    const int64_t number = fusion->operand_count();
+    Instruction* target = body->AddParameter(number, body->parameter(k)->shape(), "again");
+    Instruction* root = body->root();
+    if (root->operand(o)->Is(Opcode::Bitcast)) target = body->AddClone(root->operand(o), root->operand(o)->shape(), {target});
+    root->ReplaceOperand(o, target);
+    fusion->AppendOperand(fusion->operand(k));
+    return number;
   }
 
   // The instruction reads `src` by more than the operand it overwrites.

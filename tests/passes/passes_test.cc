@@ -54,6 +54,15 @@ TEST_P(Passes, FiresOrRefusesTruthfully) {
 }
 
 const std::vector<Case> kCases = {
+    Case{"dynamic-padder",
+         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x = "
+         "f32[8] parameter(0)\n n = s32[] parameter(1)\n y = f32[<=8] set-dimension-size(x, n), dimensions={0}\n z = f32[] "
+         "constant(0)\n ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=add }",
+         true, "select(", "set-dimension-size"},
+    Case{"dynamic-padder",
+         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x = "
+         "f32[8] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }",
+         false, nullptr, nullptr},
     Case{"custom-call-decomposer",
          "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), "
          "custom_call_target=\"xla_builder.math.Asin\" }",
