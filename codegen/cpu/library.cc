@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/hlo/lapack.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/elemental/element.h"
@@ -57,10 +58,8 @@ class Library {
         return Solve();
       case Opcode::RngBitGenerator:
         return Rng();
-      case Opcode::PartitionId:
-      case Opcode::ReplicaId:
-        ir_.Store(PrimitiveType::U32, ir_.Constant(PrimitiveType::U32, Element{}), body_.results[0], ir_.I64(0));
-        return 1;
+      case Opcode::CustomCall:
+        return Lapack(*LapackOf(i_));
       default:
         return ErrorAt(i_, "is not supported by the CPU code generator", absl::StatusCode::kUnimplemented);
     }
@@ -335,8 +334,47 @@ class Library {
     return 1;
   }
 
+  absl::StatusOr<int64_t> Lapack(const LapackCall& c) {
+    const auto& x = body_.operands;
+    const auto& y = body_.results;
+    llvm::Value *m = ir_.I64(c.rows), *n = ir_.I64(c.cols), *batch = ir_.I64(c.batch);
+    llvm::Value* wide = ir_.I64(i_->operand(0)->shape().type() == PrimitiveType::F64);
+    llvm::Value* work = Scratch(LibraryScratch(i_));
+    switch (c.routine) {
+      case LapackRoutine::kGetrf:
+        ir_.CallLibrary("kiln_lapack_getrf", b_.getVoidTy(), {x[0], y[0], y[1], y[2], m, n, batch, wide, work});
+        return 1;
+      case LapackRoutine::kGeqrf:
+        ir_.CallLibrary("kiln_lapack_geqrf", b_.getVoidTy(), {x[0], y[0], y[1], m, n, batch, wide, work});
+        return 1;
+      case LapackRoutine::kOrgqr:
+        ir_.CallLibrary("kiln_lapack_orgqr", b_.getVoidTy(),
+                        {x[0], x[1], y[0], m, n, ir_.I64(i_->operand(1)->shape().dims().back()), batch, wide, work});
+        return 1;
+      case LapackRoutine::kSyevd:
+        ir_.CallLibrary("kiln_lapack_syevd", b_.getVoidTy(),
+                        {x[0], y[0], y[1], y[2], n, batch, wide, ir_.I64(c.lower), work});
+        return 1;
+      case LapackRoutine::kGesdd: {
+        const Shape &u = i_->shape().tuple()[2], &vt = i_->shape().tuple()[3];
+        ir_.CallLibrary("kiln_lapack_gesdd", b_.getVoidTy(),
+                        {x[0], y[0], y[1], y[2], y[3], y[4], m, n, ir_.I64(u.dims().back()),
+                         ir_.I64(vt.dim(vt.rank() - 2)), batch, wide, ir_.I64(c.vectors), work});
+        return 1;
+      }
+    }
+    return 1;
+  }
+
  public:
   static int64_t LibraryScratch(const Instruction* i) {
+    if (auto c = LapackOf(i)) {
+      const int64_t l = std::max(c->rows, c->cols), k = std::min(c->rows, c->cols);
+      if (c->routine == LapackRoutine::kSyevd) return 16 * k * k;
+      if (c->routine != LapackRoutine::kGesdd) return 8 * c->rows * c->cols;
+      const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
+      return 8 * (l * k + k * k + k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)));
+    }
     if (i->Is(Opcode::Sort)) {
       const SortPlan p = PlanSort(i);
       return p.row_bytes * (p.strided ? 2 : 1);

@@ -15,6 +15,8 @@ extern const unsigned char kParallelBitcode[];
 extern const size_t kParallelBitcodeSize;
 extern const unsigned char kWorldBitcode[];
 extern const size_t kWorldBitcodeSize;
+extern const unsigned char kLapackBitcode[];
+extern const size_t kLapackBitcodeSize;
 extern const unsigned char kPoolBitcode[];
 extern const size_t kPoolBitcodeSize;
 

@@ -125,8 +125,15 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   for (const llvm::Function& f : m)
     if (!f.isDeclaration() && f.hasExternalLinkage()) own.insert(f.getName().str());
   using Part = std::pair<const unsigned char*, size_t>;
-  for (auto [data, size] : {Part{kMathBitcode, kMathBitcodeSize}, Part{kAlgorithmsBitcode, kAlgorithmsBitcodeSize},
-                            Part{kMathBitcode, kMathBitcodeSize}}) {
+  std::vector<Part> libraries = {{kMathBitcode, kMathBitcodeSize},
+                                 {kAlgorithmsBitcode, kAlgorithmsBitcodeSize},
+                                 {kMathBitcode, kMathBitcodeSize}};
+  for (const llvm::Function& f : m)
+    if (f.isDeclaration() && f.getName().starts_with("kiln_lapack_")) {
+      libraries.push_back({kLapackBitcode, kLapackBitcodeSize});
+      break;
+    }
+  for (auto [data, size] : libraries) {
     ASSIGN_OR_RETURN(auto lib, ReadBitcode(m.getContext(), data, size, "kernels"));
     lib->setTargetTriple(kTriple);
     lib->setDataLayout(m.getDataLayout());

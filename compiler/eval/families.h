@@ -12,6 +12,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
 absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalLapack(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x);
 // A called computation on scalars.
 absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Element>& args);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/hlo/lapack.h"
 
 namespace kiln {
 namespace {
@@ -22,9 +23,10 @@ std::string SliceText(const Slice& s) {
 }
 
 // Operations that are a thunk of their own rather than a kernel.
-std::optional<ThunkKind> OwnKind(Opcode op) {
-  switch (op) {
+std::optional<ThunkKind> OwnKind(const Instruction* i) {
+  switch (i->opcode()) {
     case Opcode::CustomCall:
+      if (LapackOf(i)) return std::nullopt;  // a kernel of the library
       return ThunkKind::CustomCall;
     case Opcode::AllGather:
       return ThunkKind::AllGather;
@@ -83,7 +85,7 @@ class Builder {
         for (const Instruction* o : i->operands()) Leaves(o, &t.reads);
         Leaves(i, &t.writes);
         if (buffers_.HasScratch(i)) t.scratch = buffers_.Scratch(i);
-        if (std::optional<ThunkKind> kind = OwnKind(i->opcode())) {
+        if (std::optional<ThunkKind> kind = OwnKind(i)) {
           t.kind = *kind;
         } else if (i->Is(Opcode::Copy) && i->shape().LayoutOrDefault().minor_to_major ==
                                               i->operand(0)->shape().LayoutOrDefault().minor_to_major) {

@@ -27,7 +27,7 @@ check compiler/pass absl/ compiler/base/ compiler/hlo/
 check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/pipeline/registry.h
 check compiler/pipeline absl/ compiler/pass/
 check compiler/plan absl/ compiler/base/ compiler/hlo/
-check compiler/thunk absl/ compiler/plan/
+check compiler/thunk absl/ compiler/hlo/ compiler/plan/
 check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
 check codegen/cpu runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ codegen/elemental/ llvm/

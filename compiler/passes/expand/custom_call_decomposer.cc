@@ -2,6 +2,7 @@
 // TopK and the functions of XLA's builder become what they name. Every other target is the user's own function.
 #include <string>
 
+#include "compiler/hlo/lapack.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -70,6 +71,37 @@ Instruction* Expand(Instruction* i) {
   }
 }
 
+// lapack_<type>trsm_ffi(a, b) and lapack_<type>potrf_ffi(a) are operations of HLO.
+bool IsLapackOperation(const Instruction* i, absl::string_view routine, int64_t operands) {
+  if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target || i->operand_count() != operands) return false;
+  const std::string& t = i->attrs().custom_call_target->text;
+  return t.size() > 12 && t.substr(8) == absl::StrCat(routine, "_ffi") && t.compare(0, 7, "lapack_") == 0 &&
+         absl::string_view("sdcz").find(t[7]) != absl::string_view::npos;
+}
+
+Instruction* SolveOf(Instruction* i) {
+  Instruction* s = i->parent()->Add(Opcode::TriangularSolve, i->shape(), i->operands());
+  const int64_t how = CallAttribute(i, "trans_x").value_or('N');
+  s->attrs().left_side = CallAttribute(i, "side").value_or('L') == 'L';
+  s->attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
+  s->attrs().unit_diagonal = CallAttribute(i, "diag").value_or('N') == 'U';
+  s->attrs().transpose_a = how == 'T' ? "TRANSPOSE" : how == 'C' ? "ADJOINT" : "NO_TRANSPOSE";
+  return s;
+}
+
+// (factor, info): info is not 0 where the matrix is not positive definite, which cholesky says by NaN.
+Instruction* FactorOf(Instruction* i) {
+  Computation* c = i->parent();
+  const Shape& s = i->operand(0)->shape();
+  Instruction* f = c->Add(Opcode::Cholesky, Shape::Array(s.type(), s.dims()), i->operands());
+  f->attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
+  Expr part = IsComplex(s.type()) ? Unary(Opcode::Real, f) : Expr(f);
+  Expr bad = ConvertTo(PrimitiveType::S32, CompareExpr("NE", part, part));
+  Expr info = ReduceOf(bad, IntegerIn(c, PrimitiveType::S32, 0), {s.rank() - 2, s.rank() - 1},
+                       ScalarFunction(c->module(), Opcode::Maximum, PrimitiveType::S32));
+  return c->Add(Opcode::Tuple, i->shape(), {f, info.get()});
+}
+
 }  // namespace
 
 absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
@@ -77,9 +109,14 @@ absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         const Known* k = Find(i);
-        return k && Fits(i, *k);
+        return (k && Fits(i, *k)) || IsLapackOperation(i, "trsm", 2) ||
+               (IsLapackOperation(i, "potrf", 1) && i->shape().IsTuple() && i->shape().tuple().size() == 2);
       },
-      Expand);
+      [](Instruction* i) {
+        if (IsLapackOperation(i, "trsm", 2)) return SolveOf(i);
+        if (IsLapackOperation(i, "potrf", 1)) return FactorOf(i);
+        return Expand(i);
+      });
 }
 
 }  // namespace kiln
