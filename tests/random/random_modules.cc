@@ -1,0 +1,86 @@
+// random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
+// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "aot/tools/runner.h"
+#include "aot/tools/ulp.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/hlo/verify.h"
+#include "compiler/pipeline/registry.h"
+#include "tests/random/generator.h"
+
+namespace kiln {
+namespace {
+
+// Small integers, as the generator's arithmetic expects.
+std::vector<Literal> Arguments(const Module& m, uint64_t seed) {
+  std::vector<Literal> out = SeededArguments(m, seed);
+  for (Literal& l : out)
+    for (int64_t k = 0; k < l.size(); ++k) {
+      Element e = l.Get(k);
+      e.re = static_cast<double>(static_cast<int>(e.re * 5));
+      l.Set(k, e);
+    }
+  return out;
+}
+
+absl::Status Same(const std::vector<Literal>& got, const std::vector<Literal>& want) {
+  for (size_t r = 0; r < want.size(); ++r) {
+    const UlpError e = LargestUlpError(got[r], want[r]);
+    if (e.ulps > 0)
+      return InvalidArgument("result ", r, " element ", e.element, ": ", e.got, ", expected ", e.want);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Try(uint64_t seed, std::string* text) {
+  std::unique_ptr<Module> m = RandomModule(seed);
+  *text = ToText(*m);
+  RETURN_IF_ERROR(VerifyModule(*m));
+  const std::vector<Literal> args = Arguments(*m, seed);
+  CompileOptions full, plain;
+  full.cpu_levels = plain.cpu_levels = {"native"};
+  full.flush_subnormals = plain.flush_subnormals = false;
+  full.poison_freed = true;
+  plain.pipeline.disabled = {"algsimp", "cse", "constant-folding", "fusion", "transpose-folding", "conditional-simplifier"};
+  RunOptions reference, compiled;
+  reference.backend = "reference";
+  ASSIGN_OR_RETURN(RunResult want, RunModule(m->Clone(), args, full, reference));
+  ASSIGN_OR_RETURN(RunResult got, RunModule(m->Clone(), args, full, compiled));
+  if (absl::Status s = Same(got.results, want.results); !s.ok()) return InvalidArgument("optimised: ", s.message());
+  ASSIGN_OR_RETURN(RunResult raw, RunModule(std::move(m), args, plain, compiled));
+  if (absl::Status s = Same(raw.results, want.results); !s.ok()) return InvalidArgument("unoptimised: ", s.message());
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: random_modules FIRST COUNT [--keep DIR]\n");
+    return 2;
+  }
+  const uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
+  const char* keep = argc > 4 && !std::strcmp(argv[3], "--keep") ? argv[4] : nullptr;
+  uint64_t failed = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    std::string text;
+    const absl::Status s = Try(seed, &text);
+    if (s.ok()) continue;
+    ++failed;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());
+    if (keep)
+      if (absl::Status w = WriteFile(absl::StrCat(keep, "/", seed, ".hlo"), text); !w.ok())
+        std::printf("%s\n", std::string(w.message()).c_str());
+    std::fflush(stdout);
+  }
+  std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(count - failed),
+              static_cast<unsigned long long>(failed));
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) { return kiln::Main(argc, argv); }
