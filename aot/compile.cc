@@ -198,7 +198,7 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
     members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
   }
-  if (!weights.empty())
+  if (!buffers.constants().empty())
     members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);

@@ -36,5 +36,6 @@ int CheckCommand(const Arguments& args);
 int VerifyCommand(const Arguments& args);
 int OptCommand(const Arguments& args);
 int DiffCommand(const Arguments& args);
+int ReduceCommand(const Arguments& args);
 
 }  // namespace kiln

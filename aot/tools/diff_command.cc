@@ -28,6 +28,9 @@ absl::StatusOr<int> Run(const Arguments& args) {
   compiled.backend = args.Get("backend", "cpu");
   ASSIGN_OR_RETURN(RunResult want, RunModule(module->Clone(), inputs, compile, reference));
   ASSIGN_OR_RETURN(RunResult got, RunModule(std::move(module), inputs, compile, compiled));
+  double limit = HUGE_VAL;
+  if (args.Has("ulps") && !absl::SimpleAtod(args.Get("ulps"), &limit))
+    return InvalidArgument("error: --ulps takes a number");
   bool differs = false;
   for (size_t k = 0; k < want.results.size(); ++k) {
     if (!want.results[k].shape().IsArray()) continue;
@@ -38,7 +41,7 @@ absl::StatusOr<int> Run(const Arguments& args) {
                   e.want.c_str());
     std::printf("\n");
     differs = differs || (e.ulps > 0 && !IsFloat(want.results[k].type()) && !IsComplex(want.results[k].type())) ||
-              std::isinf(e.ulps);
+              std::isinf(e.ulps) || e.ulps > limit;
   }
   return differs ? 1 : 0;
 }
