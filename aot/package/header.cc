@@ -22,7 +22,8 @@ std::string CType(PrimitiveType t) {
 // Elements of CType: complex numbers are pairs.
 int64_t Count(const Shape& s) { return s.IsArray() ? s.ElementCount() * (IsComplex(s.type()) ? 2 : 1) : 0; }
 
-constexpr char kCommDeclaration[] = R"(// One device's way to the others and to the host program's queues; functions return 0, or anything else for failure.
+constexpr char kCommDeclaration[] =
+    R"(// One device's way to the others and to the host program's queues; functions return 0, or anything else for failure.
 typedef struct $NAME_comm {
   void* self;
   int64_t device;  // replica * partitions + partition, of $DEVICES
@@ -49,17 +50,18 @@ constexpr char kContextComm[] = R"(    // The device that this context's thread 
 std::string Fill(std::string text, const CompiledModel& m) {
   text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
                                     {"$CONTEXTCOMM", m.communicates ? kContextComm : ""}});
-  return absl::StrReplaceAll(text, {{"$NAME", m.name},
-                                    {"$DEVICES", absl::StrCat(m.devices)},
-                                    {"$COMMPARAM", m.communicates ? absl::StrCat(", const ", m.name, "_comm* comm") : ""},
-                                    {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
-                                    {"$UPPER", absl::AsciiStrToUpper(m.name)},
-                                    {"$ARENA", absl::StrCat(m.temp_bytes)},
-                                    {"$NARGS", absl::StrCat(m.arguments.size())},
-                                    {"$NRESULTS", absl::StrCat(m.results.size())},
-                                    {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
-                                                                : "NULL for the calling thread alone, a pool made "
-                                                                  "here, or the host's own, as three functions"}});
+  return absl::StrReplaceAll(text,
+                             {{"$NAME", m.name},
+                              {"$DEVICES", absl::StrCat(m.devices)},
+                              {"$COMMPARAM", m.communicates ? absl::StrCat(", const ", m.name, "_comm* comm") : ""},
+                              {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
+                              {"$UPPER", absl::AsciiStrToUpper(m.name)},
+                              {"$ARENA", absl::StrCat(m.temp_bytes)},
+                              {"$NARGS", absl::StrCat(m.arguments.size())},
+                              {"$NRESULTS", absl::StrCat(m.results.size())},
+                              {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
+                                                          : "NULL for the calling thread alone, a pool made "
+                                                            "here, or the host's own, as three functions"}});
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ const Command kCommands[] = {
     {"compile",
      CompileCommand,
      "compile MODULE --name NAME --out DIR [--config F] [--target LEVEL]... [--dim N] [--json]",
-     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx (x86-64 "
+     "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx "
+     "(x86-64 "
      "levels), native. --dim: the extent of every unbounded dimension.",
      {"name", "out", "config", "target", "dim"},
      {"json"},
@@ -58,7 +59,8 @@ const Command kCommands[] = {
     {"reduce",
      ReduceCommand,
      "reduce FILE --keep=CMD",
-     "Prints the smallest module that CMD still accepts (exit code 0); {} in CMD stands for the candidate's path. As in "
+     "Prints the smallest module that CMD still accepts (exit code 0); {} in CMD stands for the candidate's path. As "
+     "in "
      "--keep='! kiln diff {} --ulps 4'.",
      {"keep"},
      {},

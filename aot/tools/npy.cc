@@ -62,7 +62,8 @@ absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& pa
   const size_t open = dims_text.find('('), close = dims_text.find(')');
   if (open == std::string::npos || close == std::string::npos || close < open)
     return InvalidArgument(path, ":1:1: error: the header states no shape");
-  for (absl::string_view d : absl::StrSplit(dims_text.substr(open + 1, close - open - 1), ',', absl::SkipWhitespace())) {
+  for (absl::string_view d :
+       absl::StrSplit(dims_text.substr(open + 1, close - open - 1), ',', absl::SkipWhitespace())) {
     int64_t extent;
     if (!absl::SimpleAtoi(d, &extent) || extent < 0)
       return InvalidArgument(path, ":1:1: error: '", d, "' is no extent");

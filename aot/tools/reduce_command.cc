@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "absl/strings/str_replace.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "aot/tools/commands.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
@@ -22,6 +22,10 @@
 
 namespace kiln {
 namespace {
+
+std::string ShellQuote(const std::string& text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
 
 class Reducer {
  public:
@@ -44,7 +48,8 @@ class Reducer {
     if (!WriteFile(path_, ToText(m)).ok()) return false;
     const std::string line =
         absl::StrContains(command_, "{}") ? absl::StrReplaceAll(command_, {{"{}", path_}}) : command_ + " " + path_;
-    const int status = std::system((line + " > /dev/null 2>&1").c_str());
+    // A candidate may loop forever: then it is not what is looked for.
+    const int status = std::system(absl::StrCat("timeout 20 sh -c ", ShellQuote(line), " > /dev/null 2>&1").c_str());
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
 
@@ -67,8 +72,8 @@ class Reducer {
   bool Results() {
     bool any = false;
     for (size_t size = m_->entry()->root()->operand_count(); size >= 1; size /= 2)
-      for (size_t at = 0; m_->entry()->root()->Is(Opcode::Tuple) &&
-                          at < static_cast<size_t>(m_->entry()->root()->operand_count());) {
+      for (size_t at = 0;
+           m_->entry()->root()->Is(Opcode::Tuple) && at < static_cast<size_t>(m_->entry()->root()->operand_count());) {
         const bool done = Try([&](Module& m) {
           Instruction* root = m.entry()->root();
           std::vector<Instruction*> kept;
@@ -144,7 +149,8 @@ class Reducer {
 };
 
 absl::Status Run(const Arguments& args) {
-  if (!args.Has("keep")) return InvalidArgument("error: --keep is needed: a command that exits with 0 for what to keep");
+  if (!args.Has("keep"))
+    return InvalidArgument("error: --keep is needed: a command that exits with 0 for what to keep");
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
   const std::string path = absl::StrCat("/tmp/kiln_reduce_", getpid(), ".hlo");
   auto smallest = Reducer(std::move(module), args.Get("keep"), path).Run();

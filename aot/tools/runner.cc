@@ -49,8 +49,8 @@ class TempDir {
 absl::Status Link(const std::string& archive, const std::string& so) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execlp("cc", "cc", "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(),
-           "-Wl,--no-whole-archive", "-lm", "-lpthread", static_cast<char*>(nullptr));
+    execlp("cc", "cc", "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(), "-Wl,--no-whole-archive",
+           "-lm", "-lpthread", static_cast<char*>(nullptr));
     _exit(127);
   }
   int status = 0;
@@ -140,8 +140,7 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
   for (int k = 0; k < repeat; ++k) {
     if (k > 0)
       for (size_t a = 0; a < instance.args.size(); ++a)
-        if (m.arguments[a].alias >= 0)
-          std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
+        if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const auto start = std::chrono::steady_clock::now();
     const int32_t code = run(instance.args.data(), instance.results.data(), instance.arena, pool);
     times[k] = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();

@@ -43,8 +43,7 @@ struct DeviceProgram {
 absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
                                                              int64_t replicas, int64_t partitions,
                                                              const std::vector<Literal>& infeed,
-                                                             const CompileOptions& compile,
-                                                             const RunOptions& options);
+                                                             const CompileOptions& compile, const RunOptions& options);
 
 // `arguments`: one literal for each flattened argument.
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,

@@ -324,11 +324,11 @@ absl::StatusOr<int64_t> EmitConvolution(Body& body) {
   const bool depthwise = c.cin == 1 && c.cout == 1 && c.groups > 1;
   // The engine writes out a run for each tap that it cannot merge with its neighbour.
   constexpr int64_t kMostRuns = 1024;
-  const int64_t runs = c.groups == 1 && sp >= 1 && c.w[sp - 1].rhs_dilate == 1 && c.w[sp - 1].size > 0
-                           ? taps / c.w[sp - 1].size
-                           : taps;
-  const bool engine = compute && !depthwise && !(reversed && mixed) && runs <= kMostRuns && sp >= 1 && o.ElementCount() > 0 &&
-                      kern.ElementCount() > 0 && (c.ct == *compute || IsIntegral(c.ct) || c.cin * taps <= 2048);
+  const int64_t runs =
+      c.groups == 1 && sp >= 1 && c.w[sp - 1].rhs_dilate == 1 && c.w[sp - 1].size > 0 ? taps / c.w[sp - 1].size : taps;
+  const bool engine = compute && !depthwise && !(reversed && mixed) && runs <= kMostRuns && sp >= 1 &&
+                      o.ElementCount() > 0 && kern.ElementCount() > 0 &&
+                      (c.ct == *compute || IsIntegral(c.ct) || c.cin * taps <= 2048);
   if (!engine) {
     // Plain loops, channels innermost: for each output position, each tap adds a row of channels.
     const PrimitiveType t = compute && !IsIntegral(c.ct) ? *compute : c.ct;

@@ -283,9 +283,7 @@ class EntryEmitter {
     return absl::OkStatus();
   }
 
-  llvm::Value* CommField(int64_t k) {
-    return b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(4), ir_.I64(k));
-  }
+  llvm::Value* CommField(int64_t k) { return b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(4), ir_.I64(k)); }
 
   llvm::Value* Device() { return b_.CreateLoad(b_.getInt64Ty(), CommField(1)); }
 
@@ -361,9 +359,9 @@ class EntryEmitter {
     std::vector<Slice> slices = send ? t.reads : t.writes;
     if (i->Is(Opcode::Recv)) slices.resize(1);  // the data, not the context beside it
     for (const Slice& s : slices)
-      Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
-                            {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s),
-                             ir_.I64(s.size)}));
+      Checked(
+          b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
+                        {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}));
   }
 
   // The library's only state: a counter of the random blocks that all runs have taken, beside a fixed key.
@@ -373,9 +371,9 @@ class EntryEmitter {
     if (!state)
       state = new llvm::GlobalVariable(ir_.module, i64, false, llvm::GlobalValue::InternalLinkage,
                                        llvm::ConstantInt::get(i64, 0), name_ + "_rng_state");
-    llvm::Value* old = b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, state,
-                                          ir_.I64(t.instruction->attrs().delta.value_or(1)), llvm::MaybeAlign(8),
-                                          llvm::AtomicOrdering::Monotonic);
+    llvm::Value* old =
+        b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, state, ir_.I64(t.instruction->attrs().delta.value_or(1)),
+                           llvm::MaybeAlign(8), llvm::AtomicOrdering::Monotonic);
     constexpr int64_t kKey = 0x5eed0fc0ffee1234;
     llvm::Value* out = Pointer(t.writes[0]);
     b_.CreateStore(ir_.I64(kKey), out);

@@ -15,8 +15,8 @@ struct EntryStats {
 };
 
 struct EntryOptions {
-  int threads = 0;             // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
-  bool poison_freed = false;   // overwrite the bytes of every arena slice after the last thunk that touches it
+  int threads = 0;            // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
+  bool poison_freed = false;  // overwrite the bytes of every arena slice after the last thunk that touches it
   int64_t replicas = 1, partitions = 1;
 };
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/hlo/lapack.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/elemental/element.h"
+#include "compiler/hlo/lapack.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {

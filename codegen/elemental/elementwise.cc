@@ -352,8 +352,8 @@ class Op {
       case Opcode::Maximum:
       case Opcode::Minimum: {
         // By the real part, then the imaginary one; a NaN passes on.
-        llvm::Value* less = b.CreateSelect(b.CreateFCmpUNE(p.re, q.re), b.CreateFCmpOLT(p.re, q.re),
-                                           b.CreateFCmpOLT(p.im, q.im));
+        llvm::Value* less =
+            b.CreateSelect(b.CreateFCmpUNE(p.re, q.re), b.CreateFCmpOLT(p.re, q.re), b.CreateFCmpOLT(p.im, q.im));
         llvm::Value* second = i->Is(Opcode::Maximum) ? less : b.CreateNot(less);
         auto nan = [&](const Val& v) { return b.CreateFCmpUNO(v.re, v.im); };
         second = b.CreateAnd(b.CreateOr(second, nan(q)), b.CreateNot(nan(p)));

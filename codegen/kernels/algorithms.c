@@ -161,9 +161,9 @@ void kiln_philox(const uint64_t* state, uint64_t* next, int64_t words, char* out
 
 // ---- Complex functions, double inside ----
 
-double exp(double), sin(double), cos(double), sinh(double), asinh(double), cosh(double), log(double), log1p(double), expm1(double),
-    atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double), tanh(double),
-    tan(double);
+double exp(double), sin(double), cos(double), sinh(double), asinh(double), cosh(double), log(double), log1p(double),
+    expm1(double), atan2(double, double), hypot(double, double), sqrt(double), fabs(double), copysign(double, double),
+    tanh(double), tan(double);
 
 typedef struct {
   double re, im;

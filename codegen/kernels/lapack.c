@@ -12,7 +12,9 @@ static void put(void* p, int64_t k, double v, int wide) {
     ((float*)p)[k] = (float)v;
 }
 static void* step(void* p, int64_t elements, int wide) { return (char*)p + elements * (wide ? 8 : 4); }
-static const void* cstep(const void* p, int64_t elements, int wide) { return (const char*)p + elements * (wide ? 8 : 4); }
+static const void* cstep(const void* p, int64_t elements, int wide) {
+  return (const char*)p + elements * (wide ? 8 : 4);
+}
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void kiln_lapack_getrf(const void* a, void* lu, int32_t* pivots, int32_t* info, int64_t m, int64_t n, int64_t batch,
@@ -47,7 +49,8 @@ void kiln_lapack_getrf(const void* a, void* lu, int32_t* pivots, int32_t* info, 
 }
 
 // Householder reflectors as LAPACK keeps them: H = I - tau v v^T with v[j] = 1, below the diagonal; R above.
-void kiln_lapack_geqrf(const void* a, void* qr, void* tau, int64_t m, int64_t n, int64_t batch, int64_t wide, double* w) {
+void kiln_lapack_geqrf(const void* a, void* qr, void* tau, int64_t m, int64_t n, int64_t batch, int64_t wide,
+                       double* w) {
   int64_t k = least(m, n);
   for (; batch-- > 0; a = cstep(a, m * n, (int)wide), qr = step(qr, m * n, (int)wide), tau = step(tau, k, (int)wide)) {
     for (int64_t q = 0; q < m * n; ++q) w[q] = get(a, q, (int)wide);
@@ -76,7 +79,8 @@ void kiln_lapack_geqrf(const void* a, void* qr, void* tau, int64_t m, int64_t n,
 // The first n columns of the product of k reflectors; needs m * n doubles.
 void kiln_lapack_orgqr(const void* a, const void* tau, void* out, int64_t m, int64_t n, int64_t k, int64_t batch,
                        int64_t wide, double* w) {
-  for (; batch-- > 0; a = cstep(a, m * n, (int)wide), tau = cstep(tau, k, (int)wide), out = step(out, m * n, (int)wide)) {
+  for (; batch-- > 0;
+       a = cstep(a, m * n, (int)wide), tau = cstep(tau, k, (int)wide), out = step(out, m * n, (int)wide)) {
     for (int64_t r = 0; r < m; ++r)
       for (int64_t c = 0; c < n; ++c) w[r * n + c] = r == c;
     for (int64_t j = k - 1; j >= 0; --j) {
@@ -94,8 +98,8 @@ void kiln_lapack_orgqr(const void* a, const void* tau, void* out, int64_t m, int
 }
 
 // Cyclic Jacobi rotations; eigenvalues ascending. Needs 2 n^2 doubles.
-void kiln_lapack_syevd(const void* a, void* vectors, void* values, int32_t* info, int64_t n, int64_t batch, int64_t wide,
-                       int64_t lower, double* w) {
+void kiln_lapack_syevd(const void* a, void* vectors, void* values, int32_t* info, int64_t n, int64_t batch,
+                       int64_t wide, int64_t lower, double* w) {
   double *s = w, *v = w + n * n;
   for (; batch-- > 0; a = cstep(a, n * n, (int)wide), vectors = step(vectors, n * n, (int)wide),
                       values = step(values, n, (int)wide), ++info) {
@@ -166,8 +170,9 @@ void kiln_lapack_gesdd(const void* a, void* copy, void* values, void* u, void* v
                        int64_t uc, int64_t vr, int64_t batch, int64_t wide, int64_t vectors, double* w) {
   int64_t tall = m >= n, l = tall ? m : n, k = tall ? n : m;
   double *g = w, *v = g + l * k, *sigma = v + k * k, *basis = sigma + k;
-  for (; batch-- > 0; a = cstep(a, m * n, (int)wide), copy = step(copy, m * n, (int)wide), values = step(values, k, (int)wide),
-                      u = step(u, m * uc, (int)wide), vt = step(vt, vr * n, (int)wide), ++info) {
+  for (; batch-- > 0; a = cstep(a, m * n, (int)wide), copy = step(copy, m * n, (int)wide),
+                      values = step(values, k, (int)wide), u = step(u, m * uc, (int)wide),
+                      vt = step(vt, vr * n, (int)wide), ++info) {
     int finite = 1;
     for (int64_t r = 0; r < m; ++r)
       for (int64_t c = 0; c < n; ++c) {

@@ -125,9 +125,8 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   for (const llvm::Function& f : m)
     if (!f.isDeclaration() && f.hasExternalLinkage()) own.insert(f.getName().str());
   using Part = std::pair<const unsigned char*, size_t>;
-  std::vector<Part> libraries = {{kMathBitcode, kMathBitcodeSize},
-                                 {kAlgorithmsBitcode, kAlgorithmsBitcodeSize},
-                                 {kMathBitcode, kMathBitcodeSize}};
+  std::vector<Part> libraries = {
+      {kMathBitcode, kMathBitcodeSize}, {kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, {kMathBitcode, kMathBitcodeSize}};
   for (const llvm::Function& f : m)
     if (f.isDeclaration() && f.getName().starts_with("kiln_lapack_")) {
       libraries.push_back({kLapackBitcode, kLapackBitcodeSize});

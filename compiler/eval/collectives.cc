@@ -83,7 +83,8 @@ absl::StatusOr<Literal> AllToAll(const Instruction& i, const std::vector<const L
     std::vector<Literal> mine;
     for (const Literal* l : x) mine.push_back(*l);
     ASSIGN_OR_RETURN(Meeting m, Meet(i, Literal::Tuple(mine)));
-    if (m.position < 0 || m.values.size() != x.size()) return ErrorAt(&i, "operands and group members differ in number");
+    if (m.position < 0 || m.values.size() != x.size())
+      return ErrorAt(&i, "operands and group members differ in number");
     std::vector<Literal> out;
     for (const Literal& v : m.values) out.push_back(v.elements()[m.position]);
     return Literal::Tuple(std::move(out));

@@ -1,10 +1,11 @@
 // Evaluator: the LAPACK routines of custom calls, by their definitions, in double.
+#include "compiler/hlo/lapack.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "compiler/eval/families.h"
-#include "compiler/hlo/lapack.h"
 
 namespace kiln {
 namespace {
@@ -172,7 +173,8 @@ absl::StatusOr<Literal> EvalLapack(const Instruction& i, const std::vector<const
       }
       case LapackRoutine::kSyevd: {
         for (int64_t r = 0; r < n; ++r)
-          for (int64_t c = 0; c < r; ++c) (call->lower ? a.at(c, r) : a.at(r, c)) = call->lower ? a.at(r, c) : a.at(c, r);
+          for (int64_t c = 0; c < r; ++c)
+            (call->lower ? a.at(c, r) : a.at(r, c)) = call->lower ? a.at(r, c) : a.at(c, r);
         const auto [values, vectors] = Eigen(a);
         Write(&out[0], b, vectors.v);
         Write(&out[1], b, values);

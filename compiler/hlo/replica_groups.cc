@@ -107,8 +107,9 @@ absl::Status SettleDeviceCounts(Module* m) {
       count = std::max(count, largest + 1);
     }
   if (replicas > 1 && partitions > 1)
-    return InvalidArgument(m->file, ":1:1: error: collectives between replicas and between partitions, but the module "
-                                    "does not say how many of each there are");
+    return InvalidArgument(m->file,
+                           ":1:1: error: collectives between replicas and between partitions, but the module "
+                           "does not say how many of each there are");
   constexpr int64_t kMostDevices = 4096;
   if (replicas * partitions > kMostDevices)
     return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions, " devices, at most ",
@@ -124,9 +125,7 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t rep
     ASSIGN_OR_RETURN(ids, ParseReplicaGroups(i.attrs().replica_groups->text));
   }
   const Mode mode = ModeOf(i);
-  const int64_t n = mode == Mode::kPartitions ? partitions
-                    : mode == Mode::kDevices  ? replicas * partitions
-                                              : replicas;
+  const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
   if (ids.empty()) {
     ids.emplace_back(n);
     std::iota(ids[0].begin(), ids[0].end(), 0);
@@ -175,9 +174,7 @@ absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instr
   }
   if (ids.size() % 2) return InvalidArgument("source_target_pairs are not pairs");
   const Mode mode = ModeOf(i);
-  const int64_t n = mode == Mode::kPartitions ? partitions
-                    : mode == Mode::kDevices  ? replicas * partitions
-                                              : replicas;
+  const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
   std::vector<bool> target(n), source(n);
   std::vector<std::pair<int64_t, int64_t>> out;
   for (size_t k = 0; k < ids.size(); k += 2) {

@@ -74,8 +74,7 @@ absl::StatusOr<QuantizedType> ParseQuantizedType(absl::string_view text) {
   q.expressed = *expressed;
   if (rest.size() > 1) {
     if (absl::StartsWith(rest[1], "{")) return Unimplemented("'", text, "': scales per block are not supported");
-    if (!absl::SimpleAtoi(rest[1], &q.axis) || q.axis < 0)
-      return InvalidArgument("'", text, "': axis '", rest[1], "'");
+    if (!absl::SimpleAtoi(rest[1], &q.axis) || q.axis < 0) return InvalidArgument("'", text, "': axis '", rest[1], "'");
   }
   const bool list = absl::ConsumePrefix(&params, "{");
   if (list != (q.axis >= 0)) return InvalidArgument("'", text, "': an axis and a list of scales go together");
@@ -123,23 +122,37 @@ absl::StatusOr<Expr> Quantize(Expr real, const QuantizedType& q) {
 }
 
 bool MovesStorage(absl::string_view op) {
-  static constexpr std::array<absl::string_view, 31> kMovers = {
-      "bitcast_convert",      "broadcast",
-      "broadcast_in_dim",     "case",
-      "concatenate",          "constant",
-      "custom_call",          "dynamic_broadcast_in_dim",
-      "dynamic_gather",       "dynamic_reshape",
-      "dynamic_slice",        "dynamic_update_slice",
-      "gather",               "get_tuple_element",
-      "if",                   "map",
-      "optimization_barrier", "pad",
-      "reduce",               "reduce_window",
-      "reshape",              "reverse",
-      "scatter",              "select",
-      "select_and_scatter",   "slice",
-      "sort",                 "transpose",
-      "tuple",                "while",
-      "all_gather"};
+  static constexpr std::array<absl::string_view, 31> kMovers = {"bitcast_convert",
+                                                                "broadcast",
+                                                                "broadcast_in_dim",
+                                                                "case",
+                                                                "concatenate",
+                                                                "constant",
+                                                                "custom_call",
+                                                                "dynamic_broadcast_in_dim",
+                                                                "dynamic_gather",
+                                                                "dynamic_reshape",
+                                                                "dynamic_slice",
+                                                                "dynamic_update_slice",
+                                                                "gather",
+                                                                "get_tuple_element",
+                                                                "if",
+                                                                "map",
+                                                                "optimization_barrier",
+                                                                "pad",
+                                                                "reduce",
+                                                                "reduce_window",
+                                                                "reshape",
+                                                                "reverse",
+                                                                "scatter",
+                                                                "select",
+                                                                "select_and_scatter",
+                                                                "slice",
+                                                                "sort",
+                                                                "transpose",
+                                                                "tuple",
+                                                                "while",
+                                                                "all_gather"};
   return std::find(kMovers.begin(), kMovers.end(), op) != kMovers.end();
 }
 

@@ -166,7 +166,8 @@ class Inserter {
     const int64_t number = fusion->operand_count();
     Instruction* target = body->AddParameter(number, body->parameter(k)->shape(), "again");
     Instruction* root = body->root();
-    if (root->operand(o)->Is(Opcode::Bitcast)) target = body->AddClone(root->operand(o), root->operand(o)->shape(), {target});
+    if (root->operand(o)->Is(Opcode::Bitcast))
+      target = body->AddClone(root->operand(o), root->operand(o)->shape(), {target});
     root->ReplaceOperand(o, target);
     fusion->AppendOperand(fusion->operand(k));
     return number;
@@ -211,7 +212,7 @@ class Inserter {
       if (!WriteInto(src, state)) {
         Instruction* v = Copy(Extract(body->root(), idx));
         body->set_root(Rebuild(body->root(), idx, 0, v));
-        OrderUsesBefore(state, v);
+        for (const Leaf& held : HeldBy(state)) OrderUsesBefore(held, v);
       }
     }
   }
@@ -224,17 +225,45 @@ class Inserter {
         OverwrittenLater(src)) {
       return false;
     }
-    const std::vector<Instruction*> uses = UsesOf(storage);
-    if (std::find(uses.begin(), uses.end(), w) != uses.end()) {
-      int64_t same = 0, shared = 0;
-      for (int64_t k = 0; k < w->operand_count(); ++k) {
-        if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == storage)) continue;
-        ++same;
-        shared += MayShareWithOperand(w, k);
+    // Whatever lies in the storage before: its first value, and those that were made of it in place.
+    for (const Leaf& held : HeldBy(storage)) {
+      bool root = false;
+      const std::vector<Instruction*> uses = UsesOf(held, &root);
+      if (root && !(held == storage)) return false;
+      if (std::find(uses.begin(), uses.end(), w) != uses.end()) {
+        int64_t same = 0, shared = 0;
+        for (int64_t k = 0; k < w->operand_count(); ++k) {
+          if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == held)) continue;
+          ++same;
+          shared += MayShareWithOperand(w, k);
+        }
+        if (same == 0 || same != shared) return false;
       }
-      if (same == 0 || same != shared) return false;
+      if (!OrderUsesBefore(held, w)) return false;
     }
-    return OrderUsesBefore(storage, w);
+    return true;
+  }
+
+  std::vector<Leaf> HeldBy(const Leaf& storage) {
+    std::vector<Leaf> held = {storage};
+    for (size_t n = 0; n < held.size(); ++n) {
+      for (Instruction* u : UsesOf(held[n])) {
+        ForEachLeaf(u->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+          if (!s.IsArray()) return;
+          Leaf from;
+          if (u->Is(Opcode::While)) {
+            from = SourceOf({u->operand(0), idx});
+          } else {
+            const int64_t k = InPlaceOperand(u, idx.empty() ? 0 : idx[0]);
+            if (k < 0) return;
+            from = SourceOf({u->operand(k), {}});
+          }
+          const Leaf made = {u, idx};
+          if (from == held[n] && std::find(held.begin(), held.end(), made) == held.end()) held.push_back(made);
+        });
+      }
+    }
+    return held;
   }
 
   // The value is produced in the storage of `state` by a chain of in-place operations.

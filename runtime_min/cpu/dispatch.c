@@ -8,11 +8,11 @@
 
 typedef int32_t (*entry_fn)(void* const*, void* const*, void*, const struct kiln_pool*, const struct kiln_comm*);
 __attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                   const struct kiln_comm*);
+                                                  const struct kiln_comm*);
 __attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                   const struct kiln_comm*);
+                                                  const struct kiln_comm*);
 __attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                   const struct kiln_comm*);
+                                                  const struct kiln_comm*);
 __attribute__((weak)) int32_t kiln_model_entry_amx(void* const*, void* const*, void*, const struct kiln_pool*,
                                                    const struct kiln_comm*);
 

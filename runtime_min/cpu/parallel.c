@@ -8,9 +8,9 @@ struct job {
   void (*fn)(void*, int64_t, int64_t);
   void* args;
   int64_t units, piece;
-  int64_t next;      // first unit that nobody has taken
-  int64_t helpers;   // submitted and not finished
-  unsigned mode;     // the caller's floating-point mode, which every piece runs under
+  int64_t next;     // first unit that nobody has taken
+  int64_t helpers;  // submitted and not finished
+  unsigned mode;    // the caller's floating-point mode, which every piece runs under
 };
 
 static void work(struct job* j) {

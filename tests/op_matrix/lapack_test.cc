@@ -95,9 +95,10 @@ class Lapack : public testing::TestWithParam<Case> {
 TEST_P(Lapack, LuIsThePermutedMatrix) {
   const Case& c = GetParam();
   const Literal a = Input(c.m, c.n, false);
-  const auto r = Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n ROOT r = ($T[$B,$M,$N], s32[$B,$K], s32[$B]) "
-                     "custom-call(a), custom_call_target=\"lapack_$Pgetrf_ffi\" }",
-                     {a});
+  const auto r =
+      Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n ROOT r = ($T[$B,$M,$N], s32[$B,$K], s32[$B]) "
+          "custom-call(a), custom_call_target=\"lapack_$Pgetrf_ffi\" }",
+          {a});
   ASSERT_EQ(r.size(), 3u);
   const int k = std::min(c.m, c.n);
   for (int b = 0; b < c.batch; ++b) {
@@ -114,11 +115,12 @@ TEST_P(Lapack, QrMultipliesBack) {
   const Case& c = GetParam();
   if (c.m < c.n) GTEST_SKIP() << "orgqr gives no more columns than rows";
   const Literal a = Input(c.m, c.n, false);
-  const auto r = Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n f = ($T[$B,$M,$N], $T[$B,$K]) custom-call(a), "
-                     "custom_call_target=\"lapack_$Pgeqrf_ffi\"\n h = $T[$B,$M,$N] get-tuple-element(f), index=0\n t = "
-                     "$T[$B,$K] get-tuple-element(f), index=1\n q = $T[$B,$M,$N] custom-call(h, t), "
-                     "custom_call_target=\"lapack_$Porgqr_ffi\"\n ROOT r = ($T[$B,$M,$N], $T[$B,$M,$N]) tuple(h, q) }",
-                     {a});
+  const auto r =
+      Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n f = ($T[$B,$M,$N], $T[$B,$K]) custom-call(a), "
+          "custom_call_target=\"lapack_$Pgeqrf_ffi\"\n h = $T[$B,$M,$N] get-tuple-element(f), index=0\n t = "
+          "$T[$B,$K] get-tuple-element(f), index=1\n q = $T[$B,$M,$N] custom-call(h, t), "
+          "custom_call_target=\"lapack_$Porgqr_ffi\"\n ROOT r = ($T[$B,$M,$N], $T[$B,$M,$N]) tuple(h, q) }",
+          {a});
   ASSERT_EQ(r.size(), 2u);
   for (int b = 0; b < c.batch; ++b) {
     Mat h = Part(r[0], b), q = Part(r[1], b), up(c.n, std::vector<double>(c.n));
@@ -133,10 +135,11 @@ TEST_P(Lapack, EigenvectorsDiagonalise) {
   const Case& c = GetParam();
   if (c.m != c.n) GTEST_SKIP() << "square matrices only";
   const Literal a = Input(c.n, c.n, true);
-  const auto r = Run("HloModule m\nENTRY e { a = $T[$B,$N,$N] parameter(0)\n ROOT r = ($T[$B,$N,$N], $T[$B,$N], s32[$B]) "
-                     "custom-call(a), custom_call_target=\"lapack_$Psyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 "
-                     ": ui8} }",
-                     {a});
+  const auto r =
+      Run("HloModule m\nENTRY e { a = $T[$B,$N,$N] parameter(0)\n ROOT r = ($T[$B,$N,$N], $T[$B,$N], s32[$B]) "
+          "custom-call(a), custom_call_target=\"lapack_$Psyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 "
+          ": ui8} }",
+          {a});
   ASSERT_EQ(r.size(), 3u);
   for (int b = 0; b < c.batch; ++b) {
     Mat v = Part(r[0], b), d(c.n, std::vector<double>(c.n));
@@ -154,10 +157,11 @@ TEST_P(Lapack, EigenvectorsDiagonalise) {
 TEST_P(Lapack, SingularVectorsMultiplyBack) {
   const Case& c = GetParam();
   const Literal a = Input(c.m, c.n, false);
-  const auto r = Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n ROOT r = ($T[$B,$M,$N], $T[$B,$K], "
-                     "$T[$B,$M,$M], $T[$B,$N,$N], s32[$B]) custom-call(a), custom_call_target=\"lapack_$Pgesdd_ffi\", "
-                     "backend_config={mode = 65 : ui8} }",
-                     {a});
+  const auto r =
+      Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n ROOT r = ($T[$B,$M,$N], $T[$B,$K], "
+          "$T[$B,$M,$M], $T[$B,$N,$N], s32[$B]) custom-call(a), custom_call_target=\"lapack_$Pgesdd_ffi\", "
+          "backend_config={mode = 65 : ui8} }",
+          {a});
   ASSERT_EQ(r.size(), 5u);
   const int k = std::min(c.m, c.n);
   for (int b = 0; b < c.batch; ++b) {

@@ -55,12 +55,15 @@ TEST_P(Passes, FiresOrRefusesTruthfully) {
 
 const std::vector<Case> kCases = {
     Case{"dynamic-padder",
-         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x = "
-         "f32[8] parameter(0)\n n = s32[] parameter(1)\n y = f32[<=8] set-dimension-size(x, n), dimensions={0}\n z = f32[] "
+         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x "
+         "= "
+         "f32[8] parameter(0)\n n = s32[] parameter(1)\n y = f32[<=8] set-dimension-size(x, n), dimensions={0}\n z = "
+         "f32[] "
          "constant(0)\n ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=add }",
          true, "select(", "set-dimension-size"},
     Case{"dynamic-padder",
-         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x = "
+         "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e { x "
+         "= "
          "f32[8] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add }",
          false, nullptr, nullptr},
     Case{"custom-call-decomposer",
@@ -68,33 +71,42 @@ const std::vector<Case> kCases = {
          "custom_call_target=\"xla_builder.math.Asin\" }",
          true, " asin(", "custom-call("},
     Case{"custom-call-decomposer",
-         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), custom_call_target=\"my_asin\" }",
+         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), "
+         "custom_call_target=\"my_asin\" }",
          false, nullptr, nullptr},
     Case{"defuser",
-         "HloModule m\nf { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nENTRY e { x = f32[4] parameter(0)\n ROOT r = "
+         "HloModule m\nf { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nENTRY e { x = f32[4] parameter(0)\n "
+         "ROOT r = "
          "f32[4] fusion(x), kind=kLoop, calls=f }",
          true, "negate(", "fusion("},
-    Case{"defuser", "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] negate(x) }", false, nullptr, nullptr},
+    Case{"defuser", "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] negate(x) }", false, nullptr,
+         nullptr},
     Case{"layout-normalization",
          "HloModule m\nENTRY e { x = f32[2,3]{0,1} parameter(0)\n ROOT r = f32[6]{0} bitcast(x) }", true, "transpose(",
          "bitcast("},
     Case{"layout-normalization",
-         "HloModule m\nENTRY e { x = f32[2,3]{1,0} parameter(0)\n ROOT r = f32[6]{0} bitcast(x) }", false, nullptr, nullptr},
+         "HloModule m\nENTRY e { x = f32[2,3]{1,0} parameter(0)\n ROOT r = f32[6]{0} bitcast(x) }", false, nullptr,
+         nullptr},
     Case{"bitcast-dtypes-expander",
          "HloModule m\nENTRY e { x = s4[3,2] parameter(0)\n ROOT r = s8[3] bitcast-convert(x) }", true, "shift-left",
          "bitcast-convert"},
     Case{"bitcast-dtypes-expander",
-         "HloModule m\nENTRY e { x = f32[3] parameter(0)\n ROOT r = s8[3,4] bitcast-convert(x) }", false, nullptr, nullptr},
-    Case{"cholesky-expander", "HloModule m\nENTRY e { x = c64[3,3] parameter(0)\n ROOT r = c64[3,3] cholesky(x), lower=true }",
-         true, "while(", "cholesky("},
-    Case{"cholesky-expander", "HloModule m\nENTRY e { x = f32[3,3] parameter(0)\n ROOT r = f32[3,3] cholesky(x), lower=true }",
-         false, nullptr, nullptr},
+         "HloModule m\nENTRY e { x = f32[3] parameter(0)\n ROOT r = s8[3,4] bitcast-convert(x) }", false, nullptr,
+         nullptr},
+    Case{"cholesky-expander",
+         "HloModule m\nENTRY e { x = c64[3,3] parameter(0)\n ROOT r = c64[3,3] cholesky(x), lower=true }", true,
+         "while(", "cholesky("},
+    Case{"cholesky-expander",
+         "HloModule m\nENTRY e { x = f32[3,3] parameter(0)\n ROOT r = f32[3,3] cholesky(x), lower=true }", false,
+         nullptr, nullptr},
     Case{"collective-expander",
-         "HloModule m, replica_count=2\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+         "HloModule m, replica_count=2\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, "
+         "b) }\n"
          "ENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=add }",
          true, "f32[2,4] all-gather", "all-reduce("},
     Case{"collective-expander",
-         "HloModule m, replica_count=2\nENTRY e { x = f32[1,4] parameter(0)\n ROOT r = f32[2,4] all-gather(x), dimensions={0}, "
+         "HloModule m, replica_count=2\nENTRY e { x = f32[1,4] parameter(0)\n ROOT r = f32[2,4] all-gather(x), "
+         "dimensions={0}, "
          "replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true }",
          false, nullptr, nullptr},
     Case{"convert-async-collectives-to-sync",
@@ -104,7 +116,8 @@ const std::vector<Case> kCases = {
     Case{"convert-async-collectives-to-sync",
          "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] copy(x) }", false, nullptr, nullptr},
     Case{"ragged-dot-rewriter",
-         "HloModule m\nENTRY e { a = f32[5,3] parameter(0)\n b = f32[2,3,4] parameter(1)\n g = s32[2] parameter(2)\n ROOT r "
+         "HloModule m\nENTRY e { a = f32[5,3] parameter(0)\n b = f32[2,3,4] parameter(1)\n g = s32[2] parameter(2)\n "
+         "ROOT r "
          "= f32[5,4] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, "
          "rhs_group_dims={0} }",
          true, " dot(", "ragged-dot("},
@@ -120,28 +133,33 @@ const std::vector<Case> kCases = {
          "HloModule m\nENTRY e { s = u64[2] parameter(0)\n ROOT r = (u64[2], u32[4]) rng-bit-generator(s), "
          "algorithm=rng_philox }",
          false, nullptr, nullptr},
-    Case{"scaled-dot-rewriter",
-         "HloModule m\nENTRY e { a = f8e4m3fn[4,64] parameter(0)\n b = f8e4m3fn[8,64] parameter(1)\n p = f8e8m0fnu[4,2] "
-         "parameter(2)\n q = f8e8m0fnu[8,2] parameter(3)\n ROOT r = f32[4,8] scaled-dot(a, b, p, q), "
-         "lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
-         true, " dot(", "scaled-dot("},
+    Case{
+        "scaled-dot-rewriter",
+        "HloModule m\nENTRY e { a = f8e4m3fn[4,64] parameter(0)\n b = f8e4m3fn[8,64] parameter(1)\n p = f8e8m0fnu[4,2] "
+        "parameter(2)\n q = f8e8m0fnu[8,2] parameter(3)\n ROOT r = f32[4,8] scaled-dot(a, b, p, q), "
+        "lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
+        true, " dot(", "scaled-dot("},
     Case{"scaled-dot-rewriter",
          "HloModule m\nENTRY e { a = f32[5,3] parameter(0)\n b = f32[3,4] parameter(1)\n ROOT r = f32[5,4] dot(a, b), "
          "lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
          false, nullptr, nullptr},
     Case{"scan-expander",
-         "HloModule m\nf { x = f32[] parameter(0)\n c = f32[] parameter(1)\n s = f32[] add(x, c)\n ROOT t = (f32[], f32[]) "
-         "tuple(s, s) }\nENTRY e { x = f32[4] parameter(0)\n z = f32[] parameter(1)\n ROOT r = (f32[4], f32[]) scan(x, z), "
+         "HloModule m\nf { x = f32[] parameter(0)\n c = f32[] parameter(1)\n s = f32[] add(x, c)\n ROOT t = (f32[], "
+         "f32[]) "
+         "tuple(s, s) }\nENTRY e { x = f32[4] parameter(0)\n z = f32[] parameter(1)\n ROOT r = (f32[4], f32[]) scan(x, "
+         "z), "
          "to_apply=f, num_carries=1, scan_dimension=0 }",
          true, "while(", " scan("},
     Case{"scan-expander",
-         "HloModule m\nc { s = (s32[]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(3)\n ROOT "
+         "HloModule m\nc { s = (s32[]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] "
+         "constant(3)\n ROOT "
          "l = pred[] compare(i, n), direction=LT }\nb { s = (s32[]) parameter(0)\n i = s32[] get-tuple-element(s), "
          "index=0\n o = s32[] constant(1)\n j = s32[] add(i, o)\n ROOT t = (s32[]) tuple(j) }\nENTRY e { x = (s32[]) "
          "parameter(0)\n ROOT w = (s32[]) while(x), condition=c, body=b }",
          false, nullptr, nullptr},
     Case{"stochastic-convert-decomposer",
-         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n u = u32[4] parameter(1)\n ROOT r = s8[4] stochastic-convert(x, u) "
+         "HloModule m\nENTRY e { x = f32[4] parameter(0)\n u = u32[4] parameter(1)\n ROOT r = s8[4] "
+         "stochastic-convert(x, u) "
          "}",
          true, "compare", "stochastic-convert("},
     Case{"stochastic-convert-decomposer",

@@ -241,6 +241,107 @@ ENTRY e {
                                 1);
 }
 
+// The value before the last was made in the state's own storage: a kernel that reads it out of order may not write
+// there.
+TEST(CopyInsertion, AReversedUpdateOfLoopState) {
+  ExpectCompiledEqualsEvaluated(R"(HloModule reversed
+cond {
+  s = (s32[], f32[7]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[7]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[7] get-tuple-element(s), index=1
+  f = f32[] convert(i)
+  u = f32[2] broadcast(f), dimensions={}
+  d = f32[7] dynamic-update-slice(x, u, i)
+  r = f32[7] reverse(d), dimensions={0}
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[7]) tuple(j, r)
+}
+ENTRY e {
+  x = f32[7] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[7]) tuple(z, x)
+  w = (s32[], f32[7]) while(t), condition=cond, body=body
+  ROOT g = f32[7] get-tuple-element(w), index=1
+}
+)",
+                                3);
+}
+
+TEST(CopyInsertion, ASwapThatUpdatesOneSide) {
+  for (const char* trips : {"1", "2", "3"})
+    ExpectCompiledEqualsEvaluated(std::string(R"(HloModule swap
+cond {
+  s = (s32[], f32[6], f32[6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant()") + trips + R"()
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[6], f32[6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[6] get-tuple-element(s), index=1
+  b = f32[6] get-tuple-element(s), index=2
+  f = f32[] convert(i)
+  u = f32[2] broadcast(f), dimensions={}
+  d = f32[6] dynamic-update-slice(b, u, i)
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[6], f32[6]) tuple(j, d, a)
+}
+ENTRY e {
+  x = f32[6] parameter(0)
+  y = f32[6] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[6], f32[6]) tuple(z, x, y)
+  w = (s32[], f32[6], f32[6]) while(t), condition=cond, body=body
+  a = f32[6] get-tuple-element(w), index=1
+  b = f32[6] get-tuple-element(w), index=2
+  ROOT r = (f32[6], f32[6]) tuple(a, b)
+}
+)",
+                                  3);
+}
+
+TEST(CopyInsertion, OneArrayUpdatedForTwoResults) {
+  ExpectCompiledEqualsEvaluated(R"(HloModule twice
+both {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  p = f32[] parameter(2)
+  q = f32[] parameter(3)
+  s = f32[] add(a, p)
+  m = f32[] multiply(b, q)
+  ROOT t = (f32[], f32[]) tuple(s, m)
+}
+ENTRY e {
+  x = f32[6,5] parameter(0)
+  u = f32[2,5] parameter(1)
+  i = s32[2,1] constant({{1},{4}})
+  ROOT s = (f32[6,5], f32[6,5]) scatter(x, x, i, u, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=both
+}
+)",
+                                3);
+}
+
+// Arrays without elements still have an address.
+TEST(Compile, AConstantWithoutElements) {
+  ExpectCompiledEqualsEvaluated(R"(HloModule empty
+ENTRY e {
+  x = f32[3] parameter(0)
+  c = f32[0] constant({})
+  ROOT t = (f32[3], f32[0]) tuple(x, c)
+}
+)",
+                                3);
+}
+
 TEST(Compile, TheSameInputGivesTheSameBytes) {
   CompileOptions o;
   auto a = Compile(std::move(*ParseHlo(Swap(3), "a.hlo")), o);

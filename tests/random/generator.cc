@@ -51,7 +51,8 @@ class Generator {
   Expr Tame(Expr e) {
     if (!Number(e)) return e;
     Expr low = e.Like(IsUnsigned(e.type()) ? 0 : -4), high = e.Like(4);
-    return e.computation()->Add(Opcode::Clamp, Shape::Array(e.type(), e.shape().dims()), {low.get(), e.get(), high.get()});
+    return e.computation()->Add(Opcode::Clamp, Shape::Array(e.type(), e.shape().dims()),
+                                {low.get(), e.get(), high.get()});
   }
 
   // Some value of the given type and extents.
@@ -62,7 +63,8 @@ class Generator {
     }
     for (size_t k = pool_.size(); k-- > 0;)
       if (pool_[k].shape().rank() == 0) return BroadcastTo(ConvertTo(t, Tame(pool_[k])), dims);
-    return BroadcastTo(c->AddConstant(Literal::Of(t, t == PrimitiveType::Pred ? 1 : static_cast<double>(Pick(4)))), dims);
+    return BroadcastTo(c->AddConstant(Literal::Of(t, t == PrimitiveType::Pred ? 1 : static_cast<double>(Pick(4)))),
+                       dims);
   }
 
   Expr Index(Computation* c) {
@@ -107,7 +109,8 @@ class Generator {
           const Opcode op = ops[Pick(6)];
           return op == Opcode::Sqrt ? Unary(Opcode::Floor, Unary(op, Unary(Opcode::Abs, Tame(x)))) : Unary(op, x);
         }
-        const Opcode ops[] = {Opcode::Negate, Opcode::Abs, Opcode::Not, Opcode::Popcnt, Opcode::Sign, Opcode::CountLeadingZeros};
+        const Opcode ops[] = {Opcode::Negate, Opcode::Abs,  Opcode::Not,
+                              Opcode::Popcnt, Opcode::Sign, Opcode::CountLeadingZeros};
         return Unary(ops[Pick(6)], x);
       }
       case 3: {
@@ -203,7 +206,8 @@ class Generator {
       }
       case 15: {  // [m, k] x [k, n]
         const PrimitiveType t = Number(x) && !Narrow(x) && InfoOf(x.type()).bits >= 32 ? x.type() : PrimitiveType::F32;
-        const int64_t m = 1 + static_cast<int64_t>(Pick(9)), k = 1 + static_cast<int64_t>(Pick(9)), n = 1 + static_cast<int64_t>(Pick(20));
+        const int64_t m = 1 + static_cast<int64_t>(Pick(9)), k = 1 + static_cast<int64_t>(Pick(9)),
+                      n = 1 + static_cast<int64_t>(Pick(20));
         return Tame(DotOf(Fit(c, t, {m, k}), Fit(c, t, {k, n}), 0, 1, 0));
       }
       case 16: {
@@ -221,7 +225,8 @@ class Generator {
         if (rank == 0 || !Number(x)) return x;
         Instruction* i = c->Add(Opcode::Sort, Shape::Array(x.type(), dims), {Tame(x).get()});
         Computation* less = m_->AddComputation("less");
-        Expr a = less->AddParameter(0, Shape::Scalar(x.type()), "a"), b = less->AddParameter(1, Shape::Scalar(x.type()), "b");
+        Expr a = less->AddParameter(0, Shape::Scalar(x.type()), "a"),
+             b = less->AddParameter(1, Shape::Scalar(x.type()), "b");
         less->set_root(CompareExpr(Chance(50) ? "LT" : "GT", a, b).get());
         i->attrs().dimensions = Ints{static_cast<int64_t>(Pick(rank))};
         i->attrs().to_apply = less;
@@ -232,14 +237,15 @@ class Generator {
         // A loop whose body is random over its carried values.
         std::vector<Expr> init = {Tame(x), Tame(Any())};
         const std::vector<Expr> outer = std::move(pool_);
-        std::vector<Expr> result = LoopOf(c, static_cast<int64_t>(Pick(4)), init, [&](Expr at, const std::vector<Expr>& v) {
-          pool_ = v;
-          pool_.push_back(at);
-          Grow(at.computation(), 2 + Pick(6), depth + 1);
-          std::vector<Expr> next;
-          for (const Expr& e : v) next.push_back(Fit(at.computation(), e.type(), e.shape().dims()));
-          return next;
-        });
+        std::vector<Expr> result =
+            LoopOf(c, static_cast<int64_t>(Pick(4)), init, [&](Expr at, const std::vector<Expr>& v) {
+              pool_ = v;
+              pool_.push_back(at);
+              Grow(at.computation(), 2 + Pick(6), depth + 1);
+              std::vector<Expr> next;
+              for (const Expr& e : v) next.push_back(Fit(at.computation(), e.type(), e.shape().dims()));
+              return next;
+            });
         pool_ = outer;
         return result[Pick(2)];
       }
@@ -251,7 +257,8 @@ class Generator {
         std::vector<Instruction*> operands = {flag.get()};
         std::vector<Computation*> branches;
         for (int k = 0; k < 2; ++k) {
-          Instruction* argument = c->Add(Opcode::Tuple, Shape::Tuple({x.shape(), other.shape()}), {x.get(), other.get()});
+          Instruction* argument =
+              c->Add(Opcode::Tuple, Shape::Tuple({x.shape(), other.shape()}), {x.get(), other.get()});
           operands.push_back(argument);
           Computation* branch = m_->AddComputation("branch");
           Instruction* p = branch->AddParameter(0, argument->shape(), "both");

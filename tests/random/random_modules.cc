@@ -30,8 +30,7 @@ std::vector<Literal> Arguments(const Module& m, uint64_t seed) {
 absl::Status Same(const std::vector<Literal>& got, const std::vector<Literal>& want) {
   for (size_t r = 0; r < want.size(); ++r) {
     const UlpError e = LargestUlpError(got[r], want[r]);
-    if (e.ulps > 0)
-      return InvalidArgument("result ", r, " element ", e.element, ": ", e.got, ", expected ", e.want);
+    if (e.ulps > 0) return InvalidArgument("result ", r, " element ", e.element, ": ", e.got, ", expected ", e.want);
   }
   return absl::OkStatus();
 }
@@ -45,7 +44,8 @@ absl::Status Try(uint64_t seed, std::string* text) {
   full.cpu_levels = plain.cpu_levels = {"native"};
   full.flush_subnormals = plain.flush_subnormals = false;
   full.poison_freed = true;
-  plain.pipeline.disabled = {"algsimp", "cse", "constant-folding", "fusion", "transpose-folding", "conditional-simplifier"};
+  plain.pipeline.disabled = {
+      "algsimp", "cse", "constant-folding", "fusion", "transpose-folding", "conditional-simplifier"};
   RunOptions reference, compiled;
   reference.backend = "reference";
   ASSIGN_OR_RETURN(RunResult want, RunModule(m->Clone(), args, full, reference));

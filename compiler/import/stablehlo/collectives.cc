@@ -150,12 +150,10 @@ absl::StatusOr<Values> ConvertCollectiveBroadcast(Call& call) {
     all[0] = static_cast<int64_t>(groups[0].size());
     g->mutable_shape() = Shape::Array(s.type(), all);
     const int64_t at = static_cast<int64_t>(k);
-    Expr root = roots->shape().rank() == 0
-                    ? Expr(call.x.back())
-                    : ReshapeTo(SliceOf(call.x.back(), {at}, {at + 1}), {});
+    Expr root =
+        roots->shape().rank() == 0 ? Expr(call.x.back()) : ReshapeTo(SliceOf(call.x.back(), {at}, {at + 1}), {});
     Values operands = {g, root.get()};
-    for (int64_t d = 0; d < s.rank(); ++d)
-      operands.push_back(call.c->AddConstant(Literal::Int(root.type(), 0)));
+    for (int64_t d = 0; d < s.rank(); ++d) operands.push_back(call.c->AddConstant(Literal::Int(root.type(), 0)));
     Instruction* slice = call.Add(Opcode::DynamicSlice, Shape::Array(s.type(), one), operands);
     slice->attrs().dynamic_slice_sizes = one;
     out.push_back(call.Finish(ReshapeTo(slice, s.dims()).get()));
@@ -211,9 +209,9 @@ absl::StatusOr<Values> ConvertSend(Call& call) {
   Instruction* token = call.x.back();
   for (size_t k = 0; k + 1 < call.x.size(); ++k) {
     const Shape s = call.x[k]->shape();
-    Instruction* send = Ordered(
-        call, call.Add(Opcode::Send, Shape::Tuple({s, Shape::Scalar(PrimitiveType::U32), Shape::Token()}),
-                       {call.x[k], token}));
+    Instruction* send =
+        Ordered(call, call.Add(Opcode::Send, Shape::Tuple({s, Shape::Scalar(PrimitiveType::U32), Shape::Token()}),
+                               {call.x[k], token}));
     RETURN_IF_ERROR(Groups(call, &send->attrs()));
     Instruction* done = Ordered(call, call.Add(Opcode::SendDone, Shape::Token(), {send}));
     for (Instruction* i : {send, done}) {

@@ -58,7 +58,8 @@ absl::StatusOr<Values> ConvertDot(Call& call) {
 
 absl::StatusOr<Values> ConvertConvolution(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
-  std::string dims = call.Resolve(call.op.Has("dim_numbers") ? call.op.Attr("dim_numbers") : call.op.Attr("dimension_numbers"));
+  std::string dims =
+      call.Resolve(call.op.Has("dim_numbers") ? call.op.Attr("dim_numbers") : call.op.Attr("dimension_numbers"));
   absl::string_view d = dims;
   absl::ConsumePrefix(&d, "#stablehlo.conv<");
   absl::ConsumeSuffix(&d, ">");

@@ -84,7 +84,8 @@ absl::StatusOr<Values> ConvertScan(Call& call) {
   int64_t carries = call.One("operandSegmentSizes", 0);
   const Ints segments = call.List("operandSegmentSizes");
   if (segments.size() == 2) carries = segments[1];
-  if (carries < 0 || carries > static_cast<int64_t>(call.x.size())) return call.Fail("operandSegmentSizes does not fit");
+  if (carries < 0 || carries > static_cast<int64_t>(call.x.size()))
+    return call.Fail("operandSegmentSizes does not fit");
   Instruction* s = call.Add(Opcode::Scan, Shape::Tuple(call.types), call.x);
   s->attrs().to_apply = body;
   s->attrs().num_carries = carries;

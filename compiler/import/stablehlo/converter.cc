@@ -125,8 +125,8 @@ Converter::Converter(const mlir::Program& program, const std::string& file, cons
 }
 
 absl::Status Converter::Fail(const Op& op, absl::string_view why, absl::StatusCode code) const {
-  return absl::Status(code, absl::StrCat(module_->file, ":", op.loc.line, ":", op.loc.column, ": error: ", op.name, ": ",
-                                         why));
+  return absl::Status(
+      code, absl::StrCat(module_->file, ":", op.loc.line, ":", op.loc.column, ": error: ", op.name, ": ", why));
 }
 
 std::string Converter::Resolve(const std::string& text) const {
@@ -291,7 +291,8 @@ absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
     if (!Unbounded(i->shape())) continue;
     auto shape = InferShape(*i);
     if (!shape.ok()) return Fail(op, shape.status().message(), shape.status().code());
-    if (Unbounded(*shape)) return Fail(op, absl::StrCat("the extents of its result ", i->shape().ToString(false), " are not known"));
+    if (Unbounded(*shape))
+      return Fail(op, absl::StrCat("the extents of its result ", i->shape().ToString(false), " are not known"));
     i->mutable_shape() = *shape;
   }
   size_t next = 0;
@@ -310,7 +311,8 @@ absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
     bool fits = got.type() == said.type() && got.rank() == said.rank();
     for (int64_t d = 0; fits && d < got.rank(); ++d) fits = said.dim(d) < 0 || got.dim(d) == said.dim(d);
     if (!fits && !got.IsTuple())
-      return Fail(op, absl::StrCat("result ", k, " is ", got.ToString(false), ", the text says ", said.ToString(false)));
+      return Fail(op,
+                  absl::StrCat("result ", k, " is ", got.ToString(false), ", the text says ", said.ToString(false)));
     if (!values[k]->Is(Opcode::Tuple) && values[k]->loc().line == op.loc.line) {
       auto inferred = InferShape(*values[k]);
       if (!inferred.ok()) return ErrorAt(values[k], inferred.status().message(), inferred.status().code());
@@ -347,7 +349,7 @@ absl::StatusOr<Values> Converter::Convert(const Op& op, Computation* c, Env* env
 #include "compiler/import/stablehlo/operations.def"
   };
   auto it = handlers->find(absl::StrCat(dialect, ".", call.name));
-  Handler handler = it != handlers->end()      ? it->second
+  Handler handler = it != handlers->end()    ? it->second
                     : dialect == "stablehlo" ? ConvertElementwise
                     : dialect == "chlo"      ? ConvertChlo
                                              : nullptr;
@@ -355,7 +357,8 @@ absl::StatusOr<Values> Converter::Convert(const Op& op, Computation* c, Env* env
   if (!quantized) return handler(call);
 
   if (call.name == "uniform_quantize" || call.name == "uniform_dequantize") return ConvertQuantization(call);
-  if (!op.regions.empty() || dialect == "func" || dialect == "check" || dialect == "interpreter" || MovesStorage(call.name)) {
+  if (!op.regions.empty() || dialect == "func" || dialect == "check" || dialect == "interpreter" ||
+      MovesStorage(call.name)) {
     ASSIGN_OR_RETURN(Values out, handler(call));
     for (size_t k = 0; k < out.size() && k < op.result_types.size(); ++k) Mark(out[k], op.result_types[k].quantized);
     return out;

@@ -47,7 +47,8 @@ absl::StatusOr<Values> ConvertSlice(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   attr::Slices r;
   if (call.op.Has("brackets")) {
-    for (absl::string_view part : absl::StrSplit(call.op.Attr("brackets"), absl::ByAnyChar("[], "), absl::SkipEmpty())) {
+    for (absl::string_view part :
+         absl::StrSplit(call.op.Attr("brackets"), absl::ByAnyChar("[], "), absl::SkipEmpty())) {
       const std::vector<absl::string_view> n = absl::StrSplit(part, ':');
       SliceDim d;
       if (n.size() < 2 || !absl::SimpleAtoi(n[0], &d.start) || !absl::SimpleAtoi(n[1], &d.limit) ||
@@ -72,8 +73,7 @@ absl::StatusOr<Values> ConvertPad(Call& call) {
   const Ints low = call.op.Has("low") ? call.List("low") : call.List("edge_padding_low"),
              high = call.op.Has("high") ? call.List("high") : call.List("edge_padding_high"),
              in = call.op.Has("interior") ? call.List("interior") : call.List("interior_padding");
-  if (low.size() != high.size() || low.size() != in.size())
-    return call.Fail("low, high and interior differ in length");
+  if (low.size() != high.size() || low.size() != in.size()) return call.Fail("low, high and interior differ in length");
   attr::Padding p;
   for (size_t k = 0; k < low.size(); ++k) p.push_back({low[k], high[k], in[k]});
   i->attrs().padding = std::move(p);
@@ -117,7 +117,8 @@ absl::StatusOr<Values> ConvertGather(Call& call) {
 }
 
 absl::StatusOr<Values> ConvertScatter(Call& call) {
-  if (call.op.regions.size() != 1 || call.x.size() < 3) return call.Fail("needs operands, indices, updates and one computation");
+  if (call.op.regions.size() != 1 || call.x.size() < 3)
+    return call.Fail("needs operands, indices, updates and one computation");
   ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "update"));
   const bool tuple = call.types.size() > 1;
   Instruction* i = call.Add(Opcode::Scatter, tuple ? Shape::Tuple(call.types) : call.result(), call.x);

@@ -1,7 +1,7 @@
 // StableHLO operations with attributes of their own that belong to no larger family.
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/match.h"
 #include "compiler/import/chlo.h"
 #include "compiler/import/dense.h"
 #include "compiler/import/stablehlo/converter.h"
@@ -17,7 +17,8 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
     if (!holds->Get(0).i) return call.Fail(call.op.Attr("error_message"));
     return Values{};
   }
-  Instruction* i = call.Add(Opcode::CustomCall, call.types.size() == 1 ? call.result() : Shape::Tuple(call.types), call.x);
+  Instruction* i =
+      call.Add(Opcode::CustomCall, call.types.size() == 1 ? call.result() : Shape::Tuple(call.types), call.x);
   std::string target = call.op.Has("callee") ? call.op.Attr("callee") : call.op.Attr("call_target_name");
   if (target.size() > 1 && target[0] == '"') target = target.substr(1, target.size() - 2);
   i->attrs().custom_call_target = attr::Str(target);
@@ -49,7 +50,7 @@ absl::StatusOr<Values> ConvertCompare(Call& call) {
   std::string dir = call.op.words.empty() ? EnumWord(call.op.Attr("comparison_direction")) : call.op.words[0];
   std::string type = call.op.words.size() > 1      ? call.op.words[1]
                      : call.op.Has("compare_type") ? EnumWord(call.op.Attr("compare_type"))
-                                              : "";
+                                                   : "";
   i->attrs().direction = attr::Raw(dir);
   if (type == "TOTALORDER") i->attrs().compare_type = "TOTALORDER";
   return Values{i};
@@ -83,7 +84,8 @@ absl::StatusOr<Values> ConvertTriangularSolve(Call& call) {
 absl::StatusOr<Values> ConvertRng(Call& call) {
   RETURN_IF_ERROR(call.Need(3));
   Instruction* i = call.Add(Opcode::Rng, call.result(), {call.x[0], call.x[1]});
-  const std::string d = EnumWord(call.op.Has("distribution") ? call.op.Attr("distribution") : call.op.Attr("rng_distribution"));
+  const std::string d =
+      EnumWord(call.op.Has("distribution") ? call.op.Attr("distribution") : call.op.Attr("rng_distribution"));
   i->attrs().distribution = attr::Raw(d == "NORMAL" ? "rng_normal" : "rng_uniform");
   return Values{i};
 }
@@ -91,7 +93,8 @@ absl::StatusOr<Values> ConvertRng(Call& call) {
 absl::StatusOr<Values> ConvertRngBitGenerator(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(Opcode::RngBitGenerator, Shape::Tuple(call.types), call.x);
-  const std::string alg = EnumWord(call.op.Has("algorithm") ? call.op.Attr("algorithm") : call.op.Attr("rng_algorithm"));
+  const std::string alg =
+      EnumWord(call.op.Has("algorithm") ? call.op.Attr("algorithm") : call.op.Attr("rng_algorithm"));
   i->attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry"
                                    : alg == "PHILOX"  ? "rng_philox"
                                                       : "rng_default");

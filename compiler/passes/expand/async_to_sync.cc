@@ -68,9 +68,8 @@ bool IsDone(const Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> ConvertAsyncCollectivesToSync(Module& m, PassContext& ctx) {
-  ASSIGN_OR_RETURN(bool changed, ExpandEach(m, ctx, IsDone, [](Instruction* i) -> absl::StatusOr<Instruction*> {
-    return Done(i);
-  }));
+  ASSIGN_OR_RETURN(bool changed,
+                   ExpandEach(m, ctx, IsDone, [](Instruction* i) -> absl::StatusOr<Instruction*> { return Done(i); }));
   for (const auto& c : m.computations())
     for (bool again = true; again;) {
       again = false;

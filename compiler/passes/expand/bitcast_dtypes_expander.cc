@@ -45,7 +45,8 @@ Instruction* Expand(Instruction* i) {
     const int64_t last = x.shape().rank() - 1;
     Expr shift = IotaOf(c, t, x.shape().dims(), last) * static_cast<double>(from);
     Expr placed = Binary(Opcode::ShiftLeft, Bits(x, t), shift);
-    Expr joined = ReduceOf(placed, c->AddConstant(Literal::Of(t, 0)), {last}, ScalarFunction(c->module(), Opcode::Or, t));
+    Expr joined =
+        ReduceOf(placed, c->AddConstant(Literal::Of(t, 0)), {last}, ScalarFunction(c->module(), Opcode::Or, t));
     return FromBits(joined, to_type).get();
   }
   const Ints dims = i->shape().dims();

@@ -48,8 +48,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
     Ints one = column;
     one[rank - 2] = 1;
     Expr pivot = Unary(Opcode::Real, DynamicSliceOf(rest, at_row, one));
-    Expr root = SelectExpr(pivot > 0.0, Unary(Opcode::Sqrt, pivot),
-                           pivot.Like(std::numeric_limits<double>::quiet_NaN()));
+    Expr root =
+        SelectExpr(pivot > 0.0, Unary(Opcode::Sqrt, pivot), pivot.Like(std::numeric_limits<double>::quiet_NaN()));
     Ints kept(one.begin(), one.end() - 2), map;
     for (int64_t d = 0; d + 2 < rank; ++d) map.push_back(d);
     auto spread = [&](Expr x) { return BroadcastTo(ReshapeTo(x, kept), column, map); };

@@ -142,9 +142,9 @@ class Expander {
       for (size_t d = 0; d < dims.size(); ++d) every.push_back(static_cast<int64_t>(d));
       map->attrs().dimensions = every;
       map->attrs().to_apply = *i_->attrs().to_apply;
-      sum = uneven ? SelectExpr(BroadcastTo(CompareExpr("GT", size, IntegerIn(c_, PrimitiveType::S32, k)), dims), map,
-                                sum)
-                   : Expr(map);
+      sum = uneven
+                ? SelectExpr(BroadcastTo(CompareExpr("GT", size, IntegerIn(c_, PrimitiveType::S32, k)), dims), map, sum)
+                : Expr(map);
     }
     return sum;
   }

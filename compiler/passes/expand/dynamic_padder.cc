@@ -52,8 +52,7 @@ class Padder {
 
   absl::Status Refuse(Instruction* i) {
     for (Instruction* o : i->operands())
-      if (Dynamic(o))
-        return ErrorAt(i, "a dynamic dimension is not supported here", absl::StatusCode::kUnimplemented);
+      if (Dynamic(o)) return ErrorAt(i, "a dynamic dimension is not supported here", absl::StatusCode::kUnimplemented);
     return absl::OkStatus();
   }
 
@@ -126,7 +125,8 @@ class Padder {
   // floor((size + padding - window) / stride) + 1 positions, none if the window does not fit.
   Expr Positions(Expr size, const WindowDim& w) {
     Expr padded = size;
-    if (w.lhs_dilate > 1) padded = Binary(Opcode::Maximum, (size - 1.0) * static_cast<double>(w.lhs_dilate) + 1.0, Int(0));
+    if (w.lhs_dilate > 1)
+      padded = Binary(Opcode::Maximum, (size - 1.0) * static_cast<double>(w.lhs_dilate) + 1.0, Int(0));
     Expr room = padded + static_cast<double>(w.pad_low + w.pad_high - w.DilatedSize());
     Expr count = room / static_cast<double>(w.stride) + 1.0;
     return SelectExpr(room < 0.0, Int(0), count);
@@ -411,12 +411,14 @@ class Padder {
       if (stated && to.is_dynamic(d)) sizes[d] = i->operand(d + 1);
       if (!stated && to.is_dynamic(d)) {
         if (open >= 0)
-          return ErrorAt(i, "a reshape to two dynamic dimensions does not say their sizes", absl::StatusCode::kUnimplemented);
+          return ErrorAt(i, "a reshape to two dynamic dimensions does not say their sizes",
+                         absl::StatusCode::kUnimplemented);
         open = d;
       }
     }
     if (!stated) {
-      if (open < 0) return ErrorAt(i, "a reshape of a dynamic dimension to static ones", absl::StatusCode::kUnimplemented);
+      if (open < 0)
+        return ErrorAt(i, "a reshape of a dynamic dimension to static ones", absl::StatusCode::kUnimplemented);
       Expr total = Int(1);
       for (const Expr& e : in) total = total * e;
       int64_t rest = 1;

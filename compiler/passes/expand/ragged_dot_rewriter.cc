@@ -15,7 +15,8 @@ Expr Membership(Expr sizes, int64_t extent) {
   const int64_t groups = sizes.shape().dim(0);
   const PrimitiveType t = sizes.type();
   // End of each group: the sum of sizes up to it, by a triangle of ones.
-  Expr row = IotaOf(c, PrimitiveType::S32, {groups, groups}, 0), col = IotaOf(c, PrimitiveType::S32, {groups, groups}, 1);
+  Expr row = IotaOf(c, PrimitiveType::S32, {groups, groups}, 0),
+       col = IotaOf(c, PrimitiveType::S32, {groups, groups}, 1);
   Expr upto = BroadcastTo(sizes, {groups, groups}, {1});
   Expr zero = c->AddConstant(Literal::Of(t, 0));
   Expr taken = SelectExpr(CompareExpr("LE", col, row), upto, BroadcastTo(zero, {groups, groups}));
@@ -83,7 +84,8 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> RaggedDotRewriter(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::RaggedDot); }, Rewrite);
+  return ExpandEach(
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::RaggedDot); }, Rewrite);
 }
 
 }  // namespace kiln

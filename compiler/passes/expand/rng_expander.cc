@@ -60,7 +60,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> RngExpander(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::Rng); }, Expand);
+  return ExpandEach(
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::Rng); }, Expand);
 }
 
 }  // namespace kiln

@@ -24,8 +24,7 @@ absl::StatusOr<Expr> Spread(const Instruction* i, Expr scale, const Shape& x) {
 absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
   Expr side[2] = {i->operand(0), i->operand(1)};
   for (int k = 0; k < 2; ++k) {
-    ASSIGN_OR_RETURN(Expr scale,
-                     Spread(i, ConvertTo(PrimitiveType::F32, i->operand(2 + k)), i->operand(k)->shape()));
+    ASSIGN_OR_RETURN(Expr scale, Spread(i, ConvertTo(PrimitiveType::F32, i->operand(2 + k)), i->operand(k)->shape()));
     side[k] = ConvertTo(PrimitiveType::F32, side[k]) * scale;
   }
   const Shape wide = Shape::Array(PrimitiveType::F32, i->shape().dims());
@@ -37,7 +36,8 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> ScaledDotRewriter(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::ScaledDot); }, Rewrite);
+  return ExpandEach(
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::ScaledDot); }, Rewrite);
 }
 
 }  // namespace kiln

@@ -68,7 +68,8 @@ Instruction* Expand(Instruction* scan) {
 }  // namespace
 
 absl::StatusOr<bool> ScanExpander(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::Scan); }, Expand);
+  return ExpandEach(
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::Scan); }, Expand);
 }
 
 }  // namespace kiln

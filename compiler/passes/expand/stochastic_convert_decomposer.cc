@@ -10,8 +10,8 @@ namespace {
 
 Instruction* Decompose(Instruction* i) {
   Expr x = i->operand(0), random = i->operand(1);
-  const PrimitiveType wide = InfoOf(x.type()).bits > 32 || InfoOf(random.type()).bits > 32 ? PrimitiveType::F64
-                                                                                           : PrimitiveType::F32;
+  const PrimitiveType wide =
+      InfoOf(x.type()).bits > 32 || InfoOf(random.type()).bits > 32 ? PrimitiveType::F64 : PrimitiveType::F32;
   Expr a = Unary(Opcode::Abs, ConvertTo(wide, x));
   Expr whole = Unary(Opcode::Floor, a);
   Expr fraction = a - whole;
@@ -30,7 +30,8 @@ Instruction* Decompose(Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> StochasticConvertDecomposer(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, [](Instruction* i) { return i->Is(Opcode::StochasticConvert); }, Decompose);
+  return ExpandEach(
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::StochasticConvert); }, Decompose);
 }
 
 }  // namespace kiln

@@ -56,8 +56,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   const Attributes& t = i->attrs();
   if (IsFloat(b.type())) {
     Expr wide[2] = {ConvertTo(PrimitiveType::F32, a), ConvertTo(PrimitiveType::F32, b)};
-    Instruction* solved = i->parent()->Add(Opcode::TriangularSolve,
-                                           Shape::Array(PrimitiveType::F32, b.shape().dims()),
+    Instruction* solved = i->parent()->Add(Opcode::TriangularSolve, Shape::Array(PrimitiveType::F32, b.shape().dims()),
                                            {wide[0].get(), wide[1].get()});
     solved->attrs() = t;
     return ConvertTo(b.type(), solved).get();
@@ -79,8 +78,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
 
 absl::StatusOr<bool> TriangularSolveExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx,
-      [](Instruction* i) { return i->Is(Opcode::TriangularSolve) && !HasLinalgKernel(i->shape().type()); }, Expand);
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::TriangularSolve) && !HasLinalgKernel(i->shape().type()); },
+      Expand);
 }
 
 }  // namespace kiln
