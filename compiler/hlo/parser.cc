@@ -308,6 +308,8 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
     return Literal::Tuple(std::move(parts));
   }
   if (!shape.IsArray()) return s_.Error("a constant needs an array or tuple shape");
+  for (int64_t d : shape.dims())
+    if (d < 0) return s_.Error("a constant needs extents that are known");
   if (shape.rank() > 0 && s_.Peek() != '{' && shape.ElementCount() > 0) {  // one value for every element
     if (shape.ByteSize() > (int64_t{1} << 32)) return s_.Error("a splat constant of more than 4 GiB");
     Literal one(Shape::Scalar(shape.type()));

@@ -106,6 +106,7 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
       if (hi < 0 || lo < 0) return InvalidArgument("bad hexadecimal digit in a dense string");
       bytes[k] = static_cast<char>(hi << 4 | lo);
     }
+    if (shape.ByteSize() > (int64_t{1} << 32)) return InvalidArgument("a constant of more than 4 GiB");
     Literal l(shape);
     const int64_t width = ByteWidth(shape.type());
     if (shape.type() == PrimitiveType::Pred && static_cast<int64_t>(bytes.size()) == (n + 7) / 8 && n > 1) {
@@ -119,6 +120,7 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
     }
     return l;
   }
+  if (shape.ByteSize() > (int64_t{1} << 32)) return InvalidArgument("a constant of more than 4 GiB");
   Literal l(shape);
   if (n == 0) return l;
   size_t p = 0;

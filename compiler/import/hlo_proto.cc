@@ -176,9 +176,9 @@ absl::StatusOr<Literal> ProtoReader::ToLiteral(const proto::LiteralProto& p, int
     default:
       return Fail("literal", absl::StrCat("constants of ", TextOf(t), " are not supported in protos"));
   }
-  Literal l(shape);
-  if (static_cast<int64_t>(bytes.size()) != l.byte_size())
+  if (static_cast<int64_t>(bytes.size()) != shape.ByteSize())
     return Fail("literal", absl::StrCat(bytes.size(), " bytes for ", shape.ToString(false)));
+  Literal l(shape);
   shape.set_layout(layout);
   if (shape.HasDefaultLayout()) {
     if (n) std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
