@@ -1,5 +1,6 @@
 #include "compiler/hlo/literal.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -27,6 +28,16 @@ Literal::Literal(const Shape& shape) : shape_(shape) {
   } else {
     bytes_ = std::make_shared<std::vector<uint8_t>>(shape.ByteSize());
   }
+}
+
+Literal Literal::Splat(const Shape& shape, const Literal& one) {
+  Literal l(shape);
+  const size_t size = static_cast<size_t>(l.byte_size()), width = static_cast<size_t>(one.byte_size());
+  if (size == 0) return l;
+  uint8_t* d = l.mutable_data();
+  std::memcpy(d, one.data(), width);
+  for (size_t done = width; done < size; done *= 2) std::memcpy(d + done, d, std::min(done, size - done));
+  return l;
 }
 
 Literal Literal::Tuple(std::vector<Literal> elements) {

@@ -28,6 +28,10 @@ class Literal {
   // Zero-filled array of `shape` (layout dropped).
   explicit Literal(const Shape& shape);
   static Literal Tuple(std::vector<Literal> elements);
+  // Every element is the scalar `one`, of the shape's type. Readers refuse more than kMaxSplatBytes of it, since a few
+  // bytes of text could otherwise ask for any amount of memory.
+  static Literal Splat(const Shape& shape, const Literal& one);
+  static constexpr int64_t kMaxSplatBytes = int64_t{1} << 30;
   // Scalars.
   static Literal Int(PrimitiveType type, int64_t value);
   static Literal Float(PrimitiveType type, double value);

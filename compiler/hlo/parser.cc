@@ -311,14 +311,11 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
   for (int64_t d : shape.dims())
     if (d < 0) return s_.Error("a constant needs extents that are known");
   if (shape.rank() > 0 && s_.Peek() != '{' && shape.ElementCount() > 0) {  // one value for every element
-    if (shape.ByteSize() > (int64_t{1} << 32)) return s_.Error("a splat constant of more than 4 GiB");
+    if (shape.ByteSize() > Literal::kMaxSplatBytes)
+      return s_.Error("a splat constant of more than 1 GiB; broadcast a scalar");
     Literal one(Shape::Scalar(shape.type()));
     RETURN_IF_ERROR(ParseScalar(&one, 0));
-    Literal l(shape);
-    const int64_t w = ByteWidth(shape.type());
-    uint8_t* d = l.mutable_data();
-    for (int64_t k = 0; k < shape.ElementCount(); ++k) std::memcpy(d + k * w, one.data(), w);
-    return l;
+    return Literal::Splat(shape, one);
   }
   // An array that the text cannot hold is refused before memory is asked for.
   const size_t left = s_.text().size() - s_.pos();

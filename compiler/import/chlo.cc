@@ -20,7 +20,6 @@ Expr Floor(Expr x) { return Unary(Opcode::Floor, x); }
 Expr Sqrt(Expr x) { return Unary(Opcode::Sqrt, x); }
 Expr Not(Expr x) { return Unary(Opcode::Not, x); }
 Expr Pow(Expr a, Expr b) { return Binary(Opcode::Power, a, b); }
-Expr Max(Expr a, Expr b) { return Binary(Opcode::Maximum, a, b); }
 
 // erfc by Cody's scheme: 1 - erf(x) where |x| < 1, else exp(-x^2)/|x| times a rational in 1/x^2 (Cephes).
 Expr Erfc(Expr x) {

@@ -86,14 +86,53 @@ absl::Status ReadElement(absl::string_view t, size_t* p, Literal* out, int64_t n
   return absl::OkStatus();
 }
 
+// MLIR stores a value narrower than a byte in the low bits of one.
+void Normalize(Literal* l) {
+  const PrimitiveType t = l->type();
+  if (!IsIntegral(t) && t != PrimitiveType::Pred) return;
+  if (InfoOf(t).bits >= 8) return;
+  uint8_t* d = l->mutable_data();
+  for (int64_t k = 0; k < l->byte_size(); ++k)
+    d[k] = t == PrimitiveType::Pred ? d[k] & 1 : static_cast<uint8_t>(WrapInt(t, d[k]));
+}
+
 }  // namespace
+
+absl::StatusOr<Literal> DenseFromBytes(absl::string_view bytes, const Shape& shape) {
+  const int64_t n = shape.ElementCount(), size = static_cast<int64_t>(bytes.size());
+  const int64_t width = ByteWidth(shape.type());
+  const bool packed = shape.type() == PrimitiveType::Pred && n > 1 && size == (n + 7) / 8;
+  if (packed || size == n * width) {
+    Literal l(shape);
+    if (packed) {
+      for (int64_t k = 0; k < n; ++k) l.mutable_data()[k] = (bytes[k / 8] >> (k % 8)) & 1;
+    } else {
+      std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
+    }
+    Normalize(&l);
+    return l;
+  }
+  if (size != width) return InvalidArgument(size, " bytes of elements do not hold ", shape.ToString(false));
+  if (shape.ByteSize() > Literal::kMaxSplatBytes)
+    return InvalidArgument("a splat constant of more than 1 GiB; broadcast a scalar");
+  Literal one(Shape::Scalar(shape.type()));
+  std::memcpy(one.mutable_data(), bytes.data(), bytes.size());
+  Normalize(&one);
+  return Literal::Splat(shape, one);
+}
 
 absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
   if (!shape.IsArray()) return InvalidArgument("a constant needs a tensor type");
+  for (int64_t d : shape.dims())
+    if (d < 0) return InvalidArgument("a constant needs extents that are known");
   if (shape.ByteSize() > (int64_t{1} << 36))
     return ResourceExhausted("a constant of ", shape.ByteSize(), " bytes; the limit is ", int64_t{1} << 36);
   if (!absl::ConsumePrefix(&text, "dense<"))
     return InvalidArgument("expected dense<...>, found '", text.substr(0, 24), "'");
+  if (absl::ConsumePrefix(&text, "bytes:")) {
+    absl::ConsumeSuffix(&text, ">");
+    return DenseFromBytes(text, shape);
+  }
   const int64_t n = shape.ElementCount();
   text = absl::StripLeadingAsciiWhitespace(text);
   if (!text.empty() && text[0] == '"') {
@@ -106,21 +145,14 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
       if (hi < 0 || lo < 0) return InvalidArgument("bad hexadecimal digit in a dense string");
       bytes[k] = static_cast<char>(hi << 4 | lo);
     }
-    if (shape.ByteSize() > (int64_t{1} << 32)) return InvalidArgument("a constant of more than 4 GiB");
-    Literal l(shape);
-    const int64_t width = ByteWidth(shape.type());
-    if (shape.type() == PrimitiveType::Pred && static_cast<int64_t>(bytes.size()) == (n + 7) / 8 && n > 1) {
-      for (int64_t k = 0; k < n; ++k) l.mutable_data()[k] = (bytes[k / 8] >> (k % 8)) & 1;
-    } else if (static_cast<int64_t>(bytes.size()) == l.byte_size()) {
-      std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
-    } else if (static_cast<int64_t>(bytes.size()) == width) {
-      for (int64_t k = 0; k < n; ++k) std::memcpy(l.mutable_data() + k * width, bytes.data(), width);
-    } else {
-      return InvalidArgument("a dense string of ", bytes.size(), " bytes does not hold ", shape.ToString(false));
-    }
-    return l;
+    return DenseFromBytes(bytes, shape);
   }
-  if (shape.ByteSize() > (int64_t{1} << 32)) return InvalidArgument("a constant of more than 4 GiB");
+  if (text.empty() || text[0] != '[') {
+    if (n > 1 && shape.ByteSize() > Literal::kMaxSplatBytes)
+      return InvalidArgument("a splat constant of more than 1 GiB; broadcast a scalar");
+  } else if (n > static_cast<int64_t>(text.size())) {
+    return InvalidArgument("fewer elements than ", shape.ToString(false), " holds");
+  }
   Literal l(shape);
   if (n == 0) return l;
   size_t p = 0;
@@ -143,10 +175,11 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
     }
   }
   if (next == 1 && n > 1) {
-    const int64_t w = ByteWidth(shape.type());
-    uint8_t* d = l.mutable_data();
-    for (int64_t k = 1; k < n; ++k) std::memcpy(d + k * w, d, w);
-  } else if (next != n) {
+    Literal one(Shape::Scalar(shape.type()));
+    std::memcpy(one.mutable_data(), l.data(), static_cast<size_t>(one.byte_size()));
+    return Literal::Splat(shape, one);
+  }
+  if (next != n) {
     return InvalidArgument(next, " elements given, ", shape.ToString(false), " holds ", n);
   }
   return l;

@@ -5,14 +5,16 @@
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/verify.h"
+#include "compiler/import/bytecode.h"
 
 namespace kiln {
 
 absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
                                                      const ImportOptions& options) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
-  if (absl::StartsWith(bytes, "ML\xefR"))
-    return Unimplemented(file, ":1:1: error: StableHLO portable bytecode is not supported yet");
+  if (absl::StartsWith(bytes, kBytecodeMagic)) return ImportBytecode(bytes, file, options);
+  if (const absl::string_view artifact = ArtifactOfExported(bytes); !artifact.empty())
+    return ImportBytecode(artifact, file, options);
   for (unsigned char c : bytes.substr(0, 4096))
     if (c < 9 || (c > 13 && c < 32)) return ImportHloProto(bytes, file);  // no text holds these
   Scanner s(bytes, file);

@@ -1,5 +1,5 @@
 // Reads a module in any form kiln accepts, recognised by content: HLO text, HLO protos (binary or text), StableHLO
-// text.
+// text, StableHLO's portable bytecode (bare, or as jax.export wraps it).
 #pragma once
 
 #include <memory>
@@ -31,6 +31,8 @@ absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, cons
 // The readers behind it.
 absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
                                                         const ImportOptions& options = {});
+absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, const std::string& file,
+                                                       const ImportOptions& options = {});
 absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file);
 
 }  // namespace kiln

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/infer.h"
+#include "compiler/import/bytecode.h"
 #include "compiler/import/chlo.h"
 #include "compiler/import/dense.h"
 
@@ -42,6 +43,11 @@ std::optional<Ints> FieldInts(absl::string_view text, absl::string_view key) {
     at += key.size();
   }
   return std::nullopt;
+}
+
+std::optional<Ints> SomeInts(absl::string_view text, absl::string_view key) {
+  auto v = FieldInts(text, key);
+  return v && !v->empty() ? v : std::nullopt;
 }
 
 bool Unbounded(const Shape& s) {
@@ -558,6 +564,12 @@ absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, 
     f.body.ops = std::move(p.top_level);
     p.functions.push_back(std::move(f));
   }
+  return stablehlo::Converter(p, file, options).Run();
+}
+
+absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, const std::string& file,
+                                                       const ImportOptions& options) {
+  ASSIGN_OR_RETURN(mlir::Program p, ParseBytecode(bytes, file));
   return stablehlo::Converter(p, file, options).Run();
 }
 

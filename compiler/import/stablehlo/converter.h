@@ -137,5 +137,7 @@ void Bind(Env* env, const std::string& name, Instruction* value);
 std::string EnumWord(absl::string_view text);
 // "key = [1, 2]" inside #stablehlo.gather<...>.
 std::optional<Ints> FieldInts(absl::string_view text, absl::string_view key);
+// The same, absent if empty.
+std::optional<Ints> SomeInts(absl::string_view text, absl::string_view key);
 
 }  // namespace kiln::stablehlo

@@ -108,9 +108,9 @@ absl::StatusOr<Values> ConvertGather(Call& call) {
   a.offset_dims = FieldInts(t, "offset_dims").value_or(Ints());
   a.collapsed_slice_dims = FieldInts(t, "collapsed_slice_dims").value_or(Ints());
   a.start_index_map = FieldInts(t, "start_index_map").value_or(Ints());
-  a.operand_batching_dims = FieldInts(t, "operand_batching_dims");
-  a.start_indices_batching_dims = FieldInts(t, "start_indices_batching_dims");
-  a.index_vector_dim = FieldInts(t, "index_vector_dim").value_or(Ints{0})[0];
+  a.operand_batching_dims = SomeInts(t, "operand_batching_dims");
+  a.start_indices_batching_dims = SomeInts(t, "start_indices_batching_dims");
+  a.index_vector_dim = SomeInts(t, "index_vector_dim").value_or(Ints{0})[0];
   a.slice_sizes = ParseIntList(call.op.Attr("slice_sizes")).value_or(Ints());
   if (call.Flag("indices_are_sorted", false)) a.indices_are_sorted = true;
   return Values{i};
@@ -127,9 +127,9 @@ absl::StatusOr<Values> ConvertScatter(Call& call) {
   a.update_window_dims = FieldInts(t, "update_window_dims").value_or(Ints());
   a.inserted_window_dims = FieldInts(t, "inserted_window_dims").value_or(Ints());
   a.scatter_dims_to_operand_dims = FieldInts(t, "scatter_dims_to_operand_dims").value_or(Ints());
-  a.input_batching_dims = FieldInts(t, "input_batching_dims");
-  a.scatter_indices_batching_dims = FieldInts(t, "scatter_indices_batching_dims");
-  a.index_vector_dim = FieldInts(t, "index_vector_dim").value_or(Ints{0})[0];
+  a.input_batching_dims = SomeInts(t, "input_batching_dims");
+  a.scatter_indices_batching_dims = SomeInts(t, "scatter_indices_batching_dims");
+  a.index_vector_dim = SomeInts(t, "index_vector_dim").value_or(Ints{0})[0];
   if (call.Flag("indices_are_sorted", false)) a.indices_are_sorted = true;
   if (call.Flag("unique_indices", false)) a.unique_indices = true;
   a.to_apply = f;

@@ -1,0 +1,590 @@
+#include "compiler/import/bytecode/vhlo.h"
+
+#include <bit>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "compiler/base/status.h"
+#include "compiler/import/dense.h"
+
+namespace kiln::bytecode {
+namespace {
+
+constexpr int kMaxDepth = 64;
+constexpr int64_t kMaxListedElements = 1 << 16;
+
+// Codes of VHLO attributes and types that are more than a table row.
+enum VhloAttribute {
+  kArray = 1,
+  kBoolean = 2,
+  kApiVersion = 5,
+  kDictionary = 6,
+  kFloat = 8,
+  kInteger = 9,
+  kOutputOperandAlias = 10,
+  kString = 14,
+  kTensor = 15,
+  kType = 17,
+  kExtensions = 18,
+  kResultAccuracy = 20
+};
+enum VhloType {
+  kComplex = 1,
+  kFunction = 8,
+  kRankedTensor = 20,
+  kRankedTensorExtended = 21,
+  kToken = 22,
+  kTuple = 23,
+  kQuantized = 24,
+  kQuantizedPerAxis = 30,
+  kNone = 33
+};
+enum BuiltinAttribute {
+  kBuiltinArray = 0,
+  kBuiltinDictionary = 1,
+  kBuiltinString = 2,
+  kBuiltinType = 6,
+  kBuiltinUnit = 7,
+  kBuiltinInteger = 8,
+  kBuiltinFloat = 9,
+  kBuiltinDense = 18
+};
+enum BuiltinType {
+  kBuiltinIntegerType = 0,
+  kBuiltinIndex = 1,
+  kBuiltinBf16 = 3,
+  kBuiltinF16 = 4,
+  kBuiltinF32 = 5,
+  kBuiltinF64 = 6,
+  kBuiltinRankedTensor = 13
+};
+
+const char* ElementText(uint64_t code) {
+  switch (code) {
+#define VHLO_OP(...)
+#define VHLO_ENUM(...)
+#define VHLO_TYPE(code, text) \
+  case code:                  \
+    return text;
+#include "compiler/import/bytecode/vhlo.def"
+  }
+  return nullptr;
+}
+
+struct EnumInfo {
+  absl::string_view name;
+  std::vector<std::string> words;
+};
+
+const EnumInfo* EnumOf(uint64_t code) {
+  static const auto* const table = new absl::flat_hash_map<uint64_t, EnumInfo>{
+#define VHLO_OP(...)
+#define VHLO_TYPE(...)
+#define VHLO_ENUM(code, name, words) {code, {name, absl::StrSplit(words, ' ')}},
+#include "compiler/import/bytecode/vhlo.def"
+  };
+  auto it = table->find(code);
+  return it == table->end() ? nullptr : &it->second;
+}
+
+double DoubleOf(int64_t bits) { return std::bit_cast<double>(bits); }
+
+// "[[1, 2], [3, 4]]" of a literal.
+void Nested(const Literal& l, int64_t dim, int64_t* next, std::string* out) {
+  if (dim == l.shape().rank()) {
+    const Element e = l.Get((*next)++);
+    if (l.type() == PrimitiveType::Pred)
+      *out += e.i ? "true" : "false";
+    else
+      absl::StrAppend(out, e.i);
+    return;
+  }
+  *out += '[';
+  for (int64_t k = 0; k < l.shape().dim(dim); ++k) {
+    if (k) *out += ", ";
+    Nested(l, dim + 1, next, out);
+  }
+  *out += ']';
+}
+
+std::string MlirElement(PrimitiveType t) {
+  if (t == PrimitiveType::Pred) return "i1";
+  const std::string text(TextOf(t));
+  if (IsSigned(t)) return "i" + text.substr(1);
+  if (IsUnsigned(t)) return "ui" + text.substr(1);
+  return text;
+}
+
+}  // namespace
+
+const std::vector<std::string>* AttributesOf(absl::string_view op) {
+  static const auto* const table = new absl::flat_hash_map<std::string, std::vector<std::string>>{
+#define VHLO_TYPE(...)
+#define VHLO_ENUM(...)
+#define VHLO_OP(name, attributes) {#name, absl::StrSplit(attributes, ' ')},
+#include "compiler/import/bytecode/vhlo.def"
+  };
+  auto it = table->find(op);
+  return it == table->end() ? nullptr : &it->second;
+}
+
+Tables::Tables(const Container& container, const std::string& file)
+    : in_(container), file_(file), texts_(container.attributes.size()), types_(container.types.size()) {
+  // Attributes share parts, which texts repeat: honest files stay far below this.
+  size_t size = 0;
+  for (const Entry& e : container.attributes) size += e.bytes.left();
+  text_left_ = 64 * size + (1 << 20);
+}
+
+absl::Status Tables::Check(const Cursor& c) const {
+  return c.ok() ? absl::OkStatus() : Fail(c, "an attribute or type ends too early");
+}
+
+absl::StatusOr<const Entry*> Tables::Find(const std::vector<Entry>& table, uint64_t index,
+                                          absl::string_view what) const {
+  if (index >= table.size())
+    return InvalidArgument(file_, ":1:1: error: bytecode: ", what, " ", index, " of ", table.size());
+  return &table[index];
+}
+
+absl::StatusOr<std::string> Tables::RawString(Cursor& c) {
+  const uint64_t index = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  if (index >= in_.strings.size()) return Fail(c, absl::StrCat("there is no string ", index));
+  return std::string(in_.strings[index]);
+}
+
+absl::StatusOr<Cursor> Tables::Open(uint64_t index, uint64_t code, uint64_t builtin, absl::string_view what) const {
+  ASSIGN_OR_RETURN(const Entry* e, Find(in_.attributes, index, "attribute"));
+  Cursor c = e->bytes;
+  const uint64_t found = c.Varint();
+  if (!e->custom || !c.ok() || found != (e->dialect == "vhlo" ? code : builtin))
+    return Fail(c, absl::StrCat("attribute ", index, " is not ", what));
+  return c;
+}
+
+absl::StatusOr<Dictionary> Tables::Entries(uint64_t index) {
+  ASSIGN_OR_RETURN(Cursor c, Open(index, kDictionary, kBuiltinDictionary, "a dictionary"));
+  const uint64_t n = c.Count();
+  Dictionary out;
+  for (uint64_t k = 0; k < n; ++k) {
+    const uint64_t name = c.Varint(), value = c.Varint();
+    RETURN_IF_ERROR(Check(c));
+    ASSIGN_OR_RETURN(std::string key, String(name));
+    ASSIGN_OR_RETURN(std::string text, Attribute(value));
+    out.push_back({std::move(key), std::move(text)});
+  }
+  RETURN_IF_ERROR(Check(c));
+  return out;
+}
+
+absl::StatusOr<std::vector<uint64_t>> Tables::Elements(uint64_t index) {
+  ASSIGN_OR_RETURN(Cursor c, Open(index, kArray, kBuiltinArray, "an array"));
+  std::vector<uint64_t> out(c.Count());
+  for (uint64_t& e : out) e = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  return out;
+}
+
+absl::StatusOr<std::string> Tables::String(uint64_t index) {
+  ASSIGN_OR_RETURN(Cursor c, Open(index, kString, kBuiltinString, "a string"));
+  return RawString(c);
+}
+
+absl::StatusOr<FunctionType> Tables::Function(uint64_t attribute) {
+  ASSIGN_OR_RETURN(Cursor c, Open(attribute, kType, kBuiltinType, "a type"));
+  const uint64_t index = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
+  Cursor t = e->bytes;
+  if (e->dialect != "vhlo" || !e->custom || t.Varint() != kFunction) return Fail(t, "the type of a function is none");
+  FunctionType f;
+  for (std::vector<mlir::Type>* list : {&f.inputs, &f.results}) {
+    const uint64_t n = t.Count();
+    for (uint64_t k = 0; k < n; ++k) {
+      const uint64_t one = t.Varint();
+      RETURN_IF_ERROR(Check(t));
+      ASSIGN_OR_RETURN(mlir::Type type, TypeAt(one));
+      list->push_back(std::move(type));
+    }
+  }
+  RETURN_IF_ERROR(Check(t));
+  return f;
+}
+
+absl::StatusOr<std::string> Tables::Attribute(uint64_t index) {
+  ASSIGN_OR_RETURN(const Entry* e, Find(in_.attributes, index, "attribute"));
+  if (!texts_[index]) {
+    if (depth_ >= kMaxDepth) return Fail(e->bytes, "attributes nest too deep, or hold themselves");
+    ++depth_;
+    auto text = ReadAttribute(*e);
+    --depth_;
+    RETURN_IF_ERROR(text.status());
+    texts_[index] = std::move(*text);
+  }
+  if (texts_[index]->size() > text_left_) return Fail(e->bytes, "attributes that are out of proportion to the file");
+  text_left_ -= texts_[index]->size();
+  return *texts_[index];
+}
+
+absl::StatusOr<std::string> Tables::ReadAttribute(const Entry& e) {
+  if (!e.custom) {
+    Cursor c = e.bytes;
+    std::string text(c.Bytes(c.left()));
+    if (!text.empty() && text.back() == 0) text.pop_back();
+    return text;
+  }
+  if (e.dialect == "vhlo") return ReadVhlo(e.bytes);
+  if (e.dialect == "builtin") return ReadBuiltin(e.bytes);
+  return Fail(e.bytes, absl::StrCat("an attribute of dialect '", e.dialect, "' in binary form"));
+}
+
+absl::StatusOr<std::string> Tables::ReadList(Cursor& c) {
+  const uint64_t n = c.Count();
+  std::vector<std::string> parts;
+  for (uint64_t k = 0; k < n; ++k) {
+    const uint64_t one = c.Varint();
+    RETURN_IF_ERROR(Check(c));
+    ASSIGN_OR_RETURN(std::string text, Attribute(one));
+    parts.push_back(std::move(text));
+  }
+  RETURN_IF_ERROR(Check(c));
+  return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
+}
+
+absl::StatusOr<std::string> Tables::ReadDictionary(Cursor& c) {
+  const uint64_t n = c.Count();
+  std::vector<std::string> parts;
+  for (uint64_t k = 0; k < n; ++k) {
+    const uint64_t name = c.Varint(), value = c.Varint();
+    RETURN_IF_ERROR(Check(c));
+    ASSIGN_OR_RETURN(std::string key, String(name));
+    ASSIGN_OR_RETURN(std::string text, Attribute(value));
+    parts.push_back(absl::StrCat(key, " = ", text));
+  }
+  RETURN_IF_ERROR(Check(c));
+  return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
+}
+
+absl::StatusOr<std::string> Tables::ReadInteger(Cursor& c) {
+  const uint64_t index = c.Varint();
+  ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
+  if (!type.IsArray() || type.rank() != 0) return Fail(c, "an integer's type is none");
+  const bool byte = InfoOf(type.type()).bits <= 8;
+  const int64_t v = byte ? static_cast<int8_t>(c.Byte()) : c.SignedVarint();
+  RETURN_IF_ERROR(Check(c));
+  if (type.type() == PrimitiveType::Pred) return std::string(v ? "true" : "false");
+  return absl::StrCat(WrapInt(type.type(), v), " : ", MlirElement(type.type()));
+}
+
+// Integers in full, so that every reader of lists understands them; other elements as bytes.
+absl::StatusOr<std::string> Tables::ReadTensor(Cursor& c, bool builtin) {
+  const uint64_t index = c.Varint();
+  if (builtin && index >= in_.types.size()) return Fail(c, "a tensor's type is none");
+  ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
+  const absl::string_view bytes = c.Bytes(c.Varint());
+  RETURN_IF_ERROR(Check(c));
+  if (!type.IsArray()) return Fail(c, "a tensor's type is none");
+  std::vector<std::string> extents;
+  for (int64_t d : type.dims()) {
+    if (d < 0) return Fail(c, "a tensor attribute has an unknown extent");
+    extents.push_back(absl::StrCat(d, "x"));
+  }
+  const std::string suffix = absl::StrCat(" : tensor<", absl::StrJoin(extents, ""), MlirElement(type.type()), ">");
+  const bool listed = (IsIntegral(type.type()) || type.type() == PrimitiveType::Pred) && type.rank() > 0 &&
+                      type.ElementCount() <= kMaxListedElements;
+  if (!listed) return absl::StrCat("dense<bytes:", bytes, ">");
+  if (type.ElementCount() == 0)
+    return type.rank() == 1 ? absl::StrCat("array<", MlirElement(type.type()), ">") : absl::StrCat("dense<>", suffix);
+  auto l = DenseFromBytes(bytes, Shape::Array(type.type(), type.dims()));
+  if (!l.ok()) return Fail(c, l.status().message());
+  std::string text;
+  int64_t next = 0;
+  Nested(*l, 0, &next, &text);
+  if (type.rank() == 1)
+    return absl::StrCat("array<", MlirElement(type.type()), ": ", text.substr(1, text.size() - 2), ">");
+  return absl::StrCat("dense<", text, ">", suffix);
+}
+
+absl::StatusOr<std::string> Tables::ReadVhlo(Cursor c) {
+  const uint64_t code = c.Varint();
+  if (const EnumInfo* e = EnumOf(code)) {
+    const uint64_t v = c.Varint();
+    RETURN_IF_ERROR(Check(c));
+    if (v >= e->words.size()) return Fail(c, absl::StrCat(e->name, " ", v, " is not known"));
+    return absl::StrCat("#stablehlo<", e->name, " ", e->words[v], ">");
+  }
+  switch (code) {
+    case kArray:
+      return ReadList(c);
+    case kBoolean: {
+      const bool v = c.Varint() != 0;
+      RETURN_IF_ERROR(Check(c));
+      return std::string(v ? "true" : "false");
+    }
+    case kApiVersion: {
+      const uint64_t v = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      return absl::StrCat(v, " : i32");
+    }
+    case kDictionary:
+      return ReadDictionary(c);
+    case kFloat: {
+      const uint64_t index = c.Varint();
+      ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
+      if (!type.IsArray() || !IsFloat(type.type())) return Fail(c, "a float's type is none");
+      const int64_t bits = InfoOf(type.type()).bits <= 8 ? c.Byte() : c.SignedVarint();
+      RETURN_IF_ERROR(Check(c));
+      return absl::StrCat(absl::StrFormat("%.17g", DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
+                          MlirElement(type.type()));
+    }
+    case kInteger:
+      return ReadInteger(c);
+    case kOutputOperandAlias: {
+      std::string tuple[2];
+      uint64_t operand = 0;
+      for (int part = 0; part < 2; ++part) {
+        std::vector<int64_t> v(c.Count());
+        for (int64_t& x : v) x = c.SignedVarint();
+        tuple[part] = absl::StrCat("[", absl::StrJoin(v, ", "), "]");
+        if (part == 0) operand = c.Varint();
+      }
+      RETURN_IF_ERROR(Check(c));
+      return absl::StrCat("#stablehlo.output_operand_alias<output_tuple_indices = ", tuple[0],
+                          ", operand_index = ", operand, ", operand_tuple_indices = ", tuple[1], ">");
+    }
+    case kString: {
+      ASSIGN_OR_RETURN(std::string text, RawString(c));
+      return absl::StrCat("\"", absl::CEscape(text), "\"");
+    }
+    case kTensor:
+      return ReadTensor(c, false);
+    case kType: {
+      const uint64_t index = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      return TypeText(index);
+    }
+    case kResultAccuracy: {
+      const double atol = DoubleOf(c.SignedVarint()), rtol = DoubleOf(c.SignedVarint());
+      const int64_t ulps = c.SignedVarint();
+      const uint64_t mode = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      ASSIGN_OR_RETURN(std::string text, Attribute(mode));
+      return absl::StrFormat("#stablehlo.result_accuracy<atol = %.17g, rtol = %.17g, ulps = %d, mode = %s>", atol, rtol,
+                             ulps, text);
+    }
+    default:
+      return Fail(c, absl::StrCat("VHLO attribute kind ", code, " is not known to this version of kiln"));
+  }
+}
+
+absl::StatusOr<std::string> Tables::ReadBuiltin(Cursor c) {
+  const uint64_t code = c.Varint();
+  switch (code) {
+    case kBuiltinArray:
+      return ReadList(c);
+    case kBuiltinDictionary:
+      return ReadDictionary(c);
+    case kBuiltinString: {
+      ASSIGN_OR_RETURN(std::string text, RawString(c));
+      return absl::StrCat("\"", absl::CEscape(text), "\"");
+    }
+    case kBuiltinType: {
+      const uint64_t index = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      return TypeText(index);
+    }
+    case kBuiltinUnit:
+      return std::string("unit");
+    case kBuiltinInteger:
+      return ReadInteger(c);
+    case kBuiltinFloat: {
+      const uint64_t index = c.Varint();
+      ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
+      const int64_t bits = c.SignedVarint();
+      RETURN_IF_ERROR(Check(c));
+      if (!type.IsArray() || !IsFloat(type.type())) return Fail(c, "a float's type is none");
+      return absl::StrCat(absl::StrFormat("%.17g", DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
+                          MlirElement(type.type()));
+    }
+    case kBuiltinDense:
+      return ReadTensor(c, true);
+    default:
+      // Locations and the like say nothing to a compiler.
+      return absl::StrCat("#builtin<", code, ">");
+  }
+}
+
+absl::StatusOr<std::string> Tables::TypeText(uint64_t index) {
+  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
+  Cursor c = e->bytes;
+  const uint64_t code = c.Varint();
+  if (e->dialect == "vhlo" && e->custom) {
+    if (const char* text = ElementText(code)) return std::string(text);
+    if (code == kNone) return std::string("none");
+  }
+  ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
+  return type.ToString(false);
+}
+
+absl::StatusOr<mlir::Type> Tables::TypeAt(uint64_t index) {
+  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
+  if (!types_[index]) {
+    if (depth_ >= kMaxDepth) return Fail(e->bytes, "types nest too deep, or hold themselves");
+    ++depth_;
+    auto type = ReadType(*e);
+    --depth_;
+    RETURN_IF_ERROR(type.status());
+    types_[index] = std::move(*type);
+  }
+  return *types_[index];
+}
+
+absl::StatusOr<mlir::Type> Tables::ReadType(const Entry& e) {
+  Cursor c = e.bytes;
+  if (!e.custom) {
+    std::string text(c.Bytes(c.left()));
+    if (!text.empty() && text.back() == 0) text.pop_back();
+    auto type = mlir::ParseType(text);
+    return type.ok() ? std::move(type) : Fail(e.bytes, absl::StrCat("type '", text, "' is not supported"));
+  }
+  const uint64_t code = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  if (e.dialect == "builtin") {
+    std::string text;
+    if (code == kBuiltinIntegerType) {
+      const uint64_t v = c.Varint();  // width and signedness: none, signed, unsigned
+      text = absl::StrCat((v & 3) == 2 ? "ui" : "i", v >> 2);
+    } else if (code == kBuiltinRankedTensor) {
+      return ReadTensorType(c, false);
+    } else {
+      text = code == kBuiltinIndex  ? "index"
+             : code == kBuiltinBf16 ? "bf16"
+             : code == kBuiltinF16  ? "f16"
+             : code == kBuiltinF32  ? "f32"
+             : code == kBuiltinF64  ? "f64"
+                                    : "";
+    }
+    RETURN_IF_ERROR(Check(c));
+    const auto t = mlir::ElementType(text);
+    if (!t) return Fail(c, absl::StrCat("builtin type ", code, " '", text, "' is not supported"));
+    return mlir::Type(Shape::Scalar(*t));
+  }
+  if (e.dialect != "vhlo") return Fail(c, absl::StrCat("a type of dialect '", e.dialect, "'"));
+  if (const char* text = ElementText(code)) {
+    const auto t = mlir::ElementType(text);
+    if (!t) return Fail(c, absl::StrCat("element type ", text, " is not supported"));
+    return mlir::Type(Shape::Scalar(*t));
+  }
+  switch (code) {
+    case kComplex: {
+      const uint64_t part = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      ASSIGN_OR_RETURN(mlir::Type t, TypeAt(part));
+      if (t.type() != PrimitiveType::F32 && t.type() != PrimitiveType::F64)
+        return Fail(c, "complex numbers of parts that are neither f32 nor f64");
+      return mlir::Type(Shape::Scalar(ComplexOf(t.type())));
+    }
+    case kRankedTensor:
+      return ReadTensorType(c, false);
+    case kRankedTensorExtended:
+      return ReadTensorType(c, true);
+    case kToken:
+      return mlir::Type(Shape::Token());
+    case kTuple: {
+      const uint64_t n = c.Count();
+      std::vector<Shape> parts;
+      for (uint64_t k = 0; k < n; ++k) {
+        const uint64_t one = c.Varint();
+        RETURN_IF_ERROR(Check(c));
+        ASSIGN_OR_RETURN(mlir::Type t, TypeAt(one));
+        // A tuple of tuples of tuples may double at each level.
+        if (parts.size() + t.tuple().size() > 4096 || (depth_ > 8 && t.IsTuple()))
+          return Fail(c, "a tuple type of too many parts");
+        parts.push_back(std::move(t));
+      }
+      RETURN_IF_ERROR(Check(c));
+      return mlir::Type(Shape::Tuple(std::move(parts)));
+    }
+    case kQuantized:
+    case kQuantizedPerAxis:
+      return ReadQuantized(c, code == kQuantizedPerAxis);
+    default:
+      return Fail(c, absl::StrCat("VHLO type kind ", code, " is not known to this version of kiln"));
+  }
+}
+
+absl::StatusOr<mlir::Type> Tables::ReadTensorType(Cursor& c, bool extended) {
+  std::vector<int64_t> bounds;
+  if (extended) {
+    const uint64_t index = c.Varint();
+    RETURN_IF_ERROR(Check(c));
+    ASSIGN_OR_RETURN(Cursor b, Open(index, kExtensions, ~uint64_t{0}, "a tensor's bounds"));
+    bounds.resize(b.Count());
+    for (int64_t& x : bounds) x = b.SignedVarint();
+    RETURN_IF_ERROR(Check(b));
+  }
+  const uint64_t rank = c.Count();
+  Ints dims;
+  std::vector<bool> dynamic;
+  int64_t elements = 1;
+  for (uint64_t d = 0; d < rank && c.ok(); ++d) {
+    int64_t extent = c.SignedVarint();
+    dynamic.push_back(extent == INT64_MIN);
+    if (dynamic.back())
+      extent = d < bounds.size() && bounds[d] >= 0 ? bounds[d] : -1;
+    else if (extent < 0)
+      return Fail(c, absl::StrCat("extent ", extent));
+    if (extent > 0 && elements > (int64_t{1} << 40) / extent) return Fail(c, "more elements than kiln handles (2^40)");
+    elements *= std::max<int64_t>(extent, 1);
+    dims.push_back(extent);
+  }
+  const uint64_t element = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  ASSIGN_OR_RETURN(mlir::Type of, TypeAt(element));
+  if (!of.IsArray() || of.rank() != 0) return Fail(c, "a tensor's elements are no numbers");
+  mlir::Type type = Shape::Array(of.type(), dims);
+  type.quantized = of.quantized;
+  for (size_t d = 0; d < dims.size(); ++d) type.set_dynamic(static_cast<int64_t>(d), dynamic[d]);
+  return type;
+}
+
+absl::StatusOr<mlir::Type> Tables::ReadQuantized(Cursor& c, bool per_axis) {
+  QuantizedType q;
+  const bool is_signed = c.Varint() & 1;
+  const uint64_t storage = c.Varint(), expressed = c.Varint();
+  RETURN_IF_ERROR(Check(c));
+  ASSIGN_OR_RETURN(mlir::Type s, TypeAt(storage));
+  ASSIGN_OR_RETURN(mlir::Type e, TypeAt(expressed));
+  if (!s.IsArray() || !IsIntegral(s.type()) || !e.IsArray() || !IsFloat(e.type()))
+    return Fail(c, "a quantized type's storage is no integer, or what it expresses no float");
+  std::string text(TextOf(s.type()));
+  text[0] = is_signed ? 's' : 'u';
+  q.storage = TypeFromText(text).value_or(s.type());
+  q.expressed = e.type();
+  if (per_axis) {
+    q.axis = static_cast<int64_t>(c.Varint());
+    q.low = c.SignedVarint();
+    q.high = c.SignedVarint();
+    q.scales.resize(c.Count());
+    for (double& x : q.scales) x = DoubleOf(c.SignedVarint());
+    q.zero_points.resize(c.Count());
+    for (int64_t& x : q.zero_points) x = c.SignedVarint();
+  } else {
+    q.scales = {DoubleOf(c.SignedVarint())};
+    q.zero_points = {c.SignedVarint()};
+    q.low = c.SignedVarint();
+    q.high = c.SignedVarint();
+  }
+  RETURN_IF_ERROR(Check(c));
+  if (q.scales.size() != q.zero_points.size() || q.scales.empty() || q.axis < -1 || q.low > q.high)
+    return Fail(c, "a quantized type's parameters contradict each other");
+  mlir::Type out = Shape::Scalar(q.storage);
+  out.quantized = std::make_shared<QuantizedType>(std::move(q));
+  return out;
+}
+
+}  // namespace kiln::bytecode

@@ -1,0 +1,59 @@
+// Portable bytecode of several versions of StableHLO gives the program that its text gives.
+#include <regex>
+
+#include "compiler/base/text.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/import/import.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kSeeds[] = "tests/fuzz/seeds/bytecode/";
+
+// HLO text without the names of values, which bytecode does not carry.
+std::string Anonymous(const std::string& bytes, const std::string& file) {
+  auto m = ImportModule(bytes, file);
+  if (!m.ok()) return std::string(m.status().message());
+  std::string text = ToText(**m);
+  text = text.substr(text.find('\n'));
+  return std::regex_replace(text, std::regex("%[A-Za-z0-9_.-]+|[a-z0-9_.]+: "), "%");
+}
+
+void ExpectSame(const std::string& text, const std::string& bytecode) {
+  auto a = ReadFile("tests/import/" + text), b = ReadFile(kSeeds + bytecode);
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE(b.ok()) << b.status();
+  EXPECT_EQ(Anonymous(*a, text), Anonymous(*b, bytecode));
+}
+
+TEST(Bytecode, CurrentVersion) { ExpectSame("kinds.mlir", "kinds_v1_17.mlirbc"); }
+TEST(Bytecode, QuantizedBoundedAndTupleTypes) { ExpectSame("quantized.mlir", "quantized.mlirbc"); }
+// 1.0 has properties and orders of uses, 0.14 neither properties nor tokens of today, 0.9 bytecode version 0.
+TEST(Bytecode, OlderVersions) {
+  for (const char* v : {"kinds_v1_0.mlirbc", "kinds_v0_14.mlirbc", "kinds_v0_9.mlirbc"})
+    ExpectSame("kinds_old.mlir", v);
+}
+
+TEST(Bytecode, EveryPrefixIsRefusedWithAByte) {
+  auto all = ReadFile(std::string(kSeeds) + "kinds_v1_17.mlirbc");
+  ASSERT_TRUE(all.ok());
+  for (size_t n = 4; n < all->size(); ++n) {
+    auto m = ImportModule(absl::string_view(*all).substr(0, n), "f");
+    ASSERT_FALSE(m.ok()) << n;
+    EXPECT_EQ(m.status().message().substr(0, 4), "f:1:") << m.status();
+  }
+}
+
+TEST(Bytecode, OtherDialectsAreNamed) {
+  auto all = ReadFile(std::string(kSeeds) + "kinds_v1_17.mlirbc");
+  ASSERT_TRUE(all.ok());
+  std::string other = *all;
+  for (size_t at = 0; (at = other.find("vhlo", at)) != std::string::npos; ++at) other.replace(at, 4, "abcd");
+  auto m = ImportModule(other, "f");
+  ASSERT_FALSE(m.ok());
+  EXPECT_NE(m.status().message().find("abcd"), std::string::npos) << m.status();
+}
+
+}  // namespace
+}  // namespace kiln

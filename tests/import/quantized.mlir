@@ -1,0 +1,11 @@
+module @m attributes {jax.uses = true, mhlo.num_partitions = 2 : i32, k.f = 1.5 : f32, k.a = [1, 2], k.d = {x = 1 : i64, y = "s"}, k.s = @foo, k.dn = dense<[1,2]> : tensor<2xi64>, k.t = i32} {
+ func.func private @foo(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }
+ func.func public @main(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>, %tok: !stablehlo.token, %q: tensor<4x!quant.uniform<i8:f32, 0.5:3>>, %qa: tensor<4x2x!quant.uniform<i8<-100:100>:f32:1, {0.5:3, 0.25:-1}>>, %dy: tensor<?x4xf32, #stablehlo.bounds<8, ?>>, %du: tensor<5xi4>, %cx: tensor<2xcomplex<f64>>, %tp: tuple<tensor<i1>, tensor<f8E4M3FN>>, %s: tensor<2xui64>) -> tensor<4x3xf32> {
+ %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT], algorithm = <lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+ %c = stablehlo.compare LT, %0, %0, FLOAT : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
+ %c2 = stablehlo.compare GE, %0, %0, TOTALORDER : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
+ %x, %y = "stablehlo.custom_call"(%0) {call_target_name = "foo", api_version = 4 : i32, backend_config = {a = 1 : i32}, operand_layouts = [dense<[0,1]> : tensor<2xindex>], result_layouts = [dense<[1,0]> : tensor<2xindex>, dense<[1,0]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+ %e = stablehlo.exponential %0 {result_accuracy = #stablehlo.result_accuracy<ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>} : tensor<4x3xf32>
+ %ag = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids} : (tensor<4x8xf32>) -> tensor<8x8xf32>
+ %r, %r2 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+ return %0 : tensor<4x3xf32> } }
