@@ -1,5 +1,6 @@
 #include "aot/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -62,6 +63,23 @@ int64_t LeafNumber(const Shape& tuple, const ShapeIndex& index) {
   return found;
 }
 
+// The functions that the host program must provide, by target.
+absl::Status CollectCustomCalls(const ThunkSequence& thunks, std::vector<CustomCallSignature>* out) {
+  for (const Thunk& t : thunks) {
+    for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCustomCalls(n, out));
+    if (t.kind != ThunkKind::CustomCall) continue;
+    ASSIGN_OR_RETURN(CustomCallSignature s, SignatureOf(t.instruction));
+    auto known = std::find_if(out->begin(), out->end(), [&](const auto& k) { return k.target == s.target; });
+    if (known == out->end())
+      out->push_back(std::move(s));
+    else if (!SamePrototype(*known, s))
+      return ErrorAt(t.instruction, absl::StrCat("calls '", s.target,
+                                                 "' with another convention, or attributes of "
+                                                 "other names or types, than an earlier call"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o,
@@ -97,6 +115,9 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   out.thunks = CountThunks(thunks);
   out.devices = module->replica_count * module->partition_count;
   out.communicates = out.devices > 1 || Communicates(thunks);
+  RETURN_IF_ERROR(CollectCustomCalls(thunks, &out.custom_calls));
+  std::sort(out.custom_calls.begin(), out.custom_calls.end(),
+            [](const auto& a, const auto& b) { return a.target < b.target; });
   for (const auto& c : module->computations())
     for (const auto& i : c->instructions()) out.fusions += i->Is(Opcode::Fusion);
   if (!o.pipeline.dump_dir.empty()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/hlo/custom_call.h"
 #include "compiler/hlo/instruction.h"
 #include "compiler/pass/pipeline.h"
 
@@ -41,9 +42,10 @@ struct CompiledModel {
   std::string name;
   std::string archive, header, c_header, manifest;
   std::vector<Port> arguments, results;
-  int threads = 0;            // as the options have it
-  int64_t devices = 1;        // replicas times partitions
-  bool communicates = false;  // with other devices, or through the host program's queues
+  int threads = 0;                                // as the options have it
+  int64_t devices = 1;                            // replicas times partitions
+  std::vector<CustomCallSignature> custom_calls;  // functions that the host program provides
+  bool communicates = false;                      // with other devices, or through the host program's queues
   int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;

@@ -37,6 +37,7 @@ enum kiln_status {
   KILN_UNSUPPORTED_CPU = 2,
   KILN_MISALIGNED = 3,
   KILN_COMMUNICATION = 4,
+  KILN_CUSTOM_CALL = 5,
 };
 
 #endif  // KILN_RUNTIME_MIN_ABI_H_

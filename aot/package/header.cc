@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "aot/compile.h"
+#include "compiler/base/text.h"
 
 namespace kiln {
 namespace {
@@ -46,6 +47,90 @@ constexpr char kContextComm[] = R"(    // The device that this context's thread 
    private:
     const $NAME_comm* comm_ = nullptr;
 )";
+
+// What the host program's own functions must look like.
+std::string CustomCallDeclarations(const CompiledModel& m) {
+  if (m.custom_calls.empty()) return "";
+  std::string out = R"(
+// Functions that the program must provide; a missing one is a link error that names it. They run on the thread that
+// runs the model; arrays are row major.
+)";
+  bool status = false, typed = false;
+  for (const CustomCallSignature& c : m.custom_calls) {
+    status = status || c.api == CallApi::kStatus || c.api == CallApi::kUnified;
+    typed = typed || c.api == CallApi::kTyped;
+  }
+  if (status)
+    out += R"(// Zero at the call; a code other than 0 ends the run with $UPPER_CUSTOM_CALL.
+typedef struct $NAME_call_status {
+  int32_t code;
+  const char* message;
+  size_t message_size;
+} $NAME_call_status;
+)";
+  if (typed) {
+    out += R"(// An array that a function reads or writes. `type` is one of the numbers below.
+typedef struct $NAME_buffer {
+  void* data;
+  const int64_t* dims;
+  int32_t rank;
+  int32_t type;
+} $NAME_buffer;
+enum {
+)";
+#define TYPE(e, text, bits, proto, cls, ...) \
+  if (IsArrayType(PrimitiveType::e))         \
+    absl::StrAppend(&out, "  $UPPER_TYPE_", absl::AsciiStrToUpper(text), " = ", proto, ",\n");
+#include "compiler/hlo/types.def"
+    out += "};\n";
+  }
+  for (const CustomCallSignature& c : m.custom_calls) {
+    const std::string id = CIdentifier(c.target);
+    absl::StrAppend(&out, "\n// Custom call \"", c.target, "\".\n");
+    std::string parameters;
+    switch (c.api) {
+      case CallApi::kOriginal:
+        parameters = "void* out, const void** in";
+        break;
+      case CallApi::kStatus:
+        parameters = "void* out, const void** in, $NAME_call_status* status";
+        break;
+      case CallApi::kUnified:
+        parameters = "void* out, const void** in, const char* opaque, size_t opaque_size, $NAME_call_status* status";
+        break;
+      case CallApi::kTyped: {
+        const std::string type = absl::StrCat("$NAME_", id, "_attributes");
+        absl::StrAppend(&out, "typedef struct ", type);
+        if (!c.attributes.empty()) {
+          out += " {\n";
+          for (const CallAttributeValue& a : c.attributes) {
+            const std::string field = CIdentifier(a.name);
+            if (a.text)
+              absl::StrAppend(&out, "  const char* ", field, ";\n  size_t ", field, "_size;\n");
+            else if (a.list)
+              absl::StrAppend(&out, "  const ", CType(a.type), "* ", field, ";\n  size_t ", field, "_size;\n");
+            else
+              absl::StrAppend(&out, "  ", CType(a.type), " ", field, ";\n");
+          }
+          out += "}";
+        }
+        absl::StrAppend(&out, " ", type, ";\n");
+        if (c.attributes.empty())
+          out += "// It has no attributes: the pointer is NULL. ";
+        else
+          out += "// ";
+        out += "Returns 0, or anything else to end the run with $UPPER_CUSTOM_CALL.\n";
+        parameters =
+            absl::StrCat("const $NAME_buffer* operands, const $NAME_buffer* results, const ", type, "* attributes");
+        break;
+      }
+    }
+    absl::StrAppend(&out, c.api == CallApi::kTyped ? "int32_t " : "void ", id, "(", parameters, ")");
+    if (id != c.target) absl::StrAppend(&out, " __asm__(\"", c.target, "\")");
+    out += ";\n";
+  }
+  return out;
+}
 
 std::string Fill(std::string text, const CompiledModel& m) {
   text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
@@ -96,7 +181,8 @@ enum {
   $UPPER_NULL_POINTER = 1,
   $UPPER_UNSUPPORTED_CPU = 2,
   $UPPER_MISALIGNED = 3,
-  $UPPER_COMMUNICATION = 4
+  $UPPER_COMMUNICATION = 4,
+  $UPPER_CUSTOM_CALL = 5
 };
 
 typedef struct $NAME_pool {
@@ -127,6 +213,7 @@ $NAME_comm* $NAME_world_comm(struct $NAME_world* world, int64_t device);
 void $NAME_world_abort(struct $NAME_world* world);
 void $NAME_world_destroy(struct $NAME_world* world);
 )";
+  out += CustomCallDeclarations(m);
   out += "\n";
   for (const auto& [ports, what] : {std::pair{&m.arguments, "argument"}, std::pair{&m.results, "result"}}) {
     for (size_t k = 0; k < ports->size(); ++k) {
@@ -147,6 +234,7 @@ static inline const char* $NAME_status_text(int32_t status) {
     case $UPPER_UNSUPPORTED_CPU: return "$NAME: this machine's CPU is below every level that the library was built for";
     case $UPPER_MISALIGNED: return "$NAME: a buffer is not aligned";
     case $UPPER_COMMUNICATION: return "$NAME: another device, or a queue of the host program, failed";
+    case $UPPER_CUSTOM_CALL: return "$NAME: a function that the program provides reported a failure";
     default: return "$NAME: unknown status";
   }
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_join.h"
+#include "codegen/cpu/custom_call.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/replica_groups.h"
 #include "runtime_min/abi.h"
@@ -69,9 +70,9 @@ class EntryEmitter {
     table_ = ir_.Alloca(ptr, std::max<int64_t>(widest_, 1), 16);
     RETURN_IF_ERROR(Emit(thunks, true));
     b_.CreateRet(b_.getInt32(KILN_OK));
-    if (cut_off_) {
-      b_.SetInsertPoint(cut_off_);
-      b_.CreateRet(b_.getInt32(KILN_COMMUNICATION));
+    for (const auto& [status, block] : ends_) {
+      b_.SetInsertPoint(block);
+      b_.CreateRet(b_.getInt32(static_cast<uint32_t>(status)));
     }
     stats_->kernels = static_cast<int64_t>(kernels_.size());
     return absl::OkStatus();
@@ -185,7 +186,7 @@ class EntryEmitter {
           RETURN_IF_ERROR(EmitConditional(t));
           break;
         case ThunkKind::CustomCall:
-          RETURN_IF_ERROR(EmitCustomCall(t));
+          RETURN_IF_ERROR(EmitUserCall(t));
           break;
         case ThunkKind::AllGather:
           RETURN_IF_ERROR(EmitAllGather(t));
@@ -266,20 +267,21 @@ class EntryEmitter {
     return absl::OkStatus();
   }
 
-  // The user's function: void target(void* out, const void** in) as XLA's original API has it; a tuple result gives
-  // void** out.
-  absl::Status EmitCustomCall(const Thunk& t) {
+  absl::Status EmitUserCall(const Thunk& t) {
     const Instruction* i = t.instruction;
-    const std::string target = i->attrs().custom_call_target ? i->attrs().custom_call_target->text : "";
-    if (target.empty() || CIdentifier(target) != target)
-      return ErrorAt(i, absl::StrCat("custom call target '", target, "' is not the name of a C function"),
-                     absl::StatusCode::kUnimplemented);
-    llvm::Type* ptr = b_.getPtrTy();
+    ASSIGN_OR_RETURN(CustomCallSignature signature, SignatureOf(i));
+    std::vector<CallBuffer> operands, results;
+    const auto add = [&](const Shape& s, const std::vector<Slice>& slices, std::vector<CallBuffer>* list) {
+      ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
+        if (leaf.IsArray() && list->size() < slices.size()) list->push_back({Pointer(slices[list->size()]), leaf});
+      });
+    };
+    for (const Instruction* o : i->operands()) add(o->shape(), t.reads, &operands);
+    add(i->shape(), t.writes, &results);
     FillTable(t);
-    llvm::Value* outs = b_.CreateInBoundsGEP(ptr, table_, ir_.I64(static_cast<int64_t>(t.reads.size())));
-    llvm::Value* out = i->shape().IsTuple() ? outs : b_.CreateLoad(ptr, outs);
-    auto callee = ir_.module.getOrInsertFunction(target, llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr}, false));
-    b_.CreateCall(callee, {out, table_});
+    llvm::Value* outs = b_.CreateInBoundsGEP(b_.getPtrTy(), table_, ir_.I64(static_cast<int64_t>(t.reads.size())));
+    if (llvm::Value* code = EmitCustomCall(ir_, signature, operands, results, i->shape().IsTuple(), table_, outs))
+      Checked(code, KILN_CUSTOM_CALL);
     return absl::OkStatus();
   }
 
@@ -287,11 +289,12 @@ class EntryEmitter {
 
   llvm::Value* Device() { return b_.CreateLoad(b_.getInt64Ty(), CommField(1)); }
 
-  // Goes on if a function of kiln_comm returned 0; else the run ends.
-  void Checked(llvm::Value* code) {
-    if (!cut_off_) cut_off_ = llvm::BasicBlock::Create(ir_.ctx, "cut_off", fn_);
+  // Goes on if a function of the host program returned 0; else the run ends with `status`.
+  void Checked(llvm::Value* code, kiln_status status) {
+    llvm::BasicBlock*& out = ends_[status];
+    if (!out) out = llvm::BasicBlock::Create(ir_.ctx, "cut_off", fn_);
     auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
-    b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(0)), next, cut_off_);
+    b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(0)), next, out);
     b_.SetInsertPoint(next);
   }
 
@@ -331,7 +334,8 @@ class EntryEmitter {
     auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, ptr, i64, ptr, ptr, i64}, false);
     Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
                           {b_.CreateLoad(ptr, CommField(0)), device, group, count, Pointer(t.reads[0]),
-                           Pointer(t.writes[0]), ir_.I64(t.reads[0].size)}));
+                           Pointer(t.writes[0]), ir_.I64(t.reads[0].size)}),
+            KILN_COMMUNICATION);
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
     return absl::OkStatus();
@@ -361,7 +365,8 @@ class EntryEmitter {
     for (const Slice& s : slices)
       Checked(
           b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
-                        {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}));
+                        {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}),
+          KILN_COMMUNICATION);
   }
 
   // The library's only state: a counter of the random blocks that all runs have taken, beside a fixed key.
@@ -386,8 +391,8 @@ class EntryEmitter {
   const std::vector<int64_t>& offsets_;
   const EntryOptions& options_;
   EntryStats* stats_;
-  // Where a run goes that a function of kiln_comm failed; made when first needed.
-  llvm::BasicBlock* cut_off_ = nullptr;
+  // Where a run goes that a function of the host program failed, by what it returns then.
+  std::map<kiln_status, llvm::BasicBlock*> ends_;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
   int64_t widest_ = 1;

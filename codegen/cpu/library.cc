@@ -310,7 +310,10 @@ class Library {
     const Shape& state = i_->operand(0)->shape();
     const int64_t bytes = ByteWidth(s.type()), words = state.ByteSize() / 8;
     if (i_->attrs().algorithm && *i_->attrs().algorithm == "rng_three_fry") {
-      if (words != 2) return ErrorAt(i_, "threefry needs a state of 128 bits");
+      if (words < 2) return ErrorAt(i_, "threefry needs a state of at least 128 bits");
+      if (words > 2)  // what it does not use passes on
+        b_.CreateMemCpy(At(body_.results[0], 16), llvm::Align(8), At(body_.operands[0], 16), llvm::Align(8),
+                        static_cast<uint64_t>(8 * (words - 2)));
       Ints dims = s.dims();
       if (dims.empty()) dims = {1};
       int64_t d = -1;

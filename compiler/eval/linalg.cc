@@ -213,7 +213,7 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
     }
   };
   if (alg == "rng_three_fry") {
-    if (st.size() != 2) return ErrorAt(&i, "threefry needs a state of 128 bits");
+    if (st.size() < 2) return ErrorAt(&i, "threefry needs a state of at least 128 bits");
     const uint64_t key = st[0], ctr = st[1];
     auto block = [&](uint64_t k, uint32_t w[2]) {
       const uint64_t c = ctr + k;

@@ -1,5 +1,6 @@
 #include "compiler/hlo/parser.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -51,6 +52,7 @@ class HloParser {
   absl::StatusOr<double> ParseReal(PrimitiveType t);
   absl::StatusOr<std::string> Name();
   bool LooksLikeShape();
+  Computation* Complete(absl::string_view name) const;
   absl::Status WrapAsync(Instruction* i, absl::string_view wrapped);
   absl::StatusOr<ShapeIndex> ParseShapeIndex();
   absl::Status ParseAliases();
@@ -387,10 +389,17 @@ absl::Status HloParser::Value(std::optional<attr::Comp>* v, Instruction* i) {
     return s_.Expect("}");
   }
   ASSIGN_OR_RETURN(std::string name, Name());
-  *v = nullptr;
-  pending_.push_back({at, std::move(name), i, v, nullptr});
+  *v = Complete(name);
+  if (!**v) pending_.push_back({at, std::move(name), i, v, nullptr});
   return absl::OkStatus();
 }
+
+// The computation, if its text came already.
+Computation* HloParser::Complete(absl::string_view name) const {
+  auto it = computations_.find(name);
+  return it != computations_.end() && it->second->root() ? it->second : nullptr;
+}
+
 absl::Status HloParser::Value(std::optional<attr::Comps>* v, Instruction* i) {
   *v = attr::Comps();
   if (s_.Peek() != '{') {  // a single name stands for a list of one
@@ -634,6 +643,9 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
     it->second->AddControlDependencyTo(i);
   }
   if (!shape) {
+    const std::vector<Computation*> called = i->called();
+    if (std::find(called.begin(), called.end(), nullptr) != called.end())
+      return s_.ErrorAtPos(at, "an instruction that calls a later computation needs a shape");
     auto inferred = InferShape(*i);
     if (!inferred.ok()) return ErrorAt(i, inferred.status().message());
     i->mutable_shape() = *inferred;

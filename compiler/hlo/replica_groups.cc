@@ -56,6 +56,76 @@ absl::StatusOr<std::vector<Ints>> IotaGroups(absl::string_view text) {
   return groups;
 }
 
+// mesh['a'=4,'b'=2] {'a'}: the devices of a mesh, numbered row major; a group varies along the named axes. 'a':(2)2
+// names a part of an axis: the factor of 2 that comes after a factor of 2.
+absl::StatusOr<std::vector<Ints>> MeshGroups(absl::string_view text) {
+  const auto fail = [&] { return InvalidArgument("replica groups '", text, "' are not understood"); };
+  const size_t open = text.find('['), close = text.find(']'), list = text.find('{');
+  if (close == absl::string_view::npos || list == absl::string_view::npos || open > close || list < close ||
+      text.back() != '}')
+    return fail();
+  struct Axis {
+    std::string name;
+    int64_t size, stride;
+  };
+  std::vector<Axis> axes;
+  for (absl::string_view part : absl::StrSplit(text.substr(open + 1, close - open - 1), ',')) {
+    const std::vector<absl::string_view> sides = absl::StrSplit(part, '=');
+    Axis a;
+    if (sides.size() != 2 || !absl::SimpleAtoi(absl::StripAsciiWhitespace(sides[1]), &a.size) || a.size < 1)
+      return fail();
+    a.name = std::string(absl::StripAsciiWhitespace(sides[0]));
+    axes.push_back(a);
+  }
+  int64_t devices = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    axes[k].stride = devices;
+    if (devices > (1 << 20) / axes[k].size) return fail();
+    devices *= axes[k].size;
+  }
+  // The positions along which a group varies, most significant first.
+  Ints members = {0};
+  for (absl::string_view part :
+       absl::StrSplit(text.substr(list + 1, text.size() - list - 2), ',', absl::SkipWhitespace())) {
+    const std::vector<absl::string_view> sides = absl::StrSplit(absl::StripAsciiWhitespace(part), ':');
+    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == sides[0]; });
+    if (axis == axes.end()) return fail();
+    int64_t size = axis->size, stride = axis->stride;
+    if (sides.size() == 2) {
+      ASSIGN_OR_RETURN(Ints sub, Numbers(absl::string_view(sides[1])));
+      if (sub.size() != 2) {  // "(2)2" reads as one word
+        const size_t end = sides[1].find(')');
+        sub.resize(2);
+        if (end == absl::string_view::npos || sides[1][0] != '(' ||
+            !absl::SimpleAtoi(sides[1].substr(1, end - 1), &sub[0]) ||
+            !absl::SimpleAtoi(sides[1].substr(end + 1), &sub[1]))
+          return fail();
+      }
+      if (sub[0] < 1 || sub[1] < 1 || axis->size % sub[0] || axis->size / sub[0] % sub[1]) return fail();
+      stride *= axis->size / sub[0] / sub[1];
+      size = sub[1];
+    }
+    if (static_cast<int64_t>(members.size()) > devices / size) return fail();
+    Ints next;
+    for (int64_t m : members)
+      for (int64_t k = 0; k < size; ++k) next.push_back(m + k * stride);
+    members = std::move(next);
+  }
+  std::vector<bool> taken(devices);
+  std::vector<Ints> groups;
+  for (int64_t d = 0; d < devices; ++d) {
+    if (taken[d]) continue;
+    Ints group;
+    for (int64_t m : members) {
+      if (d + m >= devices || taken[d + m]) return fail();
+      taken[d + m] = true;
+      group.push_back(d + m);
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
 enum class Mode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
 
 Mode ModeOf(const Instruction& i) {
@@ -77,6 +147,7 @@ Mode ModeOf(const Instruction& i) {
 absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   if (!text.empty() && text[0] == '[') return IotaGroups(text);
+  if (absl::ConsumePrefix(&text, "mesh")) return MeshGroups(text);
   std::vector<Ints> groups;
   if (!absl::ConsumePrefix(&text, "{") || !absl::ConsumeSuffix(&text, "}"))
     return InvalidArgument("replica groups '", text, "' are not understood");
@@ -89,7 +160,7 @@ absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
 
 absl::Status SettleDeviceCounts(Module* m) {
   if (m->replica_count * m->partition_count != 1) return absl::OkStatus();
-  int64_t replicas = 1, partitions = 1;
+  int64_t replicas = 1, partitions = 1, devices = 1;
   for (const auto& c : m->computations())
     for (const auto& i : c->instructions()) {
       if (!i->HasTrait(Collective)) continue;
@@ -103,13 +174,16 @@ absl::Status SettleDeviceCounts(Module* m) {
         ASSIGN_OR_RETURN(Ints ids, Numbers(i->attrs().source_target_pairs->text));
         for (int64_t id : ids) largest = std::max(largest, id);
       }
-      int64_t& count = ModeOf(*i) == Mode::kPartitions ? partitions : replicas;
+      const Mode mode = ModeOf(*i);
+      int64_t& count = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? devices : replicas;
       count = std::max(count, largest + 1);
     }
-  if (replicas > 1 && partitions > 1)
+  if (replicas > 1 && partitions > 1 && devices % (replicas * partitions))
     return InvalidArgument(m->file,
                            ":1:1: error: collectives between replicas and between partitions, but the module "
                            "does not say how many of each there are");
+  // Groups of devices count all of them; what the partitions leave are replicas.
+  if (devices > replicas * partitions) replicas = (devices + partitions - 1) / partitions;
   constexpr int64_t kMostDevices = 4096;
   if (replicas * partitions > kMostDevices)
     return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions, " devices, at most ",

@@ -25,12 +25,20 @@ bool Reaches(const Instruction* from, const Instruction* to) {
 
 class Inserter {
  public:
-  explicit Inserter(Module& m) : m_(m) {}
+  explicit Inserter(Module& m) : m_(m) {
+    control_.insert(m.entry());
+    for (const auto& c : m.computations())
+      for (const auto& i : c->instructions()) {
+        if (!i->Is(Opcode::While) && !i->Is(Opcode::Conditional)) continue;
+        for (const Computation* callee : i->called()) control_.insert(callee);
+        if (i->Is(Opcode::While)) loops_.insert({*i->attrs().body, i.get()});
+      }
+  }
 
   absl::Status Run() {
     // Callees first: a loop body's own copies decide which of its elements are handed through.
     for (Computation* c : m_.PostOrder()) {
-      if (!IsControl(c)) continue;
+      if (!control_.contains(c)) continue;
       RETURN_IF_ERROR(InPlaceUsers(c));
       for (Instruction* i : c->PostOrder()) {
         if (i->Is(Opcode::While)) LoopBody(i);
@@ -42,16 +50,6 @@ class Inserter {
   }
 
  private:
-  bool IsControl(const Computation* c) {
-    if (c == m_.entry()) return true;
-    for (const auto& p : m_.computations())
-      for (const auto& i : p->instructions())
-        if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
-          for (const Computation* callee : i->called())
-            if (callee == c) return true;
-    return false;
-  }
-
   Instruction* Copy(Instruction* v) {
     Instruction* c = v->parent()->Add(Opcode::Copy, v->shape(), {v});
     c->set_loc(v->loc());
@@ -98,11 +96,8 @@ class Inserter {
       return false;
     }
     // Loop state is writable where the loop owns it; branch arguments and conditions only read.
-    const Computation* c = i->parent();
-    for (const auto& p : m_.computations())
-      for (const auto& w : p->instructions())
-        if (w->Is(Opcode::While) && *w->attrs().body == c) return !IsLoopInvariant(w.get(), source.index);
-    return false;
+    const auto loop = loops_.find(i->parent());
+    return loop != loops_.end() && !IsLoopInvariant(loop->second, source.index);
   }
 
   // Orders every other use of `value` before `writer`. False if one of them needs the writer.
@@ -346,6 +341,9 @@ class Inserter {
   }
 
   Module& m_;
+  // The entry, and what loops and branches call; loops by their bodies.
+  absl::flat_hash_set<const Computation*> control_;
+  absl::flat_hash_map<const Computation*, Instruction*> loops_;
 };
 
 }  // namespace

@@ -78,6 +78,9 @@ absl::StatusOr<Values> ConvertConvolution(Call& call) {
   auto numbers = ParseConvDims(label);
   if (!numbers) return call.Fail(absl::StrCat("dimension numbers '", d, "' are not understood"));
   const size_t n = numbers->input_spatial.size();
+  for (int k = 0; k < 2; ++k)
+    if (call.x[k]->shape().rank() != static_cast<int64_t>(n) + 2)
+      return call.Fail(absl::StrCat("dimension numbers '", d, "' do not fit ", call.x[k]->shape().ToString(false)));
   attr::Win w(n);
   const std::string win = call.op.Attr("window");
   auto list = [&](const char* pretty, const char* generic) -> std::optional<Ints> {

@@ -1,0 +1,171 @@
+#include "compiler/hlo/custom_call.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+#include "compiler/base/status.h"
+#include "compiler/hlo/scanner.h"
+
+namespace kiln {
+namespace {
+
+// i32, ui8, f64, i1 as MLIR writes them; HLO's own spellings too.
+std::optional<PrimitiveType> ScalarType(absl::string_view text) {
+  if (text == "i1") return PrimitiveType::Pred;
+  if (absl::StartsWith(text, "ui")) return TypeFromText(absl::StrCat("u", text.substr(2)));
+  if (absl::StartsWith(text, "si")) return TypeFromText(absl::StrCat("s", text.substr(2)));
+  if (absl::StartsWith(text, "i")) return TypeFromText(absl::StrCat("s", text.substr(1)));
+  return TypeFromText(text);
+}
+
+bool CanPass(PrimitiveType t) {
+  return t == PrimitiveType::Pred || t == PrimitiveType::F32 || t == PrimitiveType::F64 ||
+         (IsIntegral(t) && InfoOf(t).bits >= 8);
+}
+
+class DictionaryReader {
+ public:
+  explicit DictionaryReader(absl::string_view text) : s_(text, "backend_config") {}
+
+  absl::StatusOr<std::vector<CallAttributeValue>> Read() {
+    std::vector<CallAttributeValue> out;
+    RETURN_IF_ERROR(s_.Expect("{"));
+    while (!s_.Eat("}")) {
+      if (!out.empty()) RETURN_IF_ERROR(s_.Expect(","));
+      CallAttributeValue v;
+      if (s_.Peek() == '"') {
+        ASSIGN_OR_RETURN(v.name, s_.Quoted());
+      } else {
+        v.name = std::string(s_.Word("_.$-"));
+      }
+      if (v.name.empty()) return s_.Error("expected the name of an attribute");
+      RETURN_IF_ERROR(s_.Expect("="));
+      RETURN_IF_ERROR(Value(&v));
+      out.push_back(std::move(v));
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return out;
+  }
+
+ private:
+  absl::Status Value(CallAttributeValue* v) {
+    if (s_.Peek() == '"') {
+      v->text = true;
+      ASSIGN_OR_RETURN(v->string, s_.Quoted());
+      return absl::OkStatus();
+    }
+    if (s_.Eat("array<")) {
+      v->list = true;
+      const std::string type(s_.Word());
+      RETURN_IF_ERROR(Type(v, type));
+      if (s_.Eat(":")) do
+          RETURN_IF_ERROR(Number(v));
+        while (s_.Eat(","));
+      return s_.Expect(">");
+    }
+    if (s_.Eat("[")) {
+      v->list = true;
+      while (!s_.Eat("]")) {
+        if (!v->values.empty()) RETURN_IF_ERROR(s_.Expect(","));
+        RETURN_IF_ERROR(Typed(v));
+      }
+      return v->type == PrimitiveType::Opaque ? Type(v, "i64") : absl::OkStatus();
+    }
+    return Typed(v);
+  }
+
+  // A number and its type: `3 : i32`, `1.5`, `true`.
+  absl::Status Typed(CallAttributeValue* v) {
+    RETURN_IF_ERROR(Number(v));
+    std::string type = boolean_ ? "i1" : real_ ? "f64" : "i64";
+    if (s_.Eat(":")) type = std::string(s_.Word());
+    return Type(v, type);
+  }
+
+  absl::Status Type(CallAttributeValue* v, absl::string_view text) {
+    const auto t = ScalarType(text);
+    if (!t || !CanPass(*t))
+      return s_.Error(absl::StrCat("attribute '", v->name, "' has type '", text, "', which a C struct cannot hold"));
+    if (v->list && v->type != PrimitiveType::Opaque && v->type != *t)
+      return s_.Error(absl::StrCat("attribute '", v->name, "' mixes types"));
+    v->type = *t;
+    return absl::OkStatus();
+  }
+
+  absl::Status Number(CallAttributeValue* v) {
+    s_.Peek();
+    const std::string w(s_.Word("_.+-"));
+    Element e;
+    boolean_ = w == "true" || w == "false";
+    real_ = false;
+    uint64_t u;
+    if (boolean_) {
+      e.i = w == "true";
+    } else if (absl::SimpleAtoi(w, &e.i)) {
+      e.re = static_cast<double>(e.i);
+    } else if (absl::SimpleAtoi(w, &u) || (absl::StartsWith(w, "0x") && absl::SimpleHexAtoi(w, &u))) {
+      e.i = static_cast<int64_t>(u);
+    } else if (absl::SimpleAtod(w, &e.re)) {
+      real_ = true;
+    } else {
+      return s_.Error(absl::StrCat("attribute '", v->name, "' has a value that is no number, string or list"));
+    }
+    v->values.push_back(e);
+    return absl::OkStatus();
+  }
+
+  Scanner s_;
+  bool boolean_ = false, real_ = false;
+};
+
+std::string Unquoted(absl::string_view text) {
+  if (text.empty() || text[0] != '"') return std::string(text);
+  Scanner s(text, "backend_config");
+  auto q = s.Quoted();
+  return q.ok() ? *q : std::string(text);
+}
+
+}  // namespace
+
+absl::StatusOr<CustomCallSignature> SignatureOf(const Instruction* call) {
+  CustomCallSignature s;
+  const Attributes& a = call->attrs();
+  s.target = a.custom_call_target ? a.custom_call_target->text : "";
+  if (s.target.empty()) return ErrorAt(call, "names no target");
+  for (unsigned char c : s.target)
+    if (c <= ' ' || c >= 127 || c == '"' || c == '\\')
+      return ErrorAt(call, absl::StrCat("target '", s.target, "' cannot be a symbol"));
+  for (absl::string_view prefix : {"__cublas", "__cudnn", "__cusolver", "__gpu", "__triton"})
+    if (absl::StartsWith(s.target, prefix))
+      return ErrorAt(call,
+                     absl::StrCat("calls '", s.target,
+                                  "' of a GPU's library: this program was optimised for a "
+                                  "GPU, the CPU target has no such function"),
+                     absl::StatusCode::kUnimplemented);
+  const std::string api = a.api_version ? a.api_version->text : "";
+  s.api = api == "API_VERSION_TYPED_FFI"                  ? CallApi::kTyped
+          : api == "API_VERSION_STATUS_RETURNING"         ? CallApi::kStatus
+          : api == "API_VERSION_STATUS_RETURNING_UNIFIED" ? CallApi::kUnified
+                                                          : CallApi::kOriginal;
+  const std::string config = a.backend_config ? Unquoted(a.backend_config->text) : "";
+  if (s.api == CallApi::kUnified) s.opaque = config;
+  if (s.api == CallApi::kTyped && !absl::StripAsciiWhitespace(config).empty()) {
+    auto attributes = DictionaryReader(config).Read();
+    if (!attributes.ok()) return ErrorAt(call, attributes.status().message());
+    s.attributes = std::move(*attributes);
+  }
+  return s;
+}
+
+bool SamePrototype(const CustomCallSignature& a, const CustomCallSignature& b) {
+  return a.target == b.target && a.api == b.api &&
+         std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
+                    [](const CallAttributeValue& x, const CallAttributeValue& y) {
+                      return x.name == y.name && x.type == y.type && x.list == y.list && x.text == y.text;
+                    });
+}
+
+}  // namespace kiln
