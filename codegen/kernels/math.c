@@ -193,8 +193,15 @@ INLINE float kiln_tanh_f32(float x) {
   return x != x ? x : y;
 }
 
-INLINE float kiln_logistic_f32(float x) { return 1.0f / (1.0f + kiln_exp_f32(-x)); }
-INLINE double kiln_logistic_f64(double x) { return 1.0 / (1.0 + kiln_exp_f64(-x)); }
+// exp(-|x|) cannot overflow, so that the small side keeps its digits.
+INLINE float kiln_logistic_f32(float x) {
+  float e = kiln_exp_f32(-__builtin_fabsf(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+INLINE double kiln_logistic_f64(double x) {
+  double e = kiln_exp_f64(-__builtin_fabs(x));
+  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
 
 // x - n*pi/2 with n = round(2x/pi): exact products by fma keep the remainder good for |x| < 2^50.
 static INLINE double reduce_pio2(double x, double* quadrant) {
@@ -282,7 +289,7 @@ INLINE float kiln_erf_f32(float x) {
   q = q * z + -1.68282697438203e-03f;
   q = q * z + -7.37332916720468e-03f;
   q = q * z + -1.42647390514189e-02f;
-  float y = c * p / q;
+  float y = c * (p / q);  // c * p would be subnormal before y is
   return x != x ? x : y;
 }
 

@@ -141,10 +141,7 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
 std::vector<PrimitiveType> ArrayTypes() {
   std::vector<PrimitiveType> out;
   for (int k = 0; k < 64; ++k)
-    if (auto t = TypeFromProto(k); t && IsArrayType(*t) && *t != PrimitiveType::F8E8M0FNU &&
-                                   *t != PrimitiveType::F4E2M1FN && *t != PrimitiveType::F6E2M3FN &&
-                                   *t != PrimitiveType::F6E3M2FN)
-      out.push_back(*t);
+    if (auto t = TypeFromProto(k); t && IsArrayType(*t)) out.push_back(*t);
   return out;
 }
 
