@@ -23,6 +23,15 @@ namespace {
 
 constexpr int64_t kConstantAlignment = 64;
 
+// One program of the library, planned: everything that code generation needs.
+struct Planned {
+  std::string name;  // the library's, or that and the batch size
+  std::unique_ptr<Module> module;
+  BufferAssignment buffers;
+  ThunkSequence thunks;
+  std::vector<int64_t> offsets;  // of its constants in the library's weights
+};
+
 absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted,
                                             const std::vector<std::string>& own, const char* stem) {
   if (!wanted.empty() && wanted.size() != shapes.size())
@@ -80,25 +89,60 @@ absl::Status CollectCustomCalls(const ThunkSequence& thunks, std::vector<CustomC
   return absl::OkStatus();
 }
 
-}  // namespace
+// The constants of all programs, each value once, in order of use.
+class Weights {
+ public:
+  int64_t Add(const Literal& l) {
+    const absl::string_view bytes(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()));
+    auto& same = by_hash_[StableHash(bytes)];
+    for (const auto& [offset, size] : same)
+      if (absl::string_view(block_).substr(offset, size) == bytes) return static_cast<int64_t>(offset);
+    block_.resize((block_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment);
+    same.push_back({block_.size(), bytes.size()});
+    block_.append(bytes.data(), bytes.size());
+    return static_cast<int64_t>(same.back().first);
+  }
+  const std::string& block() const { return block_; }
 
-absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o,
-                                      const std::function<void(const std::string&)>& progress) {
-  const auto start = std::chrono::steady_clock::now();
-  auto say = [&](const std::string& s) {
-    if (progress) progress(s);
-  };
+ private:
+  std::string block_;
+  absl::flat_hash_map<uint64_t, std::vector<std::pair<size_t, size_t>>> by_hash_;
+};
+
+// Names and extents of what goes in and comes out, and which argument holds which result.
+absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::vector<Port>* arguments,
+                           std::vector<Port>* results) {
+  const Computation* entry = module.entry();
+  std::vector<Shape> params;
+  for (const Instruction* p : entry->parameters()) params.push_back(p->shape());
+  const std::vector<Shape> argument_shapes = Leaves(params), result_shapes = Leaves({entry->root()->shape()});
+  std::vector<std::string> own = module.argument_names;
+  if (own.empty())
+    for (const Instruction* p : entry->parameters()) own.push_back(p->name());
+  if (own.size() != argument_shapes.size()) own.clear();
+  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, own, "argument"));
+  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, {}, "result"));
+  for (const AliasEntry& a : module.aliases) {
+    int64_t base = 0;
+    for (int64_t p = 0; p < a.parameter; ++p) base += static_cast<int64_t>(Leaves({params[p]}).size());
+    const int64_t arg = base + LeafNumber(params[a.parameter], a.parameter_index),
+                  res = LeafNumber(entry->root()->shape(), a.output);
+    (*arguments)[arg].alias = res;
+    (*results)[res].alias = arg;
+  }
+  return absl::OkStatus();
+}
+
+// Passes, schedule, buffers and thunks of one program; its figures are added to the model's.
+absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& name, const CompileOptions& o,
+                             const std::function<void(const std::string&)>& say, Weights* weights, CompiledModel* out) {
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
-  CompiledModel out;
-  out.name = CIdentifier(o.name);
-  out.threads = o.threads;
   say("passes");
-  RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
+  RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out->passes));
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
-  Computation* entry = module->entry();
   const Cost cost = CostOf(*module);
-  out.flops = cost.flops;
-  out.bytes_accessed = cost.bytes_accessed;
+  out->flops += cost.flops;
+  out->bytes_accessed += cost.bytes_accessed;
 
   say("planning memory");
   RETURN_IF_ERROR(InsertCopies(*module));
@@ -107,56 +151,77 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
   RETURN_IF_ERROR(Dce(*module, ctx).status());
   const Schedule schedule = ScheduleModule(*module);
   ASSIGN_OR_RETURN(BufferAssignment buffers, BufferAssignment::Run(*module, schedule, cpu::ScratchBytes));
-  out.temp_bytes = buffers.temp_bytes();
-  if (o.max_arena_bytes > 0 && out.temp_bytes > o.max_arena_bytes)
-    return ResourceExhausted("error: the arena takes ", out.temp_bytes, " bytes, the config allows ",
+  if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
+    return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
                              o.max_arena_bytes);
   ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, schedule, buffers));
-  out.thunks = CountThunks(thunks);
-  out.devices = module->replica_count * module->partition_count;
-  out.communicates = out.devices > 1 || Communicates(thunks);
-  RETURN_IF_ERROR(CollectCustomCalls(thunks, &out.custom_calls));
-  std::sort(out.custom_calls.begin(), out.custom_calls.end(),
-            [](const auto& a, const auto& b) { return a.target < b.target; });
+  out->temp_bytes = std::max(out->temp_bytes, buffers.temp_bytes());
+  out->thunks += CountThunks(thunks);
+  out->devices = module->replica_count * module->partition_count;
+  out->communicates = out->devices > 1 || Communicates(thunks);
+  RETURN_IF_ERROR(CollectCustomCalls(thunks, &out->custom_calls));
   for (const auto& c : module->computations())
-    for (const auto& i : c->instructions()) out.fusions += i->Is(Opcode::Fusion);
+    for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
   if (!o.pipeline.dump_dir.empty()) {
     RETURN_IF_ERROR(
-        WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".cpu_after_optimizations.txt"), ToText(*module)));
-    RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".thunk_sequence.txt"), ToText(thunks)));
+        WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".cpu_after_optimizations.txt"), ToText(*module)));
+    RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".thunk_sequence.txt"), ToText(thunks)));
   }
-
-  // Ports.
-  std::vector<Shape> params;
-  for (const Instruction* p : entry->parameters()) params.push_back(p->shape());
-  const std::vector<Shape> argument_shapes = Leaves(params), result_shapes = Leaves({entry->root()->shape()});
-  std::vector<std::string> own = module->argument_names;
-  if (own.empty())
-    for (const Instruction* p : entry->parameters()) own.push_back(p->name());
-  if (own.size() != argument_shapes.size()) own.clear();
-  ASSIGN_OR_RETURN(out.arguments, MakePorts(argument_shapes, o.argument_names, own, "argument"));
-  ASSIGN_OR_RETURN(out.results, MakePorts(result_shapes, o.result_names, {}, "result"));
-  for (const AliasEntry& a : module->aliases) {
-    int64_t base = 0;
-    for (int64_t p = 0; p < a.parameter; ++p) base += static_cast<int64_t>(Leaves({params[p]}).size());
-    const int64_t arg = base + LeafNumber(params[a.parameter], a.parameter_index),
-                  res = LeafNumber(entry->root()->shape(), a.output);
-    out.arguments[arg].alias = res;
-    out.results[res].alias = arg;
-  }
-  for (const Port& p : out.arguments) out.argument_bytes += p.shape.ByteSize();
-  for (const Port& p : out.results) out.output_bytes += p.shape.ByteSize();
-
-  // Weights: one block, in order of use, unpadded but for alignment.
-  std::string weights;
   std::vector<int64_t> offsets;
-  for (const Instruction* c : buffers.constants()) {
-    weights.resize((weights.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment);
-    offsets.push_back(static_cast<int64_t>(weights.size()));
-    if (c->literal().byte_size())
-      weights.append(reinterpret_cast<const char*>(c->literal().data()), c->literal().byte_size());
+  for (const Instruction* c : buffers.constants()) offsets.push_back(weights->Add(c->literal()));
+  return Planned{name, std::move(module), std::move(buffers), std::move(thunks), std::move(offsets)};
+}
+
+int64_t PortBytes(const std::vector<Port>& ports) {
+  int64_t n = 0;
+  for (const Port& p : ports) n += p.shape.ByteSize();
+  return n;
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o,
+                                      const std::function<void(const std::string&)>& progress) {
+  std::vector<BatchVariant> one;
+  one.push_back({0, std::move(module)});
+  return Compile(std::move(one), o, progress);
+}
+
+absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const CompileOptions& o,
+                                      const std::function<void(const std::string&)>& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto say = [&](const std::string& s) {
+    if (progress) progress(s);
+  };
+  CompiledModel out;
+  out.name = CIdentifier(o.name);
+  out.threads = o.threads;
+  std::vector<Planned> programs;
+  Weights weights;
+  std::vector<int64_t> batches;
+  for (BatchVariant& v : variants) {
+    const std::string name = v.batch ? absl::StrCat(out.name, "_b", v.batch) : out.name;
+    ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, say, &weights, &out));
+    RETURN_IF_ERROR(DescribePorts(*p.module, o, &out.arguments, &out.results));
+    if (v.batch) {
+      batches.push_back(v.batch);
+      out.batches.push_back({v.batch, out.arguments, out.results, p.buffers.temp_bytes()});
+    }
+    programs.push_back(std::move(p));
   }
-  out.constant_bytes = static_cast<int64_t>(weights.size());
+  for (size_t k = 1; k < out.batches.size(); ++k) {
+    bool differ = false;
+    for (size_t a = 0; a < out.arguments.size(); ++a)
+      differ = differ || out.batches[k].arguments[a].shape != out.batches[0].arguments[a].shape;
+    if (!differ)
+      return InvalidArgument(
+          "error: batch_sizes: the program has no unbounded dimension that a batch size could settle");
+  }
+  std::sort(out.custom_calls.begin(), out.custom_calls.end(),
+            [](const auto& a, const auto& b) { return a.target < b.target; });
+  out.argument_bytes = PortBytes(out.arguments);
+  out.output_bytes = PortBytes(out.results);
+  out.constant_bytes = static_cast<int64_t>(weights.block().size());
 
   say("generating code");
   struct Part {
@@ -172,21 +237,25 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
     for (const Part& p : parts) have = have || p.level.name == level.name;
     if (!have) parts.push_back({level});
   }
-  auto build = [&](Part* p) {
+  const auto build = [&](Part* p) {
     llvm::LLVMContext llvm_ctx;
     llvm::Module m(out.name, llvm_ctx);
     Ir ir(llvm_ctx, m, p->level);
-    cpu::EntryStats stats;
     cpu::EntryOptions entry_options;
+    entry_options.library = out.name;
     entry_options.threads = o.threads;
     entry_options.poison_freed = o.poison_freed;
-    entry_options.replicas = module->replica_count;
-    entry_options.partitions = module->partition_count;
-    if (absl::Status s = cpu::EmitEntry(ir, out.name, thunks, offsets, entry_options, &stats); !s.ok()) {
-      p->object = s;
-      return;
+    for (const Planned& program : programs) {
+      cpu::EntryStats stats;
+      entry_options.replicas = program.module->replica_count;
+      entry_options.partitions = program.module->partition_count;
+      if (absl::Status s = cpu::EmitEntry(ir, program.name, program.thunks, program.offsets, entry_options, &stats);
+          !s.ok()) {
+        p->object = s;
+        return;
+      }
+      p->kernels += stats.kernels;
     }
-    p->kernels = stats.kernels;
     p->object = CompileToObject(m, p->level, &p->text, o.pipeline.dump_dir.empty() ? nullptr : &p->ir);
   };
   if (parts.size() == 1) {
@@ -209,22 +278,28 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
           WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
   const RuntimeOptions runtime{levels, o.flush_subnormals, out.communicates};
-  std::vector<std::pair<RuntimePart, const char*>> runtime_parts = {{RuntimePart::kDispatch, "run"}};
-  if (o.threads != 1) {
-    runtime_parts.push_back({RuntimePart::kParallel, "parallel"});
-    runtime_parts.push_back({RuntimePart::kPool, "pool"});
+  for (const Planned& program : programs) {
+    ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
+    members.push_back({program.name + "_run.o", std::move(object)});
   }
+  if (!batches.empty()) {
+    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.name, batches, out.communicates));
+    members.push_back({out.name + "_batches.o", std::move(object)});
+  }
+  std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
+  if (o.threads != 1) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
   for (const auto& [part, suffix] : runtime_parts) {
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
     members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
   }
-  if (!buffers.constants().empty())
-    members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights)});
+  if (!weights.block().empty())
+    members.push_back(
+        {absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights.block())});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);
   out.header = CppHeader(out);
-  out.manifest = Manifest(out, o, levels, StableHash(weights));
+  out.manifest = Manifest(out, o, levels, StableHash(weights.block()));
   out.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

@@ -24,6 +24,8 @@ struct CompileOptions {
   bool flush_subnormals = true;
   // The most threads that one run uses; 0: as many as its pool has, 1: no code for threads.
   int threads = 0;
+  // Sizes that a program's unbounded dimensions take, ascending: one variant each, behind one entry. Empty: none.
+  std::vector<int64_t> batch_sizes;
   PipelineOptions pipeline;
   std::string config_text;  // recorded in the manifest
 };
@@ -38,10 +40,18 @@ struct Port {
   int64_t alias = -1;  // results: the argument whose memory holds it; arguments: the result it becomes
 };
 
+// What one batch size takes and gives.
+struct BatchPorts {
+  int64_t batch;
+  std::vector<Port> arguments, results;
+  int64_t temp_bytes;
+};
+
 struct CompiledModel {
   std::string name;
   std::string archive, header, c_header, manifest;
-  std::vector<Port> arguments, results;
+  std::vector<Port> arguments, results;           // of the largest batch, if there are several
+  std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
   int threads = 0;                                // as the options have it
   int64_t devices = 1;                            // replicas times partitions
   std::vector<CustomCallSignature> custom_calls;  // functions that the host program provides
@@ -52,7 +62,15 @@ struct CompiledModel {
   std::vector<PassRecord> passes;
 };
 
-// `progress` is told each stage.
+// The program for one batch size; 0: the only one.
+struct BatchVariant {
+  int64_t batch;
+  std::unique_ptr<Module> module;
+};
+
+// `progress` is told each stage. Variants share equal weights, threads and the header.
+absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const CompileOptions& options,
+                                      const std::function<void(const std::string&)>& progress = nullptr);
 absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& options,
                                       const std::function<void(const std::string&)>& progress = nullptr);
 

@@ -1,4 +1,6 @@
 // The only reader of config.proto.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "aot/compile.h"
@@ -70,6 +72,14 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.max_arena_bytes = c.max_arena_bytes();
   if (c.threads() < 0) return InvalidArgument(file, ":1:1: error: threads is negative");
   o.threads = c.threads();
+  o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
+  std::sort(o.batch_sizes.begin(), o.batch_sizes.end());
+  for (size_t k = 0; k < o.batch_sizes.size(); ++k) {
+    if (o.batch_sizes[k] < 1) return InvalidArgument(file, ":1:1: error: batch size ", o.batch_sizes[k]);
+    if (k && o.batch_sizes[k] == o.batch_sizes[k - 1])
+      return InvalidArgument(file, ":1:1: error: batch size ", o.batch_sizes[k], " twice");
+  }
+  if (o.batch_sizes.size() > 64) return InvalidArgument(file, ":1:1: error: more than 64 batch sizes");
   o.flush_subnormals = !c.keep_subnormals();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.verify_each = c.debug().verify_each();

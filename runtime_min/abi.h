@@ -38,6 +38,8 @@ enum kiln_status {
   KILN_MISALIGNED = 3,
   KILN_COMMUNICATION = 4,
   KILN_CUSTOM_CALL = 5,
+  KILN_BATCH_SIZE = 6,
+  KILN_EXTENT = 7,
 };
 
 #endif  // KILN_RUNTIME_MIN_ABI_H_

@@ -48,6 +48,47 @@ constexpr char kContextComm[] = R"(    // The device that this context's thread 
     const $NAME_comm* comm_ = nullptr;
 )";
 
+// Which batch sizes there are.
+std::string BatchDeclarations(const CompiledModel& m) {
+  if (m.batches.empty()) return "";
+  std::string sizes, cases;
+  for (const BatchPorts& b : m.batches) {
+    absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
+    absl::StrAppend(&cases, "  if (n <= ", b.batch, ") return ", b.batch, ";\n");
+  }
+  return absl::StrCat(
+      "// The batch sizes that the library holds, ascending: $NAME_run takes one of them.\n#define "
+      "$UPPER_BATCHES ",
+      m.batches.size(), "\n#define $UPPER_BATCH_SIZES {", sizes,
+      "}\n// The smallest of them that holds `n`; 0 if none does. Arrays must have that extent then.\n"
+      "static inline int64_t $NAME_batch_for(int64_t n) {\n",
+      cases, "  return 0;\n}\n\n");
+}
+
+// The port with `batch` where the extent is the batch size.
+std::string BatchShapeText(const CompiledModel& m, bool result, size_t k) {
+  const auto port = [&](const BatchPorts& b) -> const Shape& { return (result ? b.results : b.arguments)[k].shape; };
+  const Shape& last = port(m.batches.back());
+  std::string dims;
+  for (int64_t d = 0; d < last.rank(); ++d) {
+    bool same = true, is_batch = true;
+    for (const BatchPorts& b : m.batches) {
+      same = same && port(b).dim(d) == last.dim(d);
+      is_batch = is_batch && port(b).dim(d) == b.batch;
+    }
+    absl::StrAppend(&dims, d ? "," : "", is_batch ? "batch" : same ? absl::StrCat(last.dim(d)) : "?");
+  }
+  return absl::StrCat(TextOf(last.type()), "[", dims, "]");
+}
+
+// `return` statements for the elements of a port by batch.
+std::string BatchCounts(const CompiledModel& m, bool result, size_t k) {
+  std::string out = "  switch (batch) {\n";
+  for (const BatchPorts& b : m.batches)
+    absl::StrAppend(&out, "    case ", b.batch, ": return ", Count((result ? b.results : b.arguments)[k].shape), ";\n");
+  return out + "    default: return 0;\n  }\n";
+}
+
 // What the host program's own functions must look like.
 std::string CustomCallDeclarations(const CompiledModel& m) {
   if (m.custom_calls.empty()) return "";
@@ -133,11 +174,14 @@ enum {
 }
 
 std::string Fill(std::string text, const CompiledModel& m) {
+  text = absl::StrReplaceAll(text, {{"$BATCHDECL", BatchDeclarations(m)}});
   text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
                                     {"$CONTEXTCOMM", m.communicates ? kContextComm : ""}});
   return absl::StrReplaceAll(text,
                              {{"$NAME", m.name},
                               {"$DEVICES", absl::StrCat(m.devices)},
+                              {"$BATCHPARAM", m.batches.empty() ? "" : "int64_t batch, "},
+                              {"$BATCHDOC", m.batches.empty() ? "" : "batch, "},
                               {"$COMMPARAM", m.communicates ? absl::StrCat(", const ", m.name, "_comm* comm") : ""},
                               {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
                               {"$UPPER", absl::AsciiStrToUpper(m.name)},
@@ -149,12 +193,73 @@ std::string Fill(std::string text, const CompiledModel& m) {
                                                             "here, or the host's own, as three functions"}});
 }
 
+// The C++ run of a library with several batch sizes: arrays say their counts, which are checked.
+std::string BatchRun(const CompiledModel& m) {
+  std::string sizes;
+  for (const BatchPorts& b : m.batches) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
+  std::string out = absl::StrCat("  static constexpr std::int64_t kBatchSizes[] = {", sizes, R"(};
+  // The smallest size that holds `n`; 0 if none does.
+  static std::int64_t BatchFor(std::int64_t n) { return $NAME_batch_for(n); }
+
+  // Memory of so many elements, as run() checks against the batch.
+  template <typename T>
+  struct Array {
+    T* data = nullptr;
+    std::size_t count = 0;
+    Array(T* d, std::size_t n) : data(d), count(n) {}
+    template <typename Container, typename = decltype(static_cast<T*>(static_cast<Container*>(nullptr)->data()))>
+    Array(Container& c) : data(c.data()), count(c.size()) {}
+    template <std::size_t N>
+    Array(T (&array)[N]) : data(array), count(N) {}
+  };
+
+  // `batch`: one of kBatchSizes.
+)");
+  absl::StrAppend(&out, "  static Status run(const Context& context, std::int64_t batch");
+  std::string checks;
+  const auto check = [&](const char* what, const std::string& variable, const std::string& port) {
+    absl::StrAppend(&checks, "    if (", variable, ".count != $NAME_", what, "_", port,
+                    "_count(batch)) return {$UPPER_EXTENT};\n    if (!", variable,
+                    ".data) return {$UPPER_NULL_POINTER};\n");
+  };
+  std::string arguments, results;
+  for (size_t k = 0; k < m.arguments.size(); ++k) {
+    const Port& p = m.arguments[k];
+    absl::StrAppend(&out, ",\n                    Array<", p.alias < 0 ? "const " : "", CType(p.shape.type()), "> ",
+                    p.name, " /* ", BatchShapeText(m, false, k), " */");
+    absl::StrAppend(&arguments, "const_cast<", CType(p.shape.type()), "*>(", p.name, ".data), ");
+    check("argument", p.name, p.name);
+  }
+  for (size_t k = 0; k < m.results.size(); ++k) {
+    const Port& p = m.results[k];
+    if (p.alias < 0) {
+      absl::StrAppend(&out, ",\n                    Array<", CType(p.shape.type()), "> out_", p.name, " /* ",
+                      BatchShapeText(m, true, k), " */");
+      check("result", "out_" + p.name, p.name);
+    }
+    absl::StrAppend(&results, p.alias < 0 ? "out_" + p.name : m.arguments[p.alias].name, ".data, ");
+  }
+  absl::StrAppend(&out,
+                  ") {\n    bool known = false;\n    for (std::int64_t size : kBatchSizes) known = known || size == "
+                  "batch;\n    if (!known) return {$UPPER_BATCH_SIZE};\n",
+                  checks, "    void* const arguments[] = {", arguments, "nullptr};\n    void* const results[] = {",
+                  results, R"(nullptr};
+    if (kArenaBytes && !context.arena()) return {$UPPER_NULL_POINTER};
+    return {$NAME_run(batch, arguments, results, context.arena(), context.pool()$CTXCOMM)};
+  }
+};
+
+#endif  // $UPPER_H_
+)");
+  return out;
+}
+
 }  // namespace
 
 std::string CHeader(const CompiledModel& m) {
   std::string out = R"(// $NAME: C interface. Generated by kiln; do not edit.
 //
-// $NAME_run(arguments, results, arena, pool) computes the model. Every buffer is the caller's:
+// $NAME_run($BATCHDOCarguments, results, arena, pool) computes the model. Every buffer is the caller's:
 //   arguments[k]  the k-th argument, row major unless its comment names a layout, aligned to 16 bytes
 //   results[k]    room for the k-th result; ignored for results that live in a donated argument
 //   arena         $UPPER_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, contents undefined between runs; may be NULL if 0
@@ -182,7 +287,9 @@ enum {
   $UPPER_UNSUPPORTED_CPU = 2,
   $UPPER_MISALIGNED = 3,
   $UPPER_COMMUNICATION = 4,
-  $UPPER_CUSTOM_CALL = 5
+  $UPPER_CUSTOM_CALL = 5,
+  $UPPER_BATCH_SIZE = 6,
+  $UPPER_EXTENT = 7
 };
 
 typedef struct $NAME_pool {
@@ -196,7 +303,7 @@ typedef struct $NAME_pool {
   void (*help)(void* self);
 } $NAME_pool;
 
-$COMMDECLint32_t $NAME_run(void* const* arguments, void* const* results, void* arena, const $NAME_pool* pool$COMMPARAM);
+$COMMDECL$BATCHDECLint32_t $NAME_run($BATCHPARAMvoid* const* arguments, void* const* results, void* arena, const $NAME_pool* pool$COMMPARAM);
 )";
   if (m.threads != 1)
     out += R"(
@@ -219,11 +326,18 @@ void $NAME_world_destroy(struct $NAME_world* world);
     for (size_t k = 0; k < ports->size(); ++k) {
       const Port& p = (*ports)[k];
       const std::string id = absl::StrCat("$UPPER_", absl::AsciiStrToUpper(what), "_", absl::AsciiStrToUpper(p.name));
-      absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ", p.shape.ToString(!p.shape.HasDefaultLayout()));
+      const bool result = what[0] == 'r';
+      absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ",
+                      m.batches.empty() ? p.shape.ToString(!p.shape.HasDefaultLayout()) : BatchShapeText(m, result, k));
       if (p.alias >= 0)
         absl::StrAppend(&out, what[0] == 'a' ? " (donated: overwritten with result " : " (lives in donated argument ",
                         p.alias, ")");
-      absl::StrAppend(&out, "\n#define ", id, " ", k, "\n#define ", id, "_COUNT ((size_t)", Count(p.shape), ")\n");
+      absl::StrAppend(&out, "\n#define ", id, " ", k, "\n");
+      if (m.batches.empty())
+        absl::StrAppend(&out, "#define ", id, "_COUNT ((size_t)", Count(p.shape), ")\n");
+      else
+        absl::StrAppend(&out, "static inline size_t $NAME_", what, "_", p.name, "_count(int64_t batch) {\n",
+                        BatchCounts(m, result, k), "}\n");
     }
   }
   out += R"(
@@ -235,6 +349,8 @@ static inline const char* $NAME_status_text(int32_t status) {
     case $UPPER_MISALIGNED: return "$NAME: a buffer is not aligned";
     case $UPPER_COMMUNICATION: return "$NAME: another device, or a queue of the host program, failed";
     case $UPPER_CUSTOM_CALL: return "$NAME: a function that the program provides reported a failure";
+    case $UPPER_BATCH_SIZE: return "$NAME: the library has no variant for this batch size";
+    case $UPPER_EXTENT: return "$NAME: an array has another extent than the batch needs";
     default: return "$NAME: unknown status";
   }
 }
@@ -327,6 +443,7 @@ $CONTEXTCOMM
   };
 
 )";
+  if (!m.batches.empty()) return Fill(out + BatchRun(m), m);
   for (const auto& [ports, is_arg] : {std::pair{&m.arguments, true}, std::pair{&m.results, false}}) {
     for (const Port& p : *ports) {
       const bool constant = is_arg && p.alias < 0;

@@ -38,9 +38,16 @@ absl::Status Run(const Arguments& args) {
   }
   ImportOptions import;
   RETURN_IF_ERROR(ReadDim(args, &import));
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  std::vector<BatchVariant> variants;
+  if (!o.batch_sizes.empty() && import.dim >= 0)
+    return InvalidArgument("error: --dim and batch_sizes contradict each other");
+  for (int64_t batch : o.batch_sizes.empty() ? std::vector<int64_t>{0} : o.batch_sizes) {
+    if (batch) import.dim = batch;
+    ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+    variants.push_back({batch, std::move(module)});
+  }
   const bool tty = isatty(2);
-  ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(module), o, [&](const std::string& stage) {
+  ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(variants), o, [&](const std::string& stage) {
                      if (tty) std::fprintf(stderr, "\r\033[Kkiln: %s: %s", o.name.c_str(), stage.c_str());
                    }));
   if (tty) std::fprintf(stderr, "\r\033[K");

@@ -123,7 +123,7 @@ class EntryEmitter {
       case Slice::kResult:
         return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index)));
       case Slice::kConstant: {
-        llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(name_, "_weights"), byte);
+        llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(options_.library, "_weights"), byte);
         llvm::cast<llvm::GlobalVariable>(w)->setVisibility(llvm::GlobalValue::HiddenVisibility);
         llvm::cast<llvm::GlobalVariable>(w)->setConstant(true);
         llvm::cast<llvm::GlobalVariable>(w)->setAlignment(llvm::Align(64));
@@ -238,8 +238,9 @@ class EntryEmitter {
       return;
     }
     llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-    auto split = ir_.module.getOrInsertFunction(
-        absl::StrCat(name_, "_parallel"), llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
+    auto split =
+        ir_.module.getOrInsertFunction(absl::StrCat(options_.library, "_parallel"),
+                                       llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
     llvm::cast<llvm::Function>(split.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.CreateCall(split, {fn_->getArg(3), k.function, table_, ir_.I64(k.units), ir_.I64(options_.threads)});
   }

@@ -24,6 +24,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
@@ -195,6 +196,39 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
   }
   Retarget(*m, level);
   return Emit(*m, *tm, true, nullptr, nullptr);
+}
+
+absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
+                                                bool communicates) {
+  llvm::LLVMContext ctx;
+  ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
+  auto tm = MakeTarget(level);
+  llvm::Module m(name, ctx);
+  m.setTargetTriple(kTriple);
+  m.setDataLayout(tm->createDataLayout());
+  llvm::IRBuilder<> b(ctx);
+  std::vector<llvm::Type*> pointers(communicates ? 5 : 4, b.getPtrTy());
+  auto* callee = llvm::FunctionType::get(b.getInt32Ty(), pointers, false);
+  pointers.insert(pointers.begin(), b.getInt64Ty());
+  auto* run = llvm::Function::Create(llvm::FunctionType::get(b.getInt32Ty(), pointers, false),
+                                     llvm::Function::ExternalLinkage, name + "_run", m);
+  std::vector<llvm::Value*> passed;
+  for (size_t k = 1; k < pointers.size(); ++k) passed.push_back(run->getArg(static_cast<unsigned>(k)));
+  b.SetInsertPoint(llvm::BasicBlock::Create(ctx, "entry", run));
+  auto* none = llvm::BasicBlock::Create(ctx, "none", run);
+  llvm::SwitchInst* pick = b.CreateSwitch(run->getArg(0), none);
+  for (int64_t batch : batches) {
+    auto* block = llvm::BasicBlock::Create(ctx, "batch", run);
+    pick->addCase(b.getInt64(static_cast<uint64_t>(batch)), block);
+    b.SetInsertPoint(block);
+    auto f = m.getOrInsertFunction(name + "_b" + std::to_string(batch) + "_run", callee);
+    llvm::cast<llvm::Function>(f.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    b.CreateRet(b.CreateCall(f, passed));
+  }
+  b.SetInsertPoint(none);
+  b.CreateRet(b.getInt32(KILN_BATCH_SIZE));
+  Retarget(m, level);
+  return Emit(m, *tm, true, nullptr, nullptr);
 }
 
 std::string DataObject(const std::string& symbol, absl::string_view bytes) {

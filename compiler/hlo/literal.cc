@@ -215,6 +215,13 @@ std::string Literal::ToString() const {
     for (size_t i = 0; i < elements_.size(); ++i) absl::StrAppend(&out, i ? ", " : "", elements_[i].ToString());
     return out + ")";
   }
+  // Braces around nothing may be many.
+  int64_t braces = 1;
+  for (int64_t d : shape_.dims()) {
+    if (d == 0) break;
+    braces *= d;
+    if (size() == 0 && braces > 4096) return "{...}";
+  }
   std::string out;
   int64_t next = 0;
   Render(*this, 0, &next, &out);

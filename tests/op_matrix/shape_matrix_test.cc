@@ -76,12 +76,16 @@ std::string Fill(absl::string_view text, const std::string& t, Order order) {
 std::string Program(PrimitiveType type, Order order, std::vector<std::string>* names) {
   const std::string t(TextOf(type));
   const bool pred = type == PrimitiveType::Pred, complex = IsComplex(type);
-  const std::string zero = pred ? "false" : complex ? "(0,0)" : InfoOf(type).flavour == FloatFlavour::Exponent ? "1" : "0";
+  const std::string zero = pred                                             ? "false"
+                           : complex                                        ? "(0,0)"
+                           : InfoOf(type).flavour == FloatFlavour::Exponent ? "1"
+                                                                            : "0";
   const std::string one = pred ? "true" : complex ? "(1,0)" : type == PrimitiveType::S1 ? "-1" : "1";
   std::string text = "HloModule matrix\n";
   const auto function = [&](const char* name, const char* op, bool wanted) {
     if (wanted)
-      absl::StrAppend(&text, name, " {\n a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT r = ", op, "\n}\n");
+      absl::StrAppend(&text, name, " {\n a = ", t, "[] parameter(0)\n b = ", t, "[] parameter(1)\n ROOT r = ", op,
+                      "\n}\n");
   };
   const std::string arithmetic = t + "[] ";
   function("second", absl::StrCat(arithmetic, "copy(b)").c_str(), true);
@@ -93,8 +97,10 @@ std::string Program(PrimitiveType type, Order order, std::vector<std::string>* n
   function("less", "pred[] compare(a, b), direction=LT", Takes(type, Taking::Ordered));
   function("greater", "pred[] compare(a, b), direction=GE", Takes(type, Taking::Ordered));
   text += Fill("same {\n ROOT a = $(4,6,5) parameter(0)\n}\n", t, order);
-  text += Fill("pick {\n a = $(4,6,5) parameter(0)\n b = $(4,6,5) parameter(1)\n ROOT r = $(4,6,5) reverse(b), dimensions={1}\n}\n",
-               t, order);
+  text += Fill(
+      "pick {\n a = $(4,6,5) parameter(0)\n b = $(4,6,5) parameter(1)\n ROOT r = $(4,6,5) reverse(b), "
+      "dimensions={1}\n}\n",
+      t, order);
   text += Fill(R"(ENTRY main {
  x = $(4,6,5) parameter(0)
  y = $(4,6,5) parameter(1)
@@ -112,7 +118,8 @@ std::string Program(PrimitiveType type, Order order, std::vector<std::string>* n
                t, order);
   absl::StrAppend(&text, " z = ", t, "[] constant(", zero, ")\n one = ", t, "[] constant(", one, ")\n");
   if (complex)
-    text += Fill(absl::StrCat(" one_of = $", type == PrimitiveType::C64 ? "f32" : "f64", "(4,6,5) real(x)\n"), t, order);
+    text +=
+        Fill(absl::StrCat(" one_of = $", type == PrimitiveType::C64 ? "f32" : "f64", "(4,6,5) real(x)\n"), t, order);
   std::vector<std::string> results;
   for (size_t k = 0; k < std::size(kRows); ++k) {
     if (!Takes(type, kRows[k].taking)) continue;
@@ -124,7 +131,8 @@ std::string Program(PrimitiveType type, Order order, std::vector<std::string>* n
   }
   std::vector<std::string> shapes;
   for (const std::string& n : *names) shapes.push_back(n.substr(0, n.find(' ')));
-  absl::StrAppend(&text, " ROOT all = (", absl::StrJoin(shapes, ", "), ") tuple(", absl::StrJoin(results, ", "), ")\n}\n");
+  absl::StrAppend(&text, " ROOT all = (", absl::StrJoin(shapes, ", "), ") tuple(", absl::StrJoin(results, ", "),
+                  ")\n}\n");
   return text;
 }
 

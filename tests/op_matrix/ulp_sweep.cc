@@ -24,7 +24,8 @@ struct Function {
 
 const Function kFunctions[] = {
 #define ULP(opcode, narrow, single, wide, expression) \
-  {Opcode::opcode, narrow, single, wide, [](long double x, [[maybe_unused]] long double y) -> long double { return expression; }},
+  {Opcode::opcode, narrow, single, wide,              \
+   [](long double x, [[maybe_unused]] long double y) -> long double { return expression; }},
 #include "tests/op_matrix/ulp_bounds.def"
 };
 
@@ -81,7 +82,8 @@ bool Measure(PrimitiveType t, int64_t n, Bits bits, std::vector<Worst>* worst) {
   for (int64_t k = 0; k < n; ++k) {
     const uint64_t a = bits(k);
     // The second operand: any pattern, or one near the first so that powers stay in range.
-    const uint64_t b = k % 3 ? random() : EncodeFloat(t, static_cast<double>(static_cast<int64_t>(random() % 41) - 20) / 4);
+    const uint64_t b =
+        k % 3 ? random() : EncodeFloat(t, static_cast<double>(static_cast<int64_t>(random() % 41) - 20) / 4);
     std::memcpy(x.mutable_data() + k * width, &a, static_cast<size_t>(width));
     std::memcpy(y.mutable_data() + k * width, &b, static_cast<size_t>(width));
   }
@@ -115,7 +117,8 @@ int Main(int argc, char** argv) {
     const int width = InfoOf(t).bits;
     bool ok = true;
     if (width <= 16) {
-      ok = Measure(t, int64_t{1} << width, [](int64_t k) { return static_cast<uint64_t>(k); }, &worst);
+      ok = Measure(
+          t, int64_t{1} << width, [](int64_t k) { return static_cast<uint64_t>(k); }, &worst);
     } else {
       constexpr int64_t kChunk = 1 << 20;
       const uint64_t total = (uint64_t{1} << 32) / stride;
@@ -128,7 +131,8 @@ int Main(int argc, char** argv) {
               const uint64_t q = done + static_cast<uint64_t>(k);
               if (t == PrimitiveType::F32) return q * stride;
               // Half of the samples are ordinary numbers, half any pattern; multiples of quarters now and then.
-              if (q % 16 == 0) return std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(q % 8192) - 4096) / 16);
+              if (q % 16 == 0)
+                return std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(q % 8192) - 4096) / 16);
               if (q % 2) return random();
               return std::bit_cast<uint64_t>(std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -60));
             },
@@ -151,13 +155,12 @@ int Main(int argc, char** argv) {
     std::printf("\n");
     for (size_t k = 0; k < types.size(); ++k) {
       const int width = InfoOf(types[k]).bits;
-      const double bound = width <= 16   ? kFunctions[f].narrow
-                           : width == 32 ? kFunctions[f].single
-                                         : kFunctions[f].wide;
+      const double bound = width <= 16 ? kFunctions[f].narrow : width == 32 ? kFunctions[f].single : kFunctions[f].wide;
       const Worst& w = table[k][f];
       if (w.ulps <= bound) continue;
       held = false;
-      std::fprintf(stderr, "%s of %s: %.2f units, the bound is %.2f: x = %.17g (%a), y = %.17g: got %.17g, want %.20Lg\n",
+      std::fprintf(stderr,
+                   "%s of %s: %.2f units, the bound is %.2f: x = %.17g (%a), y = %.17g: got %.17g, want %.20Lg\n",
                    std::string(TextOf(kFunctions[f].op)).c_str(), std::string(TextOf(types[k])).c_str(), w.ulps, bound,
                    w.x, w.x, w.y, w.got, w.want);
     }

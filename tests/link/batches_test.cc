@@ -1,0 +1,38 @@
+// One library, several batch sizes: the entry picks the variant, extents are checked, sizes that it lacks are refused.
+#include "batches.h"
+
+#include <cstdio>
+#include <vector>
+
+namespace {
+int failures = 0;
+void Expect(bool ok, const char* what) {
+  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
+}
+}  // namespace
+
+int main() {
+  batches::Context context;
+  for (std::int64_t n : batches::kBatchSizes) {
+    std::vector<float> x(n * 4), y(n * 3);
+    float sums[4];
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = static_cast<float>(k % 7);
+    Expect(batches::run(context, n, x, y, sums).ok(), "run");
+    for (std::int64_t r = 0; r < n; ++r)
+      for (int c = 0; c < 3; ++c) {
+        float want = 0;
+        for (int k = 0; k < 4; ++k) want += x[r * 4 + k] * static_cast<float>(3 * k + c + 1);
+        Expect(y[r * 3 + c] == want, "product");
+      }
+    float want = 0;
+    for (std::int64_t r = 0; r < n; ++r) want += x[r * 4 + 2];
+    Expect(sums[2] == want, "column sums");
+  }
+  float x[8], y[6], sums[4];
+  Expect(batches::run(context, 2, x, y, sums).code == BATCHES_BATCH_SIZE, "a size without a variant");
+  Expect(batches::run(context, 4, x, y, sums).code == BATCHES_EXTENT, "an array of another extent");
+  Expect(batches_run(3, nullptr, nullptr, nullptr, nullptr) == BATCHES_BATCH_SIZE, "the C entry refuses it too");
+  Expect(batches::BatchFor(2) == 4 && batches::BatchFor(9) == 9 && batches::BatchFor(10) == 0, "batch for n");
+  Expect(batches_argument_x_count(9) == 36 && batches_result_y_count(1) == 3, "counts");
+  return failures != 0;
+}
