@@ -241,6 +241,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     llvm::LLVMContext llvm_ctx;
     llvm::Module m(out.name, llvm_ctx);
     Ir ir(llvm_ctx, m, p->level);
+    if (o.bounds_check) ir.on_overrun = out.name + "_out_of_bounds";
     cpu::EntryOptions entry_options;
     entry_options.library = out.name;
     entry_options.threads = o.threads;
@@ -256,7 +257,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
       }
       p->kernels += stats.kernels;
     }
-    p->object = CompileToObject(m, p->level, &p->text, o.pipeline.dump_dir.empty() ? nullptr : &p->ir);
+    p->object = CompileToObject(m, p->level, o.sanitizer, &p->text, o.pipeline.dump_dir.empty() ? nullptr : &p->ir);
   };
   if (parts.size() == 1) {
     build(&parts[0]);
@@ -277,7 +278,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
       RETURN_IF_ERROR(
           WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
   }
-  const RuntimeOptions runtime{levels, o.flush_subnormals, out.communicates};
+  const RuntimeOptions runtime{levels, o.flush_subnormals, out.communicates, o.sanitizer};
   for (const Planned& program : programs) {
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
     members.push_back({program.name + "_run.o", std::move(object)});
@@ -288,6 +289,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   }
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
   if (o.threads != 1) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
+  if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
   for (const auto& [part, suffix] : runtime_parts) {
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
 #include "compiler/hlo/instruction.h"
 #include "compiler/pass/pipeline.h"
@@ -24,6 +25,11 @@ struct CompileOptions {
   bool flush_subnormals = true;
   // The most threads that one run uses; 0: as many as its pool has, 1: no code for threads.
   int threads = 0;
+  // Instrumentation of the generated code, for tests: the program is linked with the sanitizer.
+  Sanitizer sanitizer = Sanitizer::kNone;
+  // Every element that a kernel reads or writes one by one is checked against its array; an overrun names both and
+  // aborts.
+  bool bounds_check = false;
   // Sizes that a program's unbounded dimensions take, ascending: one variant each, behind one entry. Empty: none.
   std::vector<int64_t> batch_sizes;
   PipelineOptions pipeline;

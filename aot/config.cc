@@ -81,6 +81,13 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   }
   if (o.batch_sizes.size() > 64) return InvalidArgument(file, ":1:1: error: more than 64 batch sizes");
   o.flush_subnormals = !c.keep_subnormals();
+  const std::string& sanitize = c.debug().sanitize();
+  if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")
+    return InvalidArgument(file, ":1:1: error: sanitize is 'address' or 'thread', not '", sanitize, "'");
+  o.sanitizer = sanitize == "address"  ? Sanitizer::kAddress
+                : sanitize == "thread" ? Sanitizer::kThread
+                                       : Sanitizer::kNone;
+  o.bounds_check = c.debug().bounds_check();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.verify_each = c.debug().verify_each();
   o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;

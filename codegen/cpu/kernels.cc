@@ -72,6 +72,18 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
             body_fn->getArg(static_cast<unsigned>(operands + results + 2))};
   for (size_t k = 0; k < operands; ++k) body.operands.push_back(body_fn->getArg(static_cast<unsigned>(k)));
   for (size_t k = 0; k < results; ++k) body.results.push_back(body_fn->getArg(static_cast<unsigned>(operands + k)));
+  if (!ir.on_overrun.empty()) {
+    ir.bounds.clear();
+    const auto watch = [&](llvm::Value* array, const Shape& s, const std::string& role) {
+      ir.bounds[array] = {s.ElementCount(), absl::StrCat(i->name(), ": ", role, " ", s.ToString(false))};
+    };
+    for (size_t k = 0; k < operands; ++k)
+      if (i->operand(static_cast<int64_t>(k))->shape().IsArray())
+        watch(body.operands[k], i->operand(static_cast<int64_t>(k))->shape(),
+              absl::StrCat("operand ", k, " (", i->operand(static_cast<int64_t>(k))->name(), ")"));
+    const std::vector<Shape> leaves = ArrayLeaves(i->shape());
+    for (size_t k = 0; k < results; ++k) watch(body.results[k], leaves[k], absl::StrCat("result ", k));
+  }
   absl::StatusOr<int64_t> units;
   switch (i->opcode()) {
     case Opcode::Fusion:

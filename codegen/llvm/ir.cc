@@ -87,7 +87,21 @@ int FlavourCode(PrimitiveType t) {
 }
 }  // namespace
 
+void Ir::CheckBounds(llvm::Value* base, llvm::Value* element) {
+  const auto array = bounds.find(base);
+  if (array == bounds.end()) return;
+  llvm::Value* count = I64(array->second.elements);
+  auto stop = module.getOrInsertFunction(
+      on_overrun, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()}, false));
+  auto* callee = llvm::cast<llvm::Function>(stop.getCallee());
+  callee->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  callee->setDoesNotReturn();
+  llvm::Value* what = b.CreateGlobalString(array->second.what, "array");
+  If(b.CreateICmpUGE(element, count), [&] { b.CreateCall(stop, {what, element, count}); });
+}
+
 Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
+  CheckBounds(base, element);
   llvm::Type* mem = MemType(t);
   const llvm::Align align(ByteWidth(ComponentType(t)));
   auto load = [&](llvm::Value* p) {
@@ -119,6 +133,7 @@ Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
 }
 
 void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* element) {
+  CheckBounds(base, element);
   llvm::Type* mem = MemType(t);
   const llvm::Align align(ByteWidth(ComponentType(t)));
   auto store = [&](llvm::Value* x, llvm::Value* p) { Tag(b.CreateAlignedStore(x, p, align)); };

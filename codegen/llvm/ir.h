@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "compiler/hlo/instruction.h"
 #include "llvm/IR/IRBuilder.h"
@@ -51,6 +52,15 @@ class Ir {
   llvm::Value* Add(llvm::Value* x, llvm::Value* y) { return b.CreateAdd(x, y, "", true, true); }
   llvm::Value* Mul(llvm::Value* x, int64_t k) { return k == 1 ? x : b.CreateMul(x, I64(k), "", true, true); }
 
+  // An array whose accesses by Load and Store are checked: elements, and what to call it.
+  struct Bounds {
+    int64_t elements;
+    std::string what;
+  };
+  // By address; filled by kernels of libraries built with bounds_check, whose out-of-bounds function is `on_overrun`.
+  absl::flat_hash_map<const llvm::Value*, Bounds> bounds;
+  std::string on_overrun;
+
   Val Constant(PrimitiveType t, const Element& e);
   Val Load(PrimitiveType t, llvm::Value* base, llvm::Value* element);
   void Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* element);
@@ -75,6 +85,7 @@ class Ir {
 
  private:
   void Tag(llvm::Instruction* i);
+  void CheckBounds(llvm::Value* base, llvm::Value* element);
 };
 
 }  // namespace kiln

@@ -23,6 +23,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
+#include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "runtime_min/abi.h"
 
@@ -73,12 +75,12 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
   }
 }
 
-absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool optimise, int64_t* text_bytes,
+absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanitizer sanitizer, int64_t* text_bytes,
                                  std::string* ir_text) {
   std::string problem;
   llvm::raw_string_ostream os(problem);
   if (llvm::verifyModule(m, &os)) return Internal("invalid IR: ", os.str());
-  if (optimise) {
+  {
     llvm::LoopAnalysisManager lam;
     llvm::FunctionAnalysisManager fam;
     llvm::CGSCCAnalysisManager cam;
@@ -93,7 +95,20 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool 
     pb.registerFunctionAnalyses(fam);
     pb.registerLoopAnalyses(lam);
     pb.crossRegisterProxies(lam, fam, cam, mam);
-    pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(m, mam);
+    llvm::ModulePassManager passes = pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+    if (sanitizer != Sanitizer::kNone) {
+      const bool address = sanitizer == Sanitizer::kAddress;
+      for (llvm::Function& f : m)
+        if (!f.isDeclaration())
+          f.addFnAttr(address ? llvm::Attribute::SanitizeAddress : llvm::Attribute::SanitizeThread);
+      if (address) {
+        passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
+      } else {
+        passes.addPass(llvm::ModuleThreadSanitizerPass());
+        passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
+      }
+    }
+    passes.run(m, mam);
   }
   if (ir_text) {
     llvm::raw_string_ostream text(*ir_text);
@@ -117,8 +132,8 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, bool 
 
 }  // namespace
 
-absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, int64_t* text_bytes,
-                                            std::string* ir_text) {
+absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, Sanitizer sanitizer,
+                                            int64_t* text_bytes, std::string* ir_text) {
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
@@ -143,7 +158,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   llvm::internalizeModule(
       m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
   Retarget(m, level);
-  return Emit(m, *tm, true, text_bytes, ir_text);
+  return Emit(m, *tm, sanitizer, text_bytes, ir_text);
 }
 
 absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o) {
@@ -157,6 +172,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
   const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize},
                             {kParallelBitcode, kParallelBitcodeSize},
                             {kPoolBitcode, kPoolBitcodeSize},
+                            {kBoundsBitcode, kBoundsBitcodeSize},
                             {kWorldBitcode, kWorldBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
@@ -195,7 +211,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
     g->setVisibility(llvm::GlobalValue::DefaultVisibility);
   }
   Retarget(*m, level);
-  return Emit(*m, *tm, true, nullptr, nullptr);
+  return Emit(*m, *tm, o.sanitizer, nullptr, nullptr);
 }
 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
@@ -228,7 +244,7 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   b.SetInsertPoint(none);
   b.CreateRet(b.getInt32(KILN_BATCH_SIZE));
   Retarget(m, level);
-  return Emit(m, *tm, true, nullptr, nullptr);
+  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr);
 }
 
 std::string DataObject(const std::string& symbol, absl::string_view bytes) {

@@ -9,22 +9,27 @@
 
 namespace kiln {
 
+// Instrumentation for a program that is linked with -fsanitize=address or -fsanitize=thread.
+enum class Sanitizer { kNone, kAddress, kThread };
+
 // Links what the module uses of the kernel library, makes it internal, optimises for the level and returns an ELF
 // object. Deterministic. `ir_text`, if given, receives the optimised IR.
-absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, int64_t* text_bytes,
-                                            std::string* ir_text = nullptr);
+absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, Sanitizer sanitizer,
+                                            int64_t* text_bytes, std::string* ir_text = nullptr);
 
 // Parts of the runtime, as object files with the model's names.
 enum class RuntimePart {
   kDispatch,  // <name>_run
   kParallel,  // what splits kernels among threads
   kPool,      // <name>_pool_create, <name>_pool_destroy
+  kBounds,    // <name>_out_of_bounds
   kWorld,     // <name>_world_create, ...: devices as threads
 };
 struct RuntimeOptions {
   std::vector<std::string> levels;  // that the archive holds
   bool flush_subnormals = true;
   bool communicates = false;  // <name>_run takes a kiln_comm
+  Sanitizer sanitizer = Sanitizer::kNone;
 };
 absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options);
 

@@ -180,6 +180,7 @@ TEST_P(ShapeMatrix, CompiledEqualsReference) {
     CompileOptions o;
     o.cpu_levels = {level};
     o.flush_subnormals = false;
+    o.bounds_check = level == "v2";
     RunOptions r;
     r.threads = threads;
     auto got = RunModule(*ParseHlo(text, "matrix"), args, o, r);
