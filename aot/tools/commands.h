@@ -37,5 +37,6 @@ int VerifyCommand(const Arguments& args);
 int OptCommand(const Arguments& args);
 int DiffCommand(const Arguments& args);
 int ReduceCommand(const Arguments& args);
+int BisectCommand(const Arguments& args);
 
 }  // namespace kiln

@@ -66,6 +66,16 @@ const Command kCommands[] = {
      {},
      1,
      1},
+    {"bisect",
+     BisectCommand,
+     "bisect FILE [--seed N] [--ulps N] [--dim N] [--out DIR]",
+     "Finds the pass and the rewrite that first make the module compute something else, by the reference evaluator; "
+     "writes the modules around it to DIR. Exit code 1 if there is one, or if compiled code differs (by more than "
+     "--ulps, default 64).",
+     {"seed", "ulps", "dim", "out"},
+     {},
+     1,
+     1},
     {"verify",
      VerifyCommand,
      "verify FILE...",

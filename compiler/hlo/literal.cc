@@ -224,6 +224,12 @@ std::string Literal::ToString() const {
   }
   std::string out;
   int64_t next = 0;
+  // One value for all of many elements; kiln's own reader takes that, and larger texts help nobody.
+  if (size() > (1 << 20) && IsSplat()) {
+    Literal one(Shape::Scalar(type()));
+    one.Set(0, Get(0));
+    return one.ToString();
+  }
   Render(*this, 0, &next, &out);
   return out;
 }

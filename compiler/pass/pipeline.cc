@@ -51,6 +51,7 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
           if (absl::Status v = VerifyModule(module); !v.ok())
             return Internal("after pass ", pass->name, ": ", v.message());
         }
+        if (*result && o.on_change) o.on_change(pass->name, module);
         if (*result && !o.dump_dir.empty()) {
           RETURN_IF_ERROR(WriteFile(
               absl::StrFormat("%s/%s.%04d.%s.after_%s.txt", o.dump_dir, module.name(), counter++, name_, pass->name),

@@ -4,6 +4,7 @@
 //   pass name is an error when the pipeline is built; a fixpoint stops at its cap (25) and says so in the log.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct PipelineOptions {
   std::string stop_after;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;
+  // Told of the module after each pass that changed it.
+  std::function<void(const std::string& pass, const Module& after)> on_change;
 };
 
 struct PassRecord {

@@ -17,8 +17,9 @@ TEST(OutOfBounds, NamesArrayAndElement) {
   llvm::Module m("planted", ctx);
   Ir ir(ctx, m, *level);
   ir.on_overrun = "planted_out_of_bounds";
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(ir.b.getFloatTy(), {ir.b.getPtrTy(), ir.b.getInt64Ty()}, false),
-                                   llvm::Function::ExternalLinkage, "planted", m);
+  auto* f =
+      llvm::Function::Create(llvm::FunctionType::get(ir.b.getFloatTy(), {ir.b.getPtrTy(), ir.b.getInt64Ty()}, false),
+                             llvm::Function::ExternalLinkage, "planted", m);
   ir.b.SetInsertPoint(llvm::BasicBlock::Create(ctx, "entry", f));
   ir.bounds[f->getArg(0)] = {4, "fusion.1: operand 0 (x) f32[4]"};
   ir.b.CreateRet(ir.Load(PrimitiveType::F32, f->getArg(0), f->getArg(1)).re);
@@ -37,7 +38,8 @@ int main(int n, char** v) {
   return planted(x, n > 1 ? 5 : 3) == 3 ? 0 : 1;
 })")
                   .ok());
-  const std::string program = dir + "/planted", build = "gcc -o " + program + " " + dir + "/main.c " + dir + "/libplanted.a";
+  const std::string program = dir + "/planted",
+                    build = "gcc -o " + program + " " + dir + "/main.c " + dir + "/libplanted.a";
   ASSERT_EQ(std::system(build.c_str()), 0);
   EXPECT_EQ(std::system(program.c_str()), 0);
   EXPECT_NE(std::system((program + " over 2> " + program + ".err").c_str()), 0);

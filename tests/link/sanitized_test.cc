@@ -1,9 +1,9 @@
-// A library with debug.sanitize: "address" in a program under AddressSanitizer: a short buffer is caught inside the model.
-// Called with any argument the program overruns; the shell side of the test looks for the report.
+// A library with debug.sanitize: "address" in a program under AddressSanitizer: a short buffer is caught inside the
+// model. Called with any argument the program overruns; the shell side of the test looks for the report.
+#include "sanitized.h"
+
 #include <cstdint>
 #include <vector>
-
-#include "sanitized.h"
 
 int main(int argc, char**) {
   std::vector<float> x(argc > 1 ? 60 : 64), y(64);
