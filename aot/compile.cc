@@ -17,6 +17,7 @@
 #include "compiler/plan/buffer_assignment.h"
 #include "compiler/plan/copy_insertion.h"
 #include "compiler/thunk/thunk.h"
+#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
@@ -137,6 +138,7 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::v
 absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& name, const CompileOptions& o,
                              const std::function<void(const std::string&)>& say, Weights* weights, CompiledModel* out) {
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
+  module->external_lapack = o.external_lapack;
   say("passes");
   RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out->passes));
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
@@ -284,7 +286,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     members.push_back({program.name + "_run.o", std::move(object)});
   }
   if (!batches.empty()) {
-    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.name, batches, out.communicates));
+    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.name, batches, out.communicates, KILN_BATCH_SIZE));
     members.push_back({out.name + "_batches.o", std::move(object)});
   }
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;

@@ -25,6 +25,8 @@ struct CompileOptions {
   bool flush_subnormals = true;
   // The most threads that one run uses; 0: as many as its pool has, 1: no code for threads.
   int threads = 0;
+  // Calls of LAPACK go to the LAPACK that the program is linked with (//aot/lapack), not to kiln's own kernels.
+  bool external_lapack = false;
   // Instrumentation of the generated code, for tests: the program is linked with the sanitizer.
   Sanitizer sanitizer = Sanitizer::kNone;
   // Every element that a kernel reads or writes one by one is checked against its array; an overrun names both and

@@ -87,6 +87,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.sanitizer = sanitize == "address"  ? Sanitizer::kAddress
                 : sanitize == "thread" ? Sanitizer::kThread
                                        : Sanitizer::kNone;
+  o.external_lapack = c.lapack();
   o.bounds_check = c.debug().bounds_check();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.verify_each = c.debug().verify_each();

@@ -26,7 +26,6 @@
 #include "llvm/Transforms/Instrumentation/AddressSanitizer.h"
 #include "llvm/Transforms/Instrumentation/ThreadSanitizer.h"
 #include "llvm/Transforms/Utils/Cloning.h"
-#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
@@ -215,7 +214,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
 }
 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
-                                                bool communicates) {
+                                                bool communicates, int32_t otherwise) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
@@ -242,7 +241,7 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
     b.CreateRet(b.CreateCall(f, passed));
   }
   b.SetInsertPoint(none);
-  b.CreateRet(b.getInt32(KILN_BATCH_SIZE));
+  b.CreateRet(b.getInt32(static_cast<uint32_t>(otherwise)));
   Retarget(m, level);
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr);
 }

@@ -33,9 +33,10 @@ struct RuntimeOptions {
 };
 absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options);
 
-// An object with <name>_run(batch, ...), which calls <name>_b<batch>_run; KILN_BATCH_SIZE for a size of no variant.
+// An object with <name>_run(batch, ...), which calls <name>_b<batch>_run, or returns `otherwise` for a size of no
+// variant.
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
-                                                bool communicates);
+                                                bool communicates, int32_t otherwise);
 
 // An ELF object with one hidden read-only symbol of 64-byte alignment.
 std::string DataObject(const std::string& symbol, absl::string_view bytes);

@@ -317,6 +317,7 @@ std::unique_ptr<Module> Module::Clone() const {
   m->buffer_donors = buffer_donors;
   m->replica_count = replica_count;
   m->partition_count = partition_count;
+  m->external_lapack = external_lapack;
   m->extra_header = extra_header;
   m->preamble = preamble;
   m->argument_names = argument_names;

@@ -208,6 +208,8 @@ class Module {
   std::vector<std::pair<int64_t, ShapeIndex>> buffer_donors;
   int64_t replica_count = 1;
   int64_t partition_count = 1;
+  // The user's build links LAPACK: calls of it stay calls even where kiln has kernels of its own.
+  bool external_lapack = false;
   // Every other `key=value` of the HloModule line, as written.
   std::vector<std::pair<std::string, std::string>> extra_header;
   // The tables between the header and the first computation (FileNames, StackFrames, ...), as written.

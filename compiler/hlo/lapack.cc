@@ -22,6 +22,7 @@ std::optional<int64_t> CallAttribute(const Instruction* i, absl::string_view key
 
 std::optional<LapackCall> LapackOf(const Instruction* i) {
   if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target || i->operand_count() == 0) return std::nullopt;
+  if (i->parent()->module()->external_lapack) return std::nullopt;
   absl::string_view t = i->attrs().custom_call_target->text;
   if (!absl::ConsumePrefix(&t, "lapack_") || !absl::ConsumeSuffix(&t, "_ffi") || t.empty()) return std::nullopt;
   const PrimitiveType type = t[0] == 's' ? PrimitiveType::F32 : t[0] == 'd' ? PrimitiveType::F64 : PrimitiveType::Pred;

@@ -130,11 +130,10 @@ Literal Literal::Reshaped(const Shape& shape) const {
 }
 
 bool Literal::IsSplat() const {
-  const int64_t w = ByteWidth(type());
-  if (size() == 0) return false;
-  for (int64_t i = 1; i < size(); ++i)
-    if (std::memcmp(data(), data() + i * w, w)) return false;
-  return true;
+  if (!shape_.IsArray() || size() == 0) return false;
+  // Every element has the bits of the one before.
+  const size_t width = static_cast<size_t>(ByteWidth(type()));
+  return std::memcmp(data(), data() + width, static_cast<size_t>(byte_size()) - width) == 0;
 }
 
 bool Literal::IsAll(double value) const {

@@ -31,7 +31,7 @@ class Literal {
   // Every element is the scalar `one`, of the shape's type. Readers refuse more than kMaxSplatBytes of it, since a few
   // bytes of text could otherwise ask for any amount of memory.
   static Literal Splat(const Shape& shape, const Literal& one);
-  static constexpr int64_t kMaxSplatBytes = int64_t{1} << 28;
+  static constexpr int64_t kMaxSplatBytes = int64_t{1} << 26;
   // Scalars.
   static Literal Int(PrimitiveType type, int64_t value);
   static Literal Float(PrimitiveType type, double value);

@@ -314,7 +314,7 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
     if (d < 0) return s_.Error("a constant needs extents that are known");
   if (shape.rank() > 0 && s_.Peek() != '{' && shape.ElementCount() > 0) {  // one value for every element
     if (shape.ByteSize() > Literal::kMaxSplatBytes)
-      return s_.Error("a splat constant of more than 256 MiB; broadcast a scalar");
+      return s_.Error("a splat constant of more than 64 MiB; broadcast a scalar");
     Literal one(Shape::Scalar(shape.type()));
     RETURN_IF_ERROR(ParseScalar(&one, 0));
     return Literal::Splat(shape, one);

@@ -114,7 +114,7 @@ absl::StatusOr<Literal> DenseFromBytes(absl::string_view bytes, const Shape& sha
   }
   if (size != width) return InvalidArgument(size, " bytes of elements do not hold ", shape.ToString(false));
   if (shape.ByteSize() > Literal::kMaxSplatBytes)
-    return InvalidArgument("a splat constant of more than 256 MiB; broadcast a scalar");
+    return InvalidArgument("a splat constant of more than 64 MiB; broadcast a scalar");
   Literal one(Shape::Scalar(shape.type()));
   std::memcpy(one.mutable_data(), bytes.data(), bytes.size());
   Normalize(&one);
@@ -149,7 +149,7 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
   }
   if (text.empty() || text[0] != '[') {
     if (n > 1 && shape.ByteSize() > Literal::kMaxSplatBytes)
-      return InvalidArgument("a splat constant of more than 256 MiB; broadcast a scalar");
+      return InvalidArgument("a splat constant of more than 64 MiB; broadcast a scalar");
   } else if (n > static_cast<int64_t>(text.size())) {
     return InvalidArgument("fewer elements than ", shape.ToString(false), " holds");
   }

@@ -22,8 +22,9 @@ const PassInfo* FindPass(absl::string_view name) {
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
   p.Add("defuser")
-      .Add("layout-normalization")
       .Add("custom-call-decomposer")
+      .Add("custom-call-layouts")
+      .Add("layout-normalization")
       .Add("convert-async-collectives-to-sync")
       .Add("call-inliner")
       .Add("dynamic-padder")

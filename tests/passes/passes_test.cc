@@ -74,6 +74,14 @@ const std::vector<Case> kCases = {
          "HloModule m\nENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] custom-call(x), "
          "custom_call_target=\"my_asin\" }",
          false, nullptr, nullptr},
+    Case{"custom-call-layouts",
+         "HloModule m\nENTRY e { x = f32[2,3] parameter(0)\n ROOT r = f32[2,3]{0,1} custom-call(x), "
+         "custom_call_target=\"f\", operand_layout_constraints={f32[2,3]{0,1}} }",
+         true, "f32[3,2] custom-call(", "constraints"},
+    Case{"custom-call-layouts",
+         "HloModule m\nENTRY e { x = f32[2,3] parameter(0)\n ROOT r = f32[2,3]{1,0} custom-call(x), "
+         "custom_call_target=\"f\", operand_layout_constraints={f32[2,3]{1,0}} }",
+         false, nullptr, nullptr},
     Case{"defuser",
          "HloModule m\nf { a = f32[4] parameter(0)\n ROOT n = f32[4] negate(a) }\nENTRY e { x = f32[4] parameter(0)\n "
          "ROOT r = "
