@@ -58,7 +58,8 @@ static void copy_in(const buffer* from, const buffer* to, size_t element) {
     return 0;                                                                               \
   }
 GETRF(s)
-GETRF(d) GETRF(c) GETRF(z)
+GETRF(d)
+GETRF(c) GETRF(z)
 #define GEQRF(t)                                                                                                \
   void t##geqrf_(int*, int*, t##_t*, int*, t##_t*, t##_t*, int*, int*);                                         \
   TARGET(t, geqrf) {                                                                                            \
@@ -133,9 +134,10 @@ SYEVD(d)
     free(work);                                                                                                   \
     return 0;                                                                                                     \
   }
-    HEEVD(c) HEEVD(z)
+HEEVD(c)
+HEEVD(z)
 
-        typedef struct {
+    typedef struct {
   uint8_t mode;
 } svd_attributes;
 
@@ -170,7 +172,8 @@ SYEVD(d)
 #define WITHOUT(...)
 #define WITH(...) __VA_ARGS__
 GESDD(s, WITHOUT)
-GESDD(d, WITHOUT) GESDD(c, WITH) GESDD(z, WITH)
+GESDD(d, WITHOUT)
+GESDD(c, WITH) GESDD(z, WITH)
 
     typedef struct {
   uint8_t compute_left, compute_right;
@@ -213,8 +216,8 @@ UNPACK(d, z_t)
     free(work);                                                                                                    \
     return 0;                                                                                                      \
   }
-    GEEV_REAL(s, c_t) GEEV_REAL(d, z_t)
-
+GEEV_REAL(s, c_t)
+GEEV_REAL(d, z_t)
 #define GEEV_COMPLEX(t)                                                                                            \
   void t##geev_(char*, char*, int*, t##_t*, int*, t##_t*, t##_t*, int*, t##_t*, int*, t##_t*, int*, t##_r*, int*); \
   TARGET(t, geev) {                                                                                                \
@@ -233,9 +236,9 @@ UNPACK(d, z_t)
     free(work);                                                                                                    \
     return 0;                                                                                                      \
   }
-        GEEV_COMPLEX(c) GEEV_COMPLEX(z)
+    GEEV_COMPLEX(c) GEEV_COMPLEX(z)
 
-            typedef struct {
+        typedef struct {
   uint8_t mode, sort;
 } schur_attributes;
 
@@ -275,9 +278,10 @@ GEES_REAL(d)
     free(work);                                                                                                  \
     return 0;                                                                                                    \
   }
-    GEES_COMPLEX(c) GEES_COMPLEX(z)
+GEES_COMPLEX(c)
+GEES_COMPLEX(z)
 
-        typedef struct {
+    typedef struct {
   int32_t high, low;
 } hessenberg_attributes;
 
@@ -296,7 +300,8 @@ GEES_REAL(d)
     return 0;                                                                                                        \
   }
 GEHRD(s)
-GEHRD(d) GEHRD(c) GEHRD(z)
+GEHRD(d)
+GEHRD(c) GEHRD(z)
 
     typedef struct {
   uint8_t uplo;
@@ -317,7 +322,8 @@ GEHRD(d) GEHRD(c) GEHRD(z)
     return 0;                                                                                                    \
   }
 SYTRD(s, sytrd)
-SYTRD(d, sytrd) SYTRD(c, hetrd) SYTRD(z, hetrd)
+SYTRD(d, sytrd)
+SYTRD(c, hetrd) SYTRD(z, hetrd)
 
 #define GTSV(t)                                                                                                      \
   void t##gtsv_(int*, int*, t##_t*, t##_t*, t##_t*, t##_t*, int*, int*);                                             \
