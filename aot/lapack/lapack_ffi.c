@@ -59,7 +59,8 @@ static void copy_in(const buffer* from, const buffer* to, size_t element) {
   }
 GETRF(s)
 GETRF(d)
-GETRF(c) GETRF(z)
+GETRF(c)
+GETRF(z)
 #define GEQRF(t)                                                                                                \
   void t##geqrf_(int*, int*, t##_t*, int*, t##_t*, t##_t*, int*, int*);                                         \
   TARGET(t, geqrf) {                                                                                            \
@@ -137,7 +138,7 @@ SYEVD(d)
 HEEVD(c)
 HEEVD(z)
 
-    typedef struct {
+typedef struct {
   uint8_t mode;
 } svd_attributes;
 
@@ -173,7 +174,8 @@ HEEVD(z)
 #define WITH(...) __VA_ARGS__
 GESDD(s, WITHOUT)
 GESDD(d, WITHOUT)
-GESDD(c, WITH) GESDD(z, WITH)
+GESDD(c, WITH)
+GESDD(z, WITH)
 
     typedef struct {
   uint8_t compute_left, compute_right;
@@ -236,9 +238,10 @@ GEEV_REAL(d, z_t)
     free(work);                                                                                                    \
     return 0;                                                                                                      \
   }
-    GEEV_COMPLEX(c) GEEV_COMPLEX(z)
+GEEV_COMPLEX(c)
+GEEV_COMPLEX(z)
 
-        typedef struct {
+    typedef struct {
   uint8_t mode, sort;
 } schur_attributes;
 
@@ -281,7 +284,7 @@ GEES_REAL(d)
 GEES_COMPLEX(c)
 GEES_COMPLEX(z)
 
-    typedef struct {
+typedef struct {
   int32_t high, low;
 } hessenberg_attributes;
 
@@ -301,7 +304,8 @@ GEES_COMPLEX(z)
   }
 GEHRD(s)
 GEHRD(d)
-GEHRD(c) GEHRD(z)
+GEHRD(c)
+GEHRD(z)
 
     typedef struct {
   uint8_t uplo;
@@ -323,7 +327,8 @@ GEHRD(c) GEHRD(z)
   }
 SYTRD(s, sytrd)
 SYTRD(d, sytrd)
-SYTRD(c, hetrd) SYTRD(z, hetrd)
+SYTRD(c, hetrd)
+SYTRD(z, hetrd)
 
 #define GTSV(t)                                                                                                      \
   void t##gtsv_(int*, int*, t##_t*, t##_t*, t##_t*, t##_t*, int*, int*);                                             \
