@@ -77,8 +77,8 @@ GETRF(z)
     free(work);                                                                                                 \
     return 0;                                                                                                   \
   }
-    GEQRF(s) GEQRF(d) GEQRF(c) GEQRF(z)
-
+GEQRF(s)
+GEQRF(d) GEQRF(c) GEQRF(z)
 #define ORGQR(t, name)                                                                                    \
   void t##name##_(int*, int*, int*, t##_t*, int*, t##_t*, t##_t*, int*, int*);                            \
   TARGET(t, name) {                                                                                       \
@@ -96,9 +96,9 @@ GETRF(z)
     free(work);                                                                                           \
     return 0;                                                                                             \
   }
-        ORGQR(s, orgqr) ORGQR(d, orgqr) ORGQR(c, ungqr) ORGQR(z, ungqr)
+    ORGQR(s, orgqr) ORGQR(d, orgqr) ORGQR(c, ungqr) ORGQR(z, ungqr)
 
-            typedef struct {
+        typedef struct {
   uint8_t mode, uplo;
 } eigh_attributes;
 
@@ -177,7 +177,7 @@ GESDD(d, WITHOUT)
 GESDD(c, WITH)
 GESDD(z, WITH)
 
-    typedef struct {
+typedef struct {
   uint8_t compute_left, compute_right;
 } eig_attributes;
 
@@ -241,7 +241,7 @@ GEEV_REAL(d, z_t)
 GEEV_COMPLEX(c)
 GEEV_COMPLEX(z)
 
-    typedef struct {
+typedef struct {
   uint8_t mode, sort;
 } schur_attributes;
 
@@ -307,7 +307,7 @@ GEHRD(d)
 GEHRD(c)
 GEHRD(z)
 
-    typedef struct {
+typedef struct {
   uint8_t uplo;
 } tridiagonal_attributes;
 
@@ -344,4 +344,4 @@ SYTRD(z, hetrd)
     }                                                                                                                \
     return 0;                                                                                                        \
   }
-    GTSV(s) GTSV(d) GTSV(c) GTSV(z)
+GTSV(s) GTSV(d) GTSV(c) GTSV(z)

@@ -66,6 +66,30 @@ class DictionaryReader {
         while (s_.Eat(","));
       return s_.Expect(">");
     }
+    if (s_.Eat("dense<")) {  // the elements of a tensor, in order
+      v->list = true;
+      while (!s_.Eat(">"))
+        if (!s_.Eat("[") && !s_.Eat("]") && !s_.Eat(",")) RETURN_IF_ERROR(Number(v));
+      RETURN_IF_ERROR(s_.Expect(":"));
+      RETURN_IF_ERROR(s_.Expect("tensor<"));
+      const std::string tensor(s_.Word());
+      // Extents and type run together: 2x3xi32.
+      const size_t type = tensor.rfind('x');
+      RETURN_IF_ERROR(Type(v, type == std::string::npos ? tensor : tensor.substr(type + 1)));
+      int64_t count = 1;
+      for (size_t at = 0; type != std::string::npos && at <= type;) {
+        const size_t end = tensor.find('x', at);
+        int64_t extent;
+        if (!absl::SimpleAtoi(tensor.substr(at, end - at), &extent) || extent < 0 || extent > (1 << 20))
+          return s_.Error(absl::StrCat("attribute '", v->name, "' has an extent that is no number"));
+        count = std::min<int64_t>(count * extent, 1 << 20);
+        at = end + 1;
+      }
+      if (v->values.size() == 1) v->values.resize(static_cast<size_t>(count), v->values[0]);
+      if (static_cast<int64_t>(v->values.size()) != count)
+        return s_.Error(absl::StrCat("attribute '", v->name, "' has another number of elements than its type"));
+      return s_.Expect(">");
+    }
     if (s_.Eat("[")) {
       v->list = true;
       while (!s_.Eat("]")) {
