@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "absl/strings/str_join.h"
+#include "aot/code_generation.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
-#include "codegen/cpu/entry.h"
+#include "codegen/cpu/kernels.h"
 #include "codegen/llvm/object.h"
 #include "compiler/analysis/cost.h"
 #include "compiler/base/text.h"
@@ -226,61 +226,22 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   out.constant_bytes = static_cast<int64_t>(weights.block().size());
 
   say("generating code");
-  struct Part {
-    CpuLevel level;
-    absl::StatusOr<std::string> object = absl::UnknownError("not run");
-    int64_t text = 0, kernels = 0;
-    std::string ir;
-  };
-  std::vector<Part> parts;
+  std::vector<CpuLevel> levels;
+  std::vector<std::string> level_names;
   for (const std::string& l : o.cpu_levels) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(l));
-    bool have = false;
-    for (const Part& p : parts) have = have || p.level.name == level.name;
-    if (!have) parts.push_back({level});
+    if (std::find(level_names.begin(), level_names.end(), level.name) != level_names.end()) continue;
+    level_names.push_back(level.name);
+    levels.push_back(std::move(level));
   }
-  const auto build = [&](Part* p) {
-    llvm::LLVMContext llvm_ctx;
-    llvm::Module m(out.name, llvm_ctx);
-    Ir ir(llvm_ctx, m, p->level);
-    if (o.bounds_check) ir.on_overrun = out.name + "_out_of_bounds";
-    cpu::EntryOptions entry_options;
-    entry_options.library = out.name;
-    entry_options.threads = o.threads;
-    entry_options.poison_freed = o.poison_freed;
-    for (const Planned& program : programs) {
-      cpu::EntryStats stats;
-      entry_options.replicas = program.module->replica_count;
-      entry_options.partitions = program.module->partition_count;
-      if (absl::Status s = cpu::EmitEntry(ir, program.name, program.thunks, program.offsets, entry_options, &stats);
-          !s.ok()) {
-        p->object = s;
-        return;
-      }
-      p->kernels += stats.kernels;
-    }
-    p->object = CompileToObject(m, p->level, o.sanitizer, &p->text, o.pipeline.dump_dir.empty() ? nullptr : &p->ir);
-  };
-  if (parts.size() == 1) {
-    build(&parts[0]);
-  } else {
-    std::vector<std::thread> threads;
-    for (Part& p : parts) threads.emplace_back(build, &p);
-    for (std::thread& t : threads) t.join();
-  }
-  std::vector<std::pair<std::string, std::string>> members;
-  std::vector<std::string> levels;
-  for (Part& p : parts) {
-    if (!p.object.ok()) return p.object.status();
-    members.push_back({absl::StrCat(out.name, "_", p.level.name, ".o"), std::move(*p.object)});
-    levels.push_back(p.level.name);
-    out.code_bytes += p.text;
-    out.kernels = p.kernels;
-    if (!p.ir.empty())
-      RETURN_IF_ERROR(
-          WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", out.name, ".", p.level.name, ".ir-with-opt.ll"), p.ir));
-  }
-  const RuntimeOptions runtime{levels, o.flush_subnormals, out.communicates, o.sanitizer};
+  std::vector<ProgramToGenerate> to_generate;
+  for (const Planned& p : programs)
+    to_generate.push_back({p.name, &p.thunks, &p.offsets, p.module->replica_count, p.module->partition_count});
+  ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.name, to_generate, levels, o));
+  out.code_bytes = code.code_bytes;
+  out.kernels = code.kernels;
+  std::vector<std::pair<std::string, std::string>> members = std::move(code.members);
+  const RuntimeOptions runtime{level_names, o.flush_subnormals, out.communicates, o.sanitizer};
   for (const Planned& program : programs) {
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
     members.push_back({program.name + "_run.o", std::move(object)});
@@ -303,7 +264,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);
   out.header = CppHeader(out);
-  out.manifest = Manifest(out, o, levels, StableHash(weights.block()));
+  out.manifest = Manifest(out, o, level_names, StableHash(weights.block()));
   out.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

@@ -78,7 +78,8 @@ GETRF(z)
     return 0;                                                                                                   \
   }
 GEQRF(s)
-GEQRF(d) GEQRF(c) GEQRF(z)
+GEQRF(d)
+GEQRF(c) GEQRF(z)
 #define ORGQR(t, name)                                                                                    \
   void t##name##_(int*, int*, int*, t##_t*, int*, t##_t*, t##_t*, int*, int*);                            \
   TARGET(t, name) {                                                                                       \

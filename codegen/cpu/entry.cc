@@ -51,15 +51,69 @@ std::string CanonicalText(const Computation* c) {
   return out + "}";
 }
 
+// Operands whose storage is also a result's: the kernel must not assume that they differ.
+std::set<int64_t> Shared(const Thunk& t) {
+  std::set<int64_t> out;
+  for (size_t k = 0; k < t.reads.size(); ++k)
+    for (const Slice& w : t.writes)
+      if (t.reads[k] == w && w.size > 0) out.insert(static_cast<int64_t>(k));
+  return out;
+}
+
+// Two thunks of one key are one kernel.
+std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
+  std::string key = Body(i);
+  for (const Instruction* o : i->operands()) absl::StrAppend(&key, ";", o->shape().ToString());
+  for (int64_t s : shared) absl::StrAppend(&key, "~", s);
+  return key;
+}
+
+int64_t CompileWeight(const Instruction* i) {
+  constexpr int64_t kCopy = 10, kLoopNest = 10, kEngine = 60;
+  switch (i->opcode()) {
+    case Opcode::Fusion:
+      return kLoopNest + static_cast<int64_t>((*i->attrs().calls)->instructions().size());
+    case Opcode::Copy:
+      return kCopy;
+    default:
+      return kEngine;
+  }
+}
+
+void AddKernels(const std::string& name, const ThunkSequence& thunks, absl::flat_hash_map<std::string, size_t>* known,
+                KernelPlan* plan) {
+  for (const Thunk& t : thunks) {
+    for (const ThunkSequence& n : t.nested) AddKernels(name, n, known, plan);
+    if (t.kind != ThunkKind::Kernel) continue;
+    std::set<int64_t> shared = Shared(t);
+    const auto [it, fresh] = known->insert({Key(t.instruction, shared), plan->kernels.size()});
+    plan->of[t.instruction] = it->second;
+    if (fresh)
+      plan->kernels.push_back(
+          {CIdentifier(absl::StrCat(name, "_k", plan->kernels.size(), "_", TextOf(t.instruction->opcode()))),
+           t.instruction, std::move(shared), CompileWeight(t.instruction)});
+  }
+}
+
+// Entries of the largest argument table.
+int64_t WidestTable(const ThunkSequence& thunks) {
+  int64_t widest = 1;
+  for (const Thunk& t : thunks) {
+    for (const ThunkSequence& n : t.nested) widest = std::max(widest, WidestTable(n));
+    const int64_t arrays = static_cast<int64_t>(t.reads.size() + t.writes.size());
+    if (t.kind == ThunkKind::CustomCall) widest = std::max(widest, arrays);
+    if (t.kind == ThunkKind::Kernel) widest = std::max(widest, arrays + 1);
+  }
+  return widest;
+}
+
 class EntryEmitter {
  public:
-  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, const EntryOptions& options,
-               EntryStats* stats)
-      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), options_(options), stats_(stats) {}
+  EntryEmitter(Ir& ir, std::string name, const std::vector<int64_t>& offsets, const KernelPlan& plan,
+               const std::vector<int64_t>& units, const EntryOptions& options)
+      : ir_(ir), b_(ir.b), name_(std::move(name)), offsets_(offsets), plan_(plan), units_(units), options_(options) {}
 
   absl::Status Run(const ThunkSequence& thunks) {
-    // Kernels first: each needs the builder to itself.
-    RETURN_IF_ERROR(Kernels(thunks));
     llvm::Type* ptr = b_.getPtrTy();
     fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
                                  llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name),
@@ -67,52 +121,17 @@ class EntryEmitter {
     fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
     b_.setFastMathFlags({});
-    table_ = ir_.Alloca(ptr, std::max<int64_t>(widest_, 1), 16);
+    table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);
     RETURN_IF_ERROR(Emit(thunks, true));
     b_.CreateRet(b_.getInt32(KILN_OK));
     for (const auto& [status, block] : ends_) {
       b_.SetInsertPoint(block);
       b_.CreateRet(b_.getInt32(static_cast<uint32_t>(status)));
     }
-    stats_->kernels = static_cast<int64_t>(kernels_.size());
     return absl::OkStatus();
   }
 
  private:
-  // Operands whose storage is also a result's: the kernel must not assume that they differ.
-  static std::set<int64_t> Shared(const Thunk& t) {
-    std::set<int64_t> out;
-    for (size_t k = 0; k < t.reads.size(); ++k)
-      for (const Slice& w : t.writes)
-        if (t.reads[k] == w && w.size > 0) out.insert(static_cast<int64_t>(k));
-    return out;
-  }
-
-  std::string Key(const Thunk& t) {
-    const Instruction* i = t.instruction;
-    std::string key = Body(i);
-    for (const Instruction* o : i->operands()) absl::StrAppend(&key, ";", o->shape().ToString());
-    for (int64_t s : Shared(t)) absl::StrAppend(&key, "~", s);
-    return key;
-  }
-
-  absl::Status Kernels(const ThunkSequence& thunks) {
-    for (const Thunk& t : thunks) {
-      for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(Kernels(n));
-      if (t.kind == ThunkKind::CustomCall)
-        widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()));
-      if (t.kind != ThunkKind::Kernel) continue;
-      widest_ = std::max(widest_, static_cast<int64_t>(t.reads.size() + t.writes.size()) + 1);
-      const std::string key = Key(t);
-      keys_[t.instruction] = key;
-      if (kernels_.count(key)) continue;
-      const std::string symbol =
-          absl::StrCat(name_, "_k", kernels_.size(), "_", TextOf(t.instruction->opcode()), "_", ir_.level.name);
-      ASSIGN_OR_RETURN(kernels_[key], EmitKernel(ir_, CIdentifier(symbol), t.instruction, Shared(t)));
-    }
-    return absl::OkStatus();
-  }
-
   llvm::Value* Pointer(const Slice& s) {
     llvm::Type *ptr = b_.getPtrTy(), *byte = b_.getInt8Ty();
     switch (s.kind) {
@@ -230,19 +249,24 @@ class EntryEmitter {
   }
 
   void EmitKernelCall(const Thunk& t) {
-    const Kernel& k = kernels_.at(keys_.at(t.instruction));
+    const size_t place = plan_.of.at(t.instruction);
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    auto kernel = ir_.module.getOrInsertFunction(absl::StrCat(plan_.kernels[place].symbol, "_", ir_.level.name),
+                                                 llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64}, false));
+    auto* function = llvm::cast<llvm::Function>(kernel.getCallee());
+    if (function->isDeclaration()) function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    const int64_t units = units_[place];
     FillTable(t);
     constexpr int64_t kWorthSplitting = 64 << 10;
-    if (options_.threads == 1 || k.units < 2 || Work(t) < kWorthSplitting) {
-      b_.CreateCall(k.function, {table_, ir_.I64(0), ir_.I64(k.units)});
+    if (options_.threads == 1 || units < 2 || Work(t) < kWorthSplitting) {
+      b_.CreateCall(function, {table_, ir_.I64(0), ir_.I64(units)});
       return;
     }
-    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
     auto split =
         ir_.module.getOrInsertFunction(absl::StrCat(options_.library, "_parallel"),
                                        llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
     llvm::cast<llvm::Function>(split.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    b_.CreateCall(split, {fn_->getArg(3), k.function, table_, ir_.I64(k.units), ir_.I64(options_.threads)});
+    b_.CreateCall(split, {fn_->getArg(3), function, table_, ir_.I64(units), ir_.I64(options_.threads)});
   }
 
   absl::Status EmitConditional(const Thunk& t) {
@@ -390,22 +414,43 @@ class EntryEmitter {
   llvm::IRBuilder<>& b_;
   std::string name_;
   const std::vector<int64_t>& offsets_;
+  const KernelPlan& plan_;
+  const std::vector<int64_t>& units_;
   const EntryOptions& options_;
-  EntryStats* stats_;
   // Where a run goes that a function of the host program failed, by what it returns then.
   std::map<kiln_status, llvm::BasicBlock*> ends_;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
-  int64_t widest_ = 1;
-  std::map<std::string, Kernel> kernels_;
-  absl::flat_hash_map<const Instruction*, std::string> keys_;
 };
 
 }  // namespace
 
+KernelPlan PlanKernels(const std::string& name, const ThunkSequence& thunks) {
+  KernelPlan plan;
+  absl::flat_hash_map<std::string, size_t> known;
+  AddKernels(name, thunks, &known, &plan);
+  return plan;
+}
+
+absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, bool internal,
+                         std::vector<int64_t>* units) {
+  for (size_t k : which) {
+    const KernelPlan::Item& item = plan.kernels[k];
+    ASSIGN_OR_RETURN(Kernel kernel,
+                     EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.instruction, item.shared));
+    if (internal) {
+      kernel.function->setVisibility(llvm::GlobalValue::DefaultVisibility);
+      kernel.function->setLinkage(llvm::GlobalValue::InternalLinkage);
+    }
+    (*units)[k] = kernel.units;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks,
-                       const std::vector<int64_t>& offsets, const EntryOptions& options, EntryStats* stats) {
-  return EntryEmitter(ir, name, offsets, options, stats).Run(thunks);
+                       const std::vector<int64_t>& offsets, const KernelPlan& plan, const std::vector<int64_t>& units,
+                       const EntryOptions& options) {
+  return EntryEmitter(ir, name, offsets, plan, units, options).Run(thunks);
 }
 
 }  // namespace kiln::cpu

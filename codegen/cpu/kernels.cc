@@ -114,6 +114,9 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   args.push_back(f->getArg(2));
   b.CreateCall(body_fn, args);
   b.CreateRetVoid();
+  // Inside the entry a small kernel needs no table; a large one would only slow down LLVM, which takes the entry whole.
+  constexpr unsigned kWorthInlining = 100;
+  if (body_fn->getInstructionCount() > kWorthInlining) f->addFnAttr(llvm::Attribute::NoInline);
   return Kernel{f, *units};
 }
 

@@ -350,55 +350,38 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
   const int64_t w = Lanes(ir_.level, s_.compute), nv = TileVectors(ir_.level, s_.compute, s_.n, rows_), width = nv * w;
   const int64_t mr = TileRows(ir_.level, s_.compute, s_.n, rows_);
   llvm::Type* el = ir_.RegType(s_.compute);
-  // Blocks of k: short sums round less and keep the panel in the first cache. One block if it all fits, else one outer
-  // segment at a time, else pieces of the run.
+  // Blocks of k: short sums round less and keep the panel in the first cache. One block if it all fits; else outer
+  // segments are peeled until one does, and if the run alone is too long it is cut into pieces and a rest.
   struct Block {
     std::vector<Segment> segments;
     int64_t run;
-    int64_t repeat;          // iterations of this block
-    int64_t a_step, k_step;  // between iterations
-    int64_t a0 = 0, k0 = 0;
+    int64_t pieces;  // blocks of the run, `run` apart
+    int64_t start;   // in the run, of the first
   };
   const bool exact = s_.compute == PrimitiveType::F32 && IsIntegral(s_.c_type);
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
   const bool whole_k = s_.c_type != s_.compute && !exact;
   const int64_t limit = whole_k ? s_.K() : exact ? (IsUnsigned(s_.b_type) ? 256 : 1024) : 256;
+  std::vector<Segment> inner = s_.segments, outer;
+  const auto size = [&] {
+    int64_t k = s_.run;
+    for (const Segment& q : inner) k *= q.count;
+    return k;
+  };
+  while (!inner.empty() && size() > limit) {
+    outer.push_back(inner.front());
+    inner.erase(inner.begin());
+  }
+  const int64_t period = size();  // rows of B between steps of the innermost peeled segment
+  int64_t repeat = 1;
+  for (const Segment& q : outer) repeat *= q.count;
   std::vector<Block> blocks;
-  const int64_t K = s_.K();
-  if (K <= limit) {
-    blocks.push_back({s_.segments, s_.run, 1, 0, 0});
+  if (period <= limit) {
+    blocks.push_back({inner, s_.run, 1, 0});
   } else {
-    // Peel outer segments until a block fits; each peeled segment is a loop. Only one level is needed in practice, so
-    // deeper ones are merged into a list of single steps.
-    std::vector<Segment> inner = s_.segments;
-    std::vector<Segment> outer;
-    auto size = [&] {
-      int64_t k = s_.run;
-      for (const Segment& q : inner) k *= q.count;
-      return k;
-    };
-    while (!inner.empty() && size() > limit) {
-      outer.push_back(inner.front());
-      inner.erase(inner.begin());
-    }
-    std::vector<std::pair<int64_t, int64_t>> starts = {{0, 0}};  // offset in A, row of B
-    int64_t per = size();
-    for (size_t k = outer.size(); k-- > 0;) {
-      std::vector<std::pair<int64_t, int64_t>> next;
-      for (int64_t q = 0; q < outer[k].count; ++q)
-        for (auto [a0, k0] : starts) next.push_back({q * outer[k].a_stride + a0, q * per + k0});
-      per *= outer[k].count;
-      starts = std::move(next);
-    }
-    for (auto [a0, k0] : starts) {
-      if (size() <= limit) {
-        blocks.push_back({inner, s_.run, 1, 0, 0, a0, k0});
-        continue;
-      }
-      const int64_t piece = limit, pieces = s_.run / piece;
-      blocks.push_back({{}, piece, pieces, piece, piece, a0, k0});
-      if (s_.run % piece) blocks.push_back({{}, s_.run % piece, 1, 0, 0, a0 + pieces * piece, k0 + pieces * piece});
-    }
+    const int64_t pieces = s_.run / limit;
+    blocks.push_back({{}, limit, pieces, 0});
+    if (s_.run % limit) blocks.push_back({{}, s_.run % limit, 1, pieces * limit});
   }
   int64_t panel_rows = 0;
   for (const Block& k : blocks) {
@@ -417,8 +400,16 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
     bool first = !s_.accumulate;
     for (const Block& k : blocks) {
       auto block = [&](llvm::Value* q, bool is_first) {
-        llvm::Value* k0 = ir_.Add(ir_.I64(k.k0), ir_.Mul(q, k.k_step));
-        llvm::Value* a0 = ir_.Add(ir_.I64(k.a0), ir_.Mul(q, k.a_step));
+        // q counts the pieces of the run fastest, then the peeled segments from the innermost out.
+        llvm::Value* rest = k.pieces == 1 ? q : b.CreateUDiv(q, ir_.I64(k.pieces));
+        llvm::Value* piece = k.pieces == 1 ? ir_.I64(0) : b.CreateURem(q, ir_.I64(k.pieces));
+        llvm::Value* a0 = ir_.Add(ir_.I64(k.start), ir_.Mul(piece, k.run));
+        llvm::Value* k0 = ir_.Add(a0, ir_.Mul(rest, period));
+        for (size_t d = outer.size(); d-- > 0;) {
+          llvm::Value* digit = d == 0 ? rest : b.CreateURem(rest, ir_.I64(outer[d].count));
+          if (d) rest = b.CreateUDiv(rest, ir_.I64(outer[d].count));
+          a0 = ir_.Add(a0, ir_.Mul(digit, outer[d].a_stride));
+        }
         const int64_t pw = vectors * w;
         llvm::Value* src = panel;
         int64_t stride = pw;
@@ -442,11 +433,12 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
           if (whole < rows_) tile(ir_.I64(whole), rows_ - whole);
         });
       };
-      if (k.repeat == 1) {
+      const int64_t steps = k.pieces * repeat;
+      if (steps == 1) {
         block(ir_.I64(0), first);
       } else {
         if (first) block(ir_.I64(0), true);
-        ir_.Loop(ir_.I64(first ? 1 : 0), ir_.I64(k.repeat), 1, [&](llvm::Value* q) { block(q, false); });
+        ir_.Loop(ir_.I64(first ? 1 : 0), ir_.I64(steps), 1, [&](llvm::Value* q) { block(q, false); });
       }
       first = false;
     }

@@ -1,0 +1,121 @@
+#include "aot/code_generation.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/base/parallel.h"
+#include "compiler/base/text.h"
+
+namespace kiln {
+namespace {
+
+// The share of one object in a program's kernels: places in each program's plan.
+using Part = std::vector<std::vector<size_t>>;
+
+// The heaviest kernel first, each to the part that has least. The first part also has the entries.
+std::vector<Part> Divide(const std::vector<ProgramToGenerate>& programs, const std::vector<cpu::KernelPlan>& plans) {
+  constexpr int64_t kPerPart = 250, kMostParts = 16, kCallsPerWeight = 4;
+  struct Item {
+    int64_t weight;
+    size_t program, place;
+  };
+  std::vector<Item> items;
+  int64_t total = 0, entries = 0;
+  for (size_t p = 0; p < plans.size(); ++p) {
+    entries += static_cast<int64_t>(programs[p].thunks->size()) / kCallsPerWeight;
+    for (size_t k = 0; k < plans[p].kernels.size(); ++k) {
+      items.push_back({plans[p].kernels[k].weight, p, k});
+      total += items.back().weight;
+    }
+  }
+  const int64_t count = std::clamp<int64_t>((total + entries) / kPerPart, 1, kMostParts);
+  std::vector<Part> parts(static_cast<size_t>(count), Part(plans.size()));
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.weight > b.weight; });
+  std::vector<int64_t> load(parts.size(), 0);
+  load[0] = entries;
+  for (const Item& i : items) {
+    const size_t least = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+    load[least] += i.weight;
+    parts[least][i.program].push_back(i.place);
+  }
+  for (Part& part : parts)
+    for (std::vector<size_t>& places : part) std::sort(places.begin(), places.end());
+  return parts;
+}
+
+// One object file in the making.
+struct Piece {
+  size_t level, part;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<Ir> ir;
+  absl::Status status;
+  std::string object, text;
+  int64_t code_bytes = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std::vector<ProgramToGenerate>& programs,
+                                           const std::vector<CpuLevel>& levels, const CompileOptions& options) {
+  GeneratedCode out;
+  std::vector<cpu::KernelPlan> plans;
+  for (const ProgramToGenerate& p : programs) {
+    plans.push_back(cpu::PlanKernels(p.name, *p.thunks));
+    out.kernels += static_cast<int64_t>(plans.back().kernels.size());
+  }
+  const std::vector<Part> parts = Divide(programs, plans);
+  std::vector<Piece> pieces;
+  for (size_t level = 0; level < levels.size(); ++level)
+    for (size_t part = 0; part < parts.size(); ++part) pieces.push_back({level, part});
+  // How many units each kernel has: by level and program, at its place.
+  std::vector<std::vector<std::vector<int64_t>>> units(levels.size());
+  for (auto& of_level : units)
+    for (const cpu::KernelPlan& plan : plans) of_level.emplace_back(plan.kernels.size(), 0);
+
+  ParallelFor(pieces.size(), [&](size_t k) {
+    Piece& p = pieces[k];
+    p.module = std::make_unique<llvm::Module>(library, *p.context);
+    p.ir = std::make_unique<Ir>(*p.context, *p.module, levels[p.level]);
+    if (options.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
+    for (size_t q = 0; q < programs.size() && p.status.ok(); ++q)
+      p.status = cpu::EmitKernels(*p.ir, plans[q], parts[p.part][q], parts.size() == 1, &units[p.level][q]);
+  });
+  for (const Piece& p : pieces) RETURN_IF_ERROR(p.status);
+  const bool want_text = !options.pipeline.dump_dir.empty();
+  ParallelFor(pieces.size(), [&](size_t k) {
+    Piece& p = pieces[k];
+    for (size_t q = 0; q < programs.size() && p.part == 0 && p.status.ok(); ++q) {
+      const ProgramToGenerate& program = programs[q];
+      cpu::EntryOptions entry;
+      entry.library = library;
+      entry.threads = options.threads;
+      entry.poison_freed = options.poison_freed;
+      entry.replicas = program.replicas;
+      entry.partitions = program.partitions;
+      p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, *program.constant_offsets, plans[q],
+                                units[p.level][q], entry);
+    }
+    if (!p.status.ok()) return;
+    auto object =
+        CompileToObject(*p.module, levels[p.level], options.sanitizer, &p.code_bytes, want_text ? &p.text : nullptr);
+    p.status = object.status();
+    if (object.ok()) p.object = *std::move(object);
+    p.ir.reset();
+    p.module.reset();
+    p.context.reset();
+  });
+  for (Piece& p : pieces) {
+    RETURN_IF_ERROR(p.status);
+    const std::string& level = levels[p.level].name;
+    const std::string part = parts.size() == 1 ? "" : absl::StrCat("_", p.part);
+    out.members.push_back({absl::StrCat(library, "_", level, part, ".o"), std::move(p.object)});
+    out.code_bytes += p.code_bytes;
+    if (want_text)
+      RETURN_IF_ERROR(WriteFile(
+          absl::StrCat(options.pipeline.dump_dir, "/", library, ".", level, part, ".ir-with-opt.ll"), p.text));
+  }
+  return out;
+}
+
+}  // namespace kiln
