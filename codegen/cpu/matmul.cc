@@ -46,16 +46,17 @@ int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
 }
 
 llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run,
-                              int64_t b_stride, bool first) {
+                              int64_t b_stride, Sum sum) {
   std::string name = absl::StrCat("ukr.", TextOf(s_.compute), ".", TextOf(s_.c_type), ".", mr, "x", nv, ".", cols, ".r",
-                                  run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, first ? ".f" : "");
+                                  run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, sum == Sum::kNew ? ".n" : sum == Sum::kAdded ? ".a" : "");
   for (const Segment& s : segments) absl::StrAppend(&name, ".", s.count, "_", s.a_stride);
   if (llvm::Function* f = ir_.module.getFunction(name)) return f;
   llvm::IRBuilder<>& b = ir_.b;
   llvm::Type* ptr = b.getPtrTy();
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr}, false),
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr, b.getInt1Ty()}, false),
                                    llvm::Function::InternalLinkage, name, ir_.module);
   f->addFnAttr(llvm::Attribute::NoInline);
+  f->addFnAttr(kAddressesChosen);
   for (int k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   llvm::IRBuilderBase::InsertPointGuard guard(b);
   llvm::MDNode* group = ir_.access_group;
@@ -100,7 +101,8 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
       return in;
     };
     const int64_t da = inner ? 1 : segments[depth].a_stride, db = inner ? b_stride : inner_k * b_stride;
-    const int64_t unroll = inner ? (count >= 8 ? 4 : 1) : 1;
+    // Enough products between branches; more only costs code.
+    const int64_t unroll = !inner || count < 8 ? 1 : mr * nv >= 12 ? 2 : 4;
     const int64_t whole = count / unroll * unroll;
     if (count == 1) return step(ap, bq, std::move(acc));
     auto* head = llvm::BasicBlock::Create(ir_.ctx, "k", f);
@@ -152,53 +154,66 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
   // Results: whole vectors, then a masked one; another type goes through a conversion.
   llvm::Type* cel = ir_.MemType(s_.c_type);
   const bool convert = s_.c_type != s_.compute;
-  for (int64_t m = 0; m < mr; ++m) {
-    for (int64_t v = 0; v < nv; ++v) {
-      const int64_t live = std::min(w, cols - v * w);
-      if (live <= 0) continue;
-      llvm::Value* p = b.CreateInBoundsGEP(cel, c, ir_.I64(m * s_.c_stride + v * w));
-      llvm::Value* r = acc[m * nv + v];
-      const llvm::Align ca(static_cast<uint64_t>(ByteWidth(s_.c_type)));
-      if (!convert) {
-        if (live == w) {
-          if (!first)
-            r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
-          b.CreateAlignedStore(r, p, ca);
+  const auto store = [&](bool first) {
+    for (int64_t m = 0; m < mr; ++m) {
+      for (int64_t v = 0; v < nv; ++v) {
+        const int64_t live = std::min(w, cols - v * w);
+        if (live <= 0) continue;
+        llvm::Value* p = b.CreateInBoundsGEP(cel, c, ir_.I64(m * s_.c_stride + v * w));
+        llvm::Value* r = acc[m * nv + v];
+        const llvm::Align ca(static_cast<uint64_t>(ByteWidth(s_.c_type)));
+        if (!convert) {
+          if (live == w) {
+            if (!first)
+              r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
+            b.CreateAlignedStore(r, p, ca);
+            continue;
+          }
+          std::vector<llvm::Constant*> bits;
+          for (int64_t k = 0; k < w; ++k) bits.push_back(b.getInt1(k < live));
+          llvm::Value* mask = llvm::ConstantVector::get(bits);
+          if (!first) {
+            llvm::Value* old = b.CreateMaskedLoad(vec, p, ca, mask, zero);
+            r = fp ? b.CreateFAdd(r, old) : b.CreateAdd(r, old);
+          }
+          b.CreateMaskedStore(r, p, ca, mask);
           continue;
         }
-        std::vector<llvm::Constant*> bits;
-        for (int64_t k = 0; k < w; ++k) bits.push_back(b.getInt1(k < live));
-        llvm::Value* mask = llvm::ConstantVector::get(bits);
-        if (!first) {
-          llvm::Value* old = b.CreateMaskedLoad(vec, p, ca, mask, zero);
-          r = fp ? b.CreateFAdd(r, old) : b.CreateAdd(r, old);
+        if (IsIntegral(s_.c_type)) {  // exact sums in f32, added as integers
+          auto* iv = llvm::FixedVectorType::get(cel, static_cast<unsigned>(w));
+          llvm::Value* x = b.CreateFPToSI(r, iv);
+          for (int64_t k = 0; k < live; ++k) {
+            llvm::Value* q = b.CreateInBoundsGEP(cel, p, ir_.I64(k));
+            llvm::Value* e = b.CreateExtractElement(x, ir_.I64(k));
+            if (live == w) break;
+            if (!first) e = b.CreateAdd(e, b.CreateAlignedLoad(cel, q, ca));
+            b.CreateAlignedStore(e, q, ca);
+          }
+          if (live == w) {
+            if (!first) x = b.CreateAdd(x, b.CreateAlignedLoad(iv, p, ca));
+            b.CreateAlignedStore(x, p, ca);
+          }
+          continue;
         }
-        b.CreateMaskedStore(r, p, ca, mask);
-        continue;
-      }
-      if (IsIntegral(s_.c_type)) {  // exact sums in f32, added as integers
-        auto* iv = llvm::FixedVectorType::get(cel, static_cast<unsigned>(w));
-        llvm::Value* x = b.CreateFPToSI(r, iv);
         for (int64_t k = 0; k < live; ++k) {
-          llvm::Value* q = b.CreateInBoundsGEP(cel, p, ir_.I64(k));
-          llvm::Value* e = b.CreateExtractElement(x, ir_.I64(k));
-          if (live == w) break;
-          if (!first) e = b.CreateAdd(e, b.CreateAlignedLoad(cel, q, ca));
-          b.CreateAlignedStore(e, q, ca);
+          Val e{b.CreateExtractElement(r, ir_.I64(k))};
+          ir_.Store(s_.c_type, ir_.Convert(e, s_.compute, s_.c_type), p, ir_.I64(k));
         }
-        if (live == w) {
-          if (!first) x = b.CreateAdd(x, b.CreateAlignedLoad(iv, p, ca));
-          b.CreateAlignedStore(x, p, ca);
-        }
-        continue;
-      }
-      for (int64_t k = 0; k < live; ++k) {
-        Val e{b.CreateExtractElement(r, ir_.I64(k))};
-        ir_.Store(s_.c_type, ir_.Convert(e, s_.compute, s_.c_type), p, ir_.I64(k));
       }
     }
+    b.CreateRetVoid();
+  };
+  if (sum == Sum::kEither) {
+    auto* fresh = llvm::BasicBlock::Create(ir_.ctx, "new", f);
+    auto* added = llvm::BasicBlock::Create(ir_.ctx, "added", f);
+    b.CreateCondBr(f->getArg(3), fresh, added);
+    b.SetInsertPoint(fresh);
+    store(true);
+    b.SetInsertPoint(added);
+    store(false);
+  } else {
+    store(sum == Sum::kNew);
   }
-  b.CreateRetVoid();
   ir_.access_group = group;
   return f;
 }
@@ -397,9 +412,12 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
   llvm::Value* panel = direct ? nullptr : ir_.Alloca(el, panel_rows * width);
   auto columns = [&](llvm::Value* col, int64_t cols) {
     const int64_t vectors = (cols + w - 1) / w;
-    bool first = !s_.accumulate;
+    bool fresh = !s_.accumulate;  // the first block of all still has to write C
     for (const Block& k : blocks) {
-      auto block = [&](llvm::Value* q, bool is_first) {
+      const int64_t steps = k.pieces * repeat;
+      const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
+      ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* q) {
+        llvm::Value* is_first = sum == Sum::kEither ? b.CreateICmpEQ(q, ir_.I64(0)) : b.getInt1(sum == Sum::kNew);
         // q counts the pieces of the run fastest, then the peeled segments from the innermost out.
         llvm::Value* rest = k.pieces == 1 ? q : b.CreateUDiv(q, ir_.I64(k.pieces));
         llvm::Value* piece = k.pieces == 1 ? ir_.I64(0) : b.CreateURem(q, ir_.I64(k.pieces));
@@ -424,23 +442,16 @@ void Matmul::Emit(llvm::Value* bp, llvm::Value* count, const std::function<RowRa
           llvm::Value* a = b.CreateInBoundsGEP(el, rows.a, a0);
           llvm::Value* c = b.CreateInBoundsGEP(ir_.MemType(s_.c_type), rows.c, col);
           auto tile = [&](llvm::Value* m, int64_t count_rows) {
-            b.CreateCall(Micro(count_rows, vectors, cols, k.segments, k.run, stride, is_first),
+            b.CreateCall(Micro(count_rows, vectors, cols, k.segments, k.run, stride, sum),
                          {b.CreateInBoundsGEP(el, a, ir_.Mul(m, s_.a_stride)), src,
-                          b.CreateInBoundsGEP(ir_.MemType(s_.c_type), c, ir_.Mul(m, s_.c_stride))});
+                          b.CreateInBoundsGEP(ir_.MemType(s_.c_type), c, ir_.Mul(m, s_.c_stride)), is_first});
           };
           const int64_t whole = rows_ / mr * mr;
           ir_.Loop(ir_.I64(0), ir_.I64(whole), mr, [&](llvm::Value* m) { tile(m, mr); });
           if (whole < rows_) tile(ir_.I64(whole), rows_ - whole);
         });
-      };
-      const int64_t steps = k.pieces * repeat;
-      if (steps == 1) {
-        block(ir_.I64(0), first);
-      } else {
-        if (first) block(ir_.I64(0), true);
-        ir_.Loop(ir_.I64(first ? 1 : 0), ir_.I64(steps), 1, [&](llvm::Value* q) { block(q, false); });
-      }
-      first = false;
+      });
+      fresh = false;
     }
   };
   const int64_t whole = s_.n / width * width;

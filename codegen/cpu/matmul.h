@@ -53,9 +53,11 @@ class Matmul {
   void Emit(llvm::Value* b, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges);
 
  private:
-  // C tile of mr rows x columns [col, col + cols): c (+)= a * b. Emitted once per variant.
+  // What a product is for C: its new value, something added to it, or what the caller says.
+  enum class Sum { kNew, kAdded, kEither };
+  // C tile of mr rows x `cols` columns: (a, b, c, new) -> void. Emitted once per variant.
   llvm::Function* Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run,
-                        int64_t b_stride, bool first);
+                        int64_t b_stride, Sum sum);
   // The same by tile products: 16 x 16 results at a time, rows and columns of the last tile overlapping the one before.
   void EmitTiles(llvm::Value* b, llvm::Value* count, const std::function<RowRange(llvm::Value*)>& ranges);
   void PackPanel(llvm::Value* b, llvm::Value* k0, const std::vector<Segment>& segments, int64_t run,

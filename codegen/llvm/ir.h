@@ -36,6 +36,9 @@ struct CpuLevel {
 // exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
+// Attribute of functions whose loops need no strength reduction: their emitter chose the addresses.
+inline constexpr char kAddressesChosen[] = "kiln-addresses-chosen";
+
 class Ir {
  public:
   Ir(llvm::LLVMContext& ctx, llvm::Module& module, const CpuLevel& level)

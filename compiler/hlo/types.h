@@ -44,6 +44,7 @@ inline bool IsSigned(PrimitiveType t) { return ClassOf(t) == TypeClass::Signed; 
 inline bool IsUnsigned(PrimitiveType t) { return ClassOf(t) == TypeClass::Unsigned; }
 inline bool IsIntegral(PrimitiveType t) { return IsSigned(t) || IsUnsigned(t); }
 inline bool IsArrayType(PrimitiveType t) { return ClassOf(t) != TypeClass::Other; }
+inline int64_t BitWidth(PrimitiveType t) { return InfoOf(t).bits; }
 // Bytes that one element takes in memory: sub-byte types take a byte each.
 inline int64_t ByteWidth(PrimitiveType t) { return (InfoOf(t).bits + 7) / 8; }
 // The real type of a complex type's parts; any other type itself.

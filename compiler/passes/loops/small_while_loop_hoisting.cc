@@ -1,0 +1,47 @@
+// A loop over a few bytes becomes a call of a computation of its own, marked so that a target can compile it whole
+// instead of step by step.
+#include "compiler/passes/loops/while_state.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kSmallBytes = 1024;
+
+int64_t TouchedBytes(const Computation* c) {
+  int64_t n = 0;
+  for (const auto& i : c->instructions()) {
+    ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) { n += s.IsArray() ? s.ByteSize() : 0; });
+    for (const Computation* f : i->called()) n += TouchedBytes(f);
+  }
+  return n;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
+  bool changed = false;
+  const std::vector<Computation*> all = m.PostOrder();
+  for (Computation* c : all) {
+    for (Instruction* loop : c->PostOrder()) {
+      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop) ||
+          TouchedBytes(*loop->attrs().body) + TouchedBytes(*loop->attrs().condition) > kSmallBytes)
+        continue;
+      // The loop that a call like this was made for.
+      if (c->instruction_count() == 2 && loop->IsRoot()) continue;
+      if (!ctx.Take()) continue;
+      Computation* f = m.AddComputation("small_loop");
+      Instruction* p = f->AddParameter(0, loop->shape(), "state");
+      f->set_root(f->AddClone(loop, loop->shape(), {p}));
+      Instruction* call = c->Add(Opcode::Call, loop->shape(), {loop->operand(0)});
+      call->attrs().to_apply = f;
+      call->attrs().frontend_attributes = "{xla_cpu_small_call=\"true\"}";
+      loop->ReplaceAllUsesWith(call);
+      c->Remove(loop);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln

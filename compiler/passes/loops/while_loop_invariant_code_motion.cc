@@ -1,0 +1,120 @@
+// Work that is the same in every iteration moves before the loop.
+//
+// It may then run although the loop does not: only pure operations move, and only those whose result is not larger than
+// what they read, so that the state does not grow. Constants, broadcasts and reshapes stay: they cost nothing inside.
+#include "compiler/passes/loops/while_state.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+bool Cheap(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Constant:
+    case Opcode::Broadcast:
+    case Opcode::Iota:
+    case Opcode::Reshape:
+    case Opcode::Bitcast:
+    case Opcode::Tuple:
+    case Opcode::GetTupleElement:
+    case Opcode::Parameter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Stays(const Instruction* i) {
+  return i->HasSideEffect() || i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() ||
+         i->Is(Opcode::Rng) || i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
+         i->Is(Opcode::Call) || i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier);
+}
+
+// The instructions of the body that do not depend on the iteration, in order.
+std::vector<Instruction*> Invariant(const Instruction* loop) {
+  const Computation* body = *loop->attrs().body;
+  absl::flat_hash_set<const Instruction*> same;
+  std::vector<Instruction*> out;
+  for (Instruction* i : body->PostOrder()) {
+    if (i->Is(Opcode::GetTupleElement) && i->operand(0) == body->parameter(0)) {
+      if (IsInvariant(loop, *i->attrs().tuple_index)) same.insert(i);
+      continue;
+    }
+    if (i->Is(Opcode::Parameter) || Stays(i)) continue;
+    bool all = true;
+    for (const Instruction* o : i->operands()) all = all && same.contains(o);
+    if (!all) continue;
+    same.insert(i);
+    out.push_back(i);
+  }
+  return out;
+}
+
+bool Grows(const Instruction* i) {
+  int64_t in = 0;
+  for (const Instruction* o : i->operands())
+    if (!Cheap(o) || o->Is(Opcode::GetTupleElement)) in += o->shape().ByteSize();
+  return i->shape().ByteSize() > in;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (Computation* c : m.PostOrder()) {
+    for (Instruction* loop : c->PostOrder()) {
+      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop)) continue;
+      const std::vector<Instruction*> invariant = Invariant(loop);
+      // What an iteration reads of them: those that moved work is the last step of.
+      std::vector<Instruction*> moved;
+      const absl::flat_hash_set<const Instruction*> set(invariant.begin(), invariant.end());
+      for (Instruction* i : invariant) {
+        bool last = i->IsRoot();
+        for (const Instruction* u : i->users()) last = last || !set.contains(u) || Grows(u);
+        if (last && !Cheap(i) && !Grows(i)) moved.push_back(i);
+      }
+      if (moved.empty() || !ctx.Take()) continue;
+      absl::flat_hash_map<const Instruction*, Instruction*> outside;
+      const std::function<Instruction*(const Instruction*)> hoist = [&](const Instruction* i) -> Instruction* {
+        if (i->Is(Opcode::GetTupleElement) && i->operand(0)->Is(Opcode::Parameter))
+          return InitOf(loop, *i->attrs().tuple_index);
+        if (const auto it = outside.find(i); it != outside.end()) return it->second;
+        std::vector<Instruction*> operands;
+        for (const Instruction* o : i->operands()) operands.push_back(hoist(o));
+        return outside[i] = c->AddClone(i, i->shape(), operands);
+      };
+      std::vector<Instruction*> values;
+      std::vector<std::string> names;
+      for (const Instruction* i : moved) {
+        values.push_back(hoist(i));
+        names.push_back(i->name());
+      }
+      const size_t before = loop->shape().tuple().size();
+      const std::vector<Instruction*> old_order = (*loop->attrs().body)->PostOrder();
+      std::vector<size_t> at;
+      for (const Instruction* i : moved)
+        at.push_back(static_cast<size_t>(std::find(old_order.begin(), old_order.end(), i) - old_order.begin()));
+      // The same edit in the body, before it is cloned into the longer loop.
+      Computation* body = m.CloneComputation(*loop->attrs().body);
+      loop->attrs().body = body;
+      const std::vector<Instruction*> order = body->PostOrder();
+      std::vector<Shape> shapes = loop->shape().tuple();
+      for (const Instruction* v : values) shapes.push_back(v->shape());
+      body->parameter(0)->mutable_shape() = Shape::Tuple(shapes);
+      for (size_t k = 0; k < moved.size(); ++k) {
+        Instruction* e = body->Add(Opcode::GetTupleElement, values[k]->shape(), {body->parameter(0)});
+        e->attrs().tuple_index = static_cast<int64_t>(before + k);
+        order[at[k]]->ReplaceAllUsesWith(e);
+      }
+      ExtendLoop(loop, values);
+      changed = true;
+    }
+  }
+  if (changed) {
+    m.RemoveUnreachableComputations();
+    RETURN_IF_ERROR(Dce(m, ctx).status());
+  }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,12 @@
+// Forgets the order of a scheduled module.
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> HloDescheduler(Module& m, PassContext& ctx) {
+  if (!m.is_scheduled || !ctx.Take()) return false;
+  m.is_scheduled = false;
+  return true;
+}
+
+}  // namespace kiln

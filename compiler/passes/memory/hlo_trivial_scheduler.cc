@@ -1,0 +1,14 @@
+// An order without optimisation: operands before users, otherwise as written.
+#include "compiler/passes/memory/install_schedule.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> HloTrivialScheduler(Module& m, PassContext& ctx) {
+  if (!ctx.Take()) return false;
+  Schedule order;
+  for (Computation* c : m.PostOrder()) order[c] = c->PostOrder();
+  return InstallSchedule(m, order);
+}
+
+}  // namespace kiln

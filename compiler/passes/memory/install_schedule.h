@@ -1,0 +1,24 @@
+// Makes a schedule the module's own: the text's order, and is_scheduled.
+#pragma once
+
+#include "compiler/plan/schedule.h"
+
+namespace kiln {
+
+// Computations without an entry in `schedule` keep their order. True if anything is different afterwards.
+inline bool InstallSchedule(Module& m, const Schedule& schedule) {
+  bool changed = !m.is_scheduled;
+  for (const auto& c : m.computations()) {
+    const auto it = schedule.find(c.get());
+    if (it == schedule.end()) continue;
+    std::vector<Instruction*> now;
+    for (const auto& i : c->instructions()) now.push_back(i.get());
+    if (now == it->second) continue;
+    c->Reorder(it->second);
+    changed = true;
+  }
+  m.is_scheduled = true;
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,19 @@
+// Calls that only carry a sharding stand for their operand on one partition.
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> ShardingRemover(Module& m, PassContext& ctx) {
+  return ExpandEach(
+      m, ctx,
+      [](Instruction* i) {
+        if (!i->Is(Opcode::CustomCall) || i->operand_count() != 1) return false;
+        const std::string& t = i->attrs().custom_call_target->text;
+        return (t == "Sharding" || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape") &&
+               i->operand(0)->shape().Compatible(i->shape());
+      },
+      [](Instruction* i) -> absl::StatusOr<Instruction*> { return i->operand(0); });
+}
+
+}  // namespace kiln

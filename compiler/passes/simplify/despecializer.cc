@@ -1,0 +1,15 @@
+// Undoes what a target did to a program, so that its optimised form can be run and compared elsewhere.
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> Despecializer(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (PassFn pass : {HloDescheduler, ControlDepRemover, Defuser, Bf16MixedPrecisionRemoval}) {
+    ASSIGN_OR_RETURN(const bool did, pass(m, ctx));
+    changed = changed || did;
+  }
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,33 @@
+// Liveness across computations: an element of a loop's state that nothing live is made of is passed through untouched,
+// so that what computed it goes.
+#include "compiler/passes/loops/while_state.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
+  bool changed = false;
+  std::vector<Computation*> all = m.PostOrder();
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    for (Instruction* loop : (*it)->PostOrder()) {
+      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop)) continue;
+      const std::vector<bool> live = LiveElements(loop);
+      std::vector<int64_t> dead;
+      for (size_t k = 0; k < live.size(); ++k)
+        if (!live[k] && !IsInvariant(loop, static_cast<int64_t>(k))) dead.push_back(static_cast<int64_t>(k));
+      if (dead.empty() || !ctx.Take()) continue;
+      Computation* body = m.CloneComputation(*loop->attrs().body);
+      loop->attrs().body = body;
+      for (int64_t k : dead) {
+        Instruction* same = body->Add(Opcode::GetTupleElement, loop->shape().tuple()[k], {body->parameter(0)});
+        same->attrs().tuple_index = k;
+        body->root()->ReplaceOperand(k, same);
+      }
+      changed = true;
+    }
+  }
+  if (changed) RETURN_IF_ERROR(Dce(m, ctx).status());
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,30 @@
+// Equal computations become one: every call of the others goes to the first.
+#include <map>
+
+#include "compiler/passes/simplify/computation_text.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> SubcomputationUnification(Module& m, PassContext& ctx) {
+  bool changed = false;
+  std::map<std::string, Computation*> first;
+  absl::flat_hash_map<Computation*, Computation*> same;
+  for (Computation* c : m.PostOrder()) {
+    // Callees were replaced before: equal callers have equal text by now.
+    for (const auto& i : c->instructions())
+      i->MapCalled([&](Computation* callee) {
+        const auto it = same.find(callee);
+        return it == same.end() ? callee : it->second;
+      });
+    if (c == m.entry()) continue;
+    const auto [it, fresh] = first.insert({ComputationText(c), c});
+    if (fresh || !ctx.Take()) continue;
+    same[c] = it->second;
+    changed = true;
+  }
+  if (changed) m.RemoveUnreachableComputations();
+  return changed;
+}
+
+}  // namespace kiln

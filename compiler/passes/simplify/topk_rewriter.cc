@@ -1,0 +1,100 @@
+// The first k of a descending sort of f32, with or without the places they came from, is topk.
+//
+// The comparator must order the values alone (greater than, or by total order); equal values keep the lower place first,
+// so the sort must be stable or carry no places.
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+bool Descending(const Computation* less) {
+  const Instruction* r = less->root();
+  return r->Is(Opcode::Compare) && *r->attrs().direction == "GT" && r->operand(0) == less->parameter(0) &&
+         r->operand(1) == less->parameter(1);
+}
+
+bool PlainIota(const Instruction* i, int64_t dim) {
+  if (i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Iota))
+    return i->operand(0)->shape().rank() == 1 && *i->attrs().dimensions == Ints{dim};
+  return i->Is(Opcode::Iota) && i->attrs().iota_dimension.value_or(0) == dim;
+}
+
+// The slice [0, k) of the sorted dimension that an output goes through; 0: it is used some other way.
+int64_t LeadingSlice(const Instruction* i, int64_t dim) {
+  if (!i->Is(Opcode::Slice)) return 0;
+  const auto& slices = *i->attrs().slice;
+  for (size_t d = 0; d < slices.size(); ++d) {
+    if (slices[d].start != 0 || slices[d].stride != 1) return 0;
+    if (static_cast<int64_t>(d) != dim && slices[d].limit != i->operand(0)->shape().dim(static_cast<int64_t>(d)))
+      return 0;
+  }
+  return slices[static_cast<size_t>(dim)].limit;
+}
+
+struct Match {
+  std::vector<Instruction*> values, places;  // slices to replace
+  int64_t k = 0;
+};
+
+std::optional<Match> MatchSort(const Instruction* sort) {
+  if (!sort->Is(Opcode::Sort) || sort->operand_count() > 2 || sort->IsRoot()) return std::nullopt;
+  const Shape& s = sort->operand(0)->shape();
+  const int64_t dim = s.rank() - 1;
+  if (s.type() != PrimitiveType::F32 || s.rank() < 1 || s.rank() > 2 || s.HasDynamic() ||
+      (sort->attrs().dimensions && *sort->attrs().dimensions != Ints{dim}) || !Descending(*sort->attrs().to_apply))
+    return std::nullopt;
+  Match match;
+  const auto take = [&](Instruction* slice, bool is_place) {
+    const int64_t k = LeadingSlice(slice, dim);
+    if (k == 0 || (match.k && match.k != k)) return false;
+    match.k = k;
+    (is_place ? match.places : match.values).push_back(slice);
+    return true;
+  };
+  if (sort->operand_count() == 1) {
+    for (Instruction* u : sort->users())
+      if (!take(u, false)) return std::nullopt;
+    return match.k ? std::optional(match) : std::nullopt;
+  }
+  if (!sort->attrs().is_stable.value_or(false) || !PlainIota(sort->operand(1), dim) ||
+      sort->operand(1)->shape().type() != PrimitiveType::S32)
+    return std::nullopt;
+  for (const Instruction* u : sort->users()) {
+    if (!u->Is(Opcode::GetTupleElement) || u->IsRoot()) return std::nullopt;
+    for (Instruction* slice : u->users())
+      if (!take(slice, *u->attrs().tuple_index == 1)) return std::nullopt;
+  }
+  return match.k ? std::optional(match) : std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (const auto& c : m.computations()) {
+    for (Instruction* sort : c->PostOrder()) {
+      const std::optional<Match> match = MatchSort(sort);
+      if (!match || !ctx.Take()) continue;
+      Ints dims = sort->operand(0)->shape().dims();
+      dims.back() = match->k;
+      const Shape values = Shape::Array(PrimitiveType::F32, dims), places = Shape::Array(PrimitiveType::S32, dims);
+      Instruction* top = c->Add(Opcode::TopK, Shape::Tuple({values, places}), {sort->operand(0)});
+      top->attrs().k = match->k;
+      top->attrs().largest = true;
+      const auto put = [&](const std::vector<Instruction*>& slices, const Shape& shape, int64_t index) {
+        for (Instruction* old : slices) {
+          Instruction* e = c->Add(Opcode::GetTupleElement, shape, {top});
+          e->attrs().tuple_index = index;
+          old->ReplaceAllUsesWith(e);
+        }
+      };
+      put(match->values, values, 0);
+      put(match->places, places, 1);
+      changed = true;
+    }
+  }
+  return changed ? Dce(m, ctx) : absl::StatusOr<bool>(false);
+}
+
+}  // namespace kiln

@@ -1,0 +1,166 @@
+// Each pass on the programs of golden/PASS.hlo: where it fires, and look-alikes that it must leave alone.
+//
+// A case opens with "// CASE fires" or "// CASE refuses"; "// HAS text" and "// LACKS text" say what the module reads like
+// afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still verifies, and the
+// evaluator computes the same from seeded arguments before and after ("// EXACT": bit for bit;
+// "// UNCOMPARED": not, because the evaluator knows no memory).
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "compiler/eval/evaluator.h"
+#include "compiler/hlo/parser.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/hlo/verify.h"
+#include "compiler/pipeline/registry.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+struct Case {
+  std::string pass, text;
+  bool fires = false, exact = false, compared = true;
+  std::vector<std::string> has, lacks;
+};
+
+std::vector<Case> ReadCases() {
+  std::vector<Case> out;
+  std::vector<std::filesystem::path> files;
+  for (const auto& f : std::filesystem::directory_iterator("tests/passes/golden")) files.push_back(f.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& path : files) {
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) {
+      const auto rest = [&](const std::string& key) -> std::optional<std::string> {
+        if (line.rfind("// " + key, 0) != 0) return std::nullopt;
+        return line.substr(std::min(line.size(), key.size() + 4));
+      };
+      if (const auto kind = rest("CASE")) {
+        out.push_back({path.stem().string(), "", *kind == "fires", false, true, {}, {}});
+      } else if (const auto text = rest("HAS")) {
+        out.back().has.push_back(*text);
+      } else if (const auto text = rest("LACKS")) {
+        out.back().lacks.push_back(*text);
+      } else if (rest("EXACT")) {
+        out.back().exact = true;
+      } else if (rest("UNCOMPARED")) {
+        out.back().compared = false;
+      } else {
+        out.back().text += line + "\n";
+      }
+    }
+  }
+  return out;
+}
+
+const std::vector<Case>& Cases() {
+  static const auto* cases = new std::vector<Case>(ReadCases());
+  return *cases;
+}
+
+Literal Argument(const Shape& s, std::mt19937& rng) {
+  if (s.IsTuple()) {
+    std::vector<Literal> parts;
+    for (const Shape& e : s.tuple()) parts.push_back(Argument(e, rng));
+    return Literal::Tuple(std::move(parts));
+  }
+  Shape plain = Shape::Array(s.type(), s.dims());
+  Literal out(plain);
+  for (int64_t k = 0; k < out.size(); ++k) {
+    const int n = static_cast<int>(rng() % 16);
+    Literal one = IsIntegral(s.type()) || s.type() == PrimitiveType::Pred
+                      ? Literal::Of(s.type(), s.type() == PrimitiveType::Pred ? n % 2 : n % 7)
+                      : Literal::Of(s.type(), (n - 7) / 4.0);
+    out.Set(k, one.Get(0));
+  }
+  return out;
+}
+
+void ExpectSame(const Literal& a, const Literal& b, bool exact) {
+  if (a.shape().IsTuple()) {
+    ASSERT_EQ(a.elements().size(), b.elements().size());
+    for (size_t k = 0; k < a.elements().size(); ++k) ExpectSame(a.elements()[k], b.elements()[k], exact);
+    return;
+  }
+  if (!a.shape().IsArray()) return;
+  ASSERT_EQ(a.size(), b.size());
+  if (exact || !(IsFloat(a.type()) || IsComplex(a.type()))) {
+    EXPECT_EQ(a, b) << a.ToString() << " became " << b.ToString();
+    return;
+  }
+  const double tolerance = 1e-5 + 4 * std::ldexp(1.0, -InfoOf(ComponentType(a.type())).mantissa_bits);
+  for (int64_t k = 0; k < a.size(); ++k) {
+    const Element x = a.Get(k), y = b.Get(k);
+    const auto close = [&](double p, double q) {
+      return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * (1 + std::abs(p));
+    };
+    EXPECT_TRUE(close(x.re, y.re) && (!IsComplex(a.type()) || close(x.im, y.im))) << k << ": " << x.re << " became " << y.re;
+  }
+}
+
+class Golden : public testing::TestWithParam<Case> {};
+
+TEST_P(Golden, FiresOrRefusesTruthfully) {
+  const Case& c = GetParam();
+  auto m = ParseHlo(c.text, c.pass + ".hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
+  const std::string before = ToText(**m);
+  const auto original = (*m)->Clone();
+  const PassInfo* pass = FindPass(c.pass);
+  ASSERT_NE(pass, nullptr);
+  PassContext ctx;
+  auto changed = pass->run(**m, ctx);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  const std::string after = ToText(**m);
+  EXPECT_EQ(*changed, c.fires) << after;
+  EXPECT_EQ(before != after, c.fires) << after;
+  EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m) << after;
+  for (const std::string& text : c.has) EXPECT_NE(after.find(text), std::string::npos) << text << "\n" << after;
+  for (const std::string& text : c.lacks) EXPECT_EQ(after.find(text), std::string::npos) << text << "\n" << after;
+  // Without fuel nothing may change, and nothing may be said to have; a few passes make a form that others need, and
+  // always run whole.
+  static const auto* whole = new std::vector<std::string>{
+      "dce", "layout-assignment", "reshape-decomposer", "flatten-call-graph", "optimization-barrier-expander",
+      "fusion-wrapper"};
+  if (c.fires && std::find(whole->begin(), whole->end(), c.pass) == whole->end()) {
+    auto again = ParseHlo(c.text, "t.hlo");
+    PassContext empty;
+    empty.fuel = 0;
+    auto none = pass->run(**again, empty);
+    ASSERT_TRUE(none.ok());
+    EXPECT_FALSE(*none);
+  }
+  if (!c.fires || !c.compared) return;
+  std::mt19937 rng(7);
+  std::vector<Literal> arguments;
+  for (const Instruction* p : original->entry()->parameters()) arguments.push_back(Argument(p->shape(), rng));
+  auto want = Evaluate(*original, arguments);
+  if (!want.ok()) return;  // needs other devices, or functions of the user
+  auto got = Evaluate(**m, arguments);
+  ASSERT_TRUE(got.ok()) << got.status() << after;
+  ExpectSame(*want, *got, c.exact);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(Cases()), [](const auto& i) {
+  std::string n = i.param.pass;
+  std::replace(n.begin(), n.end(), '-', '_');
+  return n + "_" + std::to_string(i.index);
+});
+
+TEST(Files, EveryPassHasACaseThatFiresAndOneThatRefuses) {
+  for (const PassInfo& p : AllPasses()) {
+    int fires = 0, refuses = 0;
+    for (const Case& c : Cases())
+      if (c.pass == p.name) ++(c.fires ? fires : refuses);
+    EXPECT_GE(fires, 1) << p.name;
+    EXPECT_GE(refuses, 1) << p.name;
+  }
+}
+
+}  // namespace
+}  // namespace kiln
