@@ -79,7 +79,8 @@ GETRF(z)
   }
 GEQRF(s)
 GEQRF(d)
-GEQRF(c) GEQRF(z)
+GEQRF(c)
+GEQRF(z)
 #define ORGQR(t, name)                                                                                    \
   void t##name##_(int*, int*, int*, t##_t*, int*, t##_t*, t##_t*, int*, int*);                            \
   TARGET(t, name) {                                                                                       \

@@ -48,7 +48,10 @@ int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
 llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::vector<Segment>& segments, int64_t run,
                               int64_t b_stride, Sum sum) {
   std::string name = absl::StrCat("ukr.", TextOf(s_.compute), ".", TextOf(s_.c_type), ".", mr, "x", nv, ".", cols, ".r",
-                                  run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride, sum == Sum::kNew ? ".n" : sum == Sum::kAdded ? ".a" : "");
+                                  run, ".b", b_stride, ".a", s_.a_stride, ".c", s_.c_stride,
+                                  sum == Sum::kNew     ? ".n"
+                                  : sum == Sum::kAdded ? ".a"
+                                                       : "");
   for (const Segment& s : segments) absl::StrAppend(&name, ".", s.count, "_", s.a_stride);
   if (llvm::Function* f = ir_.module.getFunction(name)) return f;
   llvm::IRBuilder<>& b = ir_.b;
@@ -165,7 +168,8 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
         if (!convert) {
           if (live == w) {
             if (!first)
-              r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca)) : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
+              r = fp ? b.CreateFAdd(r, b.CreateAlignedLoad(vec, p, ca))
+                     : b.CreateAdd(r, b.CreateAlignedLoad(vec, p, ca));
             b.CreateAlignedStore(r, p, ca);
             continue;
           }

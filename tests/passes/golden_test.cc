@@ -1,8 +1,9 @@
 // Each pass on the programs of golden/PASS.hlo: where it fires, and look-alikes that it must leave alone.
 //
-// A case opens with "// CASE fires" or "// CASE refuses"; "// HAS text" and "// LACKS text" say what the module reads like
-// afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still verifies, and the
-// evaluator computes the same from seeded arguments before and after ("// EXACT": bit for bit;
+// A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"); "//
+// HAS text" and "// LACKS text" say what the module reads like afterwards. Besides that: `changed` is the truth,
+// nothing happens without fuel, the module still verifies, and the evaluator computes the same from seeded arguments
+// before and after ("// EXACT": bit for bit;
 // "// UNCOMPARED": not, because the evaluator knows no memory).
 #include <algorithm>
 #include <cmath>
@@ -22,10 +23,12 @@ namespace kiln {
 namespace {
 
 struct Case {
-  std::string pass, text;
+  std::string pass, text, error;
   bool fires = false, exact = false, compared = true;
   std::vector<std::string> has, lacks;
 };
+
+void PrintTo(const Case& c, std::ostream* os) { *os << c.pass << "\n" << c.text; }
 
 std::vector<Case> ReadCases() {
   std::vector<Case> out;
@@ -40,11 +43,13 @@ std::vector<Case> ReadCases() {
         return line.substr(std::min(line.size(), key.size() + 4));
       };
       if (const auto kind = rest("CASE")) {
-        out.push_back({path.stem().string(), "", *kind == "fires", false, true, {}, {}});
+        out.push_back({path.stem().string(), "", "", *kind == "fires", false, true, {}, {}});
       } else if (const auto text = rest("HAS")) {
         out.back().has.push_back(*text);
       } else if (const auto text = rest("LACKS")) {
         out.back().lacks.push_back(*text);
+      } else if (const auto text = rest("ERROR")) {
+        out.back().error = *text;
       } else if (rest("EXACT")) {
         out.back().exact = true;
       } else if (rest("UNCOMPARED")) {
@@ -98,7 +103,8 @@ void ExpectSame(const Literal& a, const Literal& b, bool exact) {
     const auto close = [&](double p, double q) {
       return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * (1 + std::abs(p));
     };
-    EXPECT_TRUE(close(x.re, y.re) && (!IsComplex(a.type()) || close(x.im, y.im))) << k << ": " << x.re << " became " << y.re;
+    EXPECT_TRUE(close(x.re, y.re) && (!IsComplex(a.type()) || close(x.im, y.im)))
+        << k << ": " << x.re << " became " << y.re;
   }
 }
 
@@ -115,6 +121,11 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
   ASSERT_NE(pass, nullptr);
   PassContext ctx;
   auto changed = pass->run(**m, ctx);
+  if (!c.error.empty()) {
+    ASSERT_FALSE(changed.ok());
+    EXPECT_NE(std::string(changed.status().message()).find(c.error), std::string::npos) << changed.status();
+    return;
+  }
   ASSERT_TRUE(changed.ok()) << changed.status();
   const std::string after = ToText(**m);
   EXPECT_EQ(*changed, c.fires) << after;
@@ -125,7 +136,7 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
   // Without fuel nothing may change, and nothing may be said to have; a few passes make a form that others need, and
   // always run whole.
   static const auto* whole = new std::vector<std::string>{
-      "dce", "layout-assignment", "reshape-decomposer", "flatten-call-graph", "optimization-barrier-expander",
+      "dce",           "layout-assignment", "reshape-decomposer", "flatten-call-graph", "optimization-barrier-expander",
       "fusion-wrapper"};
   if (c.fires && std::find(whole->begin(), whole->end(), c.pass) == whole->end()) {
     auto again = ParseHlo(c.text, "t.hlo");
@@ -156,7 +167,7 @@ TEST(Files, EveryPassHasACaseThatFiresAndOneThatRefuses) {
   for (const PassInfo& p : AllPasses()) {
     int fires = 0, refuses = 0;
     for (const Case& c : Cases())
-      if (c.pass == p.name) ++(c.fires ? fires : refuses);
+      if (c.pass == p.name) ++(c.fires || !c.error.empty() ? fires : refuses);
     EXPECT_GE(fires, 1) << p.name;
     EXPECT_GE(refuses, 1) << p.name;
   }

@@ -1,5 +1,5 @@
-// Comparisons of floats by total order become comparisons of integers: the bits, with the lower ones flipped if the sign
-// is set, order as the numbers do.
+// Comparisons of floats by total order become comparisons of integers: the bits, with the lower ones flipped if the
+// sign is set, order as the numbers do.
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -7,14 +7,16 @@ namespace kiln {
 namespace {
 
 PrimitiveType SignedOfWidth(int64_t bits) {
-  return bits == 8 ? PrimitiveType::S8 : bits == 16 ? PrimitiveType::S16 : bits == 32 ? PrimitiveType::S32
-                                                                                     : PrimitiveType::S64;
+  return bits == 8    ? PrimitiveType::S8
+         : bits == 16 ? PrimitiveType::S16
+         : bits == 32 ? PrimitiveType::S32
+                      : PrimitiveType::S64;
 }
 
 Expr Ordered(Expr x, PrimitiveType t, int64_t bits) {
   Instruction* i = x.computation()->Add(Opcode::BitcastConvert, Shape::Array(t, x.shape().dims()), {x.get()});
-  Expr low = BroadcastTo(IntegerIn(x.computation(), t, static_cast<int64_t>(~uint64_t{0} >> (65 - bits))),
-                         x.shape().dims());
+  Expr low =
+      BroadcastTo(IntegerIn(x.computation(), t, static_cast<int64_t>(~uint64_t{0} >> (65 - bits))), x.shape().dims());
   return SelectExpr(Expr(i) < 0.0, Binary(Opcode::Xor, i, low), i);
 }
 

@@ -70,8 +70,7 @@ absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
       const std::optional<Induction> v = FindInduction(i);
       if (v && v->trips <= 1) {
         if (!ctx.Take()) continue;
-        i->ReplaceAllUsesWith(v->trips == 0 ? i->operand(0)
-                                            : InlineBody(c, *i->attrs().body, {i->operand(0)}, i));
+        i->ReplaceAllUsesWith(v->trips == 0 ? i->operand(0) : InlineBody(c, *i->attrs().body, {i->operand(0)}, i));
         c->Remove(i);
         changed = true;
         continue;

@@ -203,7 +203,8 @@ Instruction* ShrinkLoop(Instruction* loop, const std::vector<bool>& kept) {
     inits.push_back(InitOf(loop, static_cast<int64_t>(k)));
   }
   const Shape state = Shape::Tuple(shapes);
-  Computation *body = m->CloneComputation(*loop->attrs().body), *condition = m->CloneComputation(*loop->attrs().condition);
+  Computation *body = m->CloneComputation(*loop->attrs().body),
+              *condition = m->CloneComputation(*loop->attrs().condition);
   std::vector<Instruction*> next;
   for (size_t k = 0; k < kept.size(); ++k)
     if (kept[k]) next.push_back(body->root()->operand(static_cast<int64_t>(k)));
@@ -235,7 +236,8 @@ Instruction* ExtendLoop(Instruction* loop, const std::vector<Instruction*>& valu
     shapes.push_back(v->shape());
   }
   const Shape state = Shape::Tuple(shapes);
-  Computation *body = m->CloneComputation(*loop->attrs().body), *condition = m->CloneComputation(*loop->attrs().condition);
+  Computation *body = m->CloneComputation(*loop->attrs().body),
+              *condition = m->CloneComputation(*loop->attrs().condition);
   body->parameter(0)->mutable_shape() = state;
   condition->parameter(0)->mutable_shape() = state;
   std::vector<Instruction*> next = body->root()->operands();

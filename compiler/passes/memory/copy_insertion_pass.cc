@@ -1,8 +1,7 @@
 // Copies where storage is shared in place (compiler/plan/copy_insertion.h).
-#include "compiler/plan/copy_insertion.h"
-
 #include "compiler/hlo/printer.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/plan/copy_insertion.h"
 
 namespace kiln {
 

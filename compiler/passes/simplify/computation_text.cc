@@ -21,8 +21,9 @@ std::string InstructionText(const Instruction* i) {
   std::string out = absl::StrCat(i->shape().ToString(), " ", TextOf(i->opcode()));
   if (i->Is(Opcode::Constant)) absl::StrAppend(&out, "=", i->literal().ToString());
   const Attributes& a = i->attrs();
-#define ATTR(field, kind, text) \
-  if (a.field && absl::string_view(text) != "metadata") absl::StrAppend(&out, ",", #field, "=", AttributeText(*a.field));
+#define ATTR(field, kind, text)                         \
+  if (a.field && absl::string_view(text) != "metadata") \
+    absl::StrAppend(&out, ",", #field, "=", AttributeText(*a.field));
 #include "compiler/hlo/attributes.def"
   return out;
 }

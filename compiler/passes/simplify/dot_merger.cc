@@ -35,14 +35,14 @@ bool Mergeable(const Instruction* a, const Instruction* b, int64_t side) {
 
 void Merge(Instruction* a, Instruction* b, int64_t side) {
   Computation* c = a->parent();
-  const int64_t contracting =
-      side == 0 ? (*a->attrs().rhs_contracting_dims)[0] : (*a->attrs().lhs_contracting_dims)[0];
+  const int64_t contracting = side == 0 ? (*a->attrs().rhs_contracting_dims)[0] : (*a->attrs().lhs_contracting_dims)[0];
   Expr both = ConcatOf({a->operand(1 - side), b->operand(1 - side)}, 1 - contracting);
   const int64_t out = side == 0 ? 1 : 0;
   Shape wide = a->shape();
   wide.mutable_dims()[out] += b->shape().dim(out);
-  Instruction* dot = c->AddClone(a, wide, side == 0 ? std::vector<Instruction*>{a->operand(0), both.get()}
-                                                    : std::vector<Instruction*>{both.get(), a->operand(1)});
+  Instruction* dot = c->AddClone(a, wide,
+                                 side == 0 ? std::vector<Instruction*>{a->operand(0), both.get()}
+                                           : std::vector<Instruction*>{both.get(), a->operand(1)});
   Ints start = {0, 0}, limit = wide.dims();
   limit[out] = a->shape().dim(out);
   a->ReplaceAllUsesWith(SliceOf(dot, start, limit).get());

@@ -1,5 +1,5 @@
-// The same elementwise operation on matching slices of the same arrays is done once, on the whole arrays, and its result
-// is sliced; only if the slices make up at least as many elements as the whole.
+// The same elementwise operation on matching slices of the same arrays is done once, on the whole arrays, and its
+// result is sliced; only if the slices make up at least as many elements as the whole.
 #include <map>
 
 #include "compiler/passes/simplify/computation_text.h"

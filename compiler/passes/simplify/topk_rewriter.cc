@@ -1,7 +1,7 @@
 // The first k of a descending sort of f32, with or without the places they came from, is topk.
 //
-// The comparator must order the values alone (greater than, or by total order); equal values keep the lower place first,
-// so the sort must be stable or carry no places.
+// The comparator must order the values alone (greater than, or by total order); equal values keep the lower place
+// first, so the sort must be stable or carry no places.
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 

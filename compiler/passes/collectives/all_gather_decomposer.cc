@@ -1,0 +1,51 @@
+// all-gather as an all-reduce: each device writes its shard at its own place of an array of zeros, and the arrays are
+// added. For transports that only reduce.
+#include "compiler/hlo/replica_groups.h"
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+// A device's place in its group, by its number.
+absl::StatusOr<Instruction*> PlaceInGroup(const Module& m, Instruction* i) {
+  auto groups = DeviceGroups(*i, m.replica_count, m.partition_count);
+  if (!groups.ok()) return ErrorAt(i, groups.status().message());
+  const int64_t devices = m.replica_count * m.partition_count;
+  Literal table(Shape::Array(PrimitiveType::S32, {devices}));
+  for (const Ints& g : *groups)
+    for (size_t k = 0; k < g.size(); ++k)
+      table.Set(g[k], Literal::Int(PrimitiveType::S32, static_cast<int64_t>(k)).Get(0));
+  Computation* c = i->parent();
+  const Shape id = Shape::Scalar(PrimitiveType::U32);
+  Expr replica = ConvertTo(PrimitiveType::S32, c->Add(Opcode::ReplicaId, id, {}));
+  Expr partition = ConvertTo(PrimitiveType::S32, c->Add(Opcode::PartitionId, id, {}));
+  Expr device = replica * static_cast<double>(m.partition_count) + partition;
+  return ReshapeTo(DynamicSliceOf(c->AddConstant(table), {device}, {1}), {}).get();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> AllGatherDecomposer(Module& m, PassContext& ctx) {
+  return ExpandEach(
+      m, ctx,
+      [](Instruction* i) {
+        return i->Is(Opcode::AllGather) && i->operand_count() == 1 && i->shape().IsArray() &&
+               (IsFloat(i->shape().type()) || IsIntegral(i->shape().type()));
+      },
+      [&](Instruction* i) -> absl::StatusOr<Instruction*> {
+        Computation* c = i->parent();
+        const int64_t dim = (*i->attrs().dimensions)[0];
+        ASSIGN_OR_RETURN(Expr place, PlaceInGroup(m, i));
+        std::vector<Expr> starts(static_cast<size_t>(i->shape().rank()), IntegerIn(c, PrimitiveType::S32, 0));
+        starts[static_cast<size_t>(dim)] = place * static_cast<double>(i->operand(0)->shape().dim(dim));
+        Expr empty = BroadcastTo(c->AddConstant(Literal::Of(i->shape().type(), 0)), i->shape().dims());
+        Instruction* all = c->Add(Opcode::AllReduce, i->shape(), {UpdateOf(empty, i->operand(0), starts).get()});
+        all->attrs() = i->attrs();
+        all->attrs().dimensions.reset();
+        all->attrs().to_apply = ScalarFunction(&m, Opcode::Add, i->shape().type());
+        return all;
+      });
+}
+
+}  // namespace kiln
