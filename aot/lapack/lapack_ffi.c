@@ -98,9 +98,10 @@ GEQRF(z)
     free(work);                                                                                           \
     return 0;                                                                                             \
   }
-    ORGQR(s, orgqr) ORGQR(d, orgqr) ORGQR(c, ungqr) ORGQR(z, ungqr)
+ORGQR(s, orgqr)
+ORGQR(d, orgqr) ORGQR(c, ungqr) ORGQR(z, ungqr)
 
-        typedef struct {
+    typedef struct {
   uint8_t mode, uplo;
 } eigh_attributes;
 
