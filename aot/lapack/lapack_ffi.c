@@ -99,7 +99,8 @@ GEQRF(z)
     return 0;                                                                                             \
   }
 ORGQR(s, orgqr)
-ORGQR(d, orgqr) ORGQR(c, ungqr) ORGQR(z, ungqr)
+ORGQR(d, orgqr)
+ORGQR(c, ungqr) ORGQR(z, ungqr)
 
     typedef struct {
   uint8_t mode, uplo;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "aot/tools/commands.h"
 #include "compiler/hlo/printer.h"
+#include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
 #include "compiler/pipeline/registry.h"
 
@@ -13,8 +14,10 @@ namespace {
 
 absl::Status Run(const Arguments& args) {
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   PipelineOptions options;
   options.verify_each = true;
+  options.on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };
   options.stop_after = args.Get("stop-after");
   if (!options.stop_after.empty() && !FindPass(options.stop_after))
     return InvalidArgument("error: no pass is named '", options.stop_after, "'");
@@ -24,9 +27,15 @@ absl::Status Run(const Arguments& args) {
     RETURN_IF_ERROR(CpuPipeline().Run(*module, options));
   }
   if (args.Has("passes")) {
+    const std::vector<std::string> names = absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty());
     Pipeline p("opt", FindPass);
-    for (absl::string_view name : absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty())) p.Add(std::string(name));
-    if (CheckFacts(*module, fact::LaidOut).ok()) options.initial_facts |= fact::LaidOut;
+    if (CheckFacts(*module, fact::LaidOut).ok()) {
+      options.initial_facts |= fact::LaidOut;
+    } else if (const PassInfo* first = names.empty() ? nullptr : FindPass(names[0]);
+               first && (first->needs & fact::LaidOut)) {
+      p.Add("layout-assignment");  // one pass alone can be tried on a program as a front end wrote it
+    }
+    for (const std::string& name : names) p.Add(name);
     RETURN_IF_ERROR(p.Run(*module, options));
   }
   std::fputs(ToText(*module).c_str(), stdout);

@@ -18,6 +18,8 @@ class PassContext {
  public:
   // Rewrites that may still be made by all passes together; negative: no limit.
   int64_t fuel = -1;
+  // What passes that only look have to say, a line each.
+  std::vector<std::string> notes;
 
   // False means: skip this rewrite (the fuel is spent).
   bool Take() {

@@ -42,6 +42,9 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
         const auto start = std::chrono::steady_clock::now();
         auto result = pass->run(module, ctx);
         if (!result.ok()) return result.status();
+        for (const std::string& note : ctx.notes)
+          if (o.on_note) o.on_note(note);
+        ctx.notes.clear();
         if (records)
           records->push_back(
               {pass->name, *result,

@@ -24,6 +24,8 @@ struct PipelineOptions {
   std::string dump_dir;
   // Told of the module after each pass that changed it.
   std::function<void(const std::string& pass, const Module& after)> on_change;
+  // Told what passes that only look have to say, a line each.
+  std::function<void(const std::string& note)> on_note;
 };
 
 struct PassRecord {

@@ -22,6 +22,7 @@ const PassInfo* FindPass(absl::string_view name) {
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
   p.Add("defuser")
+      .Add("sharding-remover")
       .Add("custom-call-decomposer")
       .Add("custom-call-layouts")
       .Add("layout-normalization")
@@ -43,8 +44,10 @@ Pipeline CpuPipeline() {
       .Add("zero-sized-hlo-elimination")
       .Add("dynamic-index-splitter");
   p.Add("batchnorm-expander");
-  p.FixedPoint(
-      {"tuple-simplifier", "algsimp", "constant-folding", "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.FixedPoint({"tuple-simplifier", "algsimp", "simplify-sorts", "while-loop-invariant-code-motion",
+                "while-loop-constant-sinking", "simplify-while-loops", "reshape-mover", "constant-folding",
+                "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.Add("topk-rewriter").Add("while-loop-trip-count-annotator");
   p.Add("transpose-folding").Add("dce").Add("convolution-canonicalization").Add("dot-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
   p.Add("optimization-barrier-expander")
@@ -53,7 +56,7 @@ Pipeline CpuPipeline() {
       .Add("layout-assignment")
       .Add("reshape-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
-  p.Add("fusion").Add("fusion-wrapper").Add("cse").Add("dce");
+  p.Add("cpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("dce");
   return p;
 }
 

@@ -1,9 +1,9 @@
 // Each pass on the programs of golden/PASS.hlo: where it fires, and look-alikes that it must leave alone.
 //
-// A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"); "//
-// HAS text" and "// LACKS text" say what the module reads like afterwards. Besides that: `changed` is the truth,
-// nothing happens without fuel, the module still verifies, and the evaluator computes the same from seeded arguments
-// before and after ("// EXACT": bit for bit;
+// A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"; of
+// one that only looks: "// CASE notes", with each "// NOTE text"); "// HAS text" and "// LACKS text" say what the
+// module reads like afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still
+// verifies, and the evaluator computes the same from seeded arguments before and after ("// EXACT": bit for bit;
 // "// UNCOMPARED": not, because the evaluator knows no memory).
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ namespace {
 struct Case {
   std::string pass, text, error;
   bool fires = false, exact = false, compared = true;
-  std::vector<std::string> has, lacks;
+  std::vector<std::string> has, lacks, notes;
 };
 
 void PrintTo(const Case& c, std::ostream* os) { *os << c.pass << "\n" << c.text; }
@@ -43,11 +43,13 @@ std::vector<Case> ReadCases() {
         return line.substr(std::min(line.size(), key.size() + 4));
       };
       if (const auto kind = rest("CASE")) {
-        out.push_back({path.stem().string(), "", "", *kind == "fires", false, true, {}, {}});
+        out.push_back({path.stem().string(), "", "", *kind == "fires", false, true, {}, {}, {}});
       } else if (const auto text = rest("HAS")) {
         out.back().has.push_back(*text);
       } else if (const auto text = rest("LACKS")) {
         out.back().lacks.push_back(*text);
+      } else if (const auto text = rest("NOTE")) {
+        out.back().notes.push_back(*text);
       } else if (const auto text = rest("ERROR")) {
         out.back().error = *text;
       } else if (rest("EXACT")) {
@@ -131,6 +133,9 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
   EXPECT_EQ(*changed, c.fires) << after;
   EXPECT_EQ(before != after, c.fires) << after;
   EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m) << after;
+  for (const std::string& text : c.notes)
+    EXPECT_NE(std::find(ctx.notes.begin(), ctx.notes.end(), text), ctx.notes.end()) << text;
+  EXPECT_EQ(c.notes.empty(), ctx.notes.empty());
   for (const std::string& text : c.has) EXPECT_NE(after.find(text), std::string::npos) << text << "\n" << after;
   for (const std::string& text : c.lacks) EXPECT_EQ(after.find(text), std::string::npos) << text << "\n" << after;
   // Without fuel nothing may change, and nothing may be said to have; a few passes make a form that others need, and
@@ -167,7 +172,7 @@ TEST(Files, EveryPassHasACaseThatFiresAndOneThatRefuses) {
   for (const PassInfo& p : AllPasses()) {
     int fires = 0, refuses = 0;
     for (const Case& c : Cases())
-      if (c.pass == p.name) ++(c.fires || !c.error.empty() ? fires : refuses);
+      if (c.pass == p.name) ++(c.fires || !c.error.empty() || !c.notes.empty() ? fires : refuses);
     EXPECT_GE(fires, 1) << p.name;
     EXPECT_GE(refuses, 1) << p.name;
   }

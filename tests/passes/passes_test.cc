@@ -9,12 +9,12 @@ namespace {
 TEST(Pipeline, AnOrderThatCannotHoldIsRefused) {
   auto m = ParseHlo("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }", "t.hlo");
   Pipeline early("early", FindPass);
-  early.Add("fusion").Add("layout-assignment");
+  early.Add("cpu-instruction-fusion").Add("layout-assignment");
   const absl::Status s = early.Run(**m, {});
   ASSERT_FALSE(s.ok());
-  EXPECT_NE(std::string(s.message()).find("fusion needs LaidOut"), std::string::npos) << s.message();
+  EXPECT_NE(std::string(s.message()).find("cpu-instruction-fusion needs LaidOut"), std::string::npos) << s.message();
   Pipeline late("late", FindPass);
-  late.Add("layout-assignment").Add("fusion");
+  late.Add("layout-assignment").Add("cpu-instruction-fusion");
   EXPECT_TRUE(late.Run(**m, {}).ok());
 }
 

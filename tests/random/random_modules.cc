@@ -45,7 +45,7 @@ absl::Status Try(uint64_t seed, std::string* text) {
   full.flush_subnormals = plain.flush_subnormals = false;
   full.poison_freed = true;
   plain.pipeline.disabled = {
-      "algsimp", "cse", "constant-folding", "fusion", "transpose-folding", "conditional-simplifier"};
+      "algsimp", "cse", "constant-folding", "cpu-instruction-fusion", "transpose-folding", "conditional-simplifier"};
   RunOptions reference, compiled;
   reference.backend = "reference";
   ASSIGN_OR_RETURN(RunResult want, RunModule(m->Clone(), args, full, reference));

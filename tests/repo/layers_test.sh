@@ -24,7 +24,7 @@ check compiler/import absl/ compiler/base/ compiler/eval/ compiler/hlo/ google/p
 check compiler/eval absl/ compiler/base/ compiler/hlo/
 check compiler/analysis absl/ compiler/hlo/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
-check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/pipeline/registry.h
+check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/pipeline/registry.h
 check compiler/pipeline absl/ compiler/pass/
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/

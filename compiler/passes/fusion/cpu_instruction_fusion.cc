@@ -8,6 +8,7 @@
 // Cost: linear in edges times the size of fusions.
 #include <algorithm>
 
+#include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -205,68 +206,16 @@ class Fuser {
         if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
       }
       if (!all || !ctx_.Take()) continue;
-      for (Instruction* u : users) Fuse(c, p, u, &removed);
+      for (Instruction* u : users) {
+        if (!u->Is(Opcode::Fusion)) removed.insert(u);
+        FuseInto(p, u);
+      }
       c->Remove(p);
       removed.insert(p);
       changed_ = true;
     }
   }
 
-  void Fuse(Computation* c, Instruction* p, Instruction* u, absl::flat_hash_set<Instruction*>* removed) {
-    Instruction* fusion = u;
-    if (!u->Is(Opcode::Fusion)) {
-      fusion = WrapInFusion(u);
-      removed->insert(u);
-    }
-    Computation* f = *fusion->attrs().calls;
-    // The producer's clone reads parameters for its operands; existing ones are shared.
-    std::vector<Instruction*> inner;
-    for (Instruction* o : p->operands()) {
-      const int64_t k = fusion->OperandIndex(o);
-      if (k >= 0) {
-        inner.push_back(f->parameter(k));
-        continue;
-      }
-      inner.push_back(f->AddParameter(fusion->operand_count(), o->shape(), "param"));
-      fusion->AppendOperand(o);
-    }
-    Instruction* clone = f->AddClone(p, p->shape(), inner);
-    for (int64_t k = fusion->operand_count() - 1; k >= 0; --k) {
-      if (fusion->operand(k) != p) continue;
-      f->parameter(k)->ReplaceAllUsesWith(clone);
-      f->RemoveParameter(k);
-      fusion->RemoveOperand(k);
-    }
-  }
-
- public:
-  static Instruction* WrapInFusion(Instruction* i) {
-    Computation* c = i->parent();
-    Computation* f = c->module()->AddComputation("fused_computation");
-    std::vector<Instruction*> operands, params;
-    for (Instruction* o : i->operands()) {
-      auto it = std::find(operands.begin(), operands.end(), o);
-      if (it != operands.end()) {
-        params.push_back(f->parameter(it - operands.begin()));
-        continue;
-      }
-      params.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
-      operands.push_back(o);
-    }
-    Instruction* root = f->AddClone(i, i->shape(), params);
-    f->set_root(root);
-    Instruction* fusion = c->Add(Opcode::Fusion, i->shape(), operands, "fusion");
-    fusion->set_loc(i->loc());
-    fusion->attrs().calls = f;
-    fusion->attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
-    for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(fusion);
-    for (Instruction* s : i->control_successors()) fusion->AddControlDependencyTo(s);
-    i->ReplaceAllUsesWith(fusion);
-    c->Remove(i);
-    return fusion;
-  }
-
- private:
   Module& m_;
   PassContext& ctx_;
   bool changed_ = false;
@@ -274,24 +223,6 @@ class Fuser {
 
 }  // namespace
 
-absl::StatusOr<bool> InstructionFusion(Module& m, PassContext& ctx) { return Fuser(m, ctx).Run(); }
-
-absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
-  bool changed = false;
-  std::vector<Computation*> todo = {m.entry()};
-  for (size_t k = 0; k < todo.size(); ++k) {
-    for (Instruction* i : todo[k]->PostOrder()) {
-      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
-        for (Computation* callee : i->called()) todo.push_back(callee);
-      const Lowering l = InfoOf(i->opcode()).lowering;
-      const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) ||
-                         i->Is(Opcode::DynamicUpdateSlice) || i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);
-      if (!wraps || i->Is(Opcode::Copy)) continue;
-      Fuser::WrapInFusion(i);
-      changed = true;
-    }
-  }
-  return changed;
-}
+absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) { return Fuser(m, ctx).Run(); }
 
 }  // namespace kiln

@@ -1,0 +1,93 @@
+#include "compiler/passes/fusion/fuse.h"
+
+#include <algorithm>
+
+#include "compiler/passes/simplify/inline_body.h"
+
+namespace kiln {
+
+Instruction* WrapInFusion(Instruction* i) {
+  Computation* c = i->parent();
+  Computation* f = c->module()->AddComputation("fused_computation");
+  std::vector<Instruction*> operands, params;
+  for (Instruction* o : i->operands()) {
+    auto it = std::find(operands.begin(), operands.end(), o);
+    if (it != operands.end()) {
+      params.push_back(f->parameter(it - operands.begin()));
+      continue;
+    }
+    params.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
+    operands.push_back(o);
+  }
+  Instruction* root = f->AddClone(i, i->shape(), params);
+  f->set_root(root);
+  Instruction* fusion = c->Add(Opcode::Fusion, i->shape(), operands, "fusion");
+  fusion->set_loc(i->loc());
+  fusion->attrs().calls = f;
+  fusion->attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
+  for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(fusion);
+  for (Instruction* s : i->control_successors()) fusion->AddControlDependencyTo(s);
+  i->ReplaceAllUsesWith(fusion);
+  c->Remove(i);
+  return fusion;
+}
+
+Instruction* FuseInto(Instruction* producer, Instruction* consumer) {
+  Instruction* fusion = consumer->Is(Opcode::Fusion) ? consumer : WrapInFusion(consumer);
+  Computation* f = *fusion->attrs().calls;
+  // The producer's clone reads parameters for its operands; existing ones are shared.
+  std::vector<Instruction*> inner;
+  for (Instruction* o : producer->operands()) {
+    const int64_t k = fusion->OperandIndex(o);
+    if (k >= 0) {
+      inner.push_back(f->parameter(k));
+      continue;
+    }
+    inner.push_back(f->AddParameter(fusion->operand_count(), o->shape(), "param"));
+    fusion->AppendOperand(o);
+  }
+  Instruction* clone = f->AddClone(producer, producer->shape(), inner);
+  for (int64_t k = fusion->operand_count() - 1; k >= 0; --k) {
+    if (fusion->operand(k) != producer) continue;
+    f->parameter(k)->ReplaceAllUsesWith(clone);
+    f->RemoveParameter(k);
+    fusion->RemoveOperand(k);
+  }
+  return fusion;
+}
+
+Instruction* FuseSiblings(Instruction* a, Instruction* b) {
+  Computation* c = a->parent();
+  Computation* f = c->module()->AddComputation("fused_computation");
+  std::vector<Instruction*> operands, roots;
+  for (Instruction* i : {a, b}) {
+    std::vector<Instruction*> arguments;
+    for (Instruction* o : i->operands()) {
+      const auto at = std::find(operands.begin(), operands.end(), o);
+      if (at != operands.end()) {
+        arguments.push_back(f->parameter(at - operands.begin()));
+        continue;
+      }
+      arguments.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
+      operands.push_back(o);
+    }
+    roots.push_back(i->Is(Opcode::Fusion) ? InlineBody(f, *i->attrs().calls, arguments, i)
+                                          : f->AddClone(i, i->shape(), arguments));
+  }
+  const Shape shape = Shape::Tuple({a->shape(), b->shape()});
+  f->set_root(f->Add(Opcode::Tuple, shape, roots));
+  Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
+  fusion->set_loc(a->loc());
+  fusion->attrs().calls = f;
+  fusion->attrs().fusion_kind = "kLoop";
+  int64_t k = 0;
+  for (Instruction* i : {a, b}) {
+    Instruction* e = c->Add(Opcode::GetTupleElement, i->shape(), {fusion});
+    e->attrs().tuple_index = k++;
+    i->ReplaceAllUsesWith(e);
+    c->Remove(i);
+  }
+  return fusion;
+}
+
+}  // namespace kiln

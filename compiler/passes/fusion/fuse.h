@@ -1,0 +1,18 @@
+// Making and growing fusions: what every fusion pass does once it has decided.
+#pragma once
+
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+// A fusion of `i` alone in its place.
+Instruction* WrapInFusion(Instruction* i);
+
+// Copies `producer` into `consumer`, which becomes a fusion if it is none; returns the fusion. The producer stays for
+// its other users.
+Instruction* FuseInto(Instruction* producer, Instruction* consumer);
+
+// One fusion with the results of `a` and `b`, neither of which may depend on the other, in place of both.
+Instruction* FuseSiblings(Instruction* a, Instruction* b);
+
+}  // namespace kiln

@@ -1,0 +1,52 @@
+// Vertical fusion whatever the target: an elementwise producer goes into the elementwise consumers that read it, if it
+// is cheap or has one consumer only. Never what has side effects.
+#include <algorithm>
+
+#include "compiler/passes/fusion/fuse.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+bool IsLoopOfElements(const Instruction* i) {
+  return i->shape().IsArray() && (i->IsElementwise() || i->Is(Opcode::Broadcast) || i->Is(Opcode::Iota)) &&
+         !i->HasSideEffect() && i->control_predecessors().empty() && i->control_successors().empty();
+}
+
+bool Consumes(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion)) return IsLoopOfElements(i);
+  return i->attrs().fusion_kind && *i->attrs().fusion_kind == "kLoop" && (*i->attrs().calls)->root()->IsElementwise();
+}
+
+bool Cheap(const Instruction* i) { return !i->HasTrait(Transcendental) && !i->Is(Opcode::Divide); }
+
+}  // namespace
+
+absl::StatusOr<bool> Fusion(Module& m, PassContext& ctx) {
+  bool changed = false;
+  std::vector<Computation*> todo = {m.entry()};
+  for (size_t n = 0; n < todo.size(); ++n) {
+    Computation* c = todo[n];
+    std::vector<Instruction*> order = c->PostOrder();
+    std::reverse(order.begin(), order.end());
+    for (const Instruction* i : order)
+      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
+        for (Computation* callee : i->called()) todo.push_back(callee);
+    absl::flat_hash_set<const Instruction*> gone;
+    for (Instruction* p : order) {
+      if (gone.contains(p) || !IsLoopOfElements(p) || p->IsRoot() || p->users().empty()) continue;
+      const std::vector<Instruction*> users = p->users();
+      if (!std::all_of(users.begin(), users.end(), Consumes) || (users.size() > 1 && !Cheap(p)) || !ctx.Take())
+        continue;
+      for (Instruction* u : users) {
+        if (!u->Is(Opcode::Fusion)) gone.insert(u);
+        FuseInto(p, u);
+      }
+      c->Remove(p);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln
