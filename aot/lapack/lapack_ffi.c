@@ -100,7 +100,8 @@ GEQRF(z)
   }
 ORGQR(s, orgqr)
 ORGQR(d, orgqr)
-ORGQR(c, ungqr) ORGQR(z, ungqr)
+ORGQR(c, ungqr)
+ORGQR(z, ungqr)
 
     typedef struct {
   uint8_t mode, uplo;

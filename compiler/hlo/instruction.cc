@@ -101,6 +101,7 @@ bool Instruction::HasSideEffect() const {
 
 std::vector<Computation*> Instruction::called() const {
   std::vector<Computation*> out;
+  if (IsElementwise()) return out;
   const_cast<Instruction*>(this)->MapCalled([&](Computation* c) {
     out.push_back(c);
     return c;
@@ -108,29 +109,55 @@ std::vector<Computation*> Instruction::called() const {
   return out;
 }
 
+namespace {
+
+// Where each instruction of a list stands. New instructions go to the end with growing ids, so that the list is mostly
+// sorted by id and no table is needed.
+class Places {
+ public:
+  explicit Places(const std::vector<std::unique_ptr<Instruction>>& list) {
+    ids_.reserve(list.size());
+    for (const auto& i : list) {
+      sorted_ = sorted_ && (ids_.empty() || ids_.back() < i->id());
+      ids_.push_back(i->id());
+    }
+    if (!sorted_)
+      for (size_t k = 0; k < ids_.size(); ++k) table_[ids_[k]] = k;
+  }
+  size_t Of(const Instruction* i) const {
+    if (!sorted_) return table_.at(i->id());
+    return static_cast<size_t>(std::lower_bound(ids_.begin(), ids_.end(), i->id()) - ids_.begin());
+  }
+
+ private:
+  std::vector<int64_t> ids_;
+  bool sorted_ = true;
+  absl::flat_hash_map<int64_t, size_t> table_;
+};
+
+}  // namespace
+
 std::vector<Instruction*> Computation::PostOrder() const {
   std::vector<Instruction*> order;
   order.reserve(instructions_.size());
-  absl::flat_hash_map<const Instruction*, int> state;  // 1: on the stack, 2: done
-  state.reserve(instructions_.size());
+  const Places places(instructions_);
+  std::vector<bool> seen(instructions_.size(), false);
   std::vector<std::pair<Instruction*, size_t>> stack;
-  for (const auto& start : instructions_) {
-    if (state[start.get()]) continue;
-    stack.push_back({start.get(), 0});
-    state[start.get()] = 1;
+  for (size_t k = 0; k < instructions_.size(); ++k) {
+    if (seen[k]) continue;
+    stack.push_back({instructions_[k].get(), 0});
+    seen[k] = true;
     while (!stack.empty()) {
       auto& [i, next] = stack.back();
       const size_t preds = i->control_preds_.size();
       if (next < preds + i->operands_.size()) {
         Instruction* o = next < preds ? i->control_preds_[next] : i->operands_[next - preds];
         ++next;
-        int& s = state[o];
-        if (s == 0) {
-          s = 1;
-          stack.push_back({o, 0});
-        }
+        const size_t at = places.Of(o);
+        if (seen[at]) continue;
+        seen[at] = true;
+        stack.push_back({o, 0});
       } else {
-        state[i] = 2;
         order.push_back(i);
         stack.pop_back();
       }
@@ -185,7 +212,11 @@ void Computation::Remove(Instruction* x) {
   for (Instruction* o : ops) o->RemoveUser(x);
   module_->ReleaseName(x->name_);
   if (x->opcode_ == Opcode::Parameter) params_[*x->attrs_.parameter_number] = nullptr;
-  auto it = std::find_if(instructions_.begin(), instructions_.end(), [&](const auto& p) { return p.get() == x; });
+  // Mostly sorted by id, see Places; a list that was reordered is searched.
+  auto it = std::lower_bound(instructions_.begin(), instructions_.end(), x->id_,
+                             [](const auto& p, int64_t id) { return p->id_ < id; });
+  if (it == instructions_.end() || it->get() != x)
+    it = std::find_if(instructions_.begin(), instructions_.end(), [&](const auto& p) { return p.get() == x; });
   instructions_.erase(it);
 }
 

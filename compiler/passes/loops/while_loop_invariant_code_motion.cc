@@ -1,7 +1,8 @@
 // Work that is the same in every iteration moves before the loop.
 //
 // It may then run although the loop does not: only pure operations move, and only those whose result is not larger than
-// what they read, so that the state does not grow. Constants, broadcasts and reshapes stay: they cost nothing inside.
+// what they read, so that the state does not grow. Constants, broadcasts and what only
+// moves elements stay: inside, they become a part of what reads them.
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/pipeline/registry.h"
 
@@ -14,6 +15,9 @@ bool Cheap(const Instruction* i) {
     case Opcode::Broadcast:
     case Opcode::Iota:
     case Opcode::Reshape:
+    case Opcode::Transpose:
+    case Opcode::Reverse:
+    case Opcode::Slice:
     case Opcode::Bitcast:
     case Opcode::Tuple:
     case Opcode::GetTupleElement:
