@@ -103,7 +103,7 @@ ORGQR(d, orgqr)
 ORGQR(c, ungqr)
 ORGQR(z, ungqr)
 
-    typedef struct {
+typedef struct {
   uint8_t mode, uplo;
 } eigh_attributes;
 

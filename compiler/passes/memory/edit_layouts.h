@@ -1,10 +1,11 @@
-// Element sizes below a byte in layouts, "E(4)": written for a target that packs 4-bit elements, and taken out for one
-// that gives each a byte, as kiln's CPU code does.
-#include "compiler/pipeline/registry.h"
+// Edits of the layouts of arrays whose elements are narrower than a byte.
+#pragma once
+
+#include "compiler/pass/pass.h"
 
 namespace kiln {
-namespace {
 
+// edit(shape, layout) -> whether it changed the layout; called for every such array that has one.
 template <typename Edit>
 bool EditLayouts(Shape* s, const Edit& edit) {
   if (s->IsTuple()) {
@@ -19,6 +20,7 @@ bool EditLayouts(Shape* s, const Edit& edit) {
   return true;
 }
 
+// The same throughout a module, its entry's layouts included.
 template <typename Edit>
 bool EditModule(Module& m, PassContext& ctx, const Edit& edit) {
   bool changed = false;
@@ -34,26 +36,6 @@ bool EditModule(Module& m, PassContext& ctx, const Edit& edit) {
     EditLayouts(&m.entry_layout->result, edit);
   }
   return changed;
-}
-
-}  // namespace
-
-absl::StatusOr<bool> SubByteSizeSet(Module& m, PassContext& ctx) {
-  return EditModule(m, ctx, [](const Shape& s, Layout* l) {
-    const std::string size = absl::StrCat("E(", BitWidth(s.type()), ")");
-    if (l->extras.find("E(") != std::string::npos) return false;
-    l->extras += size;
-    return true;
-  });
-}
-
-absl::StatusOr<bool> SubByteSizeRemoval(Module& m, PassContext& ctx) {
-  return EditModule(m, ctx, [](const Shape&, Layout* l) {
-    const size_t at = l->extras.find("E(");
-    if (at == std::string::npos) return false;
-    l->extras.erase(at, l->extras.find(')', at) - at + 1);
-    return true;
-  });
 }
 
 }  // namespace kiln

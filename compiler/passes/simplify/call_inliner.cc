@@ -1,0 +1,24 @@
+// Calls become the bodies they call.
+#include "compiler/passes/simplify/inline_body.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> CallInliner(Module& m, PassContext& ctx) {
+  bool changed = false;
+  // Callees first, so that a body is inlined after its own calls were.
+  for (Computation* c : m.PostOrder()) {
+    for (Instruction* i : c->PostOrder()) {
+      if (!i->Is(Opcode::Call) || !ctx.Take()) continue;
+      Instruction* root = InlineBody(c, *i->attrs().to_apply, i->operands(), i);
+      for (Instruction* s : i->control_successors()) root->AddControlDependencyTo(s);
+      i->ReplaceAllUsesWith(root);
+      c->Remove(i);
+      changed = true;
+    }
+  }
+  m.RemoveUnreachableComputations();
+  return changed;
+}
+
+}  // namespace kiln

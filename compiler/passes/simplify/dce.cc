@@ -1,0 +1,24 @@
+// Removes what neither the root nor a side effect needs, and computations that the entry does not reach.
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> Dce(Module& m, PassContext&) {
+  bool changed = false;
+  for (const auto& c : m.computations()) {
+    std::vector<Instruction*> order = c->PostOrder();
+    // Users come before what they use here, so that one sweep takes whole chains.
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      Instruction* i = *it;
+      if (!i->users().empty() || !i->control_successors().empty() || i->IsRoot() || i->Is(Opcode::Parameter) ||
+          i->HasSideEffect())
+        continue;
+      c->Remove(i);
+      changed = true;
+    }
+  }
+  if (m.RemoveUnreachableComputations()) changed = true;
+  return changed;
+}
+
+}  // namespace kiln
