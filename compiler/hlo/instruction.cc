@@ -111,28 +111,33 @@ std::vector<Computation*> Instruction::called() const {
 
 namespace {
 
-// Where each instruction of a list stands. New instructions go to the end with growing ids, so that the list is mostly
-// sorted by id and no table is needed.
+// Where each instruction of a list stands. Ids grow with creation and lie close together within a computation, so that
+// a table by id is small; one that would not be is a map.
 class Places {
  public:
   explicit Places(const std::vector<std::unique_ptr<Instruction>>& list) {
-    ids_.reserve(list.size());
+    int64_t last = 0;
     for (const auto& i : list) {
-      sorted_ = sorted_ && (ids_.empty() || ids_.back() < i->id());
-      ids_.push_back(i->id());
+      first_ = std::min(first_, i->id());
+      last = std::max(last, i->id());
     }
-    if (!sorted_)
-      for (size_t k = 0; k < ids_.size(); ++k) table_[ids_[k]] = k;
+    const bool dense = !list.empty() && last - first_ < 64 * static_cast<int64_t>(list.size()) + 1024;
+    if (dense) table_.resize(static_cast<size_t>(last - first_) + 1);
+    for (size_t k = 0; k < list.size(); ++k) {
+      if (dense)
+        table_[static_cast<size_t>(list[k]->id() - first_)] = static_cast<uint32_t>(k);
+      else
+        map_[list[k]->id()] = k;
+    }
   }
   size_t Of(const Instruction* i) const {
-    if (!sorted_) return table_.at(i->id());
-    return static_cast<size_t>(std::lower_bound(ids_.begin(), ids_.end(), i->id()) - ids_.begin());
+    return map_.empty() ? table_[static_cast<size_t>(i->id() - first_)] : map_.at(i->id());
   }
 
  private:
-  std::vector<int64_t> ids_;
-  bool sorted_ = true;
-  absl::flat_hash_map<int64_t, size_t> table_;
+  int64_t first_ = INT64_MAX;
+  std::vector<uint32_t> table_;
+  absl::flat_hash_map<int64_t, size_t> map_;
 };
 
 }  // namespace
@@ -140,6 +145,19 @@ class Places {
 std::vector<Instruction*> Computation::PostOrder() const {
   std::vector<Instruction*> order;
   order.reserve(instructions_.size());
+  // Mostly the list is one already: ids grow along it, and operands have smaller ones than their users.
+  int64_t last = -1;
+  const auto in_order = [&](const Instruction* i) {
+    const auto before = [&](const Instruction* o) { return o->id() < i->id(); };
+    const bool next = i->id() > last && std::all_of(i->operands_.begin(), i->operands_.end(), before) &&
+                      std::all_of(i->control_preds_.begin(), i->control_preds_.end(), before);
+    last = i->id();
+    return next;
+  };
+  if (std::all_of(instructions_.begin(), instructions_.end(), [&](const auto& i) { return in_order(i.get()); })) {
+    for (const auto& i : instructions_) order.push_back(i.get());
+    return order;
+  }
   const Places places(instructions_);
   std::vector<bool> seen(instructions_.size(), false);
   std::vector<std::pair<Instruction*, size_t>> stack;
@@ -212,7 +230,7 @@ void Computation::Remove(Instruction* x) {
   for (Instruction* o : ops) o->RemoveUser(x);
   module_->ReleaseName(x->name_);
   if (x->opcode_ == Opcode::Parameter) params_[*x->attrs_.parameter_number] = nullptr;
-  // Mostly sorted by id, see Places; a list that was reordered is searched.
+  // Mostly sorted by id; a list that was reordered is searched.
   auto it = std::lower_bound(instructions_.begin(), instructions_.end(), x->id_,
                              [](const auto& p, int64_t id) { return p->id_ < id; });
   if (it == instructions_.end() || it->get() != x)
