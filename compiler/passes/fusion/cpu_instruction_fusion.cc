@@ -83,23 +83,11 @@ class Fuser {
   Fuser(Module& m, PassContext& ctx) : m_(m), ctx_(ctx) {}
 
   absl::StatusOr<bool> Run() {
-    std::vector<Computation*> targets = ControlComputations();
-    for (Computation* c : targets) RunOn(c);
+    for (Computation* c : ControlComputations(m_)) RunOn(c);
     return changed_;
   }
 
  private:
-  // The entry and the bodies of loops and branches: not reducers, comparators or fusions.
-  std::vector<Computation*> ControlComputations() {
-    std::vector<Computation*> out = {m_.entry()};
-    for (size_t k = 0; k < out.size(); ++k) {
-      for (const auto& i : out[k]->instructions())
-        if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
-          for (Computation* callee : i->called()) out.push_back(callee);
-    }
-    return out;
-  }
-
   static const Instruction* RootOf(const Instruction* i) {
     return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
   }

@@ -6,6 +6,15 @@
 
 namespace kiln {
 
+std::vector<Computation*> ControlComputations(const Module& m) {
+  std::vector<Computation*> out = {m.entry()};
+  for (size_t k = 0; k < out.size(); ++k)
+    for (const auto& i : out[k]->instructions())
+      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
+        for (Computation* callee : i->called()) out.push_back(callee);
+  return out;
+}
+
 Instruction* WrapInFusion(Instruction* i) {
   Computation* c = i->parent();
   Computation* f = c->module()->AddComputation("fused_computation");

@@ -5,6 +5,9 @@
 
 namespace kiln {
 
+// The entry and the bodies of loops and branches: not reducers, comparators or fusions.
+std::vector<Computation*> ControlComputations(const Module& m);
+
 // A fusion of `i` alone in its place.
 Instruction* WrapInFusion(Instruction* i);
 

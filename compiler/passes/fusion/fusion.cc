@@ -24,14 +24,9 @@ bool Cheap(const Instruction* i) { return !i->HasTrait(Transcendental) && !i->Is
 
 absl::StatusOr<bool> Fusion(Module& m, PassContext& ctx) {
   bool changed = false;
-  std::vector<Computation*> todo = {m.entry()};
-  for (size_t n = 0; n < todo.size(); ++n) {
-    Computation* c = todo[n];
+  for (Computation* c : ControlComputations(m)) {
     std::vector<Instruction*> order = c->PostOrder();
     std::reverse(order.begin(), order.end());
-    for (const Instruction* i : order)
-      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
-        for (Computation* callee : i->called()) todo.push_back(callee);
     absl::flat_hash_set<const Instruction*> gone;
     for (Instruction* p : order) {
       if (gone.contains(p) || !IsLoopOfElements(p) || p->IsRoot() || p->users().empty()) continue;

@@ -6,11 +6,8 @@ namespace kiln {
 
 absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
   bool changed = false;
-  std::vector<Computation*> todo = {m.entry()};
-  for (size_t k = 0; k < todo.size(); ++k) {
-    for (Instruction* i : todo[k]->PostOrder()) {
-      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
-        for (Computation* callee : i->called()) todo.push_back(callee);
+  for (Computation* c : ControlComputations(m)) {
+    for (Instruction* i : c->PostOrder()) {
       const Lowering l = InfoOf(i->opcode()).lowering;
       const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) ||
                          i->Is(Opcode::DynamicUpdateSlice) || i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);

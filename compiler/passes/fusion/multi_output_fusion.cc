@@ -29,12 +29,7 @@ int64_t SharedBytes(const Instruction* a, const Instruction* b) {
 
 absl::StatusOr<bool> MultiOutputFusion(Module& m, PassContext& ctx) {
   bool changed = false;
-  std::vector<Computation*> todo = {m.entry()};
-  for (size_t n = 0; n < todo.size(); ++n) {
-    Computation* c = todo[n];
-    for (const auto& i : c->instructions())
-      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
-        for (Computation* callee : i->called()) todo.push_back(callee);
+  for (Computation* c : ControlComputations(m)) {
     while (true) {
       const Reachability reach(c);
       std::vector<Instruction*> loops;

@@ -1,5 +1,7 @@
 // Inside computations that run once per element (of map, reduce, sort, ...) both branches of a conditional are computed
 // and one result is selected: there is no control flow in a vector. Branches with side effects stay.
+#include <algorithm>
+
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/simplify/branches.h"
 #include "compiler/pipeline/registry.h"
@@ -8,12 +10,8 @@ namespace kiln {
 namespace {
 
 bool Pure(const Computation* c) {
-  for (const auto& i : c->instructions()) {
-    if (i->HasSideEffect()) return false;
-    for (const Computation* f : i->called())
-      if (!Pure(f)) return false;
-  }
-  return true;
+  return std::none_of(c->instructions().begin(), c->instructions().end(),
+                      [](const auto& i) { return i->HasSideEffect(); });
 }
 
 // Computations that only instructions of the embedded kind call.

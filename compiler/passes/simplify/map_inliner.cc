@@ -1,4 +1,5 @@
 // map becomes array operations: its scalar body, on whole arrays.
+#include "compiler/passes/expand/scalar_body.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -9,30 +10,12 @@ absl::StatusOr<bool> MapInliner(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Map)) continue;
       const Computation* f = *i->attrs().to_apply;
-      bool plain = true;
-      for (const auto& x : f->instructions())
-        plain = plain && x->shape().IsScalar() &&
-                (x->IsElementwise() || x->Is(Opcode::Parameter) || x->Is(Opcode::Constant));
-      if (!plain)
+      if (!IsScalarBody(f) || f->root()->Is(Opcode::Tuple))
         return ErrorAt(i, "its computation is not made of scalar elementwise operations",
                        absl::StatusCode::kUnimplemented);
       if (!ctx.Take()) continue;
-      absl::flat_hash_map<const Instruction*, Instruction*> map;
-      for (Instruction* x : f->PostOrder()) {
-        const Shape s = Shape::Array(x->shape().type(), i->shape().dims());
-        if (x->Is(Opcode::Parameter)) {
-          map[x] = i->operand(*x->attrs().parameter_number);
-        } else if (x->Is(Opcode::Constant)) {
-          Instruction* k = c->AddConstant(x->literal());
-          map[x] = c->Add(Opcode::Broadcast, s, {k});
-          map[x]->attrs().dimensions = Ints();
-        } else {
-          std::vector<Instruction*> ops;
-          for (Instruction* o : x->operands()) ops.push_back(map.at(o));
-          map[x] = c->AddClone(x, s, ops);
-        }
-      }
-      i->ReplaceAllUsesWith(map.at(f->root()));
+      const std::vector<Expr> arguments(i->operands().begin(), i->operands().end());
+      i->ReplaceAllUsesWith(ApplyScalarBody(f, arguments)[0].get());
       c->Remove(i);
       changed = true;
     }
