@@ -14,8 +14,8 @@
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/pipeline/registry.h"
-#include "compiler/plan/buffer_assignment.h"
 #include "compiler/plan/copy_insertion.h"
+#include "compiler/plan/memory_plan.h"
 #include "compiler/thunk/thunk.h"
 #include "runtime_min/abi.h"
 
@@ -151,12 +151,12 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   PassContext ctx;
   RETURN_IF_ERROR(TupleSimplifier(*module, ctx).status());
   RETURN_IF_ERROR(Dce(*module, ctx).status());
-  const Schedule schedule = ScheduleModule(*module);
-  ASSIGN_OR_RETURN(BufferAssignment buffers, BufferAssignment::Run(*module, schedule, cpu::ScratchBytes));
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*module, cpu::ScratchBytes));
+  BufferAssignment& buffers = plan.buffers;
   if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
                              o.max_arena_bytes);
-  ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, schedule, buffers));
+  ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, plan.schedule, buffers));
   out->temp_bytes = std::max(out->temp_bytes, buffers.temp_bytes());
   out->thunks += CountThunks(thunks);
   out->devices = module->replica_count * module->partition_count;

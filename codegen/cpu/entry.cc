@@ -140,7 +140,8 @@ class EntryEmitter {
       case Slice::kParameter:
         return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
       case Slice::kResult:
-        return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index)));
+        return b_.CreateInBoundsGEP(
+            byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index))), ir_.I64(s.offset));
       case Slice::kConstant: {
         llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(options_.library, "_weights"), byte);
         llvm::cast<llvm::GlobalVariable>(w)->setVisibility(llvm::GlobalValue::HiddenVisibility);

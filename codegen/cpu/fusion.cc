@@ -83,6 +83,7 @@ class FusionShell {
   }
 
   absl::StatusOr<int64_t> Loops(const Instruction* root) {
+    if (root->Is(Opcode::Tuple)) return SeveralResults(root);
     const Shape& s = root->shape();
     Ints order = LoopOrder(s);
     // Transposes: blocks of both orders keep cache lines whole.
@@ -95,6 +96,29 @@ class FusionShell {
           const Index x = Linear(s, at);
           ASSIGN_OR_RETURN(Val v, elements_.Emit(root, x));
           ir_.Store(s.type(), v, body_.results[0], elements_.Offset(s, x));
+          return absl::OkStatus();
+        },
+        true));
+    return Units(s.dims(), order);
+  }
+
+  // One loop for results of one shape. All are computed before any is stored: a result may lie where an operand lay.
+  absl::StatusOr<int64_t> SeveralResults(const Instruction* tuple) {
+    const Shape& s = tuple->operand(0)->shape();
+    const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+    RETURN_IF_ERROR(Nest(
+        s.dims(), order,
+        [&](std::vector<llvm::Value*> at) -> absl::Status {
+          const Index x = Linear(s, at);
+          std::vector<Val> values;
+          for (const Instruction* o : tuple->operands()) {
+            ASSIGN_OR_RETURN(Val v, elements_.Emit(o, x));
+            values.push_back(v);
+          }
+          for (size_t k = 0; k < values.size(); ++k) {
+            const Shape& leaf = tuple->operand(static_cast<int64_t>(k))->shape();
+            ir_.Store(leaf.type(), values[k], body_.results[k], elements_.Offset(leaf, x));
+          }
           return absl::OkStatus();
         },
         true));

@@ -56,7 +56,7 @@ Pipeline CpuPipeline() {
       .Add("layout-assignment")
       .Add("reshape-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
-  p.Add("cpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("dce");
+  p.Add("cpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("cpu-multi-output-fusion").Add("dce");
   return p;
 }
 

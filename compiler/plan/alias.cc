@@ -91,17 +91,25 @@ int64_t InPlaceOperand(const Instruction* i, int64_t output) {
   return target->Is(Opcode::Parameter) ? *target->attrs().parameter_number : -1;
 }
 
-bool MayShareWithOperand(const Instruction* i, int64_t k) {
-  if (!i->Is(Opcode::Fusion) || !i->shape().IsArray()) return false;
+bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
+  if (!i->Is(Opcode::Fusion)) return false;
   const Computation* f = *i->attrs().calls;
   const Instruction* root = f->root();
-  const Shape& in = i->operand(k)->shape();
-  const int64_t count = i->shape().ElementCount();
-  if (!in.IsArray() || in.ElementCount() != count || ByteWidth(in.type()) != ByteWidth(i->shape().type())) return false;
-  if (!root->IsElementwise() && !root->Is(Opcode::Bitcast)) return false;
-  // Every use on the way to the root keeps the position in memory.
-  auto plain = [&](const Shape& s) { return s.IsArray() && s.ElementCount() == count && s.HasDefaultLayout(); };
-  if (!plain(in) || !plain(i->shape())) return false;
+  const Shape &in = i->operand(k)->shape(), &out = root->Is(Opcode::Tuple) ? root->operand(0)->shape() : root->shape();
+  // Every use on the way to the results keeps the position in memory.
+  auto plain = [&](const Shape& s) {
+    return s.IsArray() && s.ElementCount() == out.ElementCount() && s.HasDefaultLayout();
+  };
+  auto keeps = [&](const Instruction* u) {
+    return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && plain(u->shape());
+  };
+  if (root->Is(Opcode::Tuple)) {
+    for (const Instruction* o : root->operands())
+      if (!keeps(o)) return false;
+  } else if (!keeps(root)) {
+    return false;
+  }
+  if (!plain(in)) return false;
   std::vector<const Instruction*> work = {f->parameter(k)};
   absl::flat_hash_set<const Instruction*> seen;
   while (!work.empty()) {
@@ -109,11 +117,17 @@ bool MayShareWithOperand(const Instruction* i, int64_t k) {
     work.pop_back();
     if (!seen.insert(v).second) continue;
     for (const Instruction* u : v->users()) {
-      if ((!u->IsElementwise() && !u->Is(Opcode::Bitcast)) || !plain(u->shape())) return false;
+      if (u == root && root->Is(Opcode::Tuple)) continue;
+      if (!keeps(u)) return false;
       work.push_back(u);
     }
   }
   return true;
+}
+
+bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
+  const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
+  return ReadsAtOwnElement(i, k) && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }
 
 }  // namespace kiln

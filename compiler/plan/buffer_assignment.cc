@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/plan/heap.h"
+
 namespace kiln {
 namespace {
 
@@ -221,19 +223,23 @@ class Assigner {
     for (Instruction* i : schedule_.at(c)) {
       if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
         for (const Computation* f : i->called()) ShareElementwise(f);
-      if (!i->Is(Opcode::Fusion) || !i->shape().IsArray() || InPlaceOperand(i) >= 0) continue;
-      for (int64_t k = 0; k < i->operand_count(); ++k) {
-        if (!MayShareWithOperand(i, k)) continue;
-        const int x = Find({i->operand(k), {}}), y = Find({i, {}});
-        if (x == y) break;
-        Class &p = classes_[x], &q = classes_[y];
-        if (p.size != q.size || p.end != end_.at(i) || q.begin != begin_.at(i)) continue;
-        if (p.kind != Slice::kTemp) continue;  // parameters and constants are not ours; a result is needed as it is
-        q.begin = std::min(p.begin, q.begin);
-        q.end = std::max(p.end, q.end);
-        p.parent = y;
-        break;
-      }
+      if (!i->Is(Opcode::Fusion) || InPlaceOperand(i) >= 0) continue;
+      EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { ShareOperand(i, idx); });
+    }
+  }
+
+  void ShareOperand(Instruction* i, const ShapeIndex& output) {
+    for (int64_t k = 0; k < i->operand_count(); ++k) {
+      if (!MayShareWithOperand(i, k, output.empty() ? 0 : output[0])) continue;
+      const int x = Find({i->operand(k), {}}), y = Find({i, output});
+      if (x == y) return;
+      Class &p = classes_[x], &q = classes_[y];
+      if (p.size != q.size || p.end != end_.at(i) || q.begin != begin_.at(i)) continue;
+      if (p.kind != Slice::kTemp) continue;  // parameters and constants are not ours; a result is needed as it is
+      q.begin = std::min(p.begin, q.begin);
+      q.end = std::max(p.end, q.end);
+      p.parent = y;
+      return;
     }
   }
 
@@ -243,51 +249,44 @@ class Assigner {
   absl::flat_hash_map<const Instruction*, int64_t> begin_, end_;
 };
 
-}  // namespace
-
-int64_t PlaceIntervals(const std::vector<Allocation>& in, int64_t alignment, std::vector<int64_t>* offsets) {
-  const size_t n = in.size();
-  offsets->assign(n, 0);
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  auto place = [&](const std::vector<size_t>& ord, std::vector<int64_t>* out) {
-    int64_t total = 0;
-    std::vector<size_t> placed;  // by offset
-    for (size_t k : ord) {
-      const int64_t size = (in[k].slice.size + alignment - 1) / alignment * alignment;
-      int64_t at = 0, best = -1, best_gap = INT64_MAX;
-      for (size_t p : placed) {
-        if (in[p].begin > in[k].end || in[p].end < in[k].begin) continue;
-        const int64_t start = (*out)[p], stop = start + (in[p].slice.size + alignment - 1) / alignment * alignment;
-        if (start - at >= size && start - at < best_gap) {
-          best = at;
-          best_gap = start - at;
-        }
-        at = std::max(at, stop);
-      }
-      (*out)[k] = best >= 0 ? best : at;
-      total = std::max(total, (*out)[k] + size);
-      auto pos =
-          std::upper_bound(placed.begin(), placed.end(), k, [&](size_t a, size_t b) { return (*out)[a] < (*out)[b]; });
-      placed.insert(pos, k);
-    }
-    return total;
+// Offsets for `temps` in the arena or, before they are written, in `results` (the classes that are results).
+int64_t Place(const std::vector<Class>& results, std::vector<Allocation>* temps) {
+  std::vector<HeapValue> values;
+  for (const Allocation& t : *temps) values.push_back({t.slice.size, t.begin, t.end});
+  HeapResult alone = ChooseBestHeap(values);
+  std::vector<Slice> slices(temps->size());
+  std::vector<size_t> rest(temps->size());
+  std::iota(rest.begin(), rest.end(), 0);
+  auto of = [&](const std::vector<size_t>& which) {
+    std::vector<HeapValue> v;
+    for (size_t k : which) v.push_back(values[k]);
+    return v;
   };
-  // Two orders; the better total wins: by size, and by size times length.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return in[a].slice.size > in[b].slice.size; });
-  int64_t best = place(order, offsets);
-  std::vector<int64_t> other(n, 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return static_cast<double>(in[a].slice.size) * static_cast<double>(in[a].end - in[a].begin + 1) >
-           static_cast<double>(in[b].slice.size) * static_cast<double>(in[b].end - in[b].begin + 1);
-  });
-  const int64_t second = place(order, &other);
-  if (second < best) {
-    best = second;
-    *offsets = other;
+  for (const Class& r : results) {
+    const HeapResult in = GlobalDecreasing(of(rest), HeapOrder::kSpatial, r.size, {{0, {r.size, r.begin, r.end}}});
+    std::vector<size_t> left;
+    for (size_t k = 0; k < rest.size(); ++k)
+      if (in.offsets[k] < 0)
+        left.push_back(rest[k]);
+      else
+        slices[rest[k]] = {Slice::kResult, r.index, in.offsets[k], 0};
+    rest = std::move(left);
   }
-  return best;
+  HeapResult arena = ChooseBestHeap(of(rest));
+  if (arena.total < alone.total) {
+    for (size_t k = 0; k < rest.size(); ++k) slices[rest[k]].offset = arena.offsets[k];
+  } else {
+    arena.total = alone.total;
+    for (size_t k = 0; k < slices.size(); ++k) slices[k] = {Slice::kTemp, 0, alone.offsets[k], 0};
+  }
+  for (size_t k = 0; k < slices.size(); ++k) {
+    slices[k].size = values[k].size;
+    (*temps)[k].slice = slices[k];
+  }
+  return arena.total;
 }
+
+}  // namespace
 
 absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Schedule& schedule,
                                                        const std::function<int64_t(const Instruction*)>& scratch) {
@@ -295,39 +294,26 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
   RETURN_IF_ERROR(a.Build());
   BufferAssignment out;
   out.constants_ = a.constants_;
-  std::vector<int> temp_class;
+  absl::flat_hash_map<int, size_t> temp_of;
+  std::vector<Class> results;
+  std::vector<HeapValue> lives;
   for (size_t c = 0; c < a.classes_.size(); ++c) {
     const Class& x = a.classes_[c];
-    if (x.parent != static_cast<int>(c) || x.kind != Slice::kTemp || x.size == 0) continue;
-    Allocation t;
-    t.slice.size = x.size;
-    t.begin = x.begin;
-    t.end = x.end;
-    t.owner = x.owner->name();
-    out.temps_.push_back(t);
-    temp_class.push_back(static_cast<int>(c));
+    if (x.parent != static_cast<int>(c) || x.size == 0) continue;
+    if (x.kind == Slice::kResult) results.push_back(x);
+    if (x.kind != Slice::kTemp) continue;
+    temp_of[static_cast<int>(c)] = out.temps_.size();
+    lives.push_back({x.size, x.begin, x.end});
+    out.temps_.push_back({{Slice::kTemp, 0, 0, x.size}, x.begin, x.end, x.owner->name()});
   }
-  std::vector<int64_t> offsets;
-  out.temp_bytes_ = PlaceIntervals(out.temps_, kAlignment, &offsets);
-  absl::flat_hash_map<int, int64_t> at;
-  std::vector<std::pair<int64_t, int64_t>> events;
-  for (size_t k = 0; k < out.temps_.size(); ++k) {
-    out.temps_[k].slice.offset = offsets[k];
-    at[temp_class[k]] = offsets[k];
-    events.push_back({out.temps_[k].begin, out.temps_[k].slice.size});
-    events.push_back({out.temps_[k].end + 1, -out.temps_[k].slice.size});
-  }
-  std::sort(events.begin(), events.end());
-  int64_t live = 0;
-  for (const auto& [t, d] : events) out.lower_bound_ = std::max(out.lower_bound_, live += d);
+  std::stable_sort(results.begin(), results.end(), [](const Class& p, const Class& q) { return p.size > q.size; });
+  out.temp_bytes_ = Place(results, &out.temps_);
+  out.peak_ = PeakOf(lives);
   for (const auto& [leaf, id] : a.ids_) {
-    const Class& x = a.classes_[a.Root(id)];
-    Slice s;
-    s.kind = x.kind;
-    s.index = x.index;
-    s.size = x.size;
-    if (x.kind == Slice::kTemp && x.size) s.offset = at.at(a.Root(id));
-    out.slices_[leaf] = s;
+    const int root = a.Root(id);
+    const Class& x = a.classes_[root];
+    const auto temp = temp_of.find(root);
+    out.slices_[leaf] = temp == temp_of.end() ? Slice{x.kind, x.index, 0, x.size} : out.temps_[temp->second].slice;
   }
   return out;
 }

@@ -3,8 +3,9 @@
 // What: maps each array leaf of every scheduled computation to a slice: a parameter, a result, a constant, or an offset
 //   in the arena. Values that must share storage (loops, branches, in-place updates, donated parameters) do; values
 //   that may (an elementwise loop over an operand that dies there) do where that is free.
-// Guarantees: two slices of the arena that are live at once never overlap; offsets are multiples of 64.
-// How: live intervals on one flattened clock (loop bodies inside their loop), then best offset by decreasing size.
+//   Until its result is first written, a result's own memory serves as arena too, if that makes the arena smaller.
+// Guarantees: two slices of one buffer that are live at once never overlap; offsets are aligned as heap.h says.
+// How: live intervals on one flattened clock (loop bodies inside their loop), then the best of heap.h's algorithms.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ namespace kiln {
 struct Slice {
   enum Kind { kTemp, kParameter, kResult, kConstant } kind = kTemp;
   int64_t index = 0;   // flattened parameter, result or constant number
-  int64_t offset = 0;  // bytes into the arena, for kTemp
+  int64_t offset = 0;  // bytes into the arena or, for a value that borrows it, into the result
   int64_t size = 0;    // bytes
   bool operator==(const Slice& o) const { return kind == o.kind && index == o.index && offset == o.offset; }
 };
@@ -35,7 +36,7 @@ struct Allocation {
 
 class BufferAssignment {
  public:
-  static constexpr int64_t kAlignment = 64;
+  static constexpr int64_t kAlignment = 64;     // of the arena itself
   static constexpr int64_t kScratchIndex = -1;  // the leaf under which an instruction's scratch is kept
   // `scratch`: arena bytes that an instruction needs while it runs.
   static absl::StatusOr<BufferAssignment> Run(const Module& module, const Schedule& schedule,
@@ -53,8 +54,9 @@ class BufferAssignment {
   const Slice& Scratch(const Instruction* i) const { return Get(i, {kScratchIndex}); }
 
   int64_t temp_bytes() const { return temp_bytes_; }
-  // Largest sum of live temporaries at one time: what no placement can undercut.
-  int64_t lower_bound_bytes() const { return lower_bound_; }
+  // Largest sum of live temporaries at one time: what no placement in the arena alone can undercut.
+  int64_t peak_bytes() const { return peak_; }
+  // Every value that is neither a parameter, a constant nor a result.
   const std::vector<Allocation>& temps() const { return temps_; }
   const std::vector<const Instruction*>& constants() const { return constants_; }
 
@@ -62,11 +64,7 @@ class BufferAssignment {
   absl::flat_hash_map<Leaf, Slice> slices_;
   std::vector<Allocation> temps_;
   std::vector<const Instruction*> constants_;
-  int64_t temp_bytes_ = 0, lower_bound_ = 0;
+  int64_t temp_bytes_ = 0, peak_ = 0;
 };
-
-// Places intervals (size, begin, end) without overlap: by decreasing size, each at the lowest offset that is free.
-// Returns the total; writes offsets.
-int64_t PlaceIntervals(const std::vector<Allocation>& intervals, int64_t alignment, std::vector<int64_t>* offsets);
 
 }  // namespace kiln

@@ -230,7 +230,7 @@ class Inserter {
         for (int64_t k = 0; k < w->operand_count(); ++k) {
           if (!w->operand(k)->shape().IsArray() || !(SourceOf({w->operand(k), {}}) == held)) continue;
           ++same;
-          shared += MayShareWithOperand(w, k);
+          shared += MayShareWithOperand(w, k, src.index.empty() ? 0 : src.index[0]);
         }
         if (same == 0 || same != shared) return false;
       }

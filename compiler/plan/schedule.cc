@@ -1,7 +1,10 @@
 #include "compiler/plan/schedule.h"
 
 #include <algorithm>
-#include <set>
+#include <bitset>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
 
 #include "compiler/plan/alias.h"
 
@@ -24,7 +27,8 @@ bool TakesStorage(const Instruction* i) {
 
 class ComputationScheduler {
  public:
-  ComputationScheduler(const Computation* c, const absl::flat_hash_map<const Computation*, int64_t>& callee_peaks)
+  ComputationScheduler(const Computation* c, const absl::flat_hash_map<const Computation*, int64_t>& callee_peaks,
+                       ResultMemory results)
       : c_(c), peaks_(callee_peaks) {
     post_ = c->PostOrder();
     for (Instruction* i : post_) {
@@ -34,11 +38,24 @@ class ComputationScheduler {
       std::sort(reads_[i].begin(), reads_[i].end(), [](auto* a, auto* b) { return a->id() < b->id(); });
       reads_[i].erase(std::unique(reads_[i].begin(), reads_[i].end()), reads_[i].end());
     }
-    for (Instruction* i : post_)
+    for (Instruction* i : post_) {
       for (Instruction* r : reads_[i]) ++readers_[r];
+      // Operands whose memory a result may take over.
+      for (int64_t k = 0; k < i->operand_count(); ++k) {
+        if (!i->Is(Opcode::Fusion) || !i->operand(k)->shape().IsArray() || !MayShareWithOperand(i, k)) continue;
+        Instruction* r = SourceOf({i->operand(k), {}}).instruction;
+        auto& over = takes_over_[i];
+        if (bytes_.contains(r) && r->shape().IsArray() && std::find(over.begin(), over.end(), r) == over.end())
+          over.push_back(r);
+      }
+    }
     std::vector<Instruction*> live_out;
     Sources(c->root(), &live_out);
     for (Instruction* r : live_out) ++readers_[r];
+    if (results == ResultMemory::kFree)
+      ForEachLeaf(c->root()->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+        if (s.IsArray()) LiesInResult({c->root(), idx}, s.ByteSize());
+      });
   }
 
   std::vector<Instruction*> Best(int64_t* peak) {
@@ -52,10 +69,50 @@ class ComputationScheduler {
         best = std::move(order);
       }
     }
+    std::vector<Instruction*> order = Search(*peak);
+    if (!order.empty()) {
+      *peak = Peak(order);
+      best = std::move(order);
+    }
     return best;
   }
 
+  int64_t Peak(const std::vector<Instruction*>& order) const {
+    auto left = readers_;
+    int64_t live = 0, peak = 0;
+    for (Instruction* i : order) {
+      for (Instruction* r : reads_.at(i)) --left[r];
+      int64_t over = 0;
+      if (auto it = takes_over_.find(i); it != takes_over_.end())
+        for (Instruction* r : it->second)
+          if (left[r] == 0) over += bytes_.at(r);
+      live += bytes_.at(i);
+      peak = std::max(peak, live - std::min(over, bytes_.at(i)) + Extra(i));
+      for (Instruction* r : reads_.at(i))
+        if (left[r] == 0) live -= bytes_.at(r);
+      if (auto it = left.find(i); it == left.end() || it->second == 0) live -= bytes_.at(i);
+    }
+    return peak;
+  }
+
  private:
+  // Follows a result to the instruction that first writes its memory, which costs the arena nothing.
+  void LiesInResult(Leaf leaf, int64_t bytes) {
+    for (int guard = 0; guard < 10000; ++guard) {
+      leaf = SourceOf(leaf);
+      Instruction* i = leaf.instruction;
+      if (i->Is(Opcode::While)) {
+        leaf = {i->operand(0), leaf.index};
+        continue;
+      }
+      const int64_t k = InPlaceOperand(i, leaf.index.empty() ? 0 : leaf.index[0]);
+      if (k < 0) break;
+      leaf = {i->operand(k), {}};
+    }
+    if (auto it = bytes_.find(leaf.instruction); it != bytes_.end())
+      it->second = std::max<int64_t>(0, it->second - bytes);
+  }
+
   void Sources(Instruction* i, std::vector<Instruction*>* out) {
     switch (i->opcode()) {
       case Opcode::Tuple:
@@ -63,6 +120,10 @@ class ComputationScheduler {
         return;
       case Opcode::GetTupleElement:
         if (i->operand(0)->Is(Opcode::Tuple)) return Sources(i->operand(0)->operand(*i->attrs().tuple_index), out);
+        if (i->operand(0)->Is(Opcode::While) && i->operand(0)->operand(0)->Is(Opcode::Tuple)) {
+          out->push_back(i->operand(0));
+          return Sources(i->operand(0)->operand(0)->operand(*i->attrs().tuple_index), out);
+        }
         [[fallthrough]];
       case Opcode::Bitcast:
         return Sources(i->operand(0), out);
@@ -80,19 +141,6 @@ class ComputationScheduler {
     if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
       for (const Computation* f : i->called()) n = std::max(n, peaks_.contains(f) ? peaks_.at(f) : 0);
     return n;
-  }
-
-  int64_t Peak(const std::vector<Instruction*>& order) const {
-    auto left = readers_;
-    int64_t live = 0, peak = 0;
-    for (Instruction* i : order) {
-      live += bytes_.at(i);
-      peak = std::max(peak, live + Extra(i));
-      for (Instruction* r : reads_.at(i))
-        if (--left[r] == 0) live -= bytes_.at(r);
-      if (auto it = left.find(i); it == left.end() || it->second == 0) live -= bytes_.at(i);
-    }
-    return peak;
   }
 
   std::vector<Instruction*> DepthFirst() {
@@ -186,17 +234,118 @@ class ComputationScheduler {
     return order.size() == post_.size() ? order : post_;
   }
 
+  // An order with a peak below `bound`, the smallest there is; empty if there is none or the search gave up.
+  std::vector<Instruction*> Search(int64_t bound) {
+    constexpr size_t kMostInstructions = 512, kMostStates = 20000;
+    using Set = std::bitset<kMostInstructions>;
+    const size_t n = post_.size();
+    if (n > kMostInstructions) return {};
+    absl::flat_hash_map<const Instruction*, size_t> place;
+    for (size_t k = 0; k < n; ++k) place[post_[k]] = k;
+    std::vector<Set> needs(n), readers(n);
+    std::vector<std::vector<size_t>> reads(n), over(n);
+    std::vector<int64_t> bytes(n), extra(n);
+    Set live_out;
+    int64_t least = 0;  // no order can do with less than its hungriest instruction
+    for (size_t k = 0; k < n; ++k) {
+      for (auto* list : {&post_[k]->operands(), &post_[k]->control_predecessors()})
+        for (const Instruction* o : *list) needs[k].set(place.at(o));
+      bytes[k] = bytes_.at(post_[k]);
+      extra[k] = Extra(post_[k]);
+      int64_t both = bytes[k] + extra[k];
+      for (const Instruction* r : reads_.at(post_[k])) {
+        const size_t p = place.at(r);
+        reads[k].push_back(p);
+        readers[p].set(k);
+        both += bytes[p];
+      }
+      int64_t taken = 0;
+      if (auto it = takes_over_.find(post_[k]); it != takes_over_.end())
+        for (const Instruction* r : it->second) {
+          over[k].push_back(place.at(r));
+          taken += bytes[over[k].back()];
+        }
+      least = std::max(least, both - std::min(taken, bytes[k]));
+    }
+    if (least >= bound) return {};
+    std::vector<Instruction*> results;
+    Sources(c_->root(), &results);
+    for (const Instruction* r : results) live_out.set(place.at(r));
+
+    struct State {
+      Set done;
+      int64_t live, peak;
+      size_t from, step;
+    };
+    std::vector<State> states;
+    std::unordered_map<Set, int64_t> peaks;  // the smallest by which a set was reached
+    // The smallest peak first; among those the one that came furthest, then the oldest.
+    using Entry = std::tuple<int64_t, int64_t, size_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    auto extend = [&](State s, size_t from, size_t k) {
+      s.done.set(k);
+      auto dies = [&](size_t r) { return !live_out[r] && (readers[r] & ~s.done).none(); };
+      int64_t taken = 0;
+      for (size_t r : over[k])
+        if (dies(r)) taken += bytes[r];
+      s.live += bytes[k];
+      s.peak = std::max(s.peak, s.live - std::min(taken, bytes[k]) + extra[k]);
+      for (size_t r : reads[k])
+        if (dies(r)) s.live -= bytes[r];
+      if (dies(k)) s.live -= bytes[k];
+      s.from = from;
+      s.step = k;
+      return s;
+    };
+    auto add = [&](State s) {
+      if (s.peak >= bound) return;
+      const auto [known, fresh] = peaks.insert({s.done, s.peak});
+      if (!fresh && known->second <= s.peak) return;
+      known->second = s.peak;
+      queue.push({s.peak, -static_cast<int64_t>(s.done.count()), states.size()});
+      states.push_back(std::move(s));
+    };
+    add({Set(), 0, 0, SIZE_MAX, SIZE_MAX});
+    while (!queue.empty() && states.size() < kMostStates) {
+      const size_t at = std::get<2>(queue.top());
+      queue.pop();
+      if (peaks[states[at].done] < states[at].peak) continue;  // reached better since
+      if (states[at].done.count() == n) {
+        std::vector<Instruction*> order;
+        for (size_t s = at; states[s].from != SIZE_MAX; s = states[s].from) order.push_back(post_[states[s].step]);
+        std::reverse(order.begin(), order.end());
+        return order;
+      }
+      std::vector<size_t> ready;
+      bool free = false;
+      for (size_t k = 0; k < n && !free; ++k) {
+        if (states[at].done[k] || (needs[k] & ~states[at].done).any()) continue;
+        // What takes nothing can only help: no other choice need be looked at.
+        free = bytes[k] == 0 && extra[k] == 0;
+        if (free) ready.clear();
+        ready.push_back(k);
+      }
+      for (size_t k : ready) add(extend(states[at], at, k));
+    }
+    return {};
+  }
+
   const Computation* c_;
   const absl::flat_hash_map<const Computation*, int64_t>& peaks_;
   std::vector<Instruction*> post_;
   absl::flat_hash_map<const Instruction*, int64_t> bytes_;
   absl::flat_hash_map<const Instruction*, std::vector<Instruction*>> reads_;
+  absl::flat_hash_map<const Instruction*, std::vector<Instruction*>> takes_over_;
   absl::flat_hash_map<Instruction*, int64_t> readers_;
 };
 
 }  // namespace
 
-Schedule ScheduleModule(const Module& m) {
+int64_t ScheduledPeak(const Computation* c, const std::vector<Instruction*>& order) {
+  return ComputationScheduler(c, {}, ResultMemory::kFree).Peak(order);
+}
+
+Schedule ScheduleModule(const Module& m, ResultMemory results) {
   Schedule out;
   absl::flat_hash_map<const Computation*, int64_t> peaks;
   absl::flat_hash_set<const Computation*> runs = {m.entry()};
@@ -208,7 +357,7 @@ Schedule ScheduleModule(const Module& m) {
           for (const Computation* f : i->called()) runs.insert(f);
   for (Computation* c : order) {
     if (!runs.contains(c)) continue;
-    out[c] = ComputationScheduler(c, peaks).Best(&peaks[c]);
+    out[c] = ComputationScheduler(c, peaks, c == m.entry() ? results : ResultMemory::kFree).Best(&peaks[c]);
   }
   return out;
 }

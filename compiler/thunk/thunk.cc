@@ -18,8 +18,9 @@ const char* Name(ThunkKind k) {
 
 std::string SliceText(const Slice& s) {
   static const char* const kKinds[] = {"temp", "arg", "result", "const"};
-  return s.kind == Slice::kTemp ? absl::StrCat("temp[", s.offset, "+", s.size, "]")
-                                : absl::StrCat(kKinds[s.kind], s.index);
+  if (s.kind == Slice::kTemp) return absl::StrCat("temp[", s.offset, "+", s.size, "]");
+  const std::string place = s.offset ? absl::StrCat("[", s.offset, "+", s.size, "]") : "";
+  return absl::StrCat(kKinds[s.kind], s.index, place);
 }
 
 // Operations that are a thunk of their own rather than a kernel.

@@ -14,37 +14,6 @@
 namespace kiln {
 namespace {
 
-TEST(PlaceIntervals, RandomIntervalsNeverOverlap) {
-  std::mt19937 rng(7);
-  for (int round = 0; round < 300; ++round) {
-    std::vector<Allocation> in(1 + rng() % 60);
-    int64_t bound = 0;
-    for (Allocation& a : in) {
-      a.slice.size = 1 + static_cast<int64_t>(rng() % 5000);
-      a.begin = rng() % 40;
-      a.end = a.begin + static_cast<int64_t>(rng() % 12);
-    }
-    for (int64_t t = 0; t < 60; ++t) {
-      int64_t live = 0;
-      for (const Allocation& a : in)
-        if (a.begin <= t && t <= a.end) live += a.slice.size;
-      bound = std::max(bound, live);
-    }
-    std::vector<int64_t> at;
-    const int64_t total = PlaceIntervals(in, 64, &at);
-    EXPECT_GE(total, bound);
-    for (size_t a = 0; a < in.size(); ++a) {
-      EXPECT_EQ(at[a] % 64, 0);
-      EXPECT_LE(at[a] + in[a].slice.size, total);
-      for (size_t b = 0; b < a; ++b) {
-        const bool same_time = in[a].begin <= in[b].end && in[b].begin <= in[a].end;
-        const bool same_place = at[a] < at[b] + in[b].slice.size && at[b] < at[a] + in[a].slice.size;
-        EXPECT_FALSE(same_time && same_place);
-      }
-    }
-  }
-}
-
 // A random graph of elementwise operations, slices and updates over f32[64].
 std::string RandomGraph(uint64_t seed) {
   std::mt19937_64 rng(seed);
@@ -115,10 +84,10 @@ TEST(BufferAssignment, RandomGraphsHoldNoOverlapAndGiveTheSameResults) {
     const Schedule s = ScheduleModule(**m);
     auto b = BufferAssignment::Run(**m, s);
     ASSERT_TRUE(b.ok()) << b.status();
-    EXPECT_GE(b->temp_bytes(), b->lower_bound_bytes());
     for (const Allocation& x : b->temps())
       for (const Allocation& y : b->temps()) {
         if (&x == &y || x.begin > y.end || y.begin > x.end) continue;
+        if (x.slice.kind != y.slice.kind || x.slice.index != y.slice.index) continue;
         EXPECT_TRUE(x.slice.offset + x.slice.size <= y.slice.offset || y.slice.offset + y.slice.size <= x.slice.offset)
             << x.owner << " and " << y.owner << "\n"
             << text;
@@ -141,6 +110,30 @@ TEST(BufferAssignment, PoisonedFreedSlicesChangeNothing) {
     ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
     for (size_t r = 0; r < a->results.size(); ++r) EXPECT_EQ(a->results[r], b->results[r]) << text;
   }
+}
+
+// The first sum waits for nothing but its own operands: while it is made, the second result's memory is free.
+TEST(BufferAssignment, ValuesBorrowResultsThatAreNotWrittenYet) {
+  const std::string text = R"(HloModule m
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  a = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[64,64] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f32[64,64] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = f32[64,64] dot(c, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (f32[64,64], f32[64,64]) tuple(c, d)
+}
+)";
+  auto m = ParseHlo(text, "m.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(CpuPipeline().Run(**m, {}).ok());
+  ASSERT_TRUE(InsertCopies(**m).ok());
+  auto b = BufferAssignment::Run(**m, ScheduleModule(**m));
+  ASSERT_TRUE(b.ok()) << b.status();
+  // `a` dies at `c`, in d's memory; `b` is read by `d` and has only the arena.
+  EXPECT_EQ(b->peak_bytes(), 2 * 64 * 64 * 4);
+  EXPECT_EQ(b->temp_bytes(), 64 * 64 * 4);
+  ExpectCompiledEqualsEvaluated(text, 1);
 }
 
 std::string Swap(int trips) {

@@ -31,6 +31,8 @@ bool FusibleProducer(const Instruction* i) {
     case Opcode::Gather:
     case Opcode::Pad:
       return true;
+    case Opcode::Concatenate:  // where little of it is read, as ShouldFuse has it
+      return true;
     case Opcode::Constant:
       return i->shape().rank() == 0;
     default:
@@ -136,22 +138,18 @@ class Fuser {
       }
       return false;
     };
-    if (c->Is(Opcode::Fusion)) {
-      for (int64_t k = 0; k < c->operand_count(); ++k)
-        if (c->operand(k) == p && in_place_operand(root, (*c->attrs().calls)->parameter(k))) return false;
-      if ((*c->attrs().calls)->instruction_count() > 400) return false;
-      // A producer that reads the array that the root overwrites would see some elements old and some new.
-      for (int64_t k = 0; k < c->operand_count(); ++k)
-        if (in_place_operand(root, (*c->attrs().calls)->parameter(k)) && p->OperandIndex(c->operand(k)) >= 0)
-          return false;
-    } else if (in_place_operand(c, p)) {
-      return false;
-    } else {
-      for (const Instruction* o : c->operands())
-        if (in_place_operand(c, o) && p->OperandIndex(o) >= 0) return false;
+    const bool fused = c->Is(Opcode::Fusion);
+    for (int64_t k = 0; k < c->operand_count(); ++k) {
+      const Instruction* updated = c->operand(k);
+      if (!in_place_operand(root, fused ? (*c->attrs().calls)->parameter(k) : updated)) continue;
+      if (updated == p || ReadsBehind(p, updated)) return false;
     }
+    if (fused && (*c->attrs().calls)->instruction_count() > 400) return false;
     if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) return DegenerateBitcast(p);
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
+    // An element of a concatenation is found by comparing its place with those of the operands: that pays only where
+    // a window of it is taken, as rolling an array does.
+    if (p->Is(Opcode::Concatenate)) return p->operand_count() <= 4 && TakesWindow(c, p);
     const bool reads_once = ReadsOnce(c, p);
     if (Expensive(p) && !reads_once) return false;
     // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
@@ -163,6 +161,40 @@ class Fuser {
     }
     if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
     return true;
+  }
+
+  // The consumer reads no more than half of `p`, and only through a window.
+  static bool TakesWindow(const Instruction* c, const Instruction* p) {
+    const auto window = [&](const Instruction* user) {
+      return (user->Is(Opcode::DynamicSlice) || user->Is(Opcode::Slice)) &&
+             user->shape().ElementCount() * 2 <= p->shape().ElementCount();
+    };
+    if (!c->Is(Opcode::Fusion)) return window(c);
+    const Computation* f = *c->attrs().calls;
+    for (int64_t k = 0; k < c->operand_count(); ++k)
+      if (c->operand(k) == p)
+        for (const Instruction* u : f->parameter(k)->users())
+          if (!window(u)) return false;
+    return true;
+  }
+
+  // Whether `p`, or what would be fused into it, reads `array`. A loop that overwrites the array must not: it would see
+  // some elements old and some new. Fusing only a part of what computes an update would not help either: all that
+  // reads the array would stay behind, each in memory of its own.
+  static bool ReadsBehind(const Instruction* p, const Instruction* array) {
+    constexpr size_t kFar = 100;
+    std::vector<const Instruction*> work = {p};
+    absl::flat_hash_set<const Instruction*> seen;
+    while (!work.empty() && seen.size() < kFar) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      if (!seen.insert(i).second) continue;
+      for (const Instruction* o : i->operands()) {
+        if (o == array) return true;
+        if (FusibleProducer(o)) work.push_back(o);
+      }
+    }
+    return false;
   }
 
   // Strided reads inside a reduction or a second transpose are worse than a tiled transpose of their own.

@@ -1,0 +1,150 @@
+#include "compiler/plan/heap.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace kiln {
+namespace {
+
+int64_t AlignUp(int64_t x, int64_t alignment) { return (x + alignment - 1) / alignment * alignment; }
+
+bool Overlap(const HeapValue& a, const HeapValue& b) { return a.begin <= b.end && b.begin <= a.end; }
+
+std::vector<size_t> InOrder(const std::vector<HeapValue>& values, HeapOrder order) {
+  auto weight = [&](size_t k) {
+    const HeapValue& v = values[k];
+    const double length = static_cast<double>(v.end - v.begin + 1), size = static_cast<double>(v.size);
+    switch (order) {
+      case HeapOrder::kSpatial:
+        return std::pair<double, double>(size, 0);
+      case HeapOrder::kTemporal:
+        return std::pair<double, double>(length, size);
+      case HeapOrder::kArea:
+        return std::pair<double, double>(size * length, 0);
+    }
+    return std::pair<double, double>();
+  };
+  std::vector<size_t> out(values.size());
+  std::iota(out.begin(), out.end(), 0);
+  std::stable_sort(out.begin(), out.end(), [&](size_t a, size_t b) { return weight(a) > weight(b); });
+  return out;
+}
+
+}  // namespace
+
+int64_t AlignmentOf(int64_t size) { return size > 32 ? 64 : size > 16 ? 32 : 16; }
+
+HeapResult GlobalDecreasing(const std::vector<HeapValue>& values, HeapOrder order, int64_t capacity,
+                            const std::vector<TakenRange>& taken) {
+  HeapResult out;
+  out.offsets.assign(values.size(), -1);
+  std::vector<TakenRange> placed = taken;  // by offset
+  auto by_offset = [](const TakenRange& a, const TakenRange& b) { return a.offset < b.offset; };
+  std::stable_sort(placed.begin(), placed.end(), by_offset);
+  for (size_t k : InOrder(values, order)) {
+    const HeapValue& v = values[k];
+    const int64_t alignment = AlignmentOf(v.size);
+    int64_t at = 0, best = -1, best_gap = INT64_MAX;
+    for (const TakenRange& p : placed) {
+      if (!Overlap(p.value, v)) continue;
+      if (p.offset - at >= v.size && p.offset - at < best_gap) {
+        best = at;
+        best_gap = p.offset - at;
+      }
+      at = std::max(at, AlignUp(p.offset + p.value.size, alignment));
+    }
+    if (best < 0) best = at;
+    if (v.size > capacity || best > capacity - v.size) continue;
+    out.offsets[k] = best;
+    out.total = std::max(out.total, best + v.size);
+    const TakenRange range{best, v};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), range, by_offset), range);
+  }
+  return out;
+}
+
+HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
+  HeapResult out;
+  out.offsets.assign(values.size(), -1);
+  // What ends before a time is freed before anything begins at it.
+  std::vector<std::tuple<int64_t, int, size_t>> events;
+  for (size_t k = 0; k < values.size(); ++k) {
+    events.push_back({values[k].begin, 1, k});
+    events.push_back({values[k].end + 1, 0, k});
+  }
+  std::sort(events.begin(), events.end());
+  std::map<int64_t, int64_t> free;  // offset to size; no two touch
+  auto release = [&](int64_t offset, int64_t size) {
+    if (size == 0) return;
+    auto next = free.lower_bound(offset);
+    if (next != free.end() && offset + size == next->first) {
+      size += next->second;
+      next = free.erase(next);
+    }
+    if (next != free.begin()) {
+      auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        before->second += size;
+        return;
+      }
+    }
+    free[offset] = size;
+  };
+  for (const auto& [time, begins, k] : events) {
+    const HeapValue& v = values[k];
+    if (!begins) {
+      release(out.offsets[k], v.size);
+      continue;
+    }
+    const int64_t alignment = AlignmentOf(v.size);
+    auto best = free.end();
+    for (auto it = free.begin(); it != free.end(); ++it) {
+      const int64_t lost = AlignUp(it->first, alignment) - it->first;
+      if (it->second - lost >= v.size && (best == free.end() || it->second < best->second)) best = it;
+    }
+    int64_t chunk, size;
+    if (best != free.end()) {
+      std::tie(chunk, size) = *best;
+      free.erase(best);
+    } else if (!free.empty() && std::prev(free.end())->first + std::prev(free.end())->second == out.total) {
+      chunk = std::prev(free.end())->first;
+      free.erase(std::prev(free.end()));
+      size = AlignUp(chunk, alignment) + v.size - chunk;
+    } else {
+      chunk = out.total;
+      size = AlignUp(chunk, alignment) + v.size - chunk;
+    }
+    const int64_t at = AlignUp(chunk, alignment);
+    out.offsets[k] = at;
+    out.total = std::max(out.total, at + v.size);
+    release(chunk, at - chunk);
+    release(at + v.size, chunk + size - at - v.size);
+  }
+  return out;
+}
+
+HeapResult ChooseBestHeap(const std::vector<HeapValue>& values) {
+  HeapResult best = GlobalDecreasing(values, HeapOrder::kSpatial);
+  for (HeapOrder order : {HeapOrder::kArea, HeapOrder::kTemporal}) {
+    HeapResult other = GlobalDecreasing(values, order);
+    if (other.total < best.total) best = std::move(other);
+  }
+  HeapResult lazy = LazyBestFit(values);
+  return lazy.total < best.total ? lazy : best;
+}
+
+int64_t PeakOf(const std::vector<HeapValue>& values) {
+  std::vector<std::pair<int64_t, int64_t>> events;
+  for (const HeapValue& v : values) {
+    events.push_back({v.begin, v.size});
+    events.push_back({v.end + 1, -v.size});
+  }
+  std::sort(events.begin(), events.end());
+  int64_t live = 0, peak = 0;
+  for (const auto& [time, change] : events) peak = std::max(peak, live += change);
+  return peak;
+}
+
+}  // namespace kiln
