@@ -14,7 +14,6 @@
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/pipeline/registry.h"
-#include "compiler/plan/copy_insertion.h"
 #include "compiler/plan/memory_plan.h"
 #include "compiler/thunk/thunk.h"
 #include "runtime_min/abi.h"
@@ -147,17 +146,24 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->bytes_accessed += cost.bytes_accessed;
 
   say("planning memory");
-  RETURN_IF_ERROR(InsertCopies(*module));
-  PassContext ctx;
-  RETURN_IF_ERROR(TupleSimplifier(*module, ctx).status());
-  RETURN_IF_ERROR(Dce(*module, ctx).status());
-  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*module, cpu::ScratchBytes));
+  NamedOrder order;
+  if (o.max_arena_bytes > 0) {
+    const RematerializeOptions fit{o.max_arena_bytes, o.slow_arena_bytes, PrepareForPlanning, cpu::ScratchBytes, {}};
+    ASSIGN_OR_RETURN(RematerializeReport report, Rematerialize(module.get(), fit));
+    out->rematerialized.insert(out->rematerialized.end(), report.steps.begin(), report.steps.end());
+    if (!report.steps.empty()) order = std::move(report.order);
+  }
+  RETURN_IF_ERROR(PrepareForPlanning(*module));
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*module, cpu::ScratchBytes, order.empty() ? nullptr : &order));
   BufferAssignment& buffers = plan.buffers;
   if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
-                             o.max_arena_bytes);
+                             o.max_arena_bytes, " and nothing more can be recomputed, compressed",
+                             o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
+                             " or offloaded; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, plan.schedule, buffers));
   out->temp_bytes = std::max(out->temp_bytes, buffers.temp_bytes());
+  out->slow_bytes = std::max(out->slow_bytes, buffers.slow_bytes());
   out->thunks += CountThunks(thunks);
   out->devices = module->replica_count * module->partition_count;
   out->communicates = out->devices > 1 || Communicates(thunks);

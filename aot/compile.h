@@ -11,6 +11,7 @@
 #include "compiler/hlo/custom_call.h"
 #include "compiler/hlo/instruction.h"
 #include "compiler/pass/pipeline.h"
+#include "compiler/plan/rematerialize.h"
 
 namespace kiln {
 
@@ -18,7 +19,10 @@ struct CompileOptions {
   std::string name = "model";
   std::vector<std::string> cpu_levels = {"v2", "v3", "v4"};
   std::vector<std::string> argument_names, result_names;
+  // What the arena may take; 0: no limit. Values are recomputed, compressed or offloaded until it holds.
   int64_t max_arena_bytes = 0;
+  // What may wait in a slow arena, which the caller gives; 0: there is none.
+  int64_t slow_arena_bytes = 0;
   // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
   bool poison_freed = false;
   // Subnormal numbers count as zero while the model runs, as XLA:CPU has it.
@@ -67,6 +71,8 @@ struct CompiledModel {
   int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;
+  int64_t slow_bytes = 0;                         // of the slow arena
+  std::vector<RematerializeStep> rematerialized;  // to meet max_arena_bytes
   std::vector<PassRecord> passes;
 };
 

@@ -70,6 +70,10 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
+  if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");
+  if (c.slow_arena_bytes() > 0 && c.max_arena_bytes() == 0)
+    return InvalidArgument(file, ":1:1: error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
+  o.slow_arena_bytes = c.slow_arena_bytes();
   if (c.threads() < 0) return InvalidArgument(file, ":1:1: error: threads is negative");
   o.threads = c.threads();
   o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());

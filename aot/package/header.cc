@@ -173,8 +173,32 @@ enum {
   return out;
 }
 
+// What a library with a slow arena has besides.
+constexpr char kSlowDoc[] =
+    "//   arguments[$UPPER_ARGUMENTS]  the slow arena: $UPPER_SLOW_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, "
+    "contents as the arena's\n";
+constexpr char kSlowDefinition[] = "#define $UPPER_SLOW_ARENA_BYTES ((size_t)$SLOWBYTES)\n";
+constexpr char kSlowConstant[] = "  static constexpr std::size_t kSlowArenaBytes = $UPPER_SLOW_ARENA_BYTES;\n";
+constexpr char kSlowMake[] =
+    "      if (owned_) slow_arena_ = std::aligned_alloc(kAlignment, (kSlowArenaBytes + kAlignment - 1) / kAlignment * "
+    "kAlignment);\n";
+constexpr char kSlowFree[] = "      if (owned_) std::free(slow_arena_);\n";
+constexpr char kSlowGet[] = "    void* slow_arena() const { return slow_arena_; }\n";
+constexpr char kSlowMember[] = "    void* slow_arena_ = nullptr;\n";
+
 std::string Fill(std::string text, const CompiledModel& m) {
   text = absl::StrReplaceAll(text, {{"$BATCHDECL", BatchDeclarations(m)}});
+  const bool slow = m.slow_bytes > 0;
+  text = absl::StrReplaceAll(text, {{"$SLOWDOC", slow ? kSlowDoc : ""},
+                                    {"$SLOWDEF", slow ? kSlowDefinition : ""},
+                                    {"$SLOWCONST", slow ? kSlowConstant : ""},
+                                    {"$SLOWPARAM", slow ? "void* slow_arena, " : ""},
+                                    {"$SLOWINIT", slow ? ", slow_arena_(slow_arena)" : ""},
+                                    {"$SLOWMAKE", slow ? kSlowMake : ""},
+                                    {"$SLOWFREE", slow ? kSlowFree : ""},
+                                    {"$SLOWGET", slow ? kSlowGet : ""},
+                                    {"$SLOWMEMBER", slow ? kSlowMember : ""},
+                                    {"$SLOWCHECK", slow ? " || !context.slow_arena()" : ""}});
   text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
                                     {"$CONTEXTCOMM", m.communicates ? kContextComm : ""}});
   return absl::StrReplaceAll(text,
@@ -186,6 +210,7 @@ std::string Fill(std::string text, const CompiledModel& m) {
                               {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
                               {"$UPPER", absl::AsciiStrToUpper(m.name)},
                               {"$ARENA", absl::StrCat(m.temp_bytes)},
+                              {"$SLOWBYTES", absl::StrCat(m.slow_bytes)},
                               {"$NARGS", absl::StrCat(m.arguments.size())},
                               {"$NRESULTS", absl::StrCat(m.results.size())},
                               {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
@@ -239,12 +264,13 @@ std::string BatchRun(const CompiledModel& m) {
     }
     absl::StrAppend(&results, p.alias < 0 ? "out_" + p.name : m.arguments[p.alias].name, ".data, ");
   }
+  if (m.slow_bytes > 0) arguments += "context.slow_arena(), ";
   absl::StrAppend(&out,
                   ") {\n    bool known = false;\n    for (std::int64_t size : kBatchSizes) known = known || size == "
                   "batch;\n    if (!known) return {$UPPER_BATCH_SIZE};\n",
                   checks, "    void* const arguments[] = {", arguments, "nullptr};\n    void* const results[] = {",
                   results, R"(nullptr};
-    if (kArenaBytes && !context.arena()) return {$UPPER_NULL_POINTER};
+    if ((kArenaBytes && !context.arena())$SLOWCHECK) return {$UPPER_NULL_POINTER};
     return {$NAME_run(batch, arguments, results, context.arena(), context.pool()$CTXCOMM)};
   }
 };
@@ -262,7 +288,7 @@ std::string CHeader(const CompiledModel& m) {
 // $NAME_run($BATCHDOCarguments, results, arena, pool) computes the model. Every buffer is the caller's:
 //   arguments[k]  the k-th argument, row major unless its comment names a layout, aligned to 16 bytes
 //   results[k]    room for the k-th result; ignored for results that live in a donated argument
-//   arena         $UPPER_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, contents undefined between runs; may be NULL if 0
+$SLOWDOC//   arena         $UPPER_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, contents undefined between runs; may be NULL if 0
 //   pool          $POOLDOC
 // It allocates nothing, may run in many threads at once with one arena each, and uses at most 2 MiB of stack.
 #ifndef $UPPER_C_H_
@@ -276,7 +302,7 @@ extern "C" {
 #endif
 
 #define $UPPER_ARENA_BYTES ((size_t)$ARENA)
-#define $UPPER_ALIGNMENT ((size_t)64)
+$SLOWDEF#define $UPPER_ALIGNMENT ((size_t)64)
 #define $UPPER_ARGUMENTS $NARGS
 #define $UPPER_RESULTS $NRESULTS
 
@@ -383,7 +409,7 @@ std::string CppHeader(const CompiledModel& m) {
 class $NAME {
  public:
   static constexpr std::size_t kArenaBytes = $UPPER_ARENA_BYTES;
-  static constexpr std::size_t kAlignment = $UPPER_ALIGNMENT;
+$SLOWCONST  static constexpr std::size_t kAlignment = $UPPER_ALIGNMENT;
 
   // Memory of exactly N elements. Arrays of another extent do not convert; Of() checks a run-time count.
   template <typename T, std::size_t N>
@@ -425,22 +451,23 @@ class $NAME {
    public:
     explicit Context($NAME_pool* pool = nullptr) : pool_(pool), owned_(kArenaBytes != 0) {
       if (owned_) arena_ = std::aligned_alloc(kAlignment, (kArenaBytes + kAlignment - 1) / kAlignment * kAlignment);
-    }
+$SLOWMAKE    }
     // `arena`: kArenaBytes bytes aligned to kAlignment, the caller's.
-    explicit Context(void* arena, $NAME_pool* pool = nullptr) : arena_(arena), pool_(pool), owned_(false) {}
+    explicit Context(void* arena, $SLOWPARAM$NAME_pool* pool = nullptr)
+        : arena_(arena), pool_(pool), owned_(false)$SLOWINIT {}
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
     ~Context() {
       if (owned_) std::free(arena_);
-    }
+$SLOWFREE    }
     void* arena() const { return arena_; }
-    const $NAME_pool* pool() const { return pool_; }
+$SLOWGET    const $NAME_pool* pool() const { return pool_; }
 $CONTEXTCOMM
    private:
     void* arena_ = nullptr;
     $NAME_pool* pool_ = nullptr;
     bool owned_ = false;
-  };
+$SLOWMEMBER  };
 
 )";
   if (!m.batches.empty()) return Fill(out + BatchRun(m), m);
@@ -470,13 +497,14 @@ $CONTEXTCOMM
       else
         absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
     }
+    if (is_arg && m.slow_bytes > 0) out += "\n        context.slow_arena(),";
     out += ports.empty() ? "nullptr};\n" : "};\n";
   };
   table("arguments", m.arguments, true);
   table("results", m.results, false);
   if (!m.arguments.empty()) out += "    for (void* p : arguments)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
   if (!m.results.empty()) out += "    for (void* p : results)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
-  out += R"(    if (kArenaBytes && !context.arena()) return {$UPPER_NULL_POINTER};
+  out += R"(    if ((kArenaBytes && !context.arena())$SLOWCHECK) return {$UPPER_NULL_POINTER};
     return {$NAME_run(arguments, results, context.arena(), context.pool()$CTXCOMM)};
   }
 };

@@ -22,12 +22,22 @@ std::string PortJson(const CompiledModel& m, bool results) {
   return out + "]";
 }
 
+// What was done to meet max_arena_bytes, in order.
+std::string StepsJson(const std::vector<RematerializeStep>& steps) {
+  return absl::StrJoin(steps, ",", [](std::string* s, const RematerializeStep& r) {
+    absl::StrAppend(s, "{\"value\":", JsonQuote(r.value), ",\"how\":", JsonQuote(ToText(r.kind)),
+                    ",\"bytes\":", r.bytes, ",\"instructions\":", r.instructions, "}");
+  });
+}
+
 std::string StatsJson(const CompiledModel& m) {
   return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":\"cpu\",\"argument_bytes\":", m.argument_bytes,
                       ",\"output_bytes\":", m.output_bytes, ",\"temp_bytes\":", m.temp_bytes,
-                      ",\"constant_bytes\":", m.constant_bytes, ",\"code_bytes\":", m.code_bytes,
-                      ",\"archive_bytes\":", m.archive.size(), ",\"kernels\":", m.kernels, ",\"thunks\":", m.thunks,
-                      ",\"fusions\":", m.fusions, ",\"bytes_accessed\":", m.bytes_accessed, ",\"flops\":", m.flops);
+                      ",\"slow_arena_bytes\":", m.slow_bytes, ",\"constant_bytes\":", m.constant_bytes,
+                      ",\"code_bytes\":", m.code_bytes, ",\"archive_bytes\":", m.archive.size(),
+                      ",\"kernels\":", m.kernels, ",\"thunks\":", m.thunks, ",\"fusions\":", m.fusions,
+                      ",\"bytes_accessed\":", m.bytes_accessed, ",\"flops\":", m.flops, ",\"rematerialized\":[",
+                      StepsJson(m.rematerialized), "]");
 }
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,

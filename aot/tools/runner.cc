@@ -107,6 +107,10 @@ struct Instance {
       args.push_back(p);
     }
     for (const Port& p : m.results) results.push_back(p.alias >= 0 ? args[p.alias] : Room(p.shape.ByteSize()));
+    if (m.slow_bytes > 0) {
+      args.push_back(Room(m.slow_bytes));
+      std::memset(args.back(), 0xff, m.slow_bytes);
+    }
     arena = Room(m.temp_bytes);
     std::memset(arena, 0xff, m.temp_bytes);
   }
@@ -139,7 +143,7 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
   double* times = reinterpret_cast<double*>(shared.at(0));
   for (int k = 0; k < repeat; ++k) {
     if (k > 0)
-      for (size_t a = 0; a < instance.args.size(); ++a)
+      for (size_t a = 0; a < arguments.size(); ++a)
         if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const auto start = std::chrono::steady_clock::now();
     const int32_t code = run(instance.args.data(), instance.results.data(), instance.arena, pool);

@@ -137,6 +137,9 @@ class EntryEmitter {
     switch (s.kind) {
       case Slice::kTemp:
         return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
+      case Slice::kSlow:
+        return b_.CreateInBoundsGEP(
+            byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index))), ir_.I64(s.offset));
       case Slice::kParameter:
         return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
       case Slice::kResult:

@@ -357,6 +357,15 @@ Computation* Module::CloneComputation(const Computation* c, absl::string_view su
   return clone(clone, c);
 }
 
+void Module::TakeComputationsOf(std::unique_ptr<Module> copy) {
+  computations_ = std::move(copy->computations_);
+  for (const auto& c : computations_) c->module_ = this;
+  entry_ = copy->entry_;
+  names_ = std::move(copy->names_);
+  next_suffix_ = std::move(copy->next_suffix_);
+  next_id_ = copy->next_id_;
+}
+
 std::unique_ptr<Module> Module::Clone() const {
   auto m = std::make_unique<Module>(name_);
   m->file = file;

@@ -193,6 +193,8 @@ class Module {
   // Deep copy of `c` and of everything it calls.
   Computation* CloneComputation(const Computation* c, absl::string_view suffix = "clone");
   std::unique_ptr<Module> Clone() const;
+  // Replaces every computation by those of `copy`, a Clone of this module that was edited.
+  void TakeComputationsOf(std::unique_ptr<Module> copy);
   // Removes computations that the entry does not reach; true if any was.
   bool RemoveUnreachableComputations();
   int64_t instruction_count() const;

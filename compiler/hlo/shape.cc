@@ -1,5 +1,6 @@
 #include "compiler/hlo/shape.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -43,6 +44,13 @@ void Shape::ClearLayouts() {
 }
 
 int64_t Shape::ElementCount() const { return IsTuple() ? 0 : Product(dims_); }
+
+int64_t Layout::MemorySpace() const {
+  const size_t at = extras.find("S(");
+  int64_t n = 0;
+  if (at == std::string::npos || !absl::SimpleAtoi(extras.substr(at + 2, extras.find(')', at) - at - 2), &n)) return 0;
+  return n;
+}
 
 int64_t Shape::ByteSize() const {
   if (IsTuple()) {

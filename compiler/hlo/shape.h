@@ -17,11 +17,16 @@ namespace kiln {
 
 using Ints = std::vector<int64_t>;
 
+// The memory space of values that wait in the caller's slow arena (XLA's number for host memory).
+inline constexpr int64_t kSlowMemorySpace = 5;
+
 struct Layout {
   Ints minor_to_major;
   std::string extras;
   bool operator==(const Layout& o) const { return minor_to_major == o.minor_to_major && extras == o.extras; }
   std::string ToString() const;
+  // The n of S(n) in `extras`; 0 if there is none.
+  int64_t MemorySpace() const;
   // {rank-1, ..., 0}: row major.
   static Layout Descending(int64_t rank);
 };
@@ -71,6 +76,7 @@ class Shape {
   void set_layout(std::optional<Layout> l) { layout_ = std::move(l); }
   // The layout, or row major where none is set.
   Layout LayoutOrDefault() const { return layout_ ? *layout_ : Layout::Descending(rank()); }
+  bool LiesInSlowMemory() const { return layout_ && layout_->MemorySpace() == kSlowMemorySpace; }
   bool HasDefaultLayout() const {
     return !layout_ || layout_->minor_to_major == Layout::Descending(rank()).minor_to_major;
   }

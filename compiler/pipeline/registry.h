@@ -12,6 +12,9 @@ const PassInfo* FindPass(absl::string_view name);
 // Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
 Pipeline CpuPipeline();
 
+// Copy insertion and what it leaves to clear away: the module is ready for PlanMemory.
+absl::Status PrepareForPlanning(Module& module);
+
 #define PASS(name, fn, ...) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
 #include "compiler/pipeline/passes.def"
 

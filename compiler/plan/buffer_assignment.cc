@@ -26,6 +26,8 @@ class Assigner {
     Number(m_.entry());
     RETURN_IF_ERROR(Define(m_.entry()));
     int64_t flat = 0;
+    for (Class& c : classes_)
+      if (c.kind == Slice::kSlow) c.index = ArgumentCount();
     for (Instruction* p : m_.entry()->parameters()) {
       ForEachLeaf(p->shape(), [&](const ShapeIndex& idx, const Shape& s) {
         if (s.IsArray()) Pin(Find({p, idx}), Slice::kParameter, flat++);
@@ -60,7 +62,7 @@ class Assigner {
 
   std::vector<Class> classes_;
   absl::flat_hash_map<Leaf, int> ids_;
-  std::vector<const Instruction*> constants_;
+  std::vector<const Instruction*> constants_, timeline_;
   int64_t clock_ = 0;
 
  private:
@@ -68,13 +70,22 @@ class Assigner {
     return i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast);
   }
 
+  int64_t ArgumentCount() const {
+    int64_t n = 0;
+    for (const Instruction* p : m_.entry()->parameters())
+      ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { n += s.IsArray(); });
+    return n;
+  }
+
   // Times of every instruction: a loop's body and condition lie inside the loop's span.
   void Number(const Computation* c) {
     for (Instruction* i : schedule_.at(c)) {
       begin_[i] = clock_++;
+      timeline_.push_back(i);
       if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
         for (const Computation* f : i->called()) Number(f);
       end_[i] = clock_++;
+      timeline_.push_back(i);
     }
   }
 
@@ -82,6 +93,7 @@ class Assigner {
     const int id = static_cast<int>(classes_.size());
     classes_.push_back({id, s.ByteSize()});
     classes_.back().owner = l.instruction;
+    if (s.LiesInSlowMemory()) classes_.back().kind = Slice::kSlow;
     ids_[l] = id;
     return id;
   }
@@ -294,18 +306,28 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
   RETURN_IF_ERROR(a.Build());
   BufferAssignment out;
   out.constants_ = a.constants_;
+  out.timeline_ = std::move(a.timeline_);
   absl::flat_hash_map<int, size_t> temp_of;
   std::vector<Class> results;
-  std::vector<HeapValue> lives;
+  std::vector<HeapValue> lives, slow;
+  std::vector<int> slow_class;
   for (size_t c = 0; c < a.classes_.size(); ++c) {
     const Class& x = a.classes_[c];
     if (x.parent != static_cast<int>(c) || x.size == 0) continue;
     if (x.kind == Slice::kResult) results.push_back(x);
+    if (x.kind == Slice::kSlow) {
+      slow.push_back({x.size, x.begin, x.end});
+      slow_class.push_back(static_cast<int>(c));
+    }
     if (x.kind != Slice::kTemp) continue;
     temp_of[static_cast<int>(c)] = out.temps_.size();
     lives.push_back({x.size, x.begin, x.end});
-    out.temps_.push_back({{Slice::kTemp, 0, 0, x.size}, x.begin, x.end, x.owner->name()});
+    out.temps_.push_back({{Slice::kTemp, 0, 0, x.size}, x.begin, x.end, x.owner, x.owner->name()});
   }
+  const HeapResult slow_heap = ChooseBestHeap(slow);
+  out.slow_bytes_ = slow_heap.total;
+  absl::flat_hash_map<int, int64_t> slow_at;
+  for (size_t k = 0; k < slow.size(); ++k) slow_at[slow_class[k]] = slow_heap.offsets[k];
   std::stable_sort(results.begin(), results.end(), [](const Class& p, const Class& q) { return p.size > q.size; });
   out.temp_bytes_ = Place(results, &out.temps_);
   out.peak_ = PeakOf(lives);
@@ -314,7 +336,28 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
     const Class& x = a.classes_[root];
     const auto temp = temp_of.find(root);
     out.slices_[leaf] = temp == temp_of.end() ? Slice{x.kind, x.index, 0, x.size} : out.temps_[temp->second].slice;
+    if (x.kind == Slice::kSlow) out.slices_[leaf].offset = slow_at.at(root);
   }
+  return out;
+}
+
+std::vector<int64_t> BufferAssignment::ArenaUse() const {
+  std::vector<int64_t> use(timeline_.size() + 1, 0);
+  for (const Allocation& t : temps_) {
+    if (t.slice.kind != Slice::kTemp) continue;
+    use[static_cast<size_t>(t.begin)] += t.slice.size;
+    if (t.end + 1 < static_cast<int64_t>(use.size())) use[static_cast<size_t>(t.end) + 1] -= t.slice.size;
+  }
+  std::partial_sum(use.begin(), use.end(), use.begin());
+  use.pop_back();
+  return use;
+}
+
+std::vector<const Allocation*> BufferAssignment::InArenaAt(int64_t tick) const {
+  std::vector<const Allocation*> out;
+  for (const Allocation& t : temps_)
+    if (t.slice.kind == Slice::kTemp && t.begin <= tick && tick <= t.end) out.push_back(&t);
+  std::stable_sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->slice.size > b->slice.size; });
   return out;
 }
 

@@ -20,8 +20,9 @@
 namespace kiln {
 
 struct Slice {
-  enum Kind { kTemp, kParameter, kResult, kConstant } kind = kTemp;
-  int64_t index = 0;   // flattened parameter, result or constant number
+  enum Kind { kTemp, kParameter, kResult, kConstant, kSlow } kind = kTemp;
+  // Flattened parameter, result or constant number; the slow arena is an argument behind the others.
+  int64_t index = 0;
   int64_t offset = 0;  // bytes into the arena or, for a value that borrows it, into the result
   int64_t size = 0;    // bytes
   bool operator==(const Slice& o) const { return kind == o.kind && index == o.index && offset == o.offset; }
@@ -30,8 +31,9 @@ struct Slice {
 // One run of storage with its owners, for reports and tests.
 struct Allocation {
   Slice slice;
-  int64_t begin = 0, end = 0;  // live interval on the flattened clock, both inclusive
-  std::string owner;
+  int64_t begin = 0, end = 0;          // live interval on the flattened clock, both inclusive
+  const Instruction* value = nullptr;  // that first writes it
+  std::string owner;                   // its name
 };
 
 class BufferAssignment {
@@ -54,8 +56,17 @@ class BufferAssignment {
   const Slice& Scratch(const Instruction* i) const { return Get(i, {kScratchIndex}); }
 
   int64_t temp_bytes() const { return temp_bytes_; }
+  // Of the slow arena, where values wait that were sent there (layouts with memory space 5).
+  int64_t slow_bytes() const { return slow_bytes_; }
   // Largest sum of live temporaries at one time: what no placement in the arena alone can undercut.
   int64_t peak_bytes() const { return peak_; }
+  // What runs at each tick of the clock: an instruction takes one when it begins and one when it ends.
+  const std::vector<const Instruction*>& timeline() const { return timeline_; }
+  // Bytes of the arena that are taken at each tick.
+  std::vector<int64_t> ArenaUse() const;
+  // The values that lie in the arena at a tick, the largest first.
+  std::vector<const Allocation*> InArenaAt(int64_t tick) const;
+
   // Every value that is neither a parameter, a constant nor a result.
   const std::vector<Allocation>& temps() const { return temps_; }
   const std::vector<const Instruction*>& constants() const { return constants_; }
@@ -64,7 +75,8 @@ class BufferAssignment {
   absl::flat_hash_map<Leaf, Slice> slices_;
   std::vector<Allocation> temps_;
   std::vector<const Instruction*> constants_;
-  int64_t temp_bytes_ = 0, peak_ = 0;
+  std::vector<const Instruction*> timeline_;
+  int64_t temp_bytes_ = 0, peak_ = 0, slow_bytes_ = 0;
 };
 
 }  // namespace kiln

@@ -12,7 +12,30 @@ int64_t AlignUp(int64_t x, int64_t alignment) { return (x + alignment - 1) / ali
 
 bool Overlap(const HeapValue& a, const HeapValue& b) { return a.begin <= b.end && b.begin <= a.end; }
 
+// Sum of live sizes at the fullest moment of each value's life.
+std::vector<double> Pressure(const std::vector<HeapValue>& values) {
+  std::vector<int64_t> times;
+  for (const HeapValue& v : values) {
+    times.push_back(v.begin);
+    times.push_back(v.end + 1);
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  auto at = [&](int64_t t) { return std::lower_bound(times.begin(), times.end(), t) - times.begin(); };
+  std::vector<double> live(times.size() + 1, 0);
+  for (const HeapValue& v : values) {
+    live[at(v.begin)] += static_cast<double>(v.size);
+    live[at(v.end + 1)] -= static_cast<double>(v.size);
+  }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  std::vector<double> out;
+  for (const HeapValue& v : values)
+    out.push_back(*std::max_element(live.begin() + at(v.begin), live.begin() + at(v.end + 1)));
+  return out;
+}
+
 std::vector<size_t> InOrder(const std::vector<HeapValue>& values, HeapOrder order) {
+  const std::vector<double> pressure = order == HeapOrder::kPressure ? Pressure(values) : std::vector<double>();
   auto weight = [&](size_t k) {
     const HeapValue& v = values[k];
     const double length = static_cast<double>(v.end - v.begin + 1), size = static_cast<double>(v.size);
@@ -23,6 +46,8 @@ std::vector<size_t> InOrder(const std::vector<HeapValue>& values, HeapOrder orde
         return std::pair<double, double>(length, size);
       case HeapOrder::kArea:
         return std::pair<double, double>(size * length, 0);
+      case HeapOrder::kPressure:
+        return std::pair<double, double>(pressure[k], size);
     }
     return std::pair<double, double>();
   };
@@ -32,18 +57,15 @@ std::vector<size_t> InOrder(const std::vector<HeapValue>& values, HeapOrder orde
   return out;
 }
 
-}  // namespace
-
-int64_t AlignmentOf(int64_t size) { return size > 32 ? 64 : size > 16 ? 32 : 16; }
-
-HeapResult GlobalDecreasing(const std::vector<HeapValue>& values, HeapOrder order, int64_t capacity,
-                            const std::vector<TakenRange>& taken) {
+// Values in the order given, each at the tightest gap.
+HeapResult PlaceInOrder(const std::vector<HeapValue>& values, const std::vector<size_t>& order, int64_t capacity,
+                        const std::vector<TakenRange>& taken) {
   HeapResult out;
   out.offsets.assign(values.size(), -1);
   std::vector<TakenRange> placed = taken;  // by offset
   auto by_offset = [](const TakenRange& a, const TakenRange& b) { return a.offset < b.offset; };
   std::stable_sort(placed.begin(), placed.end(), by_offset);
-  for (size_t k : InOrder(values, order)) {
+  for (size_t k : order) {
     const HeapValue& v = values[k];
     const int64_t alignment = AlignmentOf(v.size);
     int64_t at = 0, best = -1, best_gap = INT64_MAX;
@@ -63,6 +85,15 @@ HeapResult GlobalDecreasing(const std::vector<HeapValue>& values, HeapOrder orde
     placed.insert(std::upper_bound(placed.begin(), placed.end(), range, by_offset), range);
   }
   return out;
+}
+
+}  // namespace
+
+int64_t AlignmentOf(int64_t size) { return size > 32 ? 64 : size > 16 ? 32 : 16; }
+
+HeapResult GlobalDecreasing(const std::vector<HeapValue>& values, HeapOrder order, int64_t capacity,
+                            const std::vector<TakenRange>& taken) {
+  return PlaceInOrder(values, InOrder(values, order), capacity, taken);
 }
 
 HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
@@ -126,13 +157,32 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
 }
 
 HeapResult ChooseBestHeap(const std::vector<HeapValue>& values) {
-  HeapResult best = GlobalDecreasing(values, HeapOrder::kSpatial);
-  for (HeapOrder order : {HeapOrder::kArea, HeapOrder::kTemporal}) {
+  HeapResult best = LazyBestFit(values);
+  HeapOrder best_order = HeapOrder::kSpatial;
+  int64_t least = INT64_MAX;
+  for (HeapOrder order : {HeapOrder::kSpatial, HeapOrder::kPressure, HeapOrder::kArea, HeapOrder::kTemporal}) {
     HeapResult other = GlobalDecreasing(values, order);
-    if (other.total < best.total) best = std::move(other);
+    if (other.total < least) {
+      least = other.total;
+      best_order = order;
+    }
+    if (other.total <= best.total) best = std::move(other);
   }
-  HeapResult lazy = LazyBestFit(values);
-  return lazy.total < best.total ? lazy : best;
+  constexpr size_t kMostValues = 3000;  // placing them is quadratic
+  constexpr int kMostRounds = 40;
+  const int64_t peak = PeakOf(values);
+  if (values.size() > kMostValues) return best;
+  std::vector<size_t> order = InOrder(values, best_order);
+  HeapResult now = PlaceInOrder(values, order, INT64_MAX, {});
+  for (int round = 0; round < kMostRounds && best.total > peak; ++round) {
+    // What reaches the top comes first.
+    const auto moved = std::stable_partition(order.begin(), order.end(),
+                                             [&](size_t k) { return now.offsets[k] + values[k].size == now.total; });
+    if (moved == order.end()) break;
+    now = PlaceInOrder(values, order, INT64_MAX, {});
+    if (now.total < best.total) best = now;
+  }
+  return best;
 }
 
 int64_t PeakOf(const std::vector<HeapValue>& values) {

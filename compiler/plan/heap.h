@@ -29,6 +29,7 @@ enum class HeapOrder {
   kSpatial,   // by size
   kTemporal,  // by length of life, then size
   kArea,      // by size times length of life
+  kPressure,  // by how full the heap is at its fullest while they live, then size
 };
 
 // By decreasing `order`, each value at the tightest gap among those placed before it. With a `capacity`, a value that
@@ -44,7 +45,8 @@ HeapResult GlobalDecreasing(const std::vector<HeapValue>& values, HeapOrder orde
 // than what its last free chunk lacks.
 HeapResult LazyBestFit(const std::vector<HeapValue>& values);
 
-// The smallest of all of the above.
+// The smallest of all of the above; if that is above the peak, what lies at the top is placed earlier, again and again,
+// while that helps.
 HeapResult ChooseBestHeap(const std::vector<HeapValue>& values);
 
 // The largest sum of sizes that are live at one time: what no algorithm can undercut.

@@ -11,8 +11,10 @@ struct MemoryPlan {
   BufferAssignment buffers;
 };
 
-// The module must have passed InsertCopies. `scratch`: arena bytes that an instruction needs while it runs.
+// The module must have passed InsertCopies. `scratch`: arena bytes that an instruction needs while it runs. `like`: the
+// order to follow, rather than the best one.
 absl::StatusOr<MemoryPlan> PlanMemory(const Module& module,
-                                      const std::function<int64_t(const Instruction*)>& scratch = nullptr);
+                                      const std::function<int64_t(const Instruction*)>& scratch = nullptr,
+                                      const NamedOrder* like = nullptr);
 
 }  // namespace kiln

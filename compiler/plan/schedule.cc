@@ -21,7 +21,7 @@ bool TakesStorage(const Instruction* i) {
     case Opcode::While:
       return false;
     default:
-      return InPlaceOperand(i) < 0;
+      return InPlaceOperand(i) < 0 && !i->shape().LiesInSlowMemory();
   }
 }
 
@@ -345,7 +345,60 @@ int64_t ScheduledPeak(const Computation* c, const std::vector<Instruction*>& ord
   return ComputationScheduler(c, {}, ResultMemory::kFree).Peak(order);
 }
 
-Schedule ScheduleModule(const Module& m, ResultMemory results) {
+namespace {
+
+std::vector<Instruction*> OrderLike(const Computation* c, const std::vector<std::string>& names) {
+  const std::vector<Instruction*> post = c->PostOrder();
+  absl::flat_hash_map<std::string, int64_t> place;
+  for (const std::string& n : names) place.insert({n, static_cast<int64_t>(place.size())});
+  absl::flat_hash_map<const Instruction*, int64_t> key;
+  for (auto it = post.rbegin(); it != post.rend(); ++it) {
+    if (auto p = place.find((*it)->name()); p != place.end()) {
+      key[*it] = p->second;
+      continue;
+    }
+    int64_t first = static_cast<int64_t>(names.size());
+    for (auto* list : {&(*it)->users(), &(*it)->control_successors()})
+      for (const Instruction* u : *list)
+        if (auto k = key.find(u); k != key.end()) first = std::min(first, k->second);
+    key[*it] = first;
+  }
+  // Ties go to the post-order: what an unnamed instruction's reader needs comes before that reader.
+  using Entry = std::pair<int64_t, size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  absl::flat_hash_map<const Instruction*, size_t> at;
+  absl::flat_hash_map<const Instruction*, int64_t> waiting;
+  for (size_t k = 0; k < post.size(); ++k) at[post[k]] = k;
+  for (Instruction* i : post) {
+    int64_t& n = waiting[i];
+    absl::flat_hash_set<const Instruction*> before(i->operands().begin(), i->operands().end());
+    before.insert(i->control_predecessors().begin(), i->control_predecessors().end());
+    n = static_cast<int64_t>(before.size());
+    if (n == 0) ready.push({key.at(i), at.at(i)});
+  }
+  std::vector<Instruction*> order;
+  while (!ready.empty()) {
+    Instruction* i = post[ready.top().second];
+    ready.pop();
+    order.push_back(i);
+    absl::flat_hash_set<const Instruction*> next(i->users().begin(), i->users().end());
+    next.insert(i->control_successors().begin(), i->control_successors().end());
+    for (const Instruction* u : next)
+      if (--waiting.at(u) == 0) ready.push({key.at(u), at.at(u)});
+  }
+  return order.size() == post.size() ? order : post;
+}
+
+}  // namespace
+
+NamedOrder NamesOf(const Schedule& schedule) {
+  NamedOrder out;
+  for (const auto& [c, order] : schedule)
+    for (const Instruction* i : order) out[c->name()].push_back(i->name());
+  return out;
+}
+
+Schedule ScheduleModule(const Module& m, ResultMemory results, const NamedOrder* like) {
   Schedule out;
   absl::flat_hash_map<const Computation*, int64_t> peaks;
   absl::flat_hash_set<const Computation*> runs = {m.entry()};
@@ -357,6 +410,10 @@ Schedule ScheduleModule(const Module& m, ResultMemory results) {
           for (const Computation* f : i->called()) runs.insert(f);
   for (Computation* c : order) {
     if (!runs.contains(c)) continue;
+    if (like && like->contains(c->name())) {
+      out[c] = OrderLike(c, like->at(c->name()));
+      continue;
+    }
     out[c] = ComputationScheduler(c, peaks, c == m.entry() ? results : ResultMemory::kFree).Best(&peaks[c]);
   }
   return out;

@@ -7,6 +7,9 @@
 // Callees are planned first, so that a loop counts the memory of its body.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "compiler/hlo/instruction.h"
@@ -21,8 +24,14 @@ enum class ResultMemory {
   kBorrowed  // that memory serves others until they are written, so that writing them takes it away
 };
 
-// Orders of the entry and of every loop body, condition and branch.
-Schedule ScheduleModule(const Module& module, ResultMemory results = ResultMemory::kFree);
+// An order by names, for a module that is to run much like one that was planned before.
+using NamedOrder = absl::flat_hash_map<std::string, std::vector<std::string>>;  // by computation
+
+// Orders of the entry and of every loop body, condition and branch. With `like`, its computations keep that order as
+// far as they can; what it does not name runs as late as it may.
+Schedule ScheduleModule(const Module& module, ResultMemory results = ResultMemory::kFree,
+                        const NamedOrder* like = nullptr);
+NamedOrder NamesOf(const Schedule& schedule);
 
 // The largest sum of bytes that the scheduler counts as live while `order` runs; callees count nothing.
 int64_t ScheduledPeak(const Computation* c, const std::vector<Instruction*>& order);

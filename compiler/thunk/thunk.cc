@@ -17,7 +17,7 @@ const char* Name(ThunkKind k) {
 }
 
 std::string SliceText(const Slice& s) {
-  static const char* const kKinds[] = {"temp", "arg", "result", "const"};
+  static const char* const kKinds[] = {"temp", "arg", "result", "const", "slow"};
   if (s.kind == Slice::kTemp) return absl::StrCat("temp[", s.offset, "+", s.size, "]");
   const std::string place = s.offset ? absl::StrCat("[", s.offset, "+", s.size, "]") : "";
   return absl::StrCat(kKinds[s.kind], s.index, place);
