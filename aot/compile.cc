@@ -7,15 +7,9 @@
 #include "aot/code_generation.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
-#include "codegen/cpu/kernels.h"
+#include "aot/planning.h"
 #include "codegen/llvm/object.h"
-#include "compiler/analysis/cost.h"
 #include "compiler/base/text.h"
-#include "compiler/hlo/printer.h"
-#include "compiler/hlo/replica_groups.h"
-#include "compiler/pipeline/registry.h"
-#include "compiler/plan/memory_plan.h"
-#include "compiler/thunk/thunk.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -26,9 +20,7 @@ constexpr int64_t kConstantAlignment = 64;
 // One program of the library, planned: everything that code generation needs.
 struct Planned {
   std::string name;  // the library's, or that and the batch size
-  std::unique_ptr<Module> module;
-  BufferAssignment buffers;
-  ThunkSequence thunks;
+  PlannedProgram program;
   std::vector<int64_t> offsets;  // of its constants in the library's weights
 };
 
@@ -133,51 +125,26 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::v
   return absl::OkStatus();
 }
 
-// Passes, schedule, buffers and thunks of one program; its figures are added to the model's.
+// Plans one program and adds its figures to the model's.
 absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& name, const CompileOptions& o,
                              const std::function<void(const std::string&)>& say, Weights* weights, CompiledModel* out) {
-  RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
-  module->external_lapack = o.external_lapack;
-  say("passes");
-  RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out->passes));
-  RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
-  const Cost cost = CostOf(*module);
-  out->flops += cost.flops;
-  out->bytes_accessed += cost.bytes_accessed;
-
-  say("planning memory");
-  NamedOrder order;
-  if (o.max_arena_bytes > 0) {
-    const RematerializeOptions fit{o.max_arena_bytes, o.slow_arena_bytes, PrepareForPlanning, cpu::ScratchBytes, {}};
-    ASSIGN_OR_RETURN(RematerializeReport report, Rematerialize(module.get(), fit));
-    out->rematerialized.insert(out->rematerialized.end(), report.steps.begin(), report.steps.end());
-    if (!report.steps.empty()) order = std::move(report.order);
-  }
-  RETURN_IF_ERROR(PrepareForPlanning(*module));
-  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*module, cpu::ScratchBytes, order.empty() ? nullptr : &order));
-  BufferAssignment& buffers = plan.buffers;
-  if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
-    return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
-                             o.max_arena_bytes, " and nothing more can be recomputed, compressed",
-                             o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
-                             " or offloaded; ", OwnersOfPeak(buffers));
-  ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*module, plan.schedule, buffers));
+  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), name, o, say));
+  const BufferAssignment& buffers = p.plan.buffers;
+  out->flops += p.cost.flops;
+  out->bytes_accessed += p.cost.bytes_accessed;
   out->temp_bytes = std::max(out->temp_bytes, buffers.temp_bytes());
   out->slow_bytes = std::max(out->slow_bytes, buffers.slow_bytes());
-  out->thunks += CountThunks(thunks);
-  out->devices = module->replica_count * module->partition_count;
-  out->communicates = out->devices > 1 || Communicates(thunks);
-  RETURN_IF_ERROR(CollectCustomCalls(thunks, &out->custom_calls));
-  for (const auto& c : module->computations())
+  out->thunks += CountThunks(p.thunks);
+  out->devices = p.module->replica_count * p.module->partition_count;
+  out->communicates = out->devices > 1 || Communicates(p.thunks);
+  RETURN_IF_ERROR(CollectCustomCalls(p.thunks, &out->custom_calls));
+  for (const auto& c : p.module->computations())
     for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
-  if (!o.pipeline.dump_dir.empty()) {
-    RETURN_IF_ERROR(
-        WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".cpu_after_optimizations.txt"), ToText(*module)));
-    RETURN_IF_ERROR(WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".thunk_sequence.txt"), ToText(thunks)));
-  }
+  out->passes.insert(out->passes.end(), p.passes.begin(), p.passes.end());
+  out->rematerialized.insert(out->rematerialized.end(), p.rematerialized.begin(), p.rematerialized.end());
   std::vector<int64_t> offsets;
   for (const Instruction* c : buffers.constants()) offsets.push_back(weights->Add(c->literal()));
-  return Planned{name, std::move(module), std::move(buffers), std::move(thunks), std::move(offsets)};
+  return Planned{name, std::move(p), std::move(offsets)};
 }
 
 int64_t PortBytes(const std::vector<Port>& ports) {
@@ -210,10 +177,10 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   for (BatchVariant& v : variants) {
     const std::string name = v.batch ? absl::StrCat(out.name, "_b", v.batch) : out.name;
     ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, say, &weights, &out));
-    RETURN_IF_ERROR(DescribePorts(*p.module, o, &out.arguments, &out.results));
+    RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
     if (v.batch) {
       batches.push_back(v.batch);
-      out.batches.push_back({v.batch, out.arguments, out.results, p.buffers.temp_bytes()});
+      out.batches.push_back({v.batch, out.arguments, out.results, p.program.plan.buffers.temp_bytes()});
     }
     programs.push_back(std::move(p));
   }
@@ -242,7 +209,8 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   }
   std::vector<ProgramToGenerate> to_generate;
   for (const Planned& p : programs)
-    to_generate.push_back({p.name, &p.thunks, &p.offsets, p.module->replica_count, p.module->partition_count});
+    to_generate.push_back(
+        {p.name, &p.program.thunks, &p.offsets, p.program.module->replica_count, p.program.module->partition_count});
   ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.name, to_generate, levels, o));
   out.code_bytes = code.code_bytes;
   out.kernels = code.kernels;

@@ -38,5 +38,6 @@ int OptCommand(const Arguments& args);
 int DiffCommand(const Arguments& args);
 int ReduceCommand(const Arguments& args);
 int BisectCommand(const Arguments& args);
+int ExplainCommand(const Arguments& args);
 
 }  // namespace kiln

@@ -56,6 +56,17 @@ const Command kCommands[] = {
      {},
      1,
      1},
+    {"explain",
+     ExplainCommand,
+     "explain MODULE [--html F] [--config F] [--dim N] [--run]",
+     "Says what was decided and why: the work, the arena and who owns its peak, what was done to meet a limit, the "
+     "kernels with what they fuse, and what each pass did. --html: the same and more as one page (memory over time, "
+     "the "
+     "arena packed, kernels as a graph). --run: also measures a run on seeded inputs.",
+     {"html", "config", "dim"},
+     {"run"},
+     1,
+     1},
     {"reduce",
      ReduceCommand,
      "reduce FILE --keep=CMD",

@@ -1,5 +1,7 @@
 #include "compiler/analysis/cost.h"
 
+#include <algorithm>
+
 namespace kiln {
 namespace {
 
@@ -58,6 +60,17 @@ int64_t ResultBytes(const Instruction* i) {
 
 }  // namespace
 
+Cost CostOfKernel(const Instruction* i) {
+  Cost c{Flops(i), ResultBytes(i)};
+  for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i, o);
+  return c;
+}
+
+double EstimatedMicroseconds(const Cost& cost, const CoreModel& core) {
+  return core.launch_us + std::max(static_cast<double>(cost.bytes_accessed) / core.bytes_per_us,
+                                   static_cast<double>(cost.flops) / core.flops_per_us);
+}
+
 Cost CostOf(const Module& m) {
   Cost c;
   std::vector<const Computation*> todo = {m.entry()};
@@ -77,9 +90,9 @@ Cost CostOf(const Module& m) {
         default:
           break;
       }
-      c.flops += Flops(i.get());
-      for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i.get(), o);
-      c.bytes_accessed += ResultBytes(i.get());
+      const Cost one = CostOfKernel(i.get());
+      c.flops += one.flops;
+      c.bytes_accessed += one.bytes_accessed;
     }
   }
   return c;

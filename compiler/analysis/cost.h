@@ -13,5 +13,16 @@ struct Cost {
 };
 
 Cost CostOf(const Module& module);
+// Of one instruction that runs as a kernel, once.
+Cost CostOfKernel(const Instruction* i);
+
+// What one core of a target can do at best, for estimates.
+struct CoreModel {
+  double bytes_per_us = 12000;  // from memory
+  double flops_per_us = 60000;  // multiply-adds of f32 in vectors of 256 bits
+  double launch_us = 0.02;      // of one kernel
+};
+// The longer of moving the bytes and doing the arithmetic.
+double EstimatedMicroseconds(const Cost& cost, const CoreModel& core = {});
 
 }  // namespace kiln

@@ -48,7 +48,8 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
         if (records)
           records->push_back(
               {pass->name, *result,
-               std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+               std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),
+               module.instruction_count()});
         changed |= *result;
         if (*result && o.verify_each) {
           if (absl::Status v = VerifyModule(module); !v.ok())
@@ -67,6 +68,14 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
   }
   if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pipeline ", name_, ": ", v.message());
   return absl::OkStatus();
+}
+
+std::vector<std::string> Pipeline::Passes() const {
+  std::vector<std::string> out;
+  for (const Step& s : steps_)
+    for (const std::string& p : s.passes)
+      if (std::find(out.begin(), out.end(), p) == out.end()) out.push_back(p);
+  return out;
 }
 
 }  // namespace kiln

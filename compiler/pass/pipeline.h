@@ -32,6 +32,7 @@ struct PassRecord {
   std::string pass;
   bool changed = false;
   double ms = 0;
+  int64_t instructions = 0;  // of the whole module afterwards
 };
 
 class Pipeline {
@@ -49,6 +50,8 @@ class Pipeline {
     return *this;
   }
   absl::Status Run(Module& module, const PipelineOptions& options, std::vector<PassRecord>* records = nullptr) const;
+  // Every pass that it runs, once, in the order of first use.
+  std::vector<std::string> Passes() const;
 
  private:
   struct Step {

@@ -15,6 +15,7 @@ struct Class {
   Slice::Kind kind = Slice::kTemp;
   int64_t index = 0;
   const Instruction* owner = nullptr;
+  ShapeIndex leaf;  // of the owner
 };
 
 class Assigner {
@@ -93,6 +94,7 @@ class Assigner {
     const int id = static_cast<int>(classes_.size());
     classes_.push_back({id, s.ByteSize()});
     classes_.back().owner = l.instruction;
+    classes_.back().leaf = l.index;
     if (s.LiesInSlowMemory()) classes_.back().kind = Slice::kSlow;
     ids_[l] = id;
     return id;
@@ -322,7 +324,7 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
     if (x.kind != Slice::kTemp) continue;
     temp_of[static_cast<int>(c)] = out.temps_.size();
     lives.push_back({x.size, x.begin, x.end});
-    out.temps_.push_back({{Slice::kTemp, 0, 0, x.size}, x.begin, x.end, x.owner, x.owner->name()});
+    out.temps_.push_back({{Slice::kTemp, 0, 0, x.size}, x.begin, x.end, x.owner, x.leaf, x.owner->name()});
   }
   const HeapResult slow_heap = ChooseBestHeap(slow);
   out.slow_bytes_ = slow_heap.total;
@@ -339,6 +341,13 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
     if (x.kind == Slice::kSlow) out.slices_[leaf].offset = slow_at.at(root);
   }
   return out;
+}
+
+std::string Allocation::ShapeText() const {
+  if (index == ShapeIndex{BufferAssignment::kScratchIndex}) return "scratch";
+  const Shape* s = &value->shape();
+  for (int64_t k : index) s = &s->tuple()[static_cast<size_t>(k)];
+  return s->ToString(false);
 }
 
 std::vector<int64_t> BufferAssignment::ArenaUse() const {

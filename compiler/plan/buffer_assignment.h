@@ -33,7 +33,10 @@ struct Allocation {
   Slice slice;
   int64_t begin = 0, end = 0;          // live interval on the flattened clock, both inclusive
   const Instruction* value = nullptr;  // that first writes it
-  std::string owner;                   // its name
+  ShapeIndex index;                    // which leaf of it; kScratchIndex: what it works in
+  std::string owner;                   // the value's name
+  // The leaf's shape, or "scratch".
+  std::string ShapeText() const;
 };
 
 class BufferAssignment {

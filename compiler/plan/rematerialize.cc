@@ -534,7 +534,7 @@ std::string OwnersOfPeak(const BufferAssignment& buffers, size_t most) {
                                  use[static_cast<size_t>(tick)], " bytes are taken by");
   for (size_t k = 0; k < std::min(most, owners.size()); ++k) {
     const Allocation& a = *owners[k];
-    absl::StrAppend(&out, "\n  ", a.slice.size, " bytes  %", a.owner, "  ", a.value->shape().ToString(false));
+    absl::StrAppend(&out, "\n  ", a.slice.size, " bytes  %", a.owner, "  ", a.ShapeText());
     if (a.value->loc().line > 0) absl::StrAppend(&out, "  line ", a.value->loc().line);
   }
   if (owners.size() > most) absl::StrAppend(&out, "\n  and ", owners.size() - most, " smaller values");

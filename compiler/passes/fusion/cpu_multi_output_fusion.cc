@@ -27,7 +27,7 @@ constexpr int64_t kLeastElements = 64;       // below this a loop saves next to 
 bool Loop(const Instruction* i) {
   if (!i->Is(Opcode::Fusion) || !i->shape().IsArray() || !i->control_predecessors().empty() ||
       !i->control_successors().empty() || !i->shape().HasDefaultLayout() || i->shape().HasDynamic() ||
-      i->shape().ElementCount() < kLeastElements)
+      i->shape().ElementCount() < kLeastElements || (i->users().empty() && !i->IsRoot()))
     return false;
   const Computation* f = *i->attrs().calls;
   if (!f->root()->IsElementwise()) return false;

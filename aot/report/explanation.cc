@@ -1,0 +1,121 @@
+#include "aot/report/explanation.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "aot/planning.h"
+
+namespace kiln {
+namespace {
+
+std::vector<std::string> OperationsOf(const Instruction* i) {
+  std::map<std::string, int64_t> count;
+  if (i->Is(Opcode::Fusion))
+    for (const auto& x : (*i->attrs().calls)->instructions())
+      if (!x->Is(Opcode::Parameter) && !x->Is(Opcode::Constant) && !x->Is(Opcode::Tuple))
+        ++count[std::string(TextOf(x->opcode()))];
+  std::vector<std::string> out;
+  for (const auto& [name, n] : count) out.push_back(n == 1 ? name : absl::StrCat(name, " x", n));
+  return out;
+}
+
+// Follows a value through what only names it to the instructions that make it.
+void Makers(const Instruction* i, std::vector<const Instruction*>* out) {
+  if (i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast)) {
+    for (const Instruction* o : i->operands()) Makers(o, out);
+    return;
+  }
+  out->push_back(i);
+}
+
+// As while-loop-trip-count-annotator left it; 1 where the count is not known.
+int64_t TripsOf(const Instruction* i) {
+  if (!i->Is(Opcode::While) || !i->attrs().backend_config) return 1;
+  constexpr absl::string_view kKey = "\"known_trip_count\":{\"n\":\"";
+  const std::string& config = i->attrs().backend_config->text;
+  const size_t at = config.find(kKey.data());
+  int64_t n = 1;
+  if (at == std::string::npos ||
+      !absl::SimpleAtoi(config.substr(at + kKey.size(), config.find('"', at + kKey.size()) - at - kKey.size()), &n))
+    return 1;
+  return n;
+}
+
+class Kernels {
+ public:
+  explicit Kernels(std::vector<Explanation::Kernel>* out) : out_(out) {}
+
+  void Add(const ThunkSequence& thunks, int64_t depth, int64_t runs) {
+    for (const Thunk& t : thunks) {
+      const Instruction* i = t.instruction;
+      for (const ThunkSequence& n : t.nested) Add(n, depth + 1, runs * TripsOf(i));
+      Explanation::Kernel k;
+      k.name = i->name();
+      k.root = std::string(TextOf((i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i)->opcode()));
+      k.shape = i->shape().ToString(false);
+      k.operations = OperationsOf(i);
+      k.depth = depth;
+      k.line = i->loc().line;
+      if (t.nested.empty()) {
+        const Cost c = CostOfKernel(i);
+        k.runs = runs;
+        k.flops = c.flops;
+        k.bytes = c.bytes_accessed;
+        k.estimated_us = static_cast<double>(runs) * EstimatedMicroseconds(c);
+      }
+      std::vector<const Instruction*> makers;
+      for (const Instruction* o : i->operands()) Makers(o, &makers);
+      for (const Instruction* m : makers)
+        if (auto it = place_.find(m); it != place_.end()) k.reads.push_back(it->second);
+      std::sort(k.reads.begin(), k.reads.end());
+      k.reads.erase(std::unique(k.reads.begin(), k.reads.end()), k.reads.end());
+      place_[i] = out_->size();
+      out_->push_back(std::move(k));
+    }
+  }
+
+ private:
+  std::vector<Explanation::Kernel>* out_;
+  absl::flat_hash_map<const Instruction*, size_t> place_;
+};
+
+}  // namespace
+
+absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& o) {
+  Explanation e;
+  e.name = module->name();
+  int64_t instructions = module->instruction_count();
+  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), o.name, o, [](const std::string&) {}));
+  for (const PassRecord& r : p.passes) {
+    auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
+    if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0});
+    ++known->runs;
+    known->changed += r.changed;
+    known->ms += r.ms;
+    known->instructions += r.instructions - instructions;
+    instructions = r.instructions;
+  }
+  const BufferAssignment& buffers = p.plan.buffers;
+  e.arguments = static_cast<int64_t>(p.module->entry()->parameters().size());
+  const Shape& result = p.module->entry()->root()->shape();
+  e.results = result.IsTuple() ? static_cast<int64_t>(result.tuple().size()) : 1;
+  e.result_bytes = result.ByteSize();
+  e.temp_bytes = buffers.temp_bytes();
+  e.slow_bytes = buffers.slow_bytes();
+  e.max_arena_bytes = o.max_arena_bytes;
+  e.flops = p.cost.flops;
+  e.bytes_accessed = p.cost.bytes_accessed;
+  e.arena_use = buffers.ArenaUse();
+  e.peak_tick = std::max_element(e.arena_use.begin(), e.arena_use.end()) - e.arena_use.begin();
+  for (const Instruction* i : buffers.timeline()) e.ticks.push_back(i->name());
+  for (const Allocation& a : buffers.temps())
+    e.buffers.push_back({a.owner, a.ShapeText(),
+                         a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),
+                         a.slice.offset, a.slice.size, a.begin, a.end});
+  Kernels(&e.kernels).Add(p.thunks, 0, 1);
+  e.rematerialized = std::move(p.rematerialized);
+  return e;
+}
+
+}  // namespace kiln

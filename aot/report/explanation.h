@@ -1,0 +1,57 @@
+// What was decided about a program and why, as data: the source of every report.
+//
+// Times are in ticks of the schedule (an instruction begins at one and ends at another), sizes in bytes, estimates in
+// microseconds of one core (CoreModel).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aot/compile.h"
+
+namespace kiln {
+
+struct Explanation {
+  struct Pass {
+    std::string name;
+    int64_t runs = 0, changed = 0;
+    double ms = 0;
+    int64_t instructions = 0;  // that it added, or removed if negative
+  };
+  struct Buffer {
+    std::string owner, shape;
+    std::string place;  // "arena", or "result N" that it borrows
+    int64_t offset = 0, bytes = 0, begin = 0, end = 0;
+  };
+  struct Kernel {
+    std::string name, root, shape;
+    std::vector<std::string> operations;  // inside a fusion, by count: "multiply x3"
+    std::vector<size_t> reads;            // kernels of the same computation whose results it takes
+    int64_t depth = 0;                    // loops and branches around it
+    int64_t line = 0;                     // of the source; 0 if unknown
+    int64_t runs = 0;                     // in one run of the program, where loops are counted
+    int64_t flops = 0, bytes = 0;         // of one
+    double estimated_us = 0;              // of all
+  };
+
+  std::string name;
+  int64_t arguments = 0, results = 0, temp_bytes = 0, slow_bytes = 0, peak_tick = 0, result_bytes = 0;
+  int64_t max_arena_bytes = 0;  // the config's; 0: none
+  int64_t flops = 0, bytes_accessed = 0;
+  std::vector<int64_t> arena_use;  // by tick
+  std::vector<std::string> ticks;  // what runs at each
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;  // in the order of the schedule
+  std::vector<Pass> passes;     // in the order of first use
+  std::vector<RematerializeStep> rematerialized;
+  double measured_us = 0;  // of a whole run; 0 if it was not run
+};
+
+absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& options);
+
+std::string ExplainInText(const Explanation& e);
+// One self-contained page: no scripts, nothing fetched.
+std::string ExplainInHtml(const Explanation& e);
+
+}  // namespace kiln

@@ -1,0 +1,47 @@
+// kiln explain MODULE: what was decided and why, for a terminal or as a page.
+#include <cstdio>
+
+#include "aot/report/explanation.h"
+#include "aot/tools/commands.h"
+#include "aot/tools/runner.h"
+#include "compiler/base/text.h"
+#include "compiler/import/import.h"
+
+namespace kiln {
+namespace {
+
+absl::Status Run(const Arguments& args) {
+  ImportOptions import;
+  RETURN_IF_ERROR(ReadDim(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(MakeStatic(module.get()));
+  CompileOptions options;
+  if (args.Has("config")) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
+    ASSIGN_OR_RETURN(options, ParseConfig(text, args.Get("config")));
+  }
+  ASSIGN_OR_RETURN(Explanation e, Explain(module->Clone(), options));
+  if (args.Has("run")) {
+    options.cpu_levels = {"native"};
+    RunOptions run;
+    run.repeat = 9;
+    const std::vector<Literal> inputs = SeededArguments(*module, 0);
+    ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(module), inputs, options, run));
+    e.measured_us = r.median_us;
+  }
+  if (args.Has("html")) RETURN_IF_ERROR(WriteFile(args.Get("html"), ExplainInHtml(e)));
+  std::printf("%s", ExplainInText(e).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int ExplainCommand(const Arguments& args) {
+  if (absl::Status s = Run(args); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace kiln

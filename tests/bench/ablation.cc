@@ -1,0 +1,208 @@
+// Disables each pass of the CPU pipeline in turn and tabulates what that changes on a set of programs.
+//
+// usage: ablation OUT.md GOLDEN_DIR MODULE...
+// Instructions, kernels and arena are those of the planned program; times are those of one thread, the median of
+// several runs, and of the whole compile for one CPU level. Times are taken on at most kTimed of the programs that a
+// pass changes, with and without it in turn. Ratios are without / with the pass, as geometric means over what changed.
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "aot/tools/runner.h"
+#include "codegen/cpu/kernels.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/hlo/replica_groups.h"
+#include "compiler/import/import.h"
+#include "compiler/pipeline/registry.h"
+#include "compiler/plan/memory_plan.h"
+#include "compiler/thunk/thunk.h"
+
+namespace kiln {
+namespace {
+
+constexpr size_t kTimed = 8;
+constexpr double kSlow = 4;  // seconds of compile and runs above which a program is not timed
+
+struct Program {
+  std::string name;
+  std::unique_ptr<Module> module;
+  std::string text;  // optimised
+  int64_t instructions = 0, kernels = 0, temp = 0;
+  double seconds = 0;  // that compiling and running took
+};
+
+int64_t CountKernels(const ThunkSequence& thunks) {
+  int64_t n = 0;
+  for (const Thunk& t : thunks) {
+    n += t.kind == ThunkKind::Kernel;
+    for (const ThunkSequence& s : t.nested) n += CountKernels(s);
+  }
+  return n;
+}
+
+PipelineOptions Without(const std::string& pass) {
+  PipelineOptions o;
+  if (!pass.empty()) o.disabled = {pass};
+  return o;
+}
+
+// The optimised text and the figures of the plan, without `pass` (or with all).
+absl::Status Measure(const Module& module, const std::string& pass, Program* p, const std::string& same_as = "") {
+  std::unique_ptr<Module> m = module.Clone();
+  RETURN_IF_ERROR(SettleDeviceCounts(m.get()));
+  RETURN_IF_ERROR(CpuPipeline().Run(*m, Without(pass)));
+  p->text = ToText(*m);
+  if (p->text == same_as) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckFacts(*m, fact::Core | fact::LaidOut | fact::Fused));
+  RETURN_IF_ERROR(PrepareForPlanning(*m));
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*m, cpu::ScratchBytes));
+  ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*m, plan.schedule, plan.buffers));
+  p->instructions = m->instruction_count();
+  p->kernels = CountKernels(thunks);
+  p->temp = plan.buffers.temp_bytes();
+  return absl::OkStatus();
+}
+
+struct Times {
+  double run_us, compile_ms;
+};
+
+absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
+  CompileOptions compile;
+  compile.cpu_levels = {"native"};
+  compile.threads = 1;
+  compile.pipeline = Without(pass);
+  RunOptions run;
+  run.repeat = 9;
+  const std::vector<Literal> arguments = SeededArguments(*p.module, 1);
+  Times best{1e30, 1e30};
+  for (int k = 0; k < 2; ++k) {
+    ASSIGN_OR_RETURN(RunResult r, RunModule(p.module->Clone(), arguments, compile, run));
+    best.run_us = std::min(best.run_us, r.min_us);
+    best.compile_ms = std::min(best.compile_ms, r.model.compile_ms);
+  }
+  return best;
+}
+
+class Ratio {
+ public:
+  void Add(double without, double with) {
+    sum_ += std::log(std::max(without, 1.0) / std::max(with, 1.0));
+    ++n_;
+  }
+  std::string ToText() const { return n_ ? absl::StrFormat("%.3f", std::exp(sum_ / n_)) : "-"; }
+
+ private:
+  double sum_ = 0;
+  int n_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: ablation OUT.md GOLDEN_DIR MODULE...\n");
+    return 2;
+  }
+  // One core for this process and for those that it starts.
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  std::vector<Program> programs;
+  for (int k = 3; k < argc; ++k) {
+    Program p;
+    const std::vector<std::string> parts = absl::StrSplit(argv[k], '/');
+    p.name = parts.size() > 1 ? parts[parts.size() - 2] : parts.back();
+    auto m = LoadModule(argv[k]);
+    if (!m.ok()) continue;  // sizes left open, or a form for another tool
+    p.module = std::move(*m);
+    if (p.module->replica_count * p.module->partition_count > 1) continue;
+    const auto start = std::chrono::steady_clock::now();
+    if (!Measure(*p.module, "", &p).ok()) continue;
+    if (!Time(p, "").ok()) continue;
+    p.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::fprintf(stderr, "%s: %.1f s\n", p.name.c_str(), p.seconds);
+    programs.push_back(std::move(p));
+  }
+  std::string table;
+  for (const std::string& pass : CpuPipeline().Passes()) {
+    Ratio instructions, kernels, temp, run, compile;
+    std::vector<const Program*> changed;
+    std::string failure, most;
+    int failed = 0;
+    double farthest = 0;
+    for (const Program& p : programs) {
+      Program without;
+      if (absl::Status s = Measure(*p.module, pass, &without, p.text); !s.ok()) {
+        ++failed;
+        failure = std::string(absl::StripPrefix(std::string(s.message()), "error: "));
+        failure = failure.substr(0, failure.find('\n'));
+        continue;
+      }
+      if (without.text == p.text) continue;
+      changed.push_back(&p);
+      instructions.Add(static_cast<double>(without.instructions), static_cast<double>(p.instructions));
+      kernels.Add(static_cast<double>(without.kernels), static_cast<double>(p.kernels));
+      temp.Add(static_cast<double>(without.temp), static_cast<double>(p.temp));
+    }
+    // Evenly over those that changed.
+    std::vector<const Program*> timed;
+    for (const Program* p : changed)
+      if (p->seconds < kSlow) timed.push_back(p);
+    const size_t step = std::max<size_t>(1, (timed.size() + kTimed - 1) / kTimed);
+    for (size_t k = 0; k < timed.size(); k += step) {
+      auto with = Time(*timed[k], ""), without = Time(*timed[k], pass);
+      if (!with.ok() || !without.ok()) continue;
+      run.Add(without->run_us * 1000, with->run_us * 1000);
+      compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);
+      const double factor = std::fabs(std::log(without->run_us / with->run_us));
+      if (factor > farthest) {
+        farthest = factor;
+        most = absl::StrFormat("%s %.2f", timed[k]->name, without->run_us / with->run_us);
+      }
+    }
+    std::string note = most;
+    if (failed) note = absl::StrCat(failed, " programs do not compile without it: ", failure);
+    if (changed.empty() && !failed)
+      note = absl::StrCat("no program here meets it; [its own](../tests/passes/golden/", pass, ".hlo)");
+    absl::StrAppendFormat(&table, "| `%s` | %d | %s | %s | %s | %s | %s | %s |\n", pass, changed.size(),
+                          instructions.ToText(), kernels.ToText(), temp.ToText(), run.ToText(), compile.ToText(), note);
+    std::fprintf(stderr, "%s: %zu changed\n", pass.c_str(), changed.size());
+    if (changed.empty() && !failed && !std::ifstream(absl::StrCat(argv[2], "/", pass, ".hlo"))) {
+      std::fprintf(stderr, "error: nothing shows what %s does\n", pass.c_str());
+      return 1;
+    }
+  }
+  const std::string text = absl::StrFormat(
+      "# What each pass is worth\n\n"
+      "Written by `./dev ablation`: every pass of the CPU pipeline is left out in turn, on %d programs. A number is "
+      "the\n"
+      "figure without the pass over the figure with it, as a geometric mean over the programs that change: above 1 "
+      "the\n"
+      "pass helps. Instructions, kernels and arena are those of the planned program. Run and compile times are of one\n"
+      "thread on one core, of at most %d of those programs; they carry a few percent of noise. The last column has "
+      "the\n"
+      "program whose run time moves most, or why a program cannot do without the pass. A pass that no program here\n"
+      "meets has one of its own, where the golden test shows that it fires.\n\n"
+      "| pass | programs changed | instructions | kernels | arena | run time | compile time | |\n"
+      "|---|---|---|---|---|---|---|---|\n%s",
+      programs.size(), kTimed, table);
+  if (absl::Status s = WriteFile(argv[1], text); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) { return kiln::Main(argc, argv); }

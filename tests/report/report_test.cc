@@ -1,0 +1,106 @@
+// The reports say what the plan holds; the page is well formed.
+#include <cctype>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aot/report/explanation.h"
+#include "compiler/hlo/parser.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kProgram[] = R"(HloModule shop
+cond {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(7)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64,64] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[64,64]) tuple(j, y)
+}
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  z = s32[] constant(0)
+  a = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = (s32[], f32[64,64]) tuple(z, a)
+  w = (s32[], f32[64,64]) while(t), condition=cond, body=body
+  b = f32[64,64] get-tuple-element(w), index=1
+  ROOT r = f32[64,64] tanh(b)
+}
+)";
+
+absl::StatusOr<Explanation> ExplainProgram(int64_t limit = 0) {
+  ASSIGN_OR_RETURN(auto m, ParseHlo(kProgram, "shop.hlo"));
+  CompileOptions o;
+  o.max_arena_bytes = limit;
+  return Explain(std::move(m), o);
+}
+
+TEST(Report, HoldsWhatThePlanHolds) {
+  auto e = ExplainProgram();
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(e->name, "shop");
+  EXPECT_EQ(e->arena_use.size(), e->ticks.size());
+  EXPECT_LE(e->arena_use[e->peak_tick], e->temp_bytes);
+  int64_t products = 0;
+  for (const auto& k : e->kernels) {
+    if (k.root != "dot") continue;
+    products += k.runs;
+    EXPECT_EQ(k.flops, 2 * 64 * 64 * 64);
+    EXPECT_EQ(k.bytes, 3 * 64 * 64 * 4);
+  }
+  EXPECT_EQ(products, 1 + 7);
+  double ms = 0;
+  for (const auto& p : e->passes) ms += p.ms;
+  EXPECT_GT(ms, 0);
+}
+
+TEST(Report, TextNamesThePeakAndTheKernels) {
+  auto e = ExplainProgram(1 << 20);
+  ASSERT_TRUE(e.ok()) << e.status();
+  const std::string text = ExplainInText(*e);
+  for (const char* part :
+       {"of the 1048576 allowed", "peak: ", "kernels by estimated time", "7 times", "layout-assignment"})
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
+}
+
+// Every tag that is opened is closed, in order.
+TEST(Report, ThePageIsWellFormed) {
+  auto e = ExplainProgram();
+  ASSERT_TRUE(e.ok()) << e.status();
+  e->name = "<shop>";
+  const std::string page = ExplainInHtml(*e);
+  EXPECT_TRUE(absl::StrContains(page, "&lt;shop&gt;"));
+  for (const char* id : {"memory", "buffers", "graph", "kernels", "passes", "owners"})
+    EXPECT_TRUE(absl::StrContains(page, absl::StrCat("id=\"", id, "\""))) << id;
+  for (const char* outside : {"<script", "http:", "https:", "src="})
+    EXPECT_FALSE(absl::StrContains(page, outside)) << outside;
+  std::vector<std::string> open;
+  for (size_t k = page.find('<'); k != std::string::npos; k = page.find('<', k + 1)) {
+    const size_t end = page.find('>', k);
+    ASSERT_NE(end, std::string::npos);
+    const std::string tag = page.substr(k + 1, end - k - 1);
+    if (tag[0] == '!' || tag.back() == '/' || absl::StartsWith(tag, "meta")) continue;
+    size_t n = tag[0] == '/';
+    while (n < tag.size() && std::isalnum(static_cast<unsigned char>(tag[n]))) ++n;
+    if (tag[0] != '/') {
+      open.push_back(tag.substr(0, n));
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << tag;
+    EXPECT_EQ(open.back(), tag.substr(1, n - 1));
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty());
+}
+
+}  // namespace
+}  // namespace kiln
