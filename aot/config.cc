@@ -30,6 +30,8 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
       for (absl::string_view p : absl::StrSplit(value, ',', absl::SkipEmpty())) o->pipeline.disabled.emplace_back(p);
     } else if (kv[0] == "--xla_dump_to") {
       o->pipeline.dump_dir = value;
+    } else if (kv[0] == "--xla_dump_hlo_pass_re") {
+      o->pipeline.dump_pass_re = value;
     } else if (kv[0] == "--xla_cpu_max_isa") {
       if (value == "AVX2")
         o->cpu_levels = {"v3"};
@@ -94,6 +96,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.external_lapack = c.lapack();
   o.bounds_check = c.debug().bounds_check();
   o.pipeline.dump_dir = c.debug().dump_dir();
+  o.pipeline.dump_pass_re = c.debug().dump_pass_re();
   o.pipeline.verify_each = c.debug().verify_each();
   o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;
   o.pipeline.stop_after = c.debug().stop_after();

@@ -1,5 +1,8 @@
 #include "aot/planning.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
 #include "codegen/cpu/kernels.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
@@ -7,6 +10,47 @@
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
+namespace {
+
+const char* PlaceName(Slice::Kind kind) {
+  static const char* const kNames[] = {"arena", "argument", "result", "constant", "slow arena"};
+  return kNames[kind];
+}
+
+// Every value that is kiln's own to place: where it lies and from when to when.
+std::string BufferTable(const BufferAssignment& buffers) {
+  std::string out = absl::StrCat("arena: ", buffers.temp_bytes(), " bytes, slow arena: ", buffers.slow_bytes(),
+                                 " bytes, largest sum of live values: ", buffers.peak_bytes(), " bytes\n");
+  for (const Allocation& a : buffers.temps())
+    absl::StrAppend(&out, PlaceName(a.slice.kind),
+                    a.slice.kind == Slice::kResult ? absl::StrCat(" ", a.slice.index) : "", " offset ", a.slice.offset,
+                    " size ", a.slice.size, " live ", a.begin, "-", a.end, "  %", a.owner, " ", a.ShapeText(), "\n");
+  return out;
+}
+
+// The same by size, with the share that each and all before it have of the whole.
+std::string MemoryReport(const BufferAssignment& buffers) {
+  std::vector<const Allocation*> order;
+  int64_t all = 0, sum = 0;
+  for (const Allocation& a : buffers.temps()) {
+    order.push_back(&a);
+    all += a.slice.size;
+  }
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->slice.size > b->slice.size; });
+  const std::vector<int64_t> use = buffers.ArenaUse();
+  const int64_t peak = use.empty() ? 0 : *std::max_element(use.begin(), use.end());
+  std::string out = absl::StrCat("arena: ", buffers.temp_bytes(), " bytes, of which ", buffers.temp_bytes() - peak,
+                                 " are lost between values\n", OwnersOfPeak(buffers), "\n\n");
+  for (const Allocation* a : order) {
+    sum += a->slice.size;
+    absl::StrAppendFormat(&out, "%12d bytes  %5.1f %%  %5.1f %%  %%%s %s\n", a->slice.size,
+                          100.0 * static_cast<double>(a->slice.size) / static_cast<double>(all),
+                          100.0 * static_cast<double>(sum) / static_cast<double>(all), a->owner, a->ShapeText());
+  }
+  return out;
+}
+
+}  // namespace
 
 absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const std::string& name,
                                            const CompileOptions& o,
@@ -14,6 +58,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   PlannedProgram out;
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   module->external_lapack = o.external_lapack;
+  if (!o.pipeline.dump_dir.empty())
+    RETURN_IF_ERROR(
+        WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
   say("passes");
   RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
@@ -37,9 +84,12 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                              " or offloaded; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
   if (!o.pipeline.dump_dir.empty()) {
-    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name);
-    RETURN_IF_ERROR(WriteFile(absl::StrCat(stem, ".cpu_after_optimizations.txt"), ToText(*module)));
-    RETURN_IF_ERROR(WriteFile(absl::StrCat(stem, ".thunk_sequence.txt"), ToText(out.thunks)));
+    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name), after = stem + ".cpu_after_optimizations";
+    RETURN_IF_ERROR(WriteFile(after + ".txt", ToText(*module)));
+    RETURN_IF_ERROR(WriteFile(after + "-buffer-assignment.txt", BufferTable(buffers)));
+    RETURN_IF_ERROR(WriteFile(after + "-memory-usage-report.txt", MemoryReport(buffers)));
+    RETURN_IF_ERROR(WriteFile(stem + ".thunk_sequence.txt", ToText(out.thunks)));
+    RETURN_IF_ERROR(WriteFile(stem + ".config.pbtxt", o.config_text + "\n"));
   }
   out.module = std::move(module);
   return out;

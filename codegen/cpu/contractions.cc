@@ -44,6 +44,11 @@ absl::StatusOr<int64_t> EmitDot(Body& body) {
   const Instruction* i = body.i;
   const Shape &l = i->operand(0)->shape(), &r = i->operand(1)->shape(), &o = i->shape();
   const PrimitiveType at = l.type(), bt = r.type(), ct = o.type();
+  const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
+  if (l.rank() != 3 || r.rank() != 3 || o.rank() != 3 || !contracts_one(i->attrs().lhs_contracting_dims) ||
+      !contracts_one(i->attrs().rhs_contracting_dims))
+    return ErrorAt(i, "is not a product of two batched matrices, which dot-decomposer makes of every dot",
+                   absl::StatusCode::kInternal);
   const int64_t batch = o.dim(0), m = o.dim(1), n = o.dim(2);
   const bool a_kfirst = (*i->attrs().lhs_contracting_dims)[0] == 1,
              b_kfirst = (*i->attrs().rhs_contracting_dims)[0] == 1;

@@ -106,6 +106,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) f->addFnAttr(kCallsMicroKernels);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
   for (size_t k = 0; k < operands + results + 1; ++k)

@@ -36,8 +36,10 @@ struct CpuLevel {
 // exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
-// Attribute of functions whose loops need no strength reduction: their emitter chose the addresses.
-inline constexpr char kAddressesChosen[] = "kiln-addresses-chosen";
+// Attributes of functions that LLVM's passes leave alone, wholly or in part (object.cc says which): the register tiles
+// of products, written as they should run, and the loops around them.
+inline constexpr char kMicroKernel[] = "kiln-micro-kernel";
+inline constexpr char kCallsMicroKernels[] = "kiln-calls-micro-kernels";
 
 class Ir {
  public:

@@ -59,10 +59,11 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
       kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
+// The functions of a module read this way are decoded when something links them.
 absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(llvm::LLVMContext& ctx, const unsigned char* data,
                                                           size_t size, const char* what) {
   auto buffer = llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(data), size), what);
-  auto m = llvm::parseBitcodeFile(buffer, ctx);
+  auto m = llvm::getLazyBitcodeModule(buffer, ctx);
   if (!m) return Internal("cannot read the kernel library: ", llvm::toString(m.takeError()));
   return std::move(*m);
 }
@@ -82,17 +83,37 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
   }
 }
 
-// Micro-kernels are written with the addresses that the machine can fold; LLVM's strength reduction takes a quarter of
-// their compile time, and its extra induction variables push accumulators out of registers.
+bool Is(const llvm::Function& f, const char* attribute) { return f.hasFnAttribute(attribute); }
+
+// Micro-kernels are written as the machine should run them: LLVM's passes would only read them, some forty times.
+void LeaveMicroKernelsAlone(llvm::PassInstrumentationCallbacks* callbacks) {
+  callbacks->registerShouldRunOptionalPassCallback([](llvm::StringRef, llvm::Any ir) {
+    if (const auto* f = llvm::any_cast<const llvm::Function*>(&ir)) return !Is(**f, kMicroKernel);
+    if (const auto* l = llvm::any_cast<const llvm::Loop*>(&ir))
+      return !Is(*(*l)->getHeader()->getParent(), kMicroKernel);
+    return true;
+  });
+}
+
+// Strength reduction is for elementwise loops. Its extra induction variables push a micro-kernel's accumulators out of
+// registers, what calls micro-kernels spends no time in its own loops, and on long bodies it takes more time than all
+// other passes together.
 void ReduceStrength(llvm::Module& m, llvm::FunctionAnalysisManager& fam) {
   llvm::FunctionPassManager reduce;
   reduce.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopStrengthReducePass()));
+  constexpr unsigned kLongBody = 600;
   for (llvm::Function& f : m)
-    if (!f.isDeclaration() && !f.hasFnAttribute(kAddressesChosen)) reduce.run(f, fam);
+    if (!f.isDeclaration() && !Is(f, kMicroKernel) && !Is(f, kCallsMicroKernels) && f.getInstructionCount() < kLongBody)
+      reduce.run(f, fam);
 }
 
+// For code that was optimised when kiln was built, after a few of its values became constants.
+constexpr char kTidyPasses[] = "function(instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
+
+enum class CodeState { kFresh, kOptimised };
+
 absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanitizer sanitizer, int64_t* text_bytes,
-                                 std::string* ir_text) {
+                                 std::string* ir_text, CodeState state) {
   std::string problem;
   llvm::raw_string_ostream os(problem);
   if (llvm::verifyModule(m, &os)) return Internal("invalid IR: ", os.str());
@@ -105,13 +126,19 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     tuning.LoopVectorization = true;
     tuning.SLPVectorization = false;
     tuning.LoopUnrolling = true;
-    llvm::PassBuilder pb(&tm, tuning);
+    llvm::PassInstrumentationCallbacks callbacks;
+    LeaveMicroKernelsAlone(&callbacks);
+    llvm::PassBuilder pb(&tm, tuning, std::nullopt, &callbacks);
     pb.registerModuleAnalyses(mam);
     pb.registerCGSCCAnalyses(cam);
     pb.registerFunctionAnalyses(fam);
     pb.registerLoopAnalyses(lam);
     pb.crossRegisterProxies(lam, fam, cam, mam);
-    llvm::ModulePassManager passes = pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+    llvm::ModulePassManager passes;
+    if (state == CodeState::kFresh)
+      passes = pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+    else if (llvm::Error e = pb.parsePassPipeline(passes, kTidyPasses))
+      return Internal("LLVM's passes: ", llvm::toString(std::move(e)));
     if (sanitizer != Sanitizer::kNone) {
       const bool address = sanitizer == Sanitizer::kAddress;
       for (llvm::Function& f : m)
@@ -175,7 +202,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   llvm::internalizeModule(
       m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
   Retarget(m, level);
-  return Emit(m, *tm, sanitizer, text_bytes, ir_text);
+  return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
 
 absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o) {
@@ -193,6 +220,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
                             {kWorldBitcode, kWorldBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
+  if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
   if (part == RuntimePart::kDispatch) {
@@ -228,7 +256,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
     g->setVisibility(llvm::GlobalValue::DefaultVisibility);
   }
   Retarget(*m, level);
-  return Emit(*m, *tm, o.sanitizer, nullptr, nullptr);
+  return Emit(*m, *tm, o.sanitizer, nullptr, nullptr, CodeState::kOptimised);
 }
 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
@@ -261,7 +289,7 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   b.SetInsertPoint(none);
   b.CreateRet(b.getInt32(static_cast<uint32_t>(otherwise)));
   Retarget(m, level);
-  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr);
+  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
 std::string DataObject(const std::string& symbol, absl::string_view bytes) {

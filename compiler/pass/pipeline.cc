@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <regex>
 
 #include "absl/strings/str_format.h"
 #include "compiler/base/text.h"
@@ -31,13 +32,20 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
     }
   for (const std::string& p : o.disabled)
     if (!lookup_(p)) return InvalidArgument("error: cannot disable '", p, "': no pass is named so");
+  std::regex dumped;
+  try {
+    dumped = std::regex(o.dump_pass_re, std::regex::ECMAScript);
+  } catch (const std::regex_error&) {
+    return InvalidArgument("error: '", o.dump_pass_re, "' is not a regular expression");
+  }
   PassContext ctx;
   ctx.fuel = o.fuel;
   int counter = 0;
   for (size_t s = 0; s < steps_.size(); ++s) {
     for (int round = 0;; ++round) {
       bool changed = false;
-      for (const PassInfo* pass : resolved[s]) {
+      for (size_t k = 0; k < resolved[s].size(); ++k) {
+        const PassInfo* pass = resolved[s][k];
         if (std::find(o.disabled.begin(), o.disabled.end(), pass->name) != o.disabled.end()) continue;
         const auto start = std::chrono::steady_clock::now();
         auto result = pass->run(module, ctx);
@@ -56,10 +64,15 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
             return Internal("after pass ", pass->name, ": ", v.message());
         }
         if (*result && o.on_change) o.on_change(pass->name, module);
-        if (*result && !o.dump_dir.empty()) {
-          RETURN_IF_ERROR(WriteFile(
-              absl::StrFormat("%s/%s.%04d.%s.after_%s.txt", o.dump_dir, module.name(), counter++, name_, pass->name),
-              ToText(module)));
+        ++counter;
+        if (*result && !o.dump_dir.empty() && std::regex_search(pass->name, dumped)) {
+          const char* next = k + 1 < resolved[s].size()                     ? resolved[s][k + 1]->name
+                             : !steps_[s].repeat && s + 1 < resolved.size() ? resolved[s + 1][0]->name
+                             : steps_[s].repeat                             ? resolved[s][0]->name
+                                                                            : "end";
+          RETURN_IF_ERROR(WriteFile(absl::StrFormat("%s/%s.%04d.%s.after_%s.before_%s.txt", o.dump_dir, module.name(),
+                                                    counter, name_, pass->name, next),
+                                    ToText(module)));
         }
         if (pass->name == o.stop_after) return absl::OkStatus();
       }

@@ -22,6 +22,8 @@ struct PipelineOptions {
   std::string stop_after;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;
+  // Only after passes whose name holds a match of this expression (ECMAScript); empty: after all.
+  std::string dump_pass_re;
   // Told of the module after each pass that changed it.
   std::function<void(const std::string& pass, const Module& after)> on_change;
   // Told what passes that only look have to say, a line each.

@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "aot/tools/runner.h"
 #include "codegen/cpu/kernels.h"
@@ -33,7 +34,7 @@ constexpr size_t kTimed = 8;
 constexpr double kSlow = 4;  // seconds of compile and runs above which a program is not timed
 
 struct Program {
-  std::string name;
+  std::string path, name;
   std::unique_ptr<Module> module;
   std::string text;  // optimised
   int64_t instructions = 0, kernels = 0, temp = 0;
@@ -93,6 +94,12 @@ absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
   return best;
 }
 
+// The first line of an error, with the program's name for its path.
+std::string Reason(const absl::Status& s, const Program& p) {
+  std::string text(absl::StripPrefix(std::string(s.message()), "error: "));
+  return absl::StrReplaceAll(text.substr(0, text.find('\n')), {{p.path, p.name}, {"|", "/"}});
+}
+
 class Ratio {
  public:
   void Add(double without, double with) {
@@ -119,6 +126,7 @@ int Main(int argc, char** argv) {
   std::vector<Program> programs;
   for (int k = 3; k < argc; ++k) {
     Program p;
+    p.path = argv[k];
     const std::vector<std::string> parts = absl::StrSplit(argv[k], '/');
     p.name = parts.size() > 1 ? parts[parts.size() - 2] : parts.back();
     auto m = LoadModule(argv[k]);
@@ -143,8 +151,7 @@ int Main(int argc, char** argv) {
       Program without;
       if (absl::Status s = Measure(*p.module, pass, &without, p.text); !s.ok()) {
         ++failed;
-        failure = std::string(absl::StripPrefix(std::string(s.message()), "error: "));
-        failure = failure.substr(0, failure.find('\n'));
+        failure = Reason(s, p);
         continue;
       }
       if (without.text == p.text) continue;
@@ -160,7 +167,11 @@ int Main(int argc, char** argv) {
     const size_t step = std::max<size_t>(1, (timed.size() + kTimed - 1) / kTimed);
     for (size_t k = 0; k < timed.size(); k += step) {
       auto with = Time(*timed[k], ""), without = Time(*timed[k], pass);
-      if (!with.ok() || !without.ok()) continue;
+      if (!with.ok() || !without.ok()) {
+        ++failed;
+        failure = Reason(without.ok() ? with.status() : without.status(), *timed[k]);
+        continue;
+      }
       run.Add(without->run_us * 1000, with->run_us * 1000);
       compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);
       const double factor = std::fabs(std::log(without->run_us / with->run_us));
@@ -170,7 +181,8 @@ int Main(int argc, char** argv) {
       }
     }
     std::string note = most;
-    if (failed) note = absl::StrCat(failed, " programs do not compile without it: ", failure);
+    if (failed)
+      note = absl::StrCat(failed, failed > 1 ? " programs do" : " program does", " not compile without it: ", failure);
     if (changed.empty() && !failed)
       note = absl::StrCat("no program here meets it; [its own](../tests/passes/golden/", pass, ".hlo)");
     absl::StrAppendFormat(&table, "| `%s` | %d | %s | %s | %s | %s | %s | %s |\n", pass, changed.size(),
