@@ -1,0 +1,82 @@
+// Every pass alone on random modules: results stay, bit for bit, the module stays valid, and *changed* is the truth.
+#include "aot/tools/runner.h"
+#include "aot/tools/ulp.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/hlo/verify.h"
+#include "compiler/pipeline/registry.h"
+#include "gtest/gtest.h"
+#include "tests/random/generator.h"
+
+namespace kiln {
+namespace {
+
+constexpr uint64_t kModules = 60;
+
+// Small integers, as the generator's arithmetic expects.
+std::vector<Literal> Arguments(const Module& m, uint64_t seed) {
+  std::vector<Literal> out = SeededArguments(m, seed);
+  for (Literal& l : out)
+    for (int64_t k = 0; k < l.size(); ++k) {
+      Element e = l.Get(k);
+      e.re = static_cast<double>(static_cast<int>(e.re * 5));
+      l.Set(k, e);
+    }
+  return out;
+}
+
+// What must hold before the pass may run.
+absl::Status Lead(Module& m, const PassInfo& pass) {
+  Pipeline p("lead", FindPass);
+  if (pass.needs & (fact::LaidOut | fact::Fused)) p.Add("layout-assignment");
+  if (pass.needs & fact::Fused) p.Add("reshape-decomposer").Add("cpu-instruction-fusion").Add("fusion-wrapper");
+  return p.Run(m, {});
+}
+
+class EachPass : public testing::TestWithParam<const PassInfo*> {};
+
+TEST_P(EachPass, KeepsResultsAndTellsTheTruth) {
+  const PassInfo& pass = *GetParam();
+  // Each pass sees modules of its own.
+  const uint64_t first = 1000 * static_cast<uint64_t>(&pass - AllPasses().data());
+  for (uint64_t seed = first; seed < first + kModules; ++seed) {
+    std::unique_ptr<Module> m = RandomModule(seed);
+    const std::vector<Literal> arguments = Arguments(*m, seed);
+    ASSERT_TRUE(Lead(*m, pass).ok());
+    const std::unique_ptr<Module> before = m->Clone();
+    const std::string text = ToText(*before);
+    PassContext ctx;
+    auto changed = pass.run(*m, ctx);
+    ASSERT_TRUE(changed.ok()) << changed.status() << "\n" << text;
+    EXPECT_EQ(*changed, ToText(*m) != text) << "seed " << seed << "\n" << text << "\nbecame\n" << ToText(*m);
+    ASSERT_TRUE(VerifyModule(*m).ok()) << VerifyModule(*m) << "\n" << text;
+    if (!*changed) continue;
+    RunOptions reference;
+    reference.backend = "reference";
+    auto want = RunModule(before->Clone(), arguments, {}, reference);
+    auto got = RunModule(m->Clone(), arguments, {}, reference);
+    ASSERT_TRUE(want.ok() && got.ok()) << want.status() << got.status() << "\n" << text;
+    ASSERT_EQ(want->results.size(), got->results.size());
+    for (size_t r = 0; r < want->results.size(); ++r) {
+      const UlpError e = LargestUlpError(got->results[r], want->results[r]);
+      ASSERT_EQ(e.ulps, 0) << "seed " << seed << " result " << r << " element " << e.element << ": " << e.got
+                           << ", expected " << e.want << "\n"
+                           << text << "\nbecame\n"
+                           << ToText(*m);
+    }
+  }
+}
+
+std::vector<const PassInfo*> Passes() {
+  std::vector<const PassInfo*> out;
+  for (const PassInfo& p : AllPasses()) out.push_back(&p);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, EachPass, testing::ValuesIn(Passes()), [](const auto& info) {
+  std::string name = info.param->name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace kiln
