@@ -93,6 +93,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
       entry.poison_freed = options.poison_freed;
       entry.replicas = program.replicas;
       entry.partitions = program.partitions;
+      entry.kernels_elsewhere = parts.size() > 1;
       p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, *program.constant_offsets, plans[q],
                                 units[p.level][q], entry);
     }

@@ -119,6 +119,7 @@ class EntryEmitter {
                                  llvm::Function::ExternalLinkage, absl::StrCat(name_, "_entry_", ir_.level.name),
                                  ir_.module);
     fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    if (options_.kernels_elsewhere) fn_->addFnAttr(kWrittenAsRun);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
     b_.setFastMathFlags({});
     table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);

@@ -35,6 +35,7 @@ struct EntryOptions {
   int threads = 0;            // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
   bool poison_freed = false;  // overwrite the bytes of every arena slice after the last thunk that touches it
   int64_t replicas = 1, partitions = 1;
+  bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
 };
 
 // Emits `<name>_entry_<level>(ptr arguments, ptr results, ptr arena, ptr pool, ptr comm) -> i32`, which calls the

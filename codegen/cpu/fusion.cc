@@ -684,10 +684,24 @@ class FusionShell {
     if (unit >= 0) order.push_back(unit);
     for (int64_t k = 0; k < s.rank(); ++k)
       if (k != unit) order.push_back(k);
+    Ints outer;
+    for (int64_t k : order)
+      if (k < d) outer.push_back(k);
     for (const Instruction* o : root->operands()) {
+      // Whole rows of an array that is there already: bytes move as they lie.
+      const Instruction* stored = o;
+      while ((stored->Is(Opcode::Bitcast) || stored->Is(Opcode::Reshape)) && stored->shape().HasDefaultLayout() &&
+             stored->operand(0)->shape().type() == o->shape().type())
+        stored = stored->operand(0);
+      const bool rows = stored->Is(Opcode::Parameter) && s.HasDefaultLayout() && o->shape().HasDefaultLayout() &&
+                        stored->shape().HasDefaultLayout() && o->shape().ElementCount() > 0;
       RETURN_IF_ERROR(Nest(
-          o->shape().dims(), order,
+          o->shape().dims(), rows ? outer : order,
           [&](std::vector<llvm::Value*> at) -> absl::Status {
+            if (rows) {
+              CopyRow(o->shape(), body_.operands[*stored->attrs().parameter_number], at, d, base, s);
+              return absl::OkStatus();
+            }
             ASSIGN_OR_RETURN(Val v, elements_.Emit(o, Linear(o->shape(), at)));
             Index to{at};
             to.dims[d] = ir_.Add(at[d], ir_.I64(base));
@@ -698,6 +712,23 @@ class FusionShell {
       base += o->shape().dim(d);
     }
     return unit >= 0 ? s.dim(unit) : 1;
+  }
+
+  // The elements of `array` from dimension `d` inwards, at `at` of the dimensions before, to where `d` is `base`.
+  void CopyRow(const Shape& from, llvm::Value* array, const std::vector<llvm::Value*>& at, int64_t d, int64_t base,
+               const Shape& to) {
+    const int64_t width = from.ByteSize() / from.ElementCount();
+    int64_t row = 1;
+    for (int64_t k = d; k < from.rank(); ++k) row *= from.dim(k);
+    Index target{at};
+    target.dims[d] = ir_.I64(base);
+    llvm::Type* byte = ir_.b.getInt8Ty();
+    auto place = [&](llvm::Value* array, const Shape& shape, const Index& index) {
+      return ir_.b.CreateInBoundsGEP(byte, array, ir_.Mul(elements_.Offset(shape, index), width));
+    };
+    const llvm::MaybeAlign align(static_cast<uint64_t>(std::min<int64_t>(width, 8)));
+    ir_.b.CreateMemCpy(place(body_.results[0], to, target), align, place(array, from, Index{at}), align,
+                       static_cast<uint64_t>(row * width));
   }
 
   Body& body_;

@@ -59,7 +59,7 @@ llvm::Function* Matmul::Micro(int64_t mr, int64_t nv, int64_t cols, const std::v
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr, b.getInt1Ty()}, false),
                                    llvm::Function::InternalLinkage, name, ir_.module);
   f->addFnAttr(llvm::Attribute::NoInline);
-  f->addFnAttr(kMicroKernel);
+  f->addFnAttr(kWrittenAsRun);
   for (int k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   llvm::IRBuilderBase::InsertPointGuard guard(b);
   llvm::MDNode* group = ir_.access_group;

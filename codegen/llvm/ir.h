@@ -38,7 +38,7 @@ absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 // Attributes of functions that LLVM's passes leave alone, wholly or in part (object.cc says which): the register tiles
 // of products, written as they should run, and the loops around them.
-inline constexpr char kMicroKernel[] = "kiln-micro-kernel";
+inline constexpr char kWrittenAsRun[] = "kiln-written-as-run";
 inline constexpr char kCallsMicroKernels[] = "kiln-calls-micro-kernels";
 
 class Ir {

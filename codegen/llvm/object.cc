@@ -85,12 +85,13 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
 
 bool Is(const llvm::Function& f, const char* attribute) { return f.hasFnAttribute(attribute); }
 
-// Micro-kernels are written as the machine should run them: LLVM's passes would only read them, some forty times.
-void LeaveMicroKernelsAlone(llvm::PassInstrumentationCallbacks* callbacks) {
+// Micro-kernels, and entries that nothing is inlined into, are written as the machine should run them: LLVM's passes
+// would only read them, some forty times.
+void LeaveAlone(llvm::PassInstrumentationCallbacks* callbacks) {
   callbacks->registerShouldRunOptionalPassCallback([](llvm::StringRef, llvm::Any ir) {
-    if (const auto* f = llvm::any_cast<const llvm::Function*>(&ir)) return !Is(**f, kMicroKernel);
+    if (const auto* f = llvm::any_cast<const llvm::Function*>(&ir)) return !Is(**f, kWrittenAsRun);
     if (const auto* l = llvm::any_cast<const llvm::Loop*>(&ir))
-      return !Is(*(*l)->getHeader()->getParent(), kMicroKernel);
+      return !Is(*(*l)->getHeader()->getParent(), kWrittenAsRun);
     return true;
   });
 }
@@ -103,7 +104,8 @@ void ReduceStrength(llvm::Module& m, llvm::FunctionAnalysisManager& fam) {
   reduce.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LoopStrengthReducePass()));
   constexpr unsigned kLongBody = 600;
   for (llvm::Function& f : m)
-    if (!f.isDeclaration() && !Is(f, kMicroKernel) && !Is(f, kCallsMicroKernels) && f.getInstructionCount() < kLongBody)
+    if (!f.isDeclaration() && !Is(f, kWrittenAsRun) && !Is(f, kCallsMicroKernels) &&
+        f.getInstructionCount() < kLongBody)
       reduce.run(f, fam);
 }
 
@@ -127,7 +129,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     tuning.SLPVectorization = false;
     tuning.LoopUnrolling = true;
     llvm::PassInstrumentationCallbacks callbacks;
-    LeaveMicroKernelsAlone(&callbacks);
+    LeaveAlone(&callbacks);
     llvm::PassBuilder pb(&tm, tuning, std::nullopt, &callbacks);
     pb.registerModuleAnalyses(mam);
     pb.registerCGSCCAnalyses(cam);
