@@ -1,28 +1,16 @@
 // Every pass alone on random modules: results stay, bit for bit, the module stays valid, and *changed* is the truth.
-#include "aot/tools/runner.h"
 #include "aot/tools/ulp.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/pipeline/registry.h"
 #include "gtest/gtest.h"
+#include "tests/random/arguments.h"
 #include "tests/random/generator.h"
 
 namespace kiln {
 namespace {
 
 constexpr uint64_t kModules = 60;
-
-// Small integers, as the generator's arithmetic expects.
-std::vector<Literal> Arguments(const Module& m, uint64_t seed) {
-  std::vector<Literal> out = SeededArguments(m, seed);
-  for (Literal& l : out)
-    for (int64_t k = 0; k < l.size(); ++k) {
-      Element e = l.Get(k);
-      e.re = static_cast<double>(static_cast<int>(e.re * 5));
-      l.Set(k, e);
-    }
-  return out;
-}
 
 // What must hold before the pass may run.
 absl::Status Lead(Module& m, const PassInfo& pass) {
@@ -40,7 +28,7 @@ TEST_P(EachPass, KeepsResultsAndTellsTheTruth) {
   const uint64_t first = 1000 * static_cast<uint64_t>(&pass - AllPasses().data());
   for (uint64_t seed = first; seed < first + kModules; ++seed) {
     std::unique_ptr<Module> m = RandomModule(seed);
-    const std::vector<Literal> arguments = Arguments(*m, seed);
+    const std::vector<Literal> arguments = SmallArguments(*m, seed);
     ASSERT_TRUE(Lead(*m, pass).ok());
     const std::unique_ptr<Module> before = m->Clone();
     const std::string text = ToText(*before);

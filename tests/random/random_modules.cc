@@ -4,28 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "aot/tools/runner.h"
 #include "aot/tools/ulp.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/pipeline/registry.h"
+#include "tests/random/arguments.h"
 #include "tests/random/generator.h"
 
 namespace kiln {
 namespace {
-
-// Small integers, as the generator's arithmetic expects.
-std::vector<Literal> Arguments(const Module& m, uint64_t seed) {
-  std::vector<Literal> out = SeededArguments(m, seed);
-  for (Literal& l : out)
-    for (int64_t k = 0; k < l.size(); ++k) {
-      Element e = l.Get(k);
-      e.re = static_cast<double>(static_cast<int>(e.re * 5));
-      l.Set(k, e);
-    }
-  return out;
-}
 
 absl::Status Same(const std::vector<Literal>& got, const std::vector<Literal>& want) {
   for (size_t r = 0; r < want.size(); ++r) {
@@ -39,7 +27,7 @@ absl::Status Try(uint64_t seed, std::string* text) {
   std::unique_ptr<Module> m = RandomModule(seed);
   *text = ToText(*m);
   RETURN_IF_ERROR(VerifyModule(*m));
-  const std::vector<Literal> args = Arguments(*m, seed);
+  const std::vector<Literal> args = SmallArguments(*m, seed);
   CompileOptions full, plain;
   full.cpu_levels = plain.cpu_levels = {"native"};
   full.flush_subnormals = plain.flush_subnormals = false;
