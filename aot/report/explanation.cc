@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "aot/planning.h"
+#include "compiler/plan/alias.h"
 
 namespace kiln {
 namespace {
@@ -22,7 +23,7 @@ std::vector<std::string> OperationsOf(const Instruction* i) {
 
 // Follows a value through what only names it to the instructions that make it.
 void Makers(const Instruction* i, std::vector<const Instruction*>* out) {
-  if (i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast)) {
+  if (PassesThrough(i)) {
     for (const Instruction* o : i->operands()) Makers(o, out);
     return;
   }

@@ -20,6 +20,11 @@ struct Leaf {
   }
 };
 
+// True for what only names values that others make: tuples, their elements, bitcasts.
+inline bool PassesThrough(const Instruction* i) {
+  return i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast);
+}
+
 // The leaf that `l` takes its storage from inside the same computation, or `l` itself if it defines its value there.
 // A loop's result is its own definition unless the body hands the element through unchanged.
 Leaf SourceOf(const Leaf& l);

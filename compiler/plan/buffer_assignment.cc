@@ -67,10 +67,6 @@ class Assigner {
   int64_t clock_ = 0;
 
  private:
-  static bool PassesThrough(const Instruction* i) {
-    return i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast);
-  }
-
   int64_t ArgumentCount() const {
     int64_t n = 0;
     for (const Instruction* p : m_.entry()->parameters())

@@ -35,10 +35,6 @@ struct Candidate {
   std::string Key() const { return absl::StrCat(step.kind, " ", computation, " ", value, " ", anchor); }
 };
 
-bool PassesThrough(const Instruction* i) {
-  return i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Bitcast);
-}
-
 bool FetchesFromSlowMemory(const Instruction* i) {
   return i->Is(Opcode::Copy) && i->operand(0)->shape().LiesInSlowMemory();
 }
