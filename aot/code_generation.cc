@@ -13,7 +13,7 @@ namespace {
 using Part = std::vector<std::vector<size_t>>;
 
 // The heaviest kernel first, each to the part that has least. The first part also has the entries.
-std::vector<Part> Divide(const std::vector<ProgramToGenerate>& programs, const std::vector<cpu::KernelPlan>& plans) {
+std::vector<Part> Divide(const std::vector<ProgramToGenerate>& programs, const std::vector<KernelPlan>& plans) {
   constexpr int64_t kPerPart = 250, kMostParts = 16, kCallsPerWeight = 4;
   struct Item {
     int64_t weight;
@@ -59,9 +59,9 @@ struct Piece {
 absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std::vector<ProgramToGenerate>& programs,
                                            const std::vector<CpuLevel>& levels, const CompileOptions& options) {
   GeneratedCode out;
-  std::vector<cpu::KernelPlan> plans;
+  std::vector<KernelPlan> plans;
   for (const ProgramToGenerate& p : programs) {
-    plans.push_back(cpu::PlanKernels(p.name, *p.thunks));
+    plans.push_back(PlanKernels(p.name, *p.thunks));
     out.kernels += static_cast<int64_t>(plans.back().kernels.size());
   }
   const std::vector<Part> parts = Divide(programs, plans);
@@ -71,7 +71,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
   // How many units each kernel has: by level and program, at its place.
   std::vector<std::vector<std::vector<int64_t>>> units(levels.size());
   for (auto& of_level : units)
-    for (const cpu::KernelPlan& plan : plans) of_level.emplace_back(plan.kernels.size(), 0);
+    for (const KernelPlan& plan : plans) of_level.emplace_back(plan.kernels.size(), 0);
 
   ParallelFor(pieces.size(), [&](size_t k) {
     Piece& p = pieces[k];
@@ -87,15 +87,15 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     Piece& p = pieces[k];
     for (size_t q = 0; q < programs.size() && p.part == 0 && p.status.ok(); ++q) {
       const ProgramToGenerate& program = programs[q];
-      cpu::EntryOptions entry;
+      EntryOptions entry;
       entry.library = library;
       entry.threads = options.threads;
       entry.poison_freed = options.poison_freed;
       entry.replicas = program.replicas;
       entry.partitions = program.partitions;
       entry.kernels_elsewhere = parts.size() > 1;
-      p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, *program.constant_offsets, plans[q],
-                                units[p.level][q], entry);
+      entry.constant_offsets = *program.constant_offsets;
+      p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, plans[q], units[p.level][q], entry);
     }
     if (!p.status.ok()) return;
     auto object =

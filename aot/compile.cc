@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "aot/code_generation.h"
+#include "aot/gpu_code_generation.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
 #include "aot/planning.h"
@@ -127,8 +128,9 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::v
 
 // Plans one program and adds its figures to the model's.
 absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& name, const CompileOptions& o,
-                             const std::function<void(const std::string&)>& say, Weights* weights, CompiledModel* out) {
-  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), name, o, say));
+                             ProgramTarget target, const std::function<void(const std::string&)>& say, Weights* weights,
+                             CompiledModel* out) {
+  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), name, o, target, say));
   const BufferAssignment& buffers = p.plan.buffers;
   out->flops += p.cost.flops;
   out->bytes_accessed += p.cost.bytes_accessed;
@@ -174,9 +176,11 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   std::vector<Planned> programs;
   Weights weights;
   std::vector<int64_t> batches;
+  const bool emulated = o.emulation != CompileOptions::Emulation::kNone;
+  const ProgramTarget target = emulated ? ProgramTarget::kGpu : ProgramTarget::kCpu;
   for (BatchVariant& v : variants) {
     const std::string name = v.batch ? absl::StrCat(out.name, "_b", v.batch) : out.name;
-    ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, say, &weights, &out));
+    ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, target, say, &weights, &out));
     RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
     if (v.batch) {
       batches.push_back(v.batch);
@@ -211,12 +215,20 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   for (const Planned& p : programs)
     to_generate.push_back(
         {p.name, &p.program.thunks, &p.offsets, p.program.module->replica_count, p.program.module->partition_count});
-  ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.name, to_generate, levels, o));
+  GeneratedCode code;
+  if (emulated) {
+    if (to_generate.size() != 1) return Unimplemented("error: the emulator takes one batch size");
+    ASSIGN_OR_RETURN(code, GenerateEmulatedCode(out.name, to_generate[0],
+                                                o.emulation == CompileOptions::Emulation::kChecked, o));
+  } else {
+    ASSIGN_OR_RETURN(code, GenerateCode(out.name, to_generate, levels, o));
+  }
   out.code_bytes = code.code_bytes;
   out.kernels = code.kernels;
   std::vector<std::pair<std::string, std::string>> members = std::move(code.members);
   const RuntimeOptions runtime{level_names, o.flush_subnormals, out.communicates, o.sanitizer};
   for (const Planned& program : programs) {
+    if (emulated) break;
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
     members.push_back({program.name + "_run.o", std::move(object)});
   }
@@ -232,7 +244,9 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
     members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
   }
-  if (!weights.block().empty())
+  bool has_constants = false;  // they may all be empty
+  for (const Planned& program : programs) has_constants = has_constants || !program.offsets.empty();
+  if (has_constants)
     members.push_back(
         {absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights.block())});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));

@@ -38,6 +38,8 @@ struct CompileOptions {
   bool bounds_check = false;
   // Sizes that a program's unbounded dimensions take, ascending: one variant each, behind one entry. Empty: none.
   std::vector<int64_t> batch_sizes;
+  // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
+  enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
   PipelineOptions pipeline;
   std::string config_text;  // recorded in the manifest
 };

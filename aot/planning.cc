@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "codegen/cpu/kernels.h"
+#include "codegen/gpu/kernels.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
@@ -53,7 +54,7 @@ std::string MemoryReport(const BufferAssignment& buffers) {
 }  // namespace
 
 absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const std::string& name,
-                                           const CompileOptions& o,
+                                           const CompileOptions& o, ProgramTarget target,
                                            const std::function<void(const std::string&)>& say) {
   PlannedProgram out;
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
@@ -62,20 +63,22 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
     RETURN_IF_ERROR(
         WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
   say("passes");
-  RETURN_IF_ERROR(CpuPipeline().Run(*module, o.pipeline, &out.passes));
+  const bool on_gpu = target == ProgramTarget::kGpu;
+  RETURN_IF_ERROR((on_gpu ? GpuPipeline() : CpuPipeline()).Run(*module, o.pipeline, &out.passes));
+  const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);
 
   say("planning memory");
   NamedOrder order;
   if (o.max_arena_bytes > 0) {
-    const RematerializeOptions fit{o.max_arena_bytes, o.slow_arena_bytes, PrepareForPlanning, cpu::ScratchBytes, {}};
+    const RematerializeOptions fit{o.max_arena_bytes, o.slow_arena_bytes, PrepareForPlanning, scratch, {}};
     ASSIGN_OR_RETURN(RematerializeReport report, Rematerialize(module.get(), fit));
     out.rematerialized = std::move(report.steps);
     if (!out.rematerialized.empty()) order = std::move(report.order);
   }
   RETURN_IF_ERROR(PrepareForPlanning(*module));
-  ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, cpu::ScratchBytes, order.empty() ? nullptr : &order));
+  ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, scratch, order.empty() ? nullptr : &order));
   const BufferAssignment& buffers = out.plan.buffers;
   if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
@@ -84,7 +87,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                              " or offloaded; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
   if (!o.pipeline.dump_dir.empty()) {
-    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name), after = stem + ".cpu_after_optimizations";
+    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name), after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");
     RETURN_IF_ERROR(WriteFile(after + ".txt", ToText(*module)));
     RETURN_IF_ERROR(WriteFile(after + "-buffer-assignment.txt", BufferTable(buffers)));
     RETURN_IF_ERROR(WriteFile(after + "-memory-usage-report.txt", MemoryReport(buffers)));

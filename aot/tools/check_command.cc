@@ -204,6 +204,7 @@ absl::Status CheckFile(const std::string& file, const std::string& backend) {
   // These programs hold their inputs as constants: the kernels shall compute, not the compiler.
   session.compile.pipeline.disabled = {"constant-folding"};
   session.run.backend = backend;
+  session.run.check_accesses = true;
   for (bool again = true; again;) {
     again = false;
     for (Instruction* i : e->PostOrder())

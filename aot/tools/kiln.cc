@@ -32,7 +32,7 @@ const Command kCommands[] = {
      1},
     {"run",
      RunCommand,
-     "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|reference] [--threads N] [--repeat N] "
+     "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|gpu-emulated|reference] [--threads N] [--repeat N] "
      "[--target LEVEL] [--dim N] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
      {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim"},
@@ -41,7 +41,7 @@ const Command kCommands[] = {
      1},
     {"check",
      CheckCommand,
-     "check FILE... [--backend cpu|reference]",
+     "check FILE... [--backend cpu|gpu-emulated|reference]",
      "Runs StableHLO programs that check themselves; PASS or FAIL for each, then the counts.",
      {"backend", "jobs"},
      {},

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "aot/emulator/emulator.h"
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/eval/world.h"
@@ -96,6 +97,12 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
 using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
 using RunDeviceFn = int32_t (*)(void* const*, void* const*, void*, const void*, const void*);
 
+// What stands behind the GPU program of a loaded library, if it was compiled for the emulator.
+std::unique_ptr<Emulator> EmulatorOf(void* lib, const std::string& name) {
+  const void* library = dlsym(lib, (name + "_emulated").c_str());
+  return library ? std::make_unique<Emulator>(static_cast<const gpu::EmulatedLibrary*>(library)) : nullptr;
+}
+
 char* Room(size_t n) { return static_cast<char*>(aligned_alloc(64, (std::max<size_t>(n, 1) + 63) / 64 * 64)); }
 
 // A model with the memory of one run.
@@ -131,14 +138,16 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
     std::fprintf(stderr, "error: %s\n", dlerror());
     return 3;
   }
+  const std::unique_ptr<Emulator> emulator = EmulatorOf(lib, m.name);
   auto run = reinterpret_cast<RunFn>(dlsym(lib, (m.name + "_run").c_str()));
+  auto run_emulated = reinterpret_cast<RunDeviceFn>(dlsym(lib, (m.name + "_gpu_entry").c_str()));
   auto make_pool = reinterpret_cast<void* (*)(int)>(dlsym(lib, (m.name + "_pool_create").c_str()));
-  if (!run) return 4;
-  if (o.threads > 1 && !make_pool) {
+  if (emulator ? !run_emulated : !run) return 4;
+  if (o.threads > 1 && !make_pool && !emulator) {
     std::fprintf(stderr, "error: the library was built for one thread\n");
     return 4;
   }
-  void* pool = o.threads > 1 ? make_pool(o.threads) : nullptr;
+  void* pool = o.threads > 1 && make_pool ? make_pool(o.threads) : nullptr;
   Instance instance(m, arguments);
   double* times = reinterpret_cast<double*>(shared.at(0));
   for (int k = 0; k < repeat; ++k) {
@@ -146,7 +155,9 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
       for (size_t a = 0; a < arguments.size(); ++a)
         if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const auto start = std::chrono::steady_clock::now();
-    const int32_t code = run(instance.args.data(), instance.results.data(), instance.arena, pool);
+    const int32_t code = emulator ? run_emulated(instance.args.data(), instance.results.data(), instance.arena,
+                                                 emulator->table(), nullptr)
+                                  : run(instance.args.data(), instance.results.data(), instance.arena, pool);
     times[k] = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (code != 0) {
       std::fprintf(stderr, "error: the model returned status %d\n", code);
@@ -214,6 +225,7 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   alarm(120);
   std::vector<RunDeviceFn> run;
   std::vector<std::unique_ptr<Instance>> instances;
+  std::vector<std::unique_ptr<Emulator>> emulators;
   void* world = nullptr;
   void* (*comm_of)(void*, int64_t) = nullptr;
   void (*abort_world)(void*) = nullptr;
@@ -225,7 +237,8 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
     }
     const std::string& name = programs[d]->model.name;
     auto find = [&](const char* suffix) { return dlsym(lib, (name + suffix).c_str()); };
-    run.push_back(reinterpret_cast<RunDeviceFn>(find("_run")));
+    emulators.push_back(EmulatorOf(lib, name));
+    run.push_back(reinterpret_cast<RunDeviceFn>(find(emulators.back() ? "_gpu_entry" : "_run")));
     if (!world && find("_world_create")) {
       world = reinterpret_cast<void* (*)(int64_t)>(find("_world_create"))(static_cast<int64_t>(programs.size()));
       comm_of = reinterpret_cast<void* (*)(void*, int64_t)>(find("_world_comm"));
@@ -243,7 +256,8 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   std::vector<std::thread> threads;
   for (size_t d = 0; d < programs.size(); ++d)
     threads.emplace_back([&, d] {
-      codes[d] = run[d](instances[d]->args.data(), instances[d]->results.data(), instances[d]->arena, nullptr, comm(d));
+      codes[d] = run[d](instances[d]->args.data(), instances[d]->results.data(), instances[d]->arena,
+                        emulators[d] ? emulators[d]->table() : nullptr, comm(d));
       if (codes[d] != 0 && world) abort_world(world);
     });
   for (std::thread& t : threads) t.join();
@@ -288,8 +302,15 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EvaluateDevices(const std::vec
 }
 
 absl::Status CheckBackend(const std::string& backend) {
-  if (backend == "cpu" || backend == "reference") return absl::OkStatus();
-  return Unimplemented("error: backend '", backend, "' is not supported; there are cpu and reference");
+  if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
+  return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
+}
+
+CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
+  using Emulation = CompileOptions::Emulation;
+  CompileOptions out = compile;
+  if (run.backend == "gpu-emulated") out.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
+  return out;
 }
 
 }  // namespace
@@ -363,7 +384,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   size_t total = 0;
   for (const DeviceProgram& d : devices) {
     if (!linked.count(d.module)) {
-      CompileOptions options = compile;
+      CompileOptions options = For(o, compile);
       options.name = absl::StrCat(compile.name, "_", linked.size());
       ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(d.module->Clone(), options, &dir, options.name));
     }
@@ -413,7 +434,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     return out;
   }
   TempDir dir;
-  ASSIGN_OR_RETURN(Linked linked, CompileAndLink(std::move(module), compile, &dir, "m"));
+  ASSIGN_OR_RETURN(Linked linked, CompileAndLink(std::move(module), For(o, compile), &dir, "m"));
   out.model = std::move(linked.model);
   if (out.model.communicates)
     return Unimplemented("error: the program waits for queues of a host program, and this command has none");

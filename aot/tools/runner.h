@@ -15,7 +15,9 @@ void FlattenLiteral(const Literal& literal, std::vector<Literal>* arrays);
 Literal UnflattenLiteral(const Shape& shape, const std::vector<Literal>& arrays, size_t* next);
 
 struct RunOptions {
-  std::string backend = "cpu";  // or "reference"
+  std::string backend = "cpu";  // or "reference", or "gpu-emulated"
+  // The emulator watches every access, for those out of bounds and for races.
+  bool check_accesses = false;
   int threads = 1;
   int repeat = 1;
 };

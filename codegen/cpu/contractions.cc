@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/kernels.h"
 #include "codegen/cpu/matmul.h"
+#include "codegen/elemental/element.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -21,19 +22,6 @@ std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, Primi
   }
   if (c == P::S32 && small_int(a) && small_int(b)) return P::F32;  // exact in blocks of k
   return std::nullopt;
-}
-
-// Sum of products by plain loops, for complex numbers and wide integers.
-Val MultiplyAdd(Ir& ir, PrimitiveType t, const Val& acc, const Val& x, const Val& y) {
-  llvm::IRBuilder<>& b = ir.b;
-  if (IsComplex(t)) {
-    llvm::Value* re = b.CreateFSub(b.CreateFMul(x.re, y.re), b.CreateFMul(x.im, y.im));
-    llvm::Value* im = b.CreateFAdd(b.CreateFMul(x.re, y.im), b.CreateFMul(x.im, y.re));
-    return {b.CreateFAdd(acc.re, re), b.CreateFAdd(acc.im, im)};
-  }
-  if (IsFloat(t)) return {b.CreateFAdd(acc.re, b.CreateFMul(x.re, y.re))};
-  if (t == PrimitiveType::Pred) return {b.CreateOr(acc.re, b.CreateAnd(x.re, y.re))};
-  return {b.CreateAdd(acc.re, b.CreateMul(x.re, y.re))};
 }
 
 }  // namespace

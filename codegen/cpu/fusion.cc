@@ -442,46 +442,13 @@ class FusionShell {
 
   absl::StatusOr<int64_t> VariadicWindow(const Instruction* root) {
     const std::vector<Shape> outs = Leaves(root->shape());
-    const size_t n = outs.size();
-    const Shape& s = root->operand(0)->shape();
-    const attr::Win w = root->attrs().window.value_or(attr::Win(s.rank()));
-    std::vector<Slot> acc;
-    for (const Shape& o : outs) acc.push_back(MakeSlot(o.type(), 1));
-    llvm::IRBuilder<>& b = ir_.b;
     const Ints order = UsefulFirst(outs[0].dims(), LoopOrder(outs[0]));
     RETURN_IF_ERROR(Nest(
         outs[0].dims(), order,
-        [&](std::vector<llvm::Value*> o) -> absl::Status {
-          for (size_t k = 0; k < n; ++k) {
-            ASSIGN_OR_RETURN(Val v, elements_.Emit(root->operand(static_cast<int64_t>(n + k)), Index{}));
-            Put(acc[k], ir_.I64(0), v);
-          }
-          absl::Status status;
-          std::vector<llvm::Value*> at(s.rank());
-          std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
-            if (d == s.rank()) {
-              ir_.If(inside, [&] {
-                if (status.ok()) status = Combine(root, acc, ir_.I64(0), Index{at});
-              });
-              return;
-            }
-            ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, [&](llvm::Value* k) {
-              llvm::Value* p = b.CreateSub(b.CreateAdd(ir_.Mul(o[d], w[d].stride), ir_.Mul(k, w[d].rhs_dilate)),
-                                           ir_.I64(w[d].pad_low));
-              llvm::Value* ok = b.CreateICmpSGE(p, ir_.I64(0));
-              if (w[d].lhs_dilate > 1) {
-                ok = b.CreateAnd(ok, b.CreateICmpEQ(b.CreateSRem(p, ir_.I64(w[d].lhs_dilate)), ir_.I64(0)));
-                p = b.CreateSDiv(p, ir_.I64(w[d].lhs_dilate));
-              }
-              ok = b.CreateAnd(ok, b.CreateICmpSLT(p, ir_.I64(s.dim(d))));
-              at[d] = p;
-              nest(d + 1, b.CreateAnd(inside, ok));
-            });
-          };
-          nest(0, b.getTrue());
-          RETURN_IF_ERROR(status);
-          for (size_t k = 0; k < n; ++k)
-            ir_.Store(outs[k].type(), Get(acc[k], ir_.I64(0)), body_.results[k], elements_.Offset(outs[k], Index{o}));
+        [&](std::vector<llvm::Value*> at) -> absl::Status {
+          ASSIGN_OR_RETURN(std::vector<Val> values, elements_.EmitWindow(root, Index{at}));
+          for (size_t k = 0; k < outs.size(); ++k)
+            ir_.Store(outs[k].type(), values[k], body_.results[k], elements_.Offset(outs[k], Index{at}));
           return absl::OkStatus();
         },
         false));
@@ -580,36 +547,21 @@ class FusionShell {
   }
 
   absl::StatusOr<int64_t> Scatter(const Instruction* root) {
-    const Attributes& a = root->attrs();
     const std::vector<Shape> outs = Leaves(root->shape());
-    const size_t n = outs.size();
-    const Shape& s = outs[0];
-    const Instruction* indices = root->operand(static_cast<int64_t>(n));
-    const Shape &idx = indices->shape(), &u = root->operand(static_cast<int64_t>(n + 1))->shape();
-    const Ints ib = a.input_batching_dims.value_or(Ints()), sb = a.scatter_indices_batching_dims.value_or(Ints());
-    llvm::IRBuilder<>& b = ir_.b;
-    auto in = [](const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); };
-    Ints batch_dims, window_dims;
-    for (int64_t d = 0; d < u.rank(); ++d) (in(*a.update_window_dims, d) ? window_dims : batch_dims).push_back(d);
-    // Operand dimension of each window dimension, and the window's extent in every operand dimension.
-    Ints to(window_dims.size()), extent(s.rank(), 1);
-    size_t k = 0;
-    for (int64_t d = 0; d < s.rank(); ++d) {
-      if (in(*a.inserted_window_dims, d) || in(ib, d)) continue;
-      to[k] = d;
-      extent[d] = u.dim(window_dims[k++]);
-    }
+    const ScatterPlan plan(root);
+    if (!plan.fits) return 1;
+    const size_t n = plan.arrays;
+    const Shape& u = plan.updates;
     std::vector<llvm::Value*> at(u.rank(), ir_.I64(0));
     absl::Status status;
     std::function<void(size_t)> windows, batches;
-    std::vector<llvm::Value*> start(s.rank(), nullptr);
+    ScatterPlan::Start start;
     auto element = [&] {
       if (!status.ok()) return;
-      Index x{start};
-      for (llvm::Value*& v : x.dims)
-        if (!v) v = ir_.I64(0);
-      for (size_t q = 0; q < to.size(); ++q) x.dims[to[q]] = ir_.Add(x.dims[to[q]], at[window_dims[q]]);
-      llvm::Value* off = elements_.Offset(s, x);
+      Index x{start.dims};
+      for (size_t q = 0; q < plan.to.size(); ++q)
+        x.dims[plan.to[q]] = ir_.Add(x.dims[plan.to[q]], at[plan.window_dims[q]]);
+      llvm::Value* off = elements_.Offset(plan.target, x);
       std::vector<Val> args;
       for (size_t q = 0; q < n; ++q) args.push_back(ir_.Load(outs[q].type(), body_.results[q], off));
       for (size_t q = 0; q < n; ++q) {
@@ -620,7 +572,7 @@ class FusionShell {
         }
         args.push_back(*v);
       }
-      auto r = elements_.Apply(**a.to_apply, args);
+      auto r = elements_.Apply(**root->attrs().to_apply, args);
       if (!r.ok()) {
         status = r.status();
         return;
@@ -628,45 +580,33 @@ class FusionShell {
       for (size_t q = 0; q < n; ++q) ir_.Store(outs[q].type(), (*r)[q], body_.results[q], off);
     };
     windows = [&](size_t q) {
-      if (q == window_dims.size()) return element();
+      if (q == plan.window_dims.size()) return element();
       ir_.Loop(
-          ir_.I64(0), ir_.I64(u.dim(window_dims[q])), 1,
+          ir_.I64(0), ir_.I64(u.dim(plan.window_dims[q])), 1,
           [&](llvm::Value* i) {
-            at[window_dims[q]] = i;
+            at[plan.window_dims[q]] = i;
             windows(q + 1);
           },
-          q + 1 == window_dims.size());
+          q + 1 == plan.window_dims.size());
     };
     batches = [&](size_t q) {
-      if (q < batch_dims.size()) {
-        ir_.Loop(ir_.I64(0), ir_.I64(u.dim(batch_dims[q])), 1, [&](llvm::Value* i) {
-          at[batch_dims[q]] = i;
+      if (q < plan.batch_dims.size()) {
+        ir_.Loop(ir_.I64(0), ir_.I64(u.dim(plan.batch_dims[q])), 1, [&](llvm::Value* i) {
+          at[plan.batch_dims[q]] = i;
           batches(q + 1);
         });
         return;
       }
       std::vector<llvm::Value*> batch;
-      for (int64_t d : batch_dims) batch.push_back(at[d]);
-      llvm::Value* inside = b.getTrue();
-      std::fill(start.begin(), start.end(), nullptr);
-      for (size_t c = 0; c < a.scatter_dims_to_operand_dims->size(); ++c) {
-        const int64_t d = (*a.scatter_dims_to_operand_dims)[c];
-        Index x{batch};
-        if (*a.index_vector_dim < idx.rank())
-          x.dims.insert(x.dims.begin() + *a.index_vector_dim, ir_.I64(static_cast<int64_t>(c)));
-        auto v = elements_.Emit(indices, x);
-        if (!v.ok()) {
-          status = v.status();
-          return;
-        }
-        start[d] = b.CreateIntCast(v->re, b.getInt64Ty(), IsSigned(idx.type()));
-        inside = b.CreateAnd(inside, b.CreateICmpULE(start[d], ir_.I64(s.dim(d) - extent[d])));
+      for (int64_t d : plan.batch_dims) batch.push_back(at[d]);
+      auto found = plan.StartOf(elements_, batch);
+      if (!found.ok()) {
+        status = found.status();
+        return;
       }
-      for (size_t c = 0; c < ib.size(); ++c) start[ib[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
-      ir_.If(inside, [&] { windows(0); });
+      start = *found;
+      ir_.If(start.inside, [&] { windows(0); });
     };
-    for (int64_t d = 0; d < s.rank(); ++d)
-      if (extent[d] > s.dim(d)) return 1;  // no window fits
     batches(0);
     RETURN_IF_ERROR(status);
     return 1;

@@ -5,6 +5,8 @@
 namespace kiln::cpu {
 namespace {
 
+constexpr int64_t kStackBytes = 512 << 10;  // working memory of an algorithm up to this lies on the stack
+
 std::vector<Shape> ArrayLeaves(const Shape& s) {
   std::vector<Shape> out;
   ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
@@ -41,7 +43,7 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
 
 int64_t ScratchBytes(const Instruction* i) {
   if (i->Is(Opcode::Convolution)) return ConvolutionScratchBytes(i);
-  return LibraryScratchBytes(i);
+  return LibraryScratchBytes(i, kStackBytes);
 }
 
 absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
@@ -99,7 +101,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
       units = EmitCopy(body);
       break;
     default:
-      units = EmitLibrary(body);
+      units = EmitLibrary(body, kStackBytes);
   }
   if (!units.ok()) return units.status();
   b.CreateRetVoid();

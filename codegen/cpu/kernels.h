@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/status/statusor.h"
+#include "codegen/elemental/library.h"
 #include "codegen/llvm/ir.h"
 
 namespace kiln::cpu {
@@ -23,19 +24,10 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
 // Arena bytes that the kernel of `i` needs while it runs.
 int64_t ScratchBytes(const Instruction* i);
 
-// Emitters by family, used by EmitKernel. `ptrs`: operands, results, scratch.
-struct Body {
-  Ir& ir;
-  const Instruction* i;
-  std::vector<llvm::Value*> operands, results;
-  llvm::Value* scratch;
-  llvm::Value *begin, *end;
-};
+// Emitters by family, used by EmitKernel.
 absl::StatusOr<int64_t> EmitFusion(Body& body);
 absl::StatusOr<int64_t> EmitDot(Body& body);
 absl::StatusOr<int64_t> EmitConvolution(Body& body);
-absl::StatusOr<int64_t> EmitLibrary(Body& body);
 int64_t ConvolutionScratchBytes(const Instruction* i);
-int64_t LibraryScratchBytes(const Instruction* i);
 
 }  // namespace kiln::cpu

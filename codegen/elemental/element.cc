@@ -19,6 +19,7 @@ llvm::Value* ElementEmitter::Offset(const Shape& shape, const Index& index) {
 }
 
 absl::StatusOr<Val> ElementEmitter::Emit(const Instruction* i, const Index& index) {
+  if (const auto it = preset_.find(i); it != preset_.end()) return it->second;
   Key key{i, ir_.b.GetInsertBlock(), index.dims};
   if (auto it = cache_.find(key); it != cache_.end()) return it->second;
   ASSIGN_OR_RETURN(Val v, EmitUncached(i, index));
@@ -264,8 +265,10 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
     }
     case Opcode::Gather:
       return EmitGather(i, index);
-    case Opcode::ReduceWindow:
-      return EmitReduceWindow(i, index);
+    case Opcode::ReduceWindow: {
+      ASSIGN_OR_RETURN(std::vector<Val> v, EmitWindow(i, index));
+      return v[0];
+    }
     default:
       return ErrorAt(i, "cannot be computed element by element", absl::StatusCode::kUnimplemented);
   }
@@ -301,41 +304,53 @@ absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index
   return Emit(i->operand(0), in);
 }
 
-absl::StatusOr<Val> ElementEmitter::EmitReduceWindow(const Instruction* i, const Index& index) {
-  if (i->operand_count() != 2)
-    return ErrorAt(i, "variadic windows are a kernel of their own", absl::StatusCode::kInternal);
+absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i, const Index& index) {
+  const int64_t arrays = i->operand_count() / 2;
   const Shape& s = i->operand(0)->shape();
-  const PrimitiveType t = i->shape().type();
   const attr::Win w = i->attrs().window.value_or(attr::Win(s.rank()));
   llvm::IRBuilder<>& b = ir_.b;
-  ASSIGN_OR_RETURN(Val init, Emit(i->operand(1), Index{}));
-  llvm::Value* acc = ir_.Alloca(ir_.RegType(t), 2, 16);
-  auto put = [&](const Val& v) {
-    b.CreateStore(v.re, acc);
-    if (v.im) b.CreateStore(v.im, b.CreateGEP(ir_.RegType(t), acc, ir_.I64(1)));
+  std::vector<llvm::Value*> slots;
+  const auto type = [&](int64_t k) { return i->operand(k)->shape().type(); };
+  auto put = [&](int64_t k, const Val& v) {
+    llvm::Type* part = ir_.RegType(type(k));
+    b.CreateStore(v.re, slots[k]);
+    if (v.im) b.CreateStore(v.im, b.CreateGEP(part, slots[k], ir_.I64(1)));
   };
-  auto get = [&]() -> Val {
-    Val v{b.CreateLoad(ir_.RegType(t), acc)};
-    if (IsComplex(t)) v.im = b.CreateLoad(ir_.RegType(t), b.CreateGEP(ir_.RegType(t), acc, ir_.I64(1)));
-    return v;
+  auto get = [&] {
+    std::vector<Val> out;
+    for (int64_t k = 0; k < arrays; ++k) {
+      llvm::Type* part = ir_.RegType(type(k));
+      out.push_back({b.CreateLoad(part, slots[k])});
+      if (IsComplex(type(k))) out.back().im = b.CreateLoad(part, b.CreateGEP(part, slots[k], ir_.I64(1)));
+    }
+    return out;
   };
-  put(init);
+  for (int64_t k = 0; k < arrays; ++k) {
+    ASSIGN_OR_RETURN(Val init, Emit(i->operand(arrays + k), Index{}));
+    slots.push_back(ir_.Alloca(ir_.RegType(type(k)), 2, 16));
+    put(k, init);
+  }
   absl::Status status;
   std::vector<llvm::Value*> at(s.rank());
   std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
     if (!status.ok()) return;
     if (d == s.rank()) {
       auto visit = [&] {
-        auto v = Emit(i->operand(0), Index{at});
-        if (!v.ok()) {
-          status = v.status();
+        std::vector<Val> values = get();
+        for (int64_t k = 0; k < arrays; ++k) {
+          auto v = Emit(i->operand(k), Index{at});
+          if (!v.ok()) {
+            status = v.status();
+            return;
+          }
+          values.push_back(*v);
+        }
+        auto r = Apply(**i->attrs().to_apply, values);
+        if (!r.ok()) {
+          status = r.status();
           return;
         }
-        auto r = Apply(**i->attrs().to_apply, {get(), *v});
-        if (!r.ok())
-          status = r.status();
-        else
-          put((*r)[0]);
+        for (int64_t k = 0; k < arrays; ++k) put(k, (*r)[k]);
       };
       if (inside)
         ir_.If(inside, visit);

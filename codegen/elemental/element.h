@@ -26,6 +26,10 @@ class ElementEmitter {
   ElementEmitter(Ir& ir, std::vector<llvm::Value*> parameters) : ir_(ir), params_(std::move(parameters)) {}
 
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
+  // From now on `i` is `v`, whatever the index: the caller computed it for the place it is at.
+  void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
+  // The reductions of the window at `index`, one for each operand array.
+  absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
   // A computation on scalars, such as a reducer, applied to values. One Val per result.
   // The element of type `to` with the bits of `v`; both types take as many.
   Val Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to);
@@ -49,16 +53,41 @@ class ElementEmitter {
     }
   };
   absl::StatusOr<Val> EmitUncached(const Instruction* i, const Index& index);
-  absl::StatusOr<Val> EmitReduceWindow(const Instruction* i, const Index& index);
   absl::StatusOr<Val> EmitGather(const Instruction* i, const Index& index);
 
   Ir& ir_;
   std::vector<llvm::Value*> params_;
   absl::flat_hash_map<Key, Val> cache_;
+  absl::flat_hash_map<const Instruction*, Val> preset_;
 };
 
 // Elementwise operation `i` on operand values.
 absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x);
+
+// acc + x * y, all of type `t`.
+Val MultiplyAdd(Ir& ir, PrimitiveType t, const Val& acc, const Val& x, const Val& y);
+
+// Where a scatter puts what: the roles of the dimensions of its updates.
+struct ScatterPlan {
+  explicit ScatterPlan(const Instruction* scatter);
+  size_t arrays;            // that it updates together
+  const Shape &target, &updates;
+  const Instruction* indices;
+  Ints batch_dims, window_dims;  // of the updates
+  Ints to;                       // target dimension of each window dimension
+  Ints extent;                   // of the window, in every target dimension
+  bool fits = true;              // a window is no larger than the target
+
+  struct Start {
+    std::vector<llvm::Value*> dims;  // first position of the window in every target dimension
+    llvm::Value* inside;             // the whole window lies in the target
+  };
+  // `batch`: the position in the batch dimensions of the updates.
+  absl::StatusOr<Start> StartOf(ElementEmitter& elements, const std::vector<llvm::Value*>& batch) const;
+
+ private:
+  const Instruction* scatter_;
+};
 
 // Reduction-safe combine: float operations of this block may be reassociated, so that loops over them vectorise.
 void AllowReassociation(Ir& ir, bool allow);

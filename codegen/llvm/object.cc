@@ -184,8 +184,8 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
   std::set<std::string> own;
-  for (const llvm::Function& f : m)
-    if (!f.isDeclaration() && f.hasExternalLinkage()) own.insert(f.getName().str());
+  for (const llvm::GlobalValue& g : m.global_values())
+    if (!g.isDeclaration() && g.hasExternalLinkage()) own.insert(g.getName().str());
   using Part = std::pair<const unsigned char*, size_t>;
   std::vector<Part> libraries = {
       {kMathBitcode, kMathBitcodeSize}, {kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, {kMathBitcode, kMathBitcodeSize}};

@@ -60,4 +60,48 @@ Pipeline CpuPipeline() {
   return p;
 }
 
+Pipeline GpuPipeline() {
+  Pipeline p("gpu", FindPass);
+  p.Add("defuser")
+      .Add("sharding-remover")
+      .Add("custom-call-decomposer")
+      .Add("custom-call-layouts")
+      .Add("layout-normalization")
+      .Add("convert-async-collectives-to-sync")
+      .Add("call-inliner")
+      .Add("dynamic-padder")
+      .Add("scan-expander")
+      .Add("collective-expander")
+      .Add("ragged-dot-rewriter")
+      .Add("scaled-dot-rewriter")
+      .Add("stochastic-convert-decomposer")
+      .Add("rng-expander")
+      .Add("bitcast-dtypes-expander")
+      .Add("cholesky-expander")
+      .Add("triangular-solve-expander")
+      .Add("call-inliner")
+      .Add("map-inline")
+      .Add("call-inliner")
+      .Add("select-and-scatter-expander")
+      .Add("rng-bit-generator-expander")
+      .Add("stable-sort-expander")
+      .Add("zero-sized-hlo-elimination")
+      .Add("dynamic-index-splitter");
+  p.Add("batchnorm-expander");
+  p.FixedPoint({"tuple-simplifier", "algsimp", "simplify-sorts", "while-loop-invariant-code-motion",
+                "while-loop-constant-sinking", "simplify-while-loops", "reshape-mover", "constant-folding",
+                "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.Add("topk-rewriter").Add("while-loop-trip-count-annotator");
+  p.Add("transpose-folding").Add("dce").Add("convolution-canonicalization").Add("dot-decomposer");
+  p.FixedPoint({"algsimp", "cse", "dce"});
+  p.Add("optimization-barrier-expander")
+      .Add("tuple-simplifier")
+      .Add("flatten-call-graph")
+      .Add("layout-assignment")
+      .Add("reshape-decomposer");
+  p.FixedPoint({"algsimp", "cse", "dce"});
+  p.Add("gpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("cpu-multi-output-fusion").Add("dce");
+  return p;
+}
+
 }  // namespace kiln

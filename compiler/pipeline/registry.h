@@ -11,6 +11,8 @@ const PassInfo* FindPass(absl::string_view name);
 
 // Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
 Pipeline CpuPipeline();
+// The same for a GPU: with library calls, and fusions that its kernels take.
+Pipeline GpuPipeline();
 
 // Copy insertion and what it leaves to clear away: the module is ready for PlanMemory.
 absl::Status PrepareForPlanning(Module& module);

@@ -1,17 +1,15 @@
-// Kernels that call an algorithm of the kernel library: sort, top-k, FFT, Cholesky, triangular solve, random bits.
+#include "codegen/elemental/library.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/cpu/kernels.h"
 #include "codegen/elemental/element.h"
 #include "compiler/hlo/lapack.h"
 #include "llvm/IR/Intrinsics.h"
 
-namespace kiln::cpu {
+namespace kiln {
 namespace {
-
-constexpr int64_t kStackBytes = 512 << 10;  // scratch up to this lies on the stack
 
 int64_t FftWorkBytes(const Instruction* i) {
   int64_t n = 1;
@@ -43,7 +41,8 @@ SortPlan PlanSort(const Instruction* i) {
 
 class Library {
  public:
-  explicit Library(Body& body) : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i) {}
+  Library(Body& body, int64_t stack_bytes)
+      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), stack_bytes_(stack_bytes) {}
 
   absl::StatusOr<int64_t> Run() {
     switch (i_->opcode()) {
@@ -61,13 +60,13 @@ class Library {
       case Opcode::CustomCall:
         return Lapack(*LapackOf(i_));
       default:
-        return ErrorAt(i_, "is not supported by the CPU code generator", absl::StatusCode::kUnimplemented);
+        return ErrorAt(i_, "has no kernel", absl::StatusCode::kUnimplemented);
     }
   }
 
  private:
   llvm::Value* Scratch(int64_t bytes) {
-    return bytes <= kStackBytes ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)))
+    return bytes <= stack_bytes_ ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)))
                                 : body_.scratch;
   }
   llvm::Value* At(llvm::Value* p, int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.I64(bytes)); }
@@ -281,7 +280,7 @@ class Library {
   absl::StatusOr<int64_t> Solve() {
     const PrimitiveType t = i_->shape().type();
     if (t != PrimitiveType::F32 && t != PrimitiveType::F64)
-      return ErrorAt(i_, absl::StrCat(TextOf(t), " is not supported by the CPU code generator"),
+      return ErrorAt(i_, absl::StrCat(TextOf(t), " has no kernel"),
                      absl::StatusCode::kUnimplemented);
     const std::string suffix = t == PrimitiveType::F64 ? "_f64" : "_f32";
     const Shape& a = i_->operand(0)->shape();
@@ -395,15 +394,16 @@ class Library {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const Instruction* i_;
+  int64_t stack_bytes_;
 };
 
 }  // namespace
 
-absl::StatusOr<int64_t> EmitLibrary(Body& body) { return Library(body).Run(); }
+absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes) { return Library(body, stack_bytes).Run(); }
 
-int64_t LibraryScratchBytes(const Instruction* i) {
+int64_t LibraryScratchBytes(const Instruction* i, int64_t stack_bytes) {
   const int64_t n = Library::LibraryScratch(i);
-  return n > kStackBytes ? n : 0;
+  return n > stack_bytes ? n : 0;
 }
 
-}  // namespace kiln::cpu
+}  // namespace kiln

@@ -1,6 +1,6 @@
-#include "codegen/cpu/custom_call.h"
+#include "codegen/host/custom_call.h"
 
-namespace kiln::cpu {
+namespace kiln {
 namespace {
 
 llvm::Constant* Global(Ir& ir, llvm::Constant* init, const char* name) {
@@ -21,7 +21,7 @@ llvm::Constant* Scalar(Ir& ir, PrimitiveType t, const Element& e) {
 }
 
 // The struct that the header declares: fields by name; a string or a list is a pointer and a size.
-llvm::Constant* Attributes(Ir& ir, const std::vector<CallAttributeValue>& attributes) {
+llvm::Constant* AttributesStruct(Ir& ir, const std::vector<CallAttributeValue>& attributes) {
   if (attributes.empty()) return llvm::ConstantPointerNull::get(ir.b.getPtrTy());
   std::vector<llvm::Constant*> fields;
   for (const CallAttributeValue& a : attributes) {
@@ -71,7 +71,7 @@ llvm::Value* EmitCustomCall(Ir& ir, const CustomCallSignature& signature, const 
   };
   if (signature.api == CallApi::kTyped)
     return call(b.getInt32Ty(), {ptr, ptr, ptr},
-                {Buffers(ir, operands), Buffers(ir, results), Attributes(ir, signature.attributes)});
+                {Buffers(ir, operands), Buffers(ir, results), AttributesStruct(ir, signature.attributes)});
   llvm::Value* out = tuple_result || results.empty() ? outs : b.CreateLoad(ptr, outs);
   if (signature.api == CallApi::kOriginal) {
     call(nothing, {ptr, ptr}, {out, ins});
@@ -89,4 +89,4 @@ llvm::Value* EmitCustomCall(Ir& ir, const CustomCallSignature& signature, const 
   return b.CreateLoad(b.getInt32Ty(), status);
 }
 
-}  // namespace kiln::cpu
+}  // namespace kiln

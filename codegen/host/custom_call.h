@@ -6,7 +6,7 @@
 #include "codegen/llvm/ir.h"
 #include "compiler/hlo/custom_call.h"
 
-namespace kiln::cpu {
+namespace kiln {
 
 // One array that goes in or comes out.
 struct CallBuffer {
@@ -20,4 +20,4 @@ llvm::Value* EmitCustomCall(Ir& ir, const CustomCallSignature& signature, const 
                             const std::vector<CallBuffer>& results, bool tuple_result, llvm::Value* ins,
                             llvm::Value* outs);
 
-}  // namespace kiln::cpu
+}  // namespace kiln

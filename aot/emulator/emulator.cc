@@ -1,0 +1,251 @@
+#include "aot/emulator/emulator.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "aot/emulator/routines.h"
+#include "aot/emulator/shadow.h"
+
+// Saves what a call must keep and the stack pointer at *save, and goes on where `to` was saved.
+extern "C" void kiln_emulator_switch(void** save, void* to);
+asm(R"(.text
+.globl kiln_emulator_switch
+.type kiln_emulator_switch,@function
+kiln_emulator_switch:
+ pushq %rbp
+ pushq %rbx
+ pushq %r12
+ pushq %r13
+ pushq %r14
+ pushq %r15
+ movq %rsp,(%rdi)
+ movq %rsi,%rsp
+ popq %r15
+ popq %r14
+ popq %r13
+ popq %r12
+ popq %rbx
+ popq %rbp
+ ret
+.size kiln_emulator_switch,.-kiln_emulator_switch
+.section .note.GNU-stack,"",@progbits
+.text
+)");
+
+namespace kiln {
+namespace {
+
+constexpr size_t kStack = 256 << 10;
+constexpr int32_t kLanes = 32;
+
+struct Fiber {
+  void* sp = nullptr;
+  char* stack = nullptr;
+  int64_t shuffles = 0;  // that it arrived at
+  bool done = false;
+};
+
+struct Warp {
+  int32_t slot[2][kLanes];
+};
+
+// The launch in progress. Launches run one at a time, whatever thread asks for them.
+struct Running {
+  std::mutex one_at_a_time;
+  const gpu::EmulatedKernel* kernel = nullptr;
+  gpu::EmulatedPlace* where = nullptr;
+  void* const* buffers = nullptr;
+  int64_t number = 0;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  int32_t threads = 0, block = 0, current = 0;
+  int64_t arrived = 0, released = 0;  // at the barrier; barriers passed
+  const void* barrier_site = nullptr;
+  int64_t live = 0, progress = 0;
+  void* scheduler = nullptr;
+  Shadow shadow;
+};
+
+Running& Now() {
+  static auto* running = new Running;
+  return *running;
+}
+
+[[noreturn]] void Fault(const std::string& what) {
+  const Running& r = Now();
+  std::fprintf(stderr, "error: kernel %s, block %d, thread %d: %s\n", r.kernel->name, r.where->block, r.where->thread,
+               what.c_str());
+  std::fflush(stderr);
+  _exit(kEmulatorFault);
+}
+
+void Yield() {
+  Running& r = Now();
+  kiln_emulator_switch(&r.fibers[static_cast<size_t>(r.current)].sp, r.scheduler);
+}
+
+void Barrier() {
+  Running& r = Now();
+  const void* site = __builtin_return_address(0);
+  if (r.arrived == 0)
+    r.barrier_site = site;
+  else if (r.barrier_site != site)
+    Fault("waits at another barrier than threads before it: a divergent barrier");
+  const int64_t mine = r.released;
+  ++r.progress;
+  if (++r.arrived == r.live) {
+    if (r.live != r.threads) Fault("waits at a barrier that other threads of its block never reach");
+    r.arrived = 0;
+    ++r.released;
+    r.shadow.Barrier();
+    return;
+  }
+  while (r.released == mine) Yield();
+}
+
+int32_t ShuffleXor(int32_t value, int32_t mask) {
+  Running& r = Now();
+  const int32_t lane = r.current % kLanes, warp = r.current / kLanes;
+  const int64_t mine = ++r.fibers[static_cast<size_t>(r.current)].shuffles;
+  int32_t(&slots)[kLanes] = r.warps[static_cast<size_t>(warp)].slot[mine & 1];
+  slots[lane] = value;
+  ++r.progress;
+  for (int32_t l = 0; l < kLanes; ++l) {
+    const int32_t other = warp * kLanes + l;
+    if (other >= r.threads) Fault("shuffles in a warp that is not whole");
+    while (r.fibers[static_cast<size_t>(other)].shuffles < mine) {
+      if (r.fibers[static_cast<size_t>(other)].done) Fault("shuffles with a lane that has ended");
+      Yield();
+    }
+  }
+  return slots[lane ^ (mask & (kLanes - 1))];
+}
+
+void Access(const void* at, int64_t bytes, int32_t kind) {
+  Running& r = Now();
+  const std::string wrong =
+      r.shadow.Access(reinterpret_cast<uintptr_t>(at), bytes, kind, r.where->block, r.where->thread);
+  if (!wrong.empty()) Fault(wrong);
+}
+
+void RunFiber() {
+  Running& r = Now();
+  r.kernel->thread(r.buffers, r.number);
+  r.fibers[static_cast<size_t>(r.current)].done = true;
+  --r.live;
+  ++r.progress;
+  if (r.arrived > 0) Fault("ends while other threads of its block wait at a barrier");
+  for (;;) Yield();
+}
+
+// The threads of one block, in turn, until all have ended.
+void RunBlock(Running& r) {
+  for (int32_t t = 0; t < r.threads; ++t) {
+    Fiber& f = r.fibers[static_cast<size_t>(t)];
+    f.done = false;
+    f.shuffles = 0;
+    constexpr int kSaved = 6;
+    void** top = reinterpret_cast<void**>(f.stack + kStack);
+    *--top = nullptr;
+    *--top = reinterpret_cast<void*>(RunFiber);
+    for (int k = 0; k < kSaved; ++k) *--top = nullptr;
+    f.sp = top;
+  }
+  r.live = r.threads;
+  r.arrived = 0;
+  while (r.live > 0) {
+    const int64_t before = r.progress;
+    for (r.current = 0; r.current < r.threads; ++r.current) {
+      Fiber& f = r.fibers[static_cast<size_t>(r.current)];
+      if (f.done) continue;
+      r.where->thread = r.current;
+      kiln_emulator_switch(&r.scheduler, f.sp);
+    }
+    if (r.progress == before) Fault("all threads wait for each other");
+  }
+}
+
+}  // namespace
+
+struct Emulator::State {
+  const gpu::EmulatedLibrary* library;
+  const kiln_gpu* table;
+
+  int32_t Launch(const kiln_gpu_launch& what, void* const* buffers) {
+    Running& r = Now();
+    std::lock_guard<std::mutex> lock(r.one_at_a_time);
+    r.kernel = &library->kernel[what.kernel];
+    r.where = library->where;
+    r.buffers = buffers;
+    r.number = what.number;
+    r.threads = static_cast<int32_t>(what.threads);
+    const gpu::EmulatedKernel& k = *r.kernel;
+    std::vector<Shadow::Range> ranges;
+    for (int64_t b = 0; b < k.buffers; ++b) {
+      const auto at = reinterpret_cast<uintptr_t>(buffers[b]);
+      ranges.push_back({at, at + static_cast<uintptr_t>(k.buffer_bytes[b]), false});
+    }
+    for (int64_t s = 0; s < k.shared_arrays; ++s) {
+      const auto at = reinterpret_cast<uintptr_t>(k.shared[2 * s]);
+      ranges.push_back({at, at + reinterpret_cast<uintptr_t>(k.shared[2 * s + 1]), true});
+    }
+    r.shadow.Begin(ranges);
+    if (k.grid) {
+      k.grid(buffers, what.number, what.blocks, what.threads);
+      return 0;
+    }
+    while (r.fibers.size() < static_cast<size_t>(r.threads)) {
+      void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (stack == MAP_FAILED) Fault("no memory for the stacks of its threads");
+      r.fibers.push_back({nullptr, static_cast<char*>(stack)});
+    }
+    r.warps.resize(static_cast<size_t>(r.threads + kLanes - 1) / kLanes);
+    for (r.block = 0; r.block < what.blocks; ++r.block) {
+      r.where->block = r.block;
+      r.shadow.NewBlock();
+      for (int64_t s = 0; s < k.shared_arrays; ++s)  // whatever was there before
+        std::memset(k.shared[2 * s], 0xff, reinterpret_cast<size_t>(k.shared[2 * s + 1]));
+      RunBlock(r);
+    }
+    return 0;
+  }
+};
+
+Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{library, &table_}) {
+  *library->hooks = {Barrier, ShuffleXor, Access};
+  table_.self = state_.get();
+  table_.weights = library->weights;
+  table_.launch = [](void* self, const kiln_gpu_launch* what, void* const* buffers) {
+    return static_cast<State*>(self)->Launch(*what, buffers);
+  };
+  table_.call = [](void*, const kiln_gpu_call* what, void* const* buffers) { return EmulateRoutine(*what, buffers); };
+  table_.copy = [](void*, void* to, const void* from, int64_t bytes) {
+    std::memmove(to, from, static_cast<size_t>(bytes));
+    return 0;
+  };
+  table_.fill = [](void*, void* to, int32_t byte, int64_t bytes) {
+    std::memset(to, byte, static_cast<size_t>(bytes));
+    return 0;
+  };
+  table_.read = [](void*, void* host, const void* device, int64_t bytes) {
+    std::memcpy(host, device, static_cast<size_t>(bytes));
+    return 0;
+  };
+  table_.write = [](void*, void* device, const void* host, int64_t bytes) {
+    std::memcpy(device, host, static_cast<size_t>(bytes));
+    return 0;
+  };
+  table_.wait = [](void*) { return 0; };
+  table_.record = [](void* self, int64_t, kiln_gpu_region region, void* const* arguments, void* const* results,
+                     void* arena, const void* comm) {
+    return region(arguments, results, arena, static_cast<State*>(self)->table, comm);
+  };
+}
+
+Emulator::~Emulator() = default;
+
+}  // namespace kiln

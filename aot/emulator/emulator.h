@@ -1,0 +1,32 @@
+// Runs GPU programs on the host, for tests: every thread of a block is a fiber, blocks run one after the other.
+//
+// What: a kiln_gpu whose kernels are the program's own LLVM IR compiled for the host (codegen/gpu/emulated.h) and whose
+//   library routines are plain loops (routines.h).
+// Finds: barriers that not all threads of a block reach, shuffles without all lanes, waiting for ever; in checked
+//   programs also accesses outside the kernel's arrays, and races: two threads at one byte, one of them writing, with no
+//   barrier between. Says which kernel, block and thread on stderr and ends the process with kEmulatorFault.
+// Cannot find: what depends on the memory model, on timing, or on rounding by other instructions.
+#pragma once
+
+#include <memory>
+
+#include "codegen/gpu/emulated.h"
+#include "runtime_min/gpu/abi.h"
+
+namespace kiln {
+
+inline constexpr int kEmulatorFault = 6;  // exit status
+
+class Emulator {
+ public:
+  explicit Emulator(const gpu::EmulatedLibrary* library);
+  ~Emulator();
+  const kiln_gpu* table() const { return &table_; }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  kiln_gpu table_;
+};
+
+}  // namespace kiln

@@ -1,0 +1,26 @@
+// Kernels that call an algorithm of the kernel library: sort, top-k, FFT, Cholesky, triangular solve, random bits,
+// LAPACK. The code is serial; the caller says what may lie on the stack.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/ir.h"
+
+namespace kiln {
+
+// The arrays of one kernel, while it is emitted.
+struct Body {
+  Ir& ir;
+  const Instruction* i;
+  std::vector<llvm::Value*> operands, results;
+  llvm::Value* scratch;
+  llvm::Value *begin, *end;  // the units to compute
+};
+
+// Returns the number of units. `stack_bytes`: working memory up to this lies on the stack, more in the body's scratch.
+absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes);
+// Bytes of scratch that the kernel of `i` needs.
+int64_t LibraryScratchBytes(const Instruction* i, int64_t stack_bytes);
+
+}  // namespace kiln

@@ -1,0 +1,117 @@
+#include "codegen/gpu/entry.h"
+
+#include "codegen/gpu/library_call.h"
+#include "runtime_min/gpu/abi.h"
+
+namespace kiln::gpu {
+namespace {
+
+// Members of kiln_gpu, by place.
+enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kWait };
+
+class GpuEntry : public HostEntry {
+ public:
+  GpuEntry(Ir& ir, std::string name, const KernelPlan& plan, const Program& program, const EntryOptions& options)
+      : HostEntry(ir, std::move(name), options), plan_(plan), program_(program) {}
+
+ private:
+  llvm::Value* Member(Field f) {
+    llvm::Type* ptr = b_.getPtrTy();
+    return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(3), ir_.I64(f)));
+  }
+  void Ask(Field f, std::vector<llvm::Value*> arguments) {
+    arguments.insert(arguments.begin(), Member(kSelf));
+    std::vector<llvm::Type*> types;
+    for (llvm::Value* v : arguments) types.push_back(v->getType());
+    Checked(b_.CreateCall(llvm::FunctionType::get(b_.getInt32Ty(), types, false), Member(f), arguments), KILN_GPU);
+  }
+  llvm::Constant* Record(const std::vector<llvm::Constant*>& fields, const char* name) {
+    llvm::Constant* init = llvm::ConstantStruct::getAnon(ir_.ctx, fields);
+    return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
+                                    absl::StrCat(name_, name));
+  }
+  llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+
+  void KernelCall(const Thunk& t) override {
+    FillTable(t);
+    for (const Program::Start& s : program_.starts[plan_.of.at(t.instruction)])
+      Ask(kLaunch,
+          {Record({Number(static_cast<int64_t>(s.kernel)), Number(s.launch.blocks), Number(s.launch.threads),
+                   Number(s.launch.number), Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
+                  "_launch"),
+           table_});
+  }
+
+  absl::Status LibraryCall(const Thunk& t) override {
+    ASSIGN_OR_RETURN(RoutineCall call, RoutineOf(t.instruction));
+    FillTable(t);
+    auto* numbers = llvm::ConstantDataArray::get(ir_.ctx, llvm::ArrayRef<int64_t>(call.numbers));
+    auto* list = new llvm::GlobalVariable(ir_.module, numbers->getType(), true, llvm::GlobalValue::InternalLinkage,
+                                          numbers, name_ + "_numbers");
+    Ask(kCall, {Record({Number(call.routine), Number(static_cast<int64_t>(t.reads.size() + t.writes.size())),
+                        Number(static_cast<int64_t>(call.numbers.size())), list},
+                       "_call"),
+                table_});
+    return absl::OkStatus();
+  }
+
+  absl::Status UserCall(const Thunk& t) override {
+    return ErrorAt(t.instruction, "calls a function of the host program, which a GPU program cannot",
+                   absl::StatusCode::kUnimplemented);
+  }
+
+  void Move(llvm::Value* to, llvm::Value* from, int64_t bytes) override { Ask(kCopy, {to, from, ir_.I64(bytes)}); }
+  void Fill(llvm::Value* to, uint8_t value, int64_t bytes) override {
+    Ask(kFill, {to, b_.getInt32(value), ir_.I64(bytes)});
+  }
+  llvm::Value* Fetch(llvm::Type* type, llvm::Value* at) override {
+    llvm::Value* slot = ir_.Alloca(type, 1, 8);
+    Ask(kRead, {slot, at, ir_.I64(type->getScalarSizeInBits() / 8)});
+    return b_.CreateLoad(type, slot);
+  }
+  void Put(llvm::Value* value, llvm::Value* at) override {
+    llvm::Value* slot = ir_.Alloca(value->getType(), 1, 8);
+    b_.CreateStore(value, slot);
+    Ask(kWrite, {at, slot, ir_.I64(value->getType()->getScalarSizeInBits() / 8)});
+  }
+  llvm::Value* Weights() override { return Member(kWeights); }
+  void BeforeComm() override { Ask(kWait, {}); }
+
+  const KernelPlan& plan_;
+  const Program& program_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan) {
+  Program out;
+  absl::flat_hash_map<std::string, size_t> known;
+  for (const KernelPlan::Item& item : plan.kernels) {
+    ASSIGN_OR_RETURN(std::vector<Launch> launches, EmitKernel(ir, item.symbol, item.instruction, item.shared));
+    out.starts.emplace_back();
+    for (const Launch& l : launches) {
+      const auto [it, fresh] = known.insert({l.symbol, out.kernels.size()});
+      if (fresh) {
+        std::vector<int64_t> bytes;
+        const auto add = [&](const Shape& s) {
+          ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
+            if (leaf.IsArray()) bytes.push_back(leaf.ByteSize());
+          });
+        };
+        for (const Instruction* o : item.instruction->operands()) add(o->shape());
+        add(item.instruction->shape());
+        bytes.push_back(ScratchBytes(item.instruction));
+        out.kernels.push_back({l.symbol, item.instruction, std::move(bytes)});
+      }
+      out.starts.back().push_back({it->second, l});
+    }
+  }
+  return out;
+}
+
+absl::Status EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks, const KernelPlan& plan,
+                       const Program& program, const EntryOptions& options) {
+  return GpuEntry(ir, symbol, plan, program, options).Run(symbol, thunks);
+}
+
+}  // namespace kiln::gpu

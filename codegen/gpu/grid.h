@@ -1,0 +1,38 @@
+// The threads of a kernel and what they share, as calls of functions that a lowering defines.
+//
+// A kernel is a function of its arrays' addresses and one number. It asks for its place by kiln_gpu_thread and
+// kiln_gpu_block, waits with kiln_gpu_barrier and exchanges values in a warp with kiln_gpu_shuffle_xor. Lowered for
+// NVPTX these are single instructions (lower_device.h); lowered for the host they are those of an emulator, so that
+// the very same kernel runs on a machine without a GPU (lower_host.h).
+#pragma once
+
+#include "codegen/llvm/ir.h"
+
+namespace kiln::gpu {
+
+inline constexpr int64_t kWarp = 32;
+inline constexpr unsigned kSharedSpace = 3;  // LLVM's address space of what a block shares
+
+class Grid {
+ public:
+  explicit Grid(Ir& ir) : ir_(ir) {}
+
+  // Place in the block and of the block, as i64.
+  llvm::Value* Thread();
+  llvm::Value* Block();
+  // Every thread of the block arrives; what was written before is visible after.
+  void Barrier();
+  // `v` of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
+  Val ShuffleXor(const Val& v, int64_t mask);
+
+  // Memory that a block shares: `count` elements, uninitialised. The address is generic.
+  llvm::Value* Shared(llvm::Type* type, int64_t count);
+  int64_t shared_bytes() const { return shared_bytes_; }
+
+ private:
+  llvm::Value* ShuffleBits(llvm::Value* v, int64_t mask);
+  Ir& ir_;
+  int64_t shared_bytes_ = 0;
+};
+
+}  // namespace kiln::gpu

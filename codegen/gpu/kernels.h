@@ -1,0 +1,75 @@
+// GPU kernels: LLVM functions of addresses, and how many threads run them.
+//
+// Every kernel has the signature  void(ptr operand..., ptr result..., ptr scratch, i64 number): one function may be
+// launched several times with different numbers, as the steps of a sort are.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/gpu/grid.h"
+#include "codegen/llvm/ir.h"
+
+namespace kiln::gpu {
+
+struct Launch {
+  std::string symbol;
+  int64_t blocks = 1, threads = 1;
+  int64_t number = 0;
+};
+
+// Attributes of kernels: marks them, and says how many threads a block has.
+inline constexpr char kKernel[] = "kiln-gpu-kernel";
+
+// Emits the kernels of `i` under names that begin with `symbol`, and returns the launches that compute it, in order.
+// `shared`: operands whose storage is a result's. Fails, naming the instruction, where there is no kernel for it.
+absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
+                                               const std::set<int64_t>& shared);
+
+// Arena bytes that the kernels of `i` need while they run.
+int64_t ScratchBytes(const Instruction* i);
+
+// A kernel in the making, for emitters by family: they fill in the size of the grid.
+struct Body {
+  Ir& ir;
+  Grid grid;
+  const Instruction* i;
+  std::vector<llvm::Value*> operands, results;
+  llvm::Value* scratch;
+  llvm::Value* number;
+  int64_t blocks = 1, threads = 1;
+};
+
+// One call of `visit` for each of `count` places, each in a thread of its own.
+absl::Status ForEach(Body& body, int64_t count, const std::function<absl::Status(llvm::Value* place)>& visit);
+// The position at `linear` of an array of `dims`, walked in `order` (outermost first).
+std::vector<llvm::Value*> Delinearize(Ir& ir, llvm::Value* linear, const Ints& dims, const Ints& order);
+// Outermost dimension of memory first.
+Ints MemoryOrder(const Shape& s);
+
+absl::Status EmitFusion(Body& body);
+absl::Status EmitCopy(Body& body);
+absl::Status EmitDot(Body& body);
+absl::Status EmitConvolution(Body& body);
+// The algorithms of the kernel library, by one thread.
+absl::Status EmitSerial(Body& body);
+
+// Emitters of fusions by their root. `f` is the fused computation.
+absl::Status EmitLoop(Body& body, const Computation& f);
+absl::Status EmitReduction(Body& body, const Computation& f);
+absl::Status EmitUpdate(Body& body, const Computation& f);
+absl::Status EmitScatter(Body& body, const Computation& f);
+// A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.
+absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f);
+
+// Sorting: the steps of a network over rows, as kernels of their own.
+absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, const Instruction* i,
+                                             const std::set<int64_t>& shared);
+// The function of a kernel and its arrays; `finish` returns it.
+absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Instruction* i,
+                                    const std::set<int64_t>& shared,
+                                    const std::function<absl::Status(Body&)>& emit);
+
+}  // namespace kiln::gpu

@@ -1,0 +1,44 @@
+#include "codegen/gpu/lower_device.h"
+
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+namespace kiln::gpu {
+
+void LowerToDevice(Ir& ir, const Program& program) {
+  llvm::IRBuilder<>& b = ir.b;
+  const auto define = [&](const char* name, const std::function<llvm::Value*(llvm::Function*)>& value) {
+    llvm::Function* f = ir.module.getFunction(name);
+    if (!f) return;
+    f->setLinkage(llvm::GlobalValue::InternalLinkage);
+    f->addFnAttr(llvm::Attribute::AlwaysInline);
+    b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
+    llvm::Value* v = value(f);
+    if (f->getReturnType()->isVoidTy())
+      b.CreateRetVoid();
+    else
+      b.CreateRet(v);
+  };
+  const auto place = [&](llvm::Intrinsic::ID id) {
+    return [&b, id](llvm::Function*) { return b.CreateIntrinsic(id, {}, {}); };
+  };
+  define("kiln_gpu_thread", place(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
+  define("kiln_gpu_block", place(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x));
+  define("kiln_gpu_barrier", place(llvm::Intrinsic::nvvm_barrier0));
+  define("kiln_gpu_shuffle_xor", [&](llvm::Function* f) {
+    return b.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
+                             {b.getInt32(~0U), f->getArg(0), f->getArg(1), b.getInt32(kWarp - 1)});
+  });
+  llvm::NamedMDNode* annotations = ir.module.getOrInsertNamedMetadata("nvvm.annotations");
+  const auto note = [&](llvm::Function* f, const char* key, uint32_t value) {
+    annotations->addOperand(llvm::MDNode::get(
+        ir.ctx, {llvm::ValueAsMetadata::get(f), llvm::MDString::get(ir.ctx, key),
+                 llvm::ConstantAsMetadata::get(b.getInt32(value))}));
+  };
+  for (const Program::Kernel& k : program.kernels) {
+    llvm::Function* f = ir.module.getFunction(k.symbol);
+    note(f, "kernel", 1);
+    note(f, "maxntidx", static_cast<uint32_t>(std::stoul(f->getFnAttribute(kKernel).getValueAsString().str())));
+  }
+}
+
+}  // namespace kiln::gpu

@@ -1,0 +1,11 @@
+// A GPU program lowered for NVIDIA's devices.
+#pragma once
+
+#include "codegen/gpu/entry.h"
+
+namespace kiln::gpu {
+
+// Makes the functions of grid.h instructions of NVPTX, and the program's kernels entry points.
+void LowerToDevice(Ir& ir, const Program& program);
+
+}  // namespace kiln::gpu

@@ -1,0 +1,83 @@
+// The host code of a model: its thunks as one function, for any target.
+//
+// What: straight-line code over the slices of a plan, with loops, branches, exchanges between devices and the random
+//   state. How a kernel is started, bytes are moved and a value is fetched is the target's.
+// Guarantees: thunks run in order; a failing function of the host program ends the run with its status.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/ir.h"
+#include "compiler/thunk/thunk.h"
+#include "runtime_min/abi.h"
+
+namespace kiln {
+
+struct EntryOptions {
+  std::string library;                    // whose weights and runtime the entry uses
+  std::vector<int64_t> constant_offsets;  // of each constant in the library's weights
+  int threads = 0;            // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
+  bool poison_freed = false;  // overwrite the bytes of every arena slice after the last thunk that touches it
+  int64_t replicas = 1, partitions = 1;
+  bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
+};
+
+class HostEntry {
+ public:
+  HostEntry(Ir& ir, std::string name, const EntryOptions& options)
+      : ir_(ir), b_(ir.b), name_(std::move(name)), options_(options) {}
+  virtual ~HostEntry() = default;
+
+  // Emits `symbol(ptr arguments, ptr results, ptr arena, ptr machine, ptr comm) -> i32`; `machine` is what the target
+  // runs kernels with.
+  absl::Status Run(const std::string& symbol, const ThunkSequence& thunks);
+
+ protected:
+  virtual void KernelCall(const Thunk& t) = 0;
+  virtual absl::Status UserCall(const Thunk& t) = 0;
+  virtual absl::Status LibraryCall(const Thunk& t) = 0;
+  // Bytes between, and within, the target's arrays.
+  virtual void Move(llvm::Value* to, llvm::Value* from, int64_t bytes) = 0;
+  virtual void Fill(llvm::Value* to, uint8_t value, int64_t bytes) = 0;
+  // A scalar in the target's memory.
+  virtual llvm::Value* Fetch(llvm::Type* type, llvm::Value* at) = 0;
+  virtual void Put(llvm::Value* value, llvm::Value* at) = 0;
+  // The first byte of the library's constants.
+  virtual llvm::Value* Weights() = 0;
+  // The host program is about to read or write arrays.
+  virtual void BeforeComm() {}
+
+  llvm::Value* Pointer(const Slice& s);
+  // The table of the thunk's pointers: operands, results, and a kernel's scratch.
+  llvm::Value* FillTable(const Thunk& t);
+  // Goes on if `code` is 0; else the run ends with `status`.
+  void Checked(llvm::Value* code, kiln_status status);
+
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const std::string name_;
+  const EntryOptions& options_;
+  llvm::Function* fn_ = nullptr;
+  llvm::Value* table_ = nullptr;
+
+ private:
+  static void Touched(const Thunk& t, std::vector<Slice>* out);
+  static std::vector<Slice> LastUses(const ThunkSequence& thunks, size_t k);
+  absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
+  absl::Status EmitConditional(const Thunk& t);
+  absl::Status EmitAllGather(const Thunk& t);
+  void EmitDeviceId(const Thunk& t);
+  void EmitQueue(const Thunk& t);
+  void EmitRngState(const Thunk& t);
+  llvm::Value* CommField(int64_t k);
+  llvm::Value* Device();
+  llvm::Constant* Table(const std::vector<int64_t>& values);
+
+  // Where a run goes that a function of the host program failed, by what it returns then.
+  std::map<kiln_status, llvm::BasicBlock*> ends_;
+};
+
+}  // namespace kiln

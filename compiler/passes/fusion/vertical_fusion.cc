@@ -1,0 +1,243 @@
+#include "compiler/passes/fusion/vertical_fusion.h"
+
+#include <algorithm>
+
+#include "compiler/passes/fusion/fuse.h"
+
+namespace kiln {
+namespace {
+
+// Values that a loop can compute at any index.
+bool FusibleProducer(const Instruction* i) {
+  if (!i->shape().IsArray() || i->shape().HasDynamic()) return false;
+  if (i->IsElementwise()) return true;
+  switch (i->opcode()) {
+    case Opcode::Broadcast:
+    case Opcode::Iota:
+    case Opcode::Slice:
+    case Opcode::Reverse:
+    case Opcode::Transpose:
+    case Opcode::BitcastConvert:
+    case Opcode::Bitcast:
+    case Opcode::Reshape:
+    case Opcode::DynamicSlice:
+    case Opcode::Gather:
+    case Opcode::Pad:
+      return true;
+    case Opcode::Concatenate:  // where little of it is read, as ShouldFuse has it
+      return true;
+    case Opcode::Constant:
+      return i->shape().rank() == 0;
+    default:
+      return false;
+  }
+}
+
+bool Expensive(const Instruction* i) {
+  if (i->HasTrait(Transcendental)) return true;
+  switch (i->opcode()) {
+    case Opcode::Divide:
+    case Opcode::Remainder:
+    case Opcode::Sqrt:
+    case Opcode::Rsqrt:
+    case Opcode::Gather:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Loops over these read their operand elements through an element function.
+bool FusibleConsumer(const Instruction* i) {
+  if (i->shape().HasDynamic()) return false;
+  if (FusibleProducer(i) && !i->Is(Opcode::Bitcast) && !i->Is(Opcode::Constant)) return true;
+  switch (i->opcode()) {
+    case Opcode::Reduce:
+    case Opcode::Concatenate:
+    case Opcode::DynamicUpdateSlice:
+    case Opcode::Scatter:
+      return true;
+    case Opcode::Fusion:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool DegenerateBitcast(const Instruction* i) {
+  Ints a, b;
+  for (int64_t d : i->shape().dims())
+    if (d != 1) a.push_back(d);
+  for (int64_t d : i->operand(0)->shape().dims())
+    if (d != 1) b.push_back(d);
+  return a == b;
+}
+
+class Fuser {
+ public:
+  Fuser(Module& m, PassContext& ctx, const FusionLimits& limits) : m_(m), ctx_(ctx), limits_(limits) {}
+
+  bool Run() {
+    for (Computation* c : ControlComputations(m_)) RunOn(c);
+    return changed_;
+  }
+
+ private:
+  static const Instruction* RootOf(const Instruction* i) {
+    return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  }
+
+  // How many times the consumer reads each element of operand `p`, at most (1 for a straight loop), and whether any use
+  // of it is at an index where recomputing is wasteful.
+  static bool ReadsOnce(const Instruction* consumer, const Instruction* p) {
+    auto direct = [&](const Instruction* user, const Instruction* value) {
+      if (user->Is(Opcode::Broadcast)) return user->shape().ElementCount() <= value->shape().ElementCount();
+      if (user->Is(Opcode::Gather))
+        return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
+      if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
+      if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
+      return true;
+    };
+    if (!consumer->Is(Opcode::Fusion)) return direct(consumer, p);
+    const Computation* f = *consumer->attrs().calls;
+    for (int64_t k = 0; k < consumer->operand_count(); ++k) {
+      if (consumer->operand(k) != p) continue;
+      // Follow every path from the parameter to the root: the product of growth must stay one.
+      std::vector<const Instruction*> work = {f->parameter(k)};
+      absl::flat_hash_set<const Instruction*> seen;
+      while (!work.empty()) {
+        const Instruction* v = work.back();
+        work.pop_back();
+        if (!seen.insert(v).second) continue;
+        for (const Instruction* u : v->users()) {
+          if (!direct(u, v)) return false;
+          work.push_back(u);
+        }
+      }
+    }
+    return true;
+  }
+
+  bool ShouldFuse(const Instruction* p, const Instruction* c) {
+    if (!FusibleConsumer(c) || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
+    if (p->Is(Opcode::Fusion)) return false;
+    const Instruction* root = RootOf(c);
+    // Updated or scattered-into arrays are worked on in place: they stay whole.
+    auto in_place_operand = [&](const Instruction* r, const Instruction* v) {
+      if (r->Is(Opcode::DynamicUpdateSlice)) return r->operand(0) == v;
+      if (r->Is(Opcode::Scatter)) {
+        for (int64_t k = 0; k <= r->operand_count() / 2; ++k)  // operands and indices
+          if (r->operand(k) == v) return true;
+      }
+      return false;
+    };
+    const bool fused = c->Is(Opcode::Fusion);
+    for (int64_t k = 0; k < c->operand_count(); ++k) {
+      const Instruction* updated = c->operand(k);
+      if (!in_place_operand(root, fused ? (*c->attrs().calls)->parameter(k) : updated)) continue;
+      if (updated == p || ReadsBehind(p, updated)) return false;
+    }
+    if (fused && (*c->attrs().calls)->instruction_count() > limits_.instructions) return false;
+    if (c->operand_count() + p->operand_count() > limits_.operands) return false;
+    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) return DegenerateBitcast(p);
+    if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
+    // An element of a concatenation is found by comparing its place with those of the operands: that pays only where
+    // a window of it is taken, as rolling an array does.
+    if (p->Is(Opcode::Concatenate)) return p->operand_count() <= 4 && TakesWindow(c, p);
+    const bool reads_once = ReadsOnce(c, p);
+    if (Expensive(p) && !reads_once) return false;
+    // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
+    if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+                         p->shape().ElementCount() == 1)) {
+      // Cheap elementwise over small operands still pays: it is hoisted out of the inner loop by LLVM when it does not
+      // vary there.
+      if (p->operand_count() > 2) return false;
+    }
+    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
+    return true;
+  }
+
+  // The consumer reads no more than half of `p`, and only through a window.
+  static bool TakesWindow(const Instruction* c, const Instruction* p) {
+    const auto window = [&](const Instruction* user) {
+      return (user->Is(Opcode::DynamicSlice) || user->Is(Opcode::Slice)) &&
+             user->shape().ElementCount() * 2 <= p->shape().ElementCount();
+    };
+    if (!c->Is(Opcode::Fusion)) return window(c);
+    const Computation* f = *c->attrs().calls;
+    for (int64_t k = 0; k < c->operand_count(); ++k)
+      if (c->operand(k) == p)
+        for (const Instruction* u : f->parameter(k)->users())
+          if (!window(u)) return false;
+    return true;
+  }
+
+  // Whether `p`, or what would be fused into it, reads `array`. A loop that overwrites the array must not: it would see
+  // some elements old and some new. Fusing only a part of what computes an update would not help either: all that
+  // reads the array would stay behind, each in memory of its own.
+  static bool ReadsBehind(const Instruction* p, const Instruction* array) {
+    constexpr size_t kFar = 100;
+    std::vector<const Instruction*> work = {p};
+    absl::flat_hash_set<const Instruction*> seen;
+    while (!work.empty() && seen.size() < kFar) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      if (!seen.insert(i).second) continue;
+      for (const Instruction* o : i->operands()) {
+        if (o == array) return true;
+        if (FusibleProducer(o)) work.push_back(o);
+      }
+    }
+    return false;
+  }
+
+  // Strided reads inside a reduction or a second transpose are worse than a tiled transpose of their own.
+  static bool TransposeFuses(const Instruction* c) {
+    const Instruction* r = RootOf(c);
+    return !r->Is(Opcode::Reduce) && !r->Is(Opcode::Concatenate);
+  }
+
+  void RunOn(Computation* c) {
+    std::vector<Instruction*> order = c->PostOrder();
+    std::reverse(order.begin(), order.end());
+    absl::flat_hash_set<Instruction*> removed;
+    for (Instruction* p : order) {
+      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !FusibleProducer(p)) continue;
+      const std::vector<Instruction*> users = p->users();
+      bool all = true;
+      for (Instruction* u : users) all = all && ShouldFuse(p, u);
+      if (all && users.size() > 1) {
+        if (Expensive(p)) all = false;
+        // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
+        const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+                          p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
+                          p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
+        // Or when it is made of little data: computing it again then costs less memory traffic than keeping it.
+        bool small_inputs = users.size() <= 4;
+        for (const Instruction* o : p->operands())
+          small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
+                                          o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+        if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
+      }
+      if (!all || !ctx_.Take()) continue;
+      for (Instruction* u : users) {
+        if (!u->Is(Opcode::Fusion)) removed.insert(u);
+        FuseInto(p, u);
+      }
+      c->Remove(p);
+      removed.insert(p);
+      changed_ = true;
+    }
+  }
+
+  Module& m_;
+  PassContext& ctx_;
+  const FusionLimits& limits_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool FuseVertically(Module& m, PassContext& ctx, const FusionLimits& limits) { return Fuser(m, ctx, limits).Run(); }
+
+}  // namespace kiln

@@ -1,0 +1,25 @@
+// Fuses producers into the loops that consume them.
+//
+// A loop nest computes one fusion: its root decides the iteration space (elementwise result, reduction, update, ...),
+// the fused producers are evaluated at each visited index. A producer is fused into all of its consumers or into none,
+// so that no value is both kept and recomputed without gain.
+//   Cheap producers (no transcendental, no division) are duplicated; others need a single consumer that reads each
+//   element about once.
+// Cost: linear in edges times the size of fusions.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/pass/pass.h"
+
+namespace kiln {
+
+struct FusionLimits {
+  int64_t instructions = 400;  // of a fusion that still grows
+  int64_t operands = 1 << 20;  // of the fusion and the producer together
+};
+
+// True if anything was fused.
+bool FuseVertically(Module& m, PassContext& ctx, const FusionLimits& limits);
+
+}  // namespace kiln

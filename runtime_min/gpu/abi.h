@@ -1,0 +1,56 @@
+// What a model's GPU entry asks of whatever runs it: one table of functions. C11.
+//
+// The entry is straight host code. It starts kernels, moves bytes and calls library routines through this table, in
+// order, on one stream; it does not wait for them unless it must know a value. kiln's runtime fills the table with
+// functions of the CUDA driver and libraries (driver.c); tests fill it with an emulator that runs the same kernels on the
+// host. Functions return 0, or anything else for failure, which ends the run with KILN_GPU.
+#ifndef KILN_RUNTIME_MIN_GPU_ABI_H_
+#define KILN_RUNTIME_MIN_GPU_ABI_H_
+
+#include <stdint.h>
+
+// One start of a kernel. Constants of the library.
+struct kiln_gpu_launch {
+  int64_t kernel;           // its place in the library's table
+  int64_t blocks, threads;  // one dimension each
+  int64_t number;           // the kernel's last argument
+  int64_t buffers;          // addresses before it
+};
+
+// Routines of libraries.
+enum kiln_gpu_routine {
+#define ROUTINE(name, text, value) KILN_GPU_##name = value,
+#include "runtime_min/gpu/routines.def"
+};
+
+// One call of a library routine: what it is, and its numbers in the order that routines.def states. Constants of the
+// library.
+struct kiln_gpu_call {
+  int64_t routine;
+  int64_t buffers;     // operands, then results, then workspace
+  int64_t count;       // of `numbers`
+  const int64_t* numbers;
+};
+
+// A part of an entry whose work may be recorded once and replayed.
+typedef int32_t (*kiln_gpu_region)(void* const* arguments, void* const* results, void* arena, const void* gpu,
+                                   const void* comm);
+
+struct kiln_gpu {
+  void* self;
+  void* weights;  // the library's constants, in the device's memory
+  int32_t (*launch)(void* self, const struct kiln_gpu_launch* what, void* const* buffers);
+  int32_t (*call)(void* self, const struct kiln_gpu_call* what, void* const* buffers);
+  int32_t (*copy)(void* self, void* to, const void* from, int64_t bytes);
+  int32_t (*fill)(void* self, void* to, int32_t byte, int64_t bytes);
+  // Waits for what was started so far; `host` then holds the bytes.
+  int32_t (*read)(void* self, void* host, const void* device, int64_t bytes);
+  // The bytes are taken before it returns.
+  int32_t (*write)(void* self, void* device, const void* host, int64_t bytes);
+  int32_t (*wait)(void* self);
+  // Runs `region`, recorded where that pays. `number`: its place among the entry's regions.
+  int32_t (*record)(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,
+                    void* arena, const void* comm);
+};
+
+#endif  // KILN_RUNTIME_MIN_GPU_ABI_H_
