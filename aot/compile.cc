@@ -10,6 +10,7 @@
 #include "aot/package/manifest.h"
 #include "aot/planning.h"
 #include "codegen/llvm/object.h"
+#include "compiler/target/gpu_target.h"
 #include "compiler/base/text.h"
 #include "runtime_min/abi.h"
 
@@ -173,20 +174,35 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   CompiledModel out;
   out.name = CIdentifier(o.name);
   out.threads = o.threads;
-  std::vector<Planned> programs;
+  out.flush_subnormals = o.flush_subnormals;
+  const bool emulated = o.emulation != CompileOptions::Emulation::kNone;
+  const bool on_cpu = !o.cpu_levels.empty() && !emulated, on_gpu = !o.gpu_targets.empty() || emulated;
+  if (!on_cpu && !on_gpu) return InvalidArgument("error: the config names no target");
+  out.on_cpu = on_cpu;
+  std::vector<Planned> programs, gpu_programs;
   Weights weights;
   std::vector<int64_t> batches;
-  const bool emulated = o.emulation != CompileOptions::Emulation::kNone;
-  const ProgramTarget target = emulated ? ProgramTarget::kGpu : ProgramTarget::kCpu;
   for (BatchVariant& v : variants) {
     const std::string name = v.batch ? absl::StrCat(out.name, "_b", v.batch) : out.name;
-    ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, target, say, &weights, &out));
-    RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
+    int64_t temp_bytes = 0;
+    if (on_gpu) {
+      ASSIGN_OR_RETURN(Planned p, Plan(on_cpu ? v.module->Clone() : std::move(v.module), name, o, ProgramTarget::kGpu,
+                                       say, &weights, &out));
+      RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
+      out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, p.program.plan.buffers.temp_bytes());
+      temp_bytes = p.program.plan.buffers.temp_bytes();
+      gpu_programs.push_back(std::move(p));
+    }
+    if (on_cpu) {
+      ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, ProgramTarget::kCpu, say, &weights, &out));
+      RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
+      temp_bytes = p.program.plan.buffers.temp_bytes();
+      programs.push_back(std::move(p));
+    }
     if (v.batch) {
       batches.push_back(v.batch);
-      out.batches.push_back({v.batch, out.arguments, out.results, p.program.plan.buffers.temp_bytes()});
+      out.batches.push_back({v.batch, out.arguments, out.results, temp_bytes});
     }
-    programs.push_back(std::move(p));
   }
   for (size_t k = 1; k < out.batches.size(); ++k) {
     bool differ = false;
@@ -211,33 +227,65 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     level_names.push_back(level.name);
     levels.push_back(std::move(level));
   }
-  std::vector<ProgramToGenerate> to_generate;
-  for (const Planned& p : programs)
-    to_generate.push_back(
-        {p.name, &p.program.thunks, &p.offsets, p.program.module->replica_count, p.program.module->partition_count});
-  GeneratedCode code;
-  if (emulated) {
-    if (to_generate.size() != 1) return Unimplemented("error: the emulator takes one batch size");
-    ASSIGN_OR_RETURN(code, GenerateEmulatedCode(out.name, to_generate[0],
-                                                o.emulation == CompileOptions::Emulation::kChecked, o));
-  } else {
-    ASSIGN_OR_RETURN(code, GenerateCode(out.name, to_generate, levels, o));
+  const auto describe = [](const Planned& p) {
+    return ProgramToGenerate{p.name, &p.program.thunks, &p.offsets, p.program.module->replica_count,
+                             p.program.module->partition_count};
+  };
+  std::vector<std::pair<std::string, std::string>> members;
+  if (on_cpu) {
+    std::vector<ProgramToGenerate> to_generate;
+    for (const Planned& p : programs) to_generate.push_back(describe(p));
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.name, to_generate, levels, o));
+    out.code_bytes += code.code_bytes;
+    out.kernels += code.kernels;
+    members = std::move(code.members);
   }
-  out.code_bytes = code.code_bytes;
-  out.kernels = code.kernels;
-  std::vector<std::pair<std::string, std::string>> members = std::move(code.members);
+  if (on_gpu && gpu_programs.size() != 1)
+    return Unimplemented("error: batch_sizes: a GPU program has one size");
+  if (emulated) {
+    ASSIGN_OR_RETURN(GeneratedCode code,
+                     GenerateEmulatedCode(out.name, describe(gpu_programs[0]),
+                                          o.emulation == CompileOptions::Emulation::kChecked, o));
+    out.kernels += code.kernels;
+    members = std::move(code.members);
+  } else if (on_gpu) {
+    if (out.communicates) return Unimplemented("error: a GPU program of several devices is not supported yet");
+    GpuPorts ports;
+    for (const Port& p : out.arguments) ports.argument_bytes.push_back(p.shape.ByteSize());
+    for (const Port& p : out.results) {
+      ports.result_bytes.push_back(p.shape.ByteSize());
+      ports.result_in_argument.push_back(p.alias);
+    }
+    ports.arena_bytes = gpu_programs[0].program.plan.buffers.temp_bytes();
+    ports.weights_bytes = out.constant_bytes;
+    std::vector<GpuTarget> targets;
+    for (const std::string& name : o.gpu_targets) {
+      ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(name));
+      const auto same = [&](const GpuTarget& t) { return t.name == target.name; };
+      if (std::none_of(targets.begin(), targets.end(), same)) targets.push_back(std::move(target));
+    }
+    std::sort(targets.begin(), targets.end(), [](const GpuTarget& a, const GpuTarget& b) {
+      return std::pair(a.major, a.minor) < std::pair(b.major, b.minor);
+    });
+    for (const GpuTarget& t : targets) out.gpu_targets.push_back(t.name);
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(out.name, describe(gpu_programs[0]), targets, ports, o,
+                                                         [&](const std::string& s) { out.notes.push_back(s); }));
+    out.code_bytes += code.code_bytes;
+    out.kernels += code.kernels;
+    for (auto& member : code.members) members.push_back(std::move(member));
+  }
   const RuntimeOptions runtime{level_names, o.flush_subnormals, out.communicates, o.sanitizer};
   for (const Planned& program : programs) {
-    if (emulated) break;
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
     members.push_back({program.name + "_run.o", std::move(object)});
   }
-  if (!batches.empty()) {
+  if (!batches.empty() && on_cpu) {
     ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.name, batches, out.communicates, KILN_BATCH_SIZE));
     members.push_back({out.name + "_batches.o", std::move(object)});
   }
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
-  if (o.threads != 1) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
+  if (o.threads != 1 && on_cpu) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
+  if (on_gpu && !emulated) runtime_parts.push_back({RuntimePart::kGpu, "gpu_runtime"});
   if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
   for (const auto& [part, suffix] : runtime_parts) {
@@ -245,7 +293,8 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
   }
   bool has_constants = false;  // they may all be empty
-  for (const Planned& program : programs) has_constants = has_constants || !program.offsets.empty();
+  for (const auto* list : {&programs, &gpu_programs})
+    for (const Planned& program : *list) has_constants = has_constants || !program.offsets.empty();
   if (has_constants)
     members.push_back(
         {absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights.block())});

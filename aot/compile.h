@@ -38,6 +38,10 @@ struct CompileOptions {
   bool bounds_check = false;
   // Sizes that a program's unbounded dimensions take, ascending: one variant each, behind one entry. Empty: none.
   std::vector<int64_t> batch_sizes;
+  // GPUs that the archive holds machine code for ("sm_90"); none: no GPU program.
+  std::vector<std::string> gpu_targets;
+  // The assembler of the CUDA Toolkit; empty: found by PATH.
+  std::string ptxas;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
   PipelineOptions pipeline;
@@ -73,6 +77,11 @@ struct CompiledModel {
   int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;
+  bool flush_subnormals = true;                   // as the options have it
+  bool on_cpu = true;                             // the library has a CPU program
+  std::vector<std::string> gpu_targets;           // that the archive holds machine code for
+  int64_t gpu_temp_bytes = 0;                     // of the arena of the GPU program
+  std::vector<std::string> notes;                 // what the user should know
   int64_t slow_bytes = 0;                         // of the slow arena
   std::vector<RematerializeStep> rematerialized;  // to meet max_arena_bytes
   std::vector<PassRecord> passes;

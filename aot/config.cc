@@ -8,6 +8,7 @@
 #include "codegen/llvm/ir.h"
 #include "compiler/base/text.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/target/gpu_target.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
@@ -70,6 +71,11 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     for (const std::string& n : *names)
       if (CIdentifier(n) != n) return InvalidArgument(file, ":1:1: error: '", n, "' is not a C identifier");
   if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
+  o.gpu_targets.assign(c.gpu().targets().begin(), c.gpu().targets().end());
+  if (!o.gpu_targets.empty() && !c.cpu_levels_size()) o.cpu_levels.clear();
+  for (const std::string& t : o.gpu_targets)
+    if (auto target = FindGpuTarget(t); !target.ok()) return InvalidArgument(file, ":1:1: ", target.status().message());
+  o.ptxas = c.gpu().ptxas();
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");

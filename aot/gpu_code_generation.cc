@@ -1,6 +1,16 @@
 #include "aot/gpu_code_generation.h"
 
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_join.h"
+#include "aot/ptxas.h"
 #include "codegen/gpu/emulated.h"
+#include "codegen/gpu/lower_device.h"
+#include "codegen/llvm/ptx.h"
+#include "compiler/base/parallel.h"
+#include "compiler/base/text.h"
+#include "runtime_min/gpu/program.h"
 
 namespace kiln {
 namespace {
@@ -16,7 +26,162 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
   return entry;
 }
 
+// Code for one architecture that LLVM knows, and the cubins made of it.
+struct Variant {
+  std::string cpu, features;
+  std::vector<const GpuTarget*> targets;
+  std::string ptx, text;
+  std::vector<std::string> cubins;  // beside `targets`
+  absl::Status status;
+};
+
+struct Image {
+  bool machine_code;
+  int major, minor;
+  const std::string* bytes;
+};
+
+// The description that the runtime reads, and the code it points to.
+class Description {
+ public:
+  Description(Ir& ir, const std::string& library) : ir_(ir), b_(ir.b), library_(library) {}
+
+  void Emit(const std::vector<Image>& images, const gpu::Program& program, int64_t regions, const GpuPorts& ports,
+            const std::string& architectures) {
+    std::vector<llvm::Constant*> list, names;
+    for (const Image& i : images)
+      list.push_back(llvm::ConstantStruct::getAnon(
+          ir_.ctx, {Number(i.machine_code), Number(i.major), Number(i.minor), Bytes(*i.bytes)}));
+    for (const gpu::Program::Kernel& k : program.kernels) names.push_back(Text(k.symbol));
+    llvm::Constant* init = llvm::ConstantStruct::getAnon(
+        ir_.ctx, {Number(static_cast<int64_t>(images.size())), Array(list), Number(static_cast<int64_t>(names.size())),
+                  Array(names), Number(regions), Number(ports.weights_bytes), Number(ports.arena_bytes),
+                  Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                  Number(static_cast<int64_t>(ports.result_bytes.size())), Numbers(ports.argument_bytes),
+                  Numbers(ports.result_bytes), Numbers(ports.result_in_argument), Text(architectures)});
+    auto* g = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::ExternalLinkage, init,
+                                       library_ + "_gpu_program");
+    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
+
+ private:
+  llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+  llvm::Constant* Global(llvm::Constant* init, uint64_t align) {
+    auto* g = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
+                                       library_ + "_gpu_data");
+    g->setAlignment(llvm::Align(align));
+    return g;
+  }
+  llvm::Constant* Bytes(const std::string& s) { return Global(llvm::ConstantDataArray::getString(ir_.ctx, s), 64); }
+  llvm::Constant* Text(const std::string& s) { return Global(llvm::ConstantDataArray::getString(ir_.ctx, s), 1); }
+  llvm::Constant* Array(const std::vector<llvm::Constant*>& v) {
+    if (v.empty()) return llvm::ConstantPointerNull::get(b_.getPtrTy());
+    return Global(llvm::ConstantArray::get(llvm::ArrayType::get(v[0]->getType(), v.size()), v), 8);
+  }
+  llvm::Constant* Numbers(const std::vector<int64_t>& v) {
+    std::vector<llvm::Constant*> out;
+    for (int64_t n : v) out.push_back(Number(n));
+    return Array(out);
+  }
+
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const std::string& library_;
+};
+
+absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, const std::string& ptxas,
+                            const CompileOptions& options, Variant* v) {
+  llvm::LLVMContext context;
+  llvm::Module module(library, context);
+  const CpuLevel level = PtxLevel(v->cpu, v->features);
+  Ir ir(context, module, level);
+  ASSIGN_OR_RETURN(gpu::Program program, gpu::EmitKernels(ir, plan));
+  gpu::LowerToDevice(ir, program);
+  ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, &v->text));
+  if (ptxas.empty()) return absl::OkStatus();
+  for (const GpuTarget* t : v->targets) {
+    ASSIGN_OR_RETURN(std::string cubin, AssemblePtx(ptxas, v->ptx, t->name));
+    v->cubins.push_back(std::move(cubin));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
+                                              const std::vector<GpuTarget>& targets, const GpuPorts& ports,
+                                              const CompileOptions& options,
+                                              const std::function<void(const std::string&)>& note) {
+  const KernelPlan plan = PlanKernels(program.name, *program.thunks);
+  const std::string ptxas = FindPtxas(options.ptxas);
+  if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
+  std::vector<Variant> variants;
+  for (const GpuTarget& t : targets) {
+    auto at = std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.cpu == t.llvm_cpu; });
+    if (at == variants.end()) {
+      variants.push_back({t.llvm_cpu, t.llvm_features, {}, "", "", {}, absl::OkStatus()});
+      at = variants.end() - 1;
+    }
+    at->targets.push_back(&t);
+  }
+  ParallelFor(variants.size(), [&](size_t k) {
+    variants[k].status = CompileVariant(plan, program.name, ptxas, options, &variants[k]);
+  });
+  std::vector<Image> images;
+  std::vector<std::string> architectures;
+  GeneratedCode out;
+  for (const Variant& v : variants) {
+    RETURN_IF_ERROR(v.status);
+    for (size_t k = 0; k < v.cubins.size(); ++k) {
+      images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k]});
+      architectures.push_back(v.targets[k]->name);
+      out.code_bytes += static_cast<int64_t>(v.cubins[k].size());
+    }
+    if (!options.pipeline.dump_dir.empty()) {
+      const std::string stem = absl::StrCat(options.pipeline.dump_dir, "/", program.name, ".", v.cpu);
+      RETURN_IF_ERROR(WriteFile(stem + ".ir-with-opt.ll", v.text));
+      RETURN_IF_ERROR(WriteFile(stem + ".ptx", v.ptx));
+    }
+  }
+  // PTX of the newest architecture serves devices to come; without machine code every variant's is needed.
+  for (const Variant& v : variants) {
+    if (!ptxas.empty() && &v != &variants.back()) continue;
+    int major = 0, minor = 0;
+    const std::string digits = v.cpu.substr(3);
+    major = std::stoi(digits.substr(0, digits.size() - 1));
+    minor = digits.back() - '0';
+    images.push_back({false, major, minor, &v.ptx});
+    architectures.push_back("PTX of " + v.cpu);
+  }
+  ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
+  llvm::LLVMContext context;
+  llvm::Module module(library, context);
+  Ir ir(context, module, host);
+  // The host needs what starts the kernels, not their code.
+  gpu::Program kernels;
+  {
+    llvm::LLVMContext other;
+    llvm::Module scratch(library, other);
+    const CpuLevel level = PtxLevel(variants[0].cpu, variants[0].features);
+    Ir scratch_ir(other, scratch, level);
+    ASSIGN_OR_RETURN(kernels, gpu::EmitKernels(scratch_ir, plan));
+  }
+  for (const gpu::Program::Kernel& k : kernels.kernels)
+    if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
+      return ErrorAt(k.instruction, absl::StrCat("its kernel takes ", k.buffer_bytes.size(), " arrays, more than ",
+                                                 static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
+                     absl::StatusCode::kUnimplemented);
+  const EntryOptions entry = EntryOptionsFor(library, program, options);
+  ASSIGN_OR_RETURN(const int64_t regions, gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan,
+                                                         kernels, entry));
+  Description(ir, program.name).Emit(images, kernels, regions, ports, absl::StrJoin(architectures, ", "));
+  int64_t host_bytes = 0;
+  ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
+  out.code_bytes += host_bytes;
+  out.kernels = static_cast<int64_t>(kernels.kernels.size());
+  out.members.push_back({program.name + "_gpu.o", std::move(object)});
+  return out;
+}
 
 absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, const ProgramToGenerate& program,
                                                    bool checked, const CompileOptions& options) {
@@ -30,7 +195,7 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   RETURN_IF_ERROR(gpu::LowerToHost(ir, kernels, program.name, weights, checked));
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   const std::string symbol = program.name + "_gpu_entry";
-  RETURN_IF_ERROR(gpu::EmitEntry(ir, symbol, *program.thunks, plan, kernels, entry));
+  RETURN_IF_ERROR(gpu::EmitEntry(ir, symbol, *program.thunks, plan, kernels, entry).status());
   module.getFunction(symbol)->setVisibility(llvm::GlobalValue::DefaultVisibility);
   GeneratedCode out;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());

@@ -2,8 +2,23 @@
 #pragma once
 
 #include "aot/code_generation.h"
+#include "compiler/target/gpu_target.h"
 
 namespace kiln {
+
+// What the runtime must know of a program besides its code.
+struct GpuPorts {
+  std::vector<int64_t> argument_bytes, result_bytes;
+  std::vector<int64_t> result_in_argument;  // the argument that holds it, or -1
+  int64_t arena_bytes = 0, weights_bytes = 0;
+};
+
+// Machine code for every target, PTX of the newest for devices to come, the entry and the program's description
+// (runtime_min/gpu/program.h). Without ptxas there is PTX only. `note` is told what a user should know.
+absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
+                                              const std::vector<GpuTarget>& targets, const GpuPorts& ports,
+                                              const CompileOptions& options,
+                                              const std::function<void(const std::string&)>& note);
 
 // The program for an emulator: kernels and entry in one object of the host, with the symbols <name>_gpu_entry and
 // <name>_emulated. `checked`: kernels tell the emulator of their accesses.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "aot/compile.h"
 #include "compiler/base/text.h"
@@ -209,6 +210,8 @@ std::string Fill(std::string text, const CompiledModel& m) {
                               {"$COMMPARAM", m.communicates ? absl::StrCat(", const ", m.name, "_comm* comm") : ""},
                               {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
                               {"$UPPER", absl::AsciiStrToUpper(m.name)},
+                              {"$ARCHS", absl::StrJoin(m.gpu_targets, ", ")},
+                              {"$GPUARENA", absl::StrCat(m.gpu_temp_bytes)},
                               {"$ARENA", absl::StrCat(m.temp_bytes)},
                               {"$SLOWBYTES", absl::StrCat(m.slow_bytes)},
                               {"$NARGS", absl::StrCat(m.arguments.size())},
@@ -216,6 +219,116 @@ std::string Fill(std::string text, const CompiledModel& m) {
                               {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
                                                           : "NULL for the calling thread alone, a pool made "
                                                             "here, or the host's own, as three functions"}});
+}
+
+constexpr char kGpuCDeclaration[] = R"(
+// The GPU program: code for $ARCHS. The NVIDIA driver is opened when the first one is created; the
+// binary starts without it.
+#define $UPPER_GPU_ARENA_BYTES ((size_t)$GPUARENA)
+typedef struct $NAME_gpu $NAME_gpu;
+// Loads the program on GPU `device`. `stream`: a stream of the device's primary context that the program shall use, or
+// NULL for one of its own. $UPPER_NO_DEVICE where there is no driver, no such GPU or no code for it; `error`, if given,
+// then says which.
+int32_t $NAME_gpu_create($NAME_gpu** gpu, int32_t device, void* stream, char* error, size_t error_bytes);
+void $NAME_gpu_destroy($NAME_gpu* gpu);
+// Arguments, results and arena (256-byte aligned; NULL: the program's own) on the device. Puts the run on the stream and
+// returns; it allocates nothing but its own arena, once, and waits for nothing but values that decide what runs.
+int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* results, void* arena);
+int32_t $NAME_gpu_wait($NAME_gpu* gpu);
+// The same with arrays of the host, all in one: copies in, runs, waits, copies out.
+int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results);
+// Whether long runs of kernels are recorded as graphs (they are).
+void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on);
+// What the last failure was.
+const char* $NAME_gpu_error(const $NAME_gpu* gpu);
+)";
+
+constexpr char kGpuClassBegin[] = R"(
+  // The GPU program (code for $ARCHS), for one thread at a time.
+  class Gpu {
+   public:
+    // `stream`: a stream of the device's primary context, or null for one of its own.
+    explicit Gpu(int device = 0, void* stream = nullptr) {
+      code_ = $NAME_gpu_create(&gpu_, device, stream, problem_, sizeof problem_);
+    }
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+    ~Gpu() { $NAME_gpu_destroy(gpu_); }
+    // False where the program cannot run: error() says why.
+    bool ok() const { return code_ == 0; }
+    const char* error() const { return gpu_ ? $NAME_gpu_error(gpu_) : problem_; }
+    $NAME_gpu* get() const { return gpu_; }
+    Status wait() { return {gpu_ ? $NAME_gpu_wait(gpu_) : code_}; }
+)";
+
+constexpr char kGpuClassEnd[] = R"(
+   private:
+    $NAME_gpu* gpu_ = nullptr;
+    std::int32_t code_ = 0;
+    char problem_[256] = "";
+  };
+)";
+
+// What a typed function of the model takes, after its first parameter.
+std::string Parameters(const CompiledModel& m) {
+  std::string out;
+  for (const Port& p : m.arguments) absl::StrAppend(&out, ",\n                    Argument_", p.name, " ", p.name);
+  for (const Port& p : m.results)
+    if (p.alias < 0) absl::StrAppend(&out, ",\n                    Result_", p.name, " out_", p.name);
+  return out;
+}
+
+// The same as what a call passes on.
+std::string Passed(const CompiledModel& m) {
+  std::string out;
+  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : ", ", p.name);
+  for (const Port& p : m.results)
+    if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : ", ", "out_", p.name);
+  return out;
+}
+
+// The tables of pointers of the C interface, checked.
+std::string Tables(const CompiledModel& m, bool slow_arena) {
+  std::string out;
+  auto table = [&](const char* name, const std::vector<Port>& ports, bool is_arg) {
+    absl::StrAppend(&out, "    void* const ", name, "[] = {");
+    for (const Port& p : ports) {
+      if (is_arg)
+        absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", p.name, ".data()),");
+      else if (p.alias < 0)
+        absl::StrAppend(&out, "\n        out_", p.name, ".data(),");
+      else
+        absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
+    }
+    if (is_arg && slow_arena) out += "\n        context.slow_arena(),";
+    out += ports.empty() ? "nullptr};\n" : "};\n";
+  };
+  table("arguments", m.arguments, true);
+  table("results", m.results, false);
+  if (!m.arguments.empty()) out += "    for (void* p : arguments)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
+  if (!m.results.empty()) out += "    for (void* p : results)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
+  return out;
+}
+
+// Functions of the class Gpu, and the choice between both programs.
+std::string GpuClass(const CompiledModel& m) {
+  const std::string parameters = Parameters(m), body = Tables(m, false);
+  const size_t first = parameters.find("Argument_") == parameters.npos ? parameters.find("Result_")
+                                                                        : parameters.find("Argument_");
+  const std::string own = first == parameters.npos ? "" : parameters.substr(first);
+  const std::string begin = absl::StrCat(") {\n    if (!gpu_) return {code_};\n", body);
+  std::string out = absl::StrCat(
+      kGpuClassBegin, "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
+      "    Status run_on_device(void* arena", parameters, begin,
+      "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
+      "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin,
+      "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
+  if (m.on_cpu)
+    absl::StrAppend(&out, "\n  // On the GPU where it can be had, else on the CPU.\n",
+                    "  static Status run_anywhere(Gpu& gpu, const Context& context", parameters,
+                    ") {\n    return gpu.ok() ? gpu.run(", Passed(m), ") : run(context",
+                    Passed(m).empty() ? "" : ", ", Passed(m), ");\n  }\n");
+  return out;
 }
 
 // The C++ run of a library with several batch sizes: arrays say their counts, which are checked.
@@ -315,10 +428,13 @@ enum {
   $UPPER_COMMUNICATION = 4,
   $UPPER_CUSTOM_CALL = 5,
   $UPPER_BATCH_SIZE = 6,
-  $UPPER_EXTENT = 7
+  $UPPER_EXTENT = 7,
+  $UPPER_GPU = 8,
+  $UPPER_NO_DEVICE = 9
 };
 
-typedef struct $NAME_pool {
+$COMMDECL$BATCHDECL)";
+  constexpr char kCpuDeclaration[] = R"(typedef struct $NAME_pool {
   void* self;
   // Threads that work at once, the caller included.
   int (*size)(void* self);
@@ -329,9 +445,11 @@ typedef struct $NAME_pool {
   void (*help)(void* self);
 } $NAME_pool;
 
-$COMMDECL$BATCHDECLint32_t $NAME_run($BATCHPARAMvoid* const* arguments, void* const* results, void* arena, const $NAME_pool* pool$COMMPARAM);
+int32_t $NAME_run($BATCHPARAMvoid* const* arguments, void* const* results, void* arena, const $NAME_pool* pool$COMMPARAM);
 )";
-  if (m.threads != 1)
+  if (m.on_cpu) out += kCpuDeclaration;
+  if (!m.gpu_targets.empty()) out += kGpuCDeclaration;
+  if (m.threads != 1 && m.on_cpu)
     out += R"(
 // A pool of `threads` threads, the caller's included; NULL if they cannot be had.
 $NAME_pool* $NAME_pool_create(int threads);
@@ -376,6 +494,8 @@ static inline const char* $NAME_status_text(int32_t status) {
     case $UPPER_COMMUNICATION: return "$NAME: another device, or a queue of the host program, failed";
     case $UPPER_CUSTOM_CALL: return "$NAME: a function that the program provides reported a failure";
     case $UPPER_BATCH_SIZE: return "$NAME: the library has no variant for this batch size";
+    case $UPPER_GPU: return "$NAME: the GPU or one of its libraries failed";
+    case $UPPER_NO_DEVICE: return "$NAME: there is no GPU here that the library can run on";
     case $UPPER_EXTENT: return "$NAME: an array has another extent than the batch needs";
     default: return "$NAME: unknown status";
   }
@@ -446,7 +566,8 @@ $SLOWCONST  static constexpr std::size_t kAlignment = $UPPER_ALIGNMENT;
     const char* text() const { return $NAME_status_text(code); }
   };
 
-  // What one thread needs to run the model: the arena, and a pool if it may use more threads.
+)";
+  constexpr char kContext[] = R"(  // What one thread needs to run the model: the arena, and a pool if it may use more threads.
   class Context {
    public:
     explicit Context($NAME_pool* pool = nullptr) : pool_(pool), owned_(kArenaBytes != 0) {
@@ -470,6 +591,7 @@ $CONTEXTCOMM
 $SLOWMEMBER  };
 
 )";
+  if (m.on_cpu) out += kContext;
   if (!m.batches.empty()) return Fill(out + BatchRun(m), m);
   for (const auto& [ports, is_arg] : {std::pair{&m.arguments, true}, std::pair{&m.results, false}}) {
     for (const Port& p : *ports) {
@@ -482,32 +604,13 @@ $SLOWMEMBER  };
                       CType(p.shape.type()), ", ", std::max<int64_t>(Count(p.shape), 1), ">;\n");
     }
   }
-  out += "\n  static Status run(const Context& context";
-  for (const Port& p : m.arguments) absl::StrAppend(&out, ",\n                    Argument_", p.name, " ", p.name);
-  for (const Port& p : m.results)
-    if (p.alias < 0) absl::StrAppend(&out, ",\n                    Result_", p.name, " out_", p.name);
-  out += ") {\n";
-  auto table = [&](const char* name, const std::vector<Port>& ports, bool is_arg) {
-    absl::StrAppend(&out, "    void* const ", name, "[] = {");
-    for (const Port& p : ports) {
-      if (is_arg)
-        absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", p.name, ".data()),");
-      else if (p.alias < 0)
-        absl::StrAppend(&out, "\n        out_", p.name, ".data(),");
-      else
-        absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
-    }
-    if (is_arg && m.slow_bytes > 0) out += "\n        context.slow_arena(),";
-    out += ports.empty() ? "nullptr};\n" : "};\n";
-  };
-  table("arguments", m.arguments, true);
-  table("results", m.results, false);
-  if (!m.arguments.empty()) out += "    for (void* p : arguments)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
-  if (!m.results.empty()) out += "    for (void* p : results)\n      if (!p) return {$UPPER_NULL_POINTER};\n";
-  out += R"(    if ((kArenaBytes && !context.arena())$SLOWCHECK) return {$UPPER_NULL_POINTER};
-    return {$NAME_run(arguments, results, context.arena(), context.pool()$CTXCOMM)};
-  }
-};
+  if (m.on_cpu)
+    absl::StrAppend(&out, "\n  static Status run(const Context& context", Parameters(m), ") {\n",
+                    Tables(m, m.slow_bytes > 0),
+                    "    if ((kArenaBytes && !context.arena())$SLOWCHECK) return {$UPPER_NULL_POINTER};\n"
+                    "    return {$NAME_run(arguments, results, context.arena(), context.pool()$CTXCOMM)};\n  }\n");
+  if (!m.gpu_targets.empty()) out += GpuClass(m);
+  out += R"(};
 
 #endif  // $UPPER_H_
 )";

@@ -26,11 +26,16 @@ absl::Status Run(const Arguments& args) {
   if (CIdentifier(o.name) != o.name) return InvalidArgument("error: --name '", o.name, "' is not a C identifier");
   if (args.Has("target")) {
     o.cpu_levels.clear();
+    o.gpu_targets.clear();
     for (std::string t : args.All("target")) {
       absl::string_view v = t;
       absl::ConsumePrefix(&v, "cpu:");
       if (v == "cpu") {
         for (const char* l : {"v2", "v3", "v4"}) o.cpu_levels.push_back(l);
+      } else if (v == "cuda") {
+        for (const char* g : {"sm_80", "sm_90", "sm_100"}) o.gpu_targets.push_back(g);
+      } else if (absl::StartsWith(v, "sm_")) {
+        o.gpu_targets.emplace_back(v);
       } else {
         o.cpu_levels.emplace_back(v);
       }
@@ -51,6 +56,7 @@ absl::Status Run(const Arguments& args) {
                      if (tty) std::fprintf(stderr, "\r\033[Kkiln: %s: %s", o.name.c_str(), stage.c_str());
                    }));
   if (tty) std::fprintf(stderr, "\r\033[K");
+  for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
   mkdir(dir.c_str(), 0777);
   RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/lib", m.name, ".a"), m.archive));

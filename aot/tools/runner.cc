@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #include <algorithm>
 #include <chrono>
@@ -97,6 +98,19 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
 using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
 using RunDeviceFn = int32_t (*)(void* const*, void* const*, void*, const void*, const void*);
 
+// The emulator's kernels flush subnormal numbers, as the GPU's do, if the model does.
+class FlushWhileEmulating {
+ public:
+  FlushWhileEmulating(const CompiledModel& m, bool emulated) : mode_(_mm_getcsr()) {
+    constexpr unsigned kFlushAndZero = 0x8040;
+    if (emulated && m.flush_subnormals) _mm_setcsr(mode_ | kFlushAndZero);
+  }
+  ~FlushWhileEmulating() { _mm_setcsr(mode_); }
+
+ private:
+  unsigned mode_;
+};
+
 // What stands behind the GPU program of a loaded library, if it was compiled for the emulator.
 std::unique_ptr<Emulator> EmulatorOf(void* lib, const std::string& name) {
   const void* library = dlsym(lib, (name + "_emulated").c_str());
@@ -154,6 +168,7 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
     if (k > 0)
       for (size_t a = 0; a < arguments.size(); ++a)
         if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
+    const FlushWhileEmulating flush(m, emulator != nullptr);
     const auto start = std::chrono::steady_clock::now();
     const int32_t code = emulator ? run_emulated(instance.args.data(), instance.results.data(), instance.arena,
                                                  emulator->table(), nullptr)
@@ -256,6 +271,7 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   std::vector<std::thread> threads;
   for (size_t d = 0; d < programs.size(); ++d)
     threads.emplace_back([&, d] {
+      const FlushWhileEmulating flush(programs[d]->model, emulators[d] != nullptr);
       codes[d] = run[d](instances[d]->args.data(), instances[d]->results.data(), instances[d]->arena,
                         emulators[d] ? emulators[d]->table() : nullptr, comm(d));
       if (codes[d] != 0 && world) abort_world(world);

@@ -1,5 +1,6 @@
 #include "codegen/gpu/entry.h"
 
+#include "absl/strings/numbers.h"
 #include "codegen/gpu/library_call.h"
 #include "runtime_min/gpu/abi.h"
 
@@ -7,7 +8,7 @@ namespace kiln::gpu {
 namespace {
 
 // Members of kiln_gpu, by place.
-enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kWait };
+enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kWait, kRecord };
 
 class GpuEntry : public HostEntry {
  public:
@@ -75,6 +76,57 @@ class GpuEntry : public HostEntry {
     Ask(kWrite, {at, slot, ir_.I64(value->getType()->getScalarSizeInBits() / 8)});
   }
   llvm::Value* Weights() override { return Member(kWeights); }
+
+  std::optional<int64_t> TripCount(const Thunk& t) override {
+    const auto& config = t.instruction->attrs().backend_config;
+    if (!config) return std::nullopt;
+    constexpr absl::string_view kKey = "\"known_trip_count\":{\"n\":\"";
+    const absl::string_view text = config->text;
+    const size_t at = text.find(kKey);
+    int64_t n = 0;
+    if (at == text.npos || !absl::SimpleAtoi(text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size()), &n))
+      return std::nullopt;
+    return n;
+  }
+
+  // What starting the thunk puts on the stream; -1 where the host must wait for something.
+  int64_t Nodes(const Thunk& t) {
+    switch (t.kind) {
+      case ThunkKind::Kernel:
+        return static_cast<int64_t>(program_.starts[plan_.of.at(t.instruction)].size());
+      case ThunkKind::Copy:
+      case ThunkKind::LibraryCall:
+        return 1;
+      case ThunkKind::While: {
+        const auto trips = TripCount(t);
+        int64_t body = 0;
+        for (const Thunk& x : t.nested[1]) {
+          const int64_t n = Nodes(x);
+          if (n < 0 || !trips) return -1;
+          body += n;
+        }
+        return trips ? *trips * body : -1;
+      }
+      default:
+        return -1;
+    }
+  }
+
+  size_t RegionAt(const ThunkSequence& thunks, size_t k) override {
+    constexpr int64_t kFewest = 5, kMost = 4096;  // nodes of a graph
+    int64_t nodes = 0;
+    size_t length = 0;
+    for (; k + length < thunks.size(); ++length) {
+      const int64_t n = Nodes(thunks[k + length]);
+      if (n < 0 || nodes + n > kMost) break;
+      nodes += n;
+    }
+    return nodes >= kFewest ? length : 0;
+  }
+
+  void Replay(int64_t number, llvm::Function* region) override {
+    Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), fn_->getArg(4)});
+  }
   void BeforeComm() override { Ask(kWait, {}); }
 
   const KernelPlan& plan_;
@@ -109,9 +161,11 @@ absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan) {
   return out;
 }
 
-absl::Status EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks, const KernelPlan& plan,
+absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks, const KernelPlan& plan,
                        const Program& program, const EntryOptions& options) {
-  return GpuEntry(ir, symbol, plan, program, options).Run(symbol, thunks);
+  GpuEntry entry(ir, symbol, plan, program, options);
+  RETURN_IF_ERROR(entry.Run(symbol, thunks));
+  return entry.regions();
 }
 
 }  // namespace kiln::gpu

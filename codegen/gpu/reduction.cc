@@ -2,7 +2,8 @@
 //
 // Where the minor dimension is reduced, neighbouring threads read neighbouring elements of one output (rows); where it is
 // kept, of neighbouring outputs (columns). Each thread reduces its share, then shares meet: in a warp by shuffles, across
-// warps through shared memory. The order is fixed by the shape, and the initial value joins once, at the end.
+// warps through shared memory. The order is fixed by the shape. Under a plain operation the initial value joins once, at
+// the end; under any other every share begins with it, which it takes to be an identity, as HLO demands.
 #include <algorithm>
 
 #include "codegen/elemental/element.h"
@@ -32,7 +33,7 @@ class Reduction {
         beside_.push_back({o, result++});
         continue;
       }
-      Part p{o, result, {}};
+      Part p{o, result, Plain(**o->attrs().to_apply), {}};
       for (int64_t k = 0; k < o->operand_count() / 2; ++k, ++result) {
         const PrimitiveType t = o->operand(k)->shape().type();
         p.slots.push_back(ir_.Alloca(ir_.RegType(t), IsComplex(t) ? 2 : 1, 16));
@@ -75,12 +76,30 @@ class Reduction {
   struct Part {
     const Instruction* reduce;
     int64_t result;  // the first of its results
+    bool plain;
     std::vector<llvm::Value*> slots;
   };
   struct Beside {
     const Instruction* value;  // an elementwise result of the reduced shape
     int64_t result;
   };
+
+  // One commutative operation on the two values.
+  static bool Plain(const Computation& f) {
+    const Instruction* r = f.root();
+    return r->HasTrait(Commutative) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
+           r->operand(0) != r->operand(1);
+  }
+
+  absl::StatusOr<std::vector<Val>> Initial(const Part& p) {
+    const auto n = static_cast<int64_t>(p.slots.size());
+    std::vector<Val> out;
+    for (int64_t k = 0; k < n; ++k) {
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(p.reduce->operand(n + k), Index{}));
+      out.push_back(v);
+    }
+    return out;
+  }
 
   void ChooseShape() {
     int64_t minor = in_->rank() - 1;
@@ -181,6 +200,10 @@ class Reduction {
     const Index first = at(slot);
     for (const Part& p : parts_) {
       ASSIGN_OR_RETURN(std::vector<Val> v, Elements(p, first));
+      if (!p.plain) {
+        ASSIGN_OR_RETURN(std::vector<Val> initial, Initial(p));
+        ASSIGN_OR_RETURN(v, Apply(p, initial, v));
+      }
       for (size_t k = 0; k < v.size(); ++k) Put(p, k, v[k]);
     }
     beside(first);
@@ -280,14 +303,15 @@ class Reduction {
     for (const Part& p : parts_) {
       const int64_t n = static_cast<int64_t>(p.slots.size());
       std::vector<Val> v;
-      for (int64_t k = 0; k < n; ++k) {
-        ASSIGN_OR_RETURN(Val init, elements_.Emit(p.reduce->operand(n + k), Index{}));
-        v.push_back(init);
-      }
-      if (!only_initial) {
-        std::vector<Val> own;
-        for (size_t k = 0; k < p.slots.size(); ++k) own.push_back(Get(p, k));
-        ASSIGN_OR_RETURN(v, Apply(p, v, own));
+      if (!only_initial)
+        for (size_t k = 0; k < p.slots.size(); ++k) v.push_back(Get(p, k));
+      if (only_initial || p.plain) {
+        ASSIGN_OR_RETURN(std::vector<Val> initial, Initial(p));
+        if (only_initial) {
+          v = initial;
+        } else {
+          ASSIGN_OR_RETURN(v, Apply(p, initial, v));
+        }
       }
       for (int64_t k = 0; k < n; ++k) {
         const Shape& s = p.reduce->shape().IsTuple() ? p.reduce->shape().tuple()[k] : p.reduce->shape();

@@ -20,19 +20,42 @@ int64_t WidestTable(const ThunkSequence& thunks) {
 }  // namespace
 
 absl::Status HostEntry::Run(const std::string& symbol, const ThunkSequence& thunks) {
+  b_.setFastMathFlags({});
+  RETURN_IF_ERROR(EmitFunction(symbol, thunks, true));
+  fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return absl::OkStatus();
+}
+
+absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry) {
   llvm::Type* ptr = b_.getPtrTy();
   fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
-                               llvm::Function::ExternalLinkage, symbol, ir_.module);
-  fn_->setVisibility(llvm::GlobalValue::HiddenVisibility);
+                               entry ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage, symbol,
+                               ir_.module);
   b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
-  b_.setFastMathFlags({});
   table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);
-  RETURN_IF_ERROR(Emit(thunks, true));
+  RETURN_IF_ERROR(Emit(thunks, entry));
   b_.CreateRet(b_.getInt32(KILN_OK));
   for (const auto& [status, block] : ends_) {
     b_.SetInsertPoint(block);
     b_.CreateRet(b_.getInt32(static_cast<uint32_t>(status)));
   }
+  return absl::OkStatus();
+}
+
+absl::Status HostEntry::EmitRegion(const ThunkSequence& thunks) {
+  llvm::IRBuilderBase::InsertPointGuard back(b_);
+  llvm::Function* outer = fn_;
+  llvm::Value* outer_table = table_;
+  std::map<kiln_status, llvm::BasicBlock*> outer_ends;
+  ends_.swap(outer_ends);
+  const int64_t number = regions_++;
+  RETURN_IF_ERROR(EmitFunction(absl::StrCat(name_, "_region_", number), thunks, false));
+  llvm::Function* region = fn_;
+  fn_ = outer;
+  table_ = outer_table;
+  ends_.swap(outer_ends);
+  region_ = region;
+  region_number_ = number;
   return absl::OkStatus();
 }
 
@@ -80,6 +103,14 @@ std::vector<Slice> HostEntry::LastUses(const ThunkSequence& thunks, size_t k) {
 
 absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
   for (size_t k = 0; k < thunks.size(); ++k) {
+    const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;
+    if (length > 0) {
+      RETURN_IF_ERROR(EmitRegion(ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
+                                               thunks.begin() + static_cast<ptrdiff_t>(k + length))));
+      Replay(region_number_, region_);
+      k += length - 1;
+      continue;
+    }
     const Thunk& t = thunks[k];
     switch (t.kind) {
       case ThunkKind::Kernel:
@@ -89,6 +120,12 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
         Move(Pointer(t.writes[0]), Pointer(t.reads[0]), t.writes[0].size);
         break;
       case ThunkKind::While: {
+        if (const auto count = TripCount(t)) {
+          absl::Status status;
+          ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = Emit(t.nested[1]); });
+          RETURN_IF_ERROR(status);
+          break;
+        }
         auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
         auto* body = llvm::BasicBlock::Create(ir_.ctx, "body", fn_);
         auto* done = llvm::BasicBlock::Create(ir_.ctx, "endwhile", fn_);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class HostEntry {
   // runs kernels with.
   absl::Status Run(const std::string& symbol, const ThunkSequence& thunks);
 
+  // Functions that the entry has replayed.
+  int64_t regions() const { return regions_; }
+
  protected:
   virtual void KernelCall(const Thunk& t) = 0;
   virtual absl::Status UserCall(const Thunk& t) = 0;
@@ -47,6 +51,12 @@ class HostEntry {
   virtual void Put(llvm::Value* value, llvm::Value* at) = 0;
   // The first byte of the library's constants.
   virtual llvm::Value* Weights() = 0;
+  // How often a loop runs, where that is known and the target would rather not ask each time.
+  virtual std::optional<int64_t> TripCount(const Thunk&) { return std::nullopt; }
+  // Thunks from `k` on that go together into a function which the target may record and replay; 0: none.
+  virtual size_t RegionAt(const ThunkSequence&, size_t) { return 0; }
+  // Runs the function of a region, of the entry's own type.
+  virtual void Replay(int64_t, llvm::Function*) {}
   // The host program is about to read or write arrays.
   virtual void BeforeComm() {}
 
@@ -66,6 +76,8 @@ class HostEntry {
  private:
   static void Touched(const Thunk& t, std::vector<Slice>* out);
   static std::vector<Slice> LastUses(const ThunkSequence& thunks, size_t k);
+  absl::Status EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry);
+  absl::Status EmitRegion(const ThunkSequence& thunks);
   absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);
@@ -78,6 +90,8 @@ class HostEntry {
 
   // Where a run goes that a function of the host program failed, by what it returns then.
   std::map<kiln_status, llvm::BasicBlock*> ends_;
+  int64_t regions_ = 0, region_number_ = 0;  // so far, and the last one
+  llvm::Function* region_ = nullptr;
 };
 
 }  // namespace kiln

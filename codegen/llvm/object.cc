@@ -178,11 +178,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
 
 }  // namespace
 
-absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, Sanitizer sanitizer,
-                                            int64_t* text_bytes, std::string* ir_text) {
-  auto tm = MakeTarget(level);
-  m.setTargetTriple(kTriple);
-  m.setDataLayout(tm->createDataLayout());
+absl::Status LinkKernelLibrary(llvm::Module& m) {
   std::set<std::string> own;
   for (const llvm::GlobalValue& g : m.global_values())
     if (!g.isDeclaration() && g.hasExternalLinkage()) own.insert(g.getName().str());
@@ -196,13 +192,22 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
     }
   for (auto [data, size] : libraries) {
     ASSIGN_OR_RETURN(auto lib, ReadBitcode(m.getContext(), data, size, "kernels"));
-    lib->setTargetTriple(kTriple);
+    lib->setTargetTriple(m.getTargetTriple());
     lib->setDataLayout(m.getDataLayout());
     if (llvm::Linker::linkModules(m, std::move(lib), llvm::Linker::LinkOnlyNeeded))
       return Internal("cannot link the kernel library");
   }
   llvm::internalizeModule(
       m, [&](const llvm::GlobalValue& g) { return own.count(g.getName().str()) || g.isDeclaration(); });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, Sanitizer sanitizer,
+                                            int64_t* text_bytes, std::string* ir_text) {
+  auto tm = MakeTarget(level);
+  m.setTargetTriple(kTriple);
+  m.setDataLayout(tm->createDataLayout());
+  RETURN_IF_ERROR(LinkKernelLibrary(m));
   Retarget(m, level);
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
@@ -219,7 +224,8 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
                             {kParallelBitcode, kParallelBitcodeSize},
                             {kPoolBitcode, kPoolBitcodeSize},
                             {kBoundsBitcode, kBoundsBitcodeSize},
-                            {kWorldBitcode, kWorldBitcodeSize}};
+                            {kWorldBitcode, kWorldBitcodeSize},
+                            {kGpuBitcode, kGpuBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
   if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));
@@ -252,6 +258,11 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
       f->eraseFromParent();
     }
   }
+  for (llvm::GlobalVariable& g : m->globals())
+    if (g.isDeclaration() && g.getName().starts_with(prefix) && g.getName() != "kiln_model_flush") {
+      g.setName(name + "_" + g.getName().substr(prefix.size()).str());
+      g.setVisibility(llvm::GlobalValue::HiddenVisibility);
+    }
   if (llvm::GlobalVariable* g = m->getGlobalVariable("kiln_model_flush")) {
     g->setInitializer(llvm::ConstantInt::get(g->getValueType(), o.flush_subnormals));
     g->setLinkage(llvm::GlobalValue::InternalLinkage);

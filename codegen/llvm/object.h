@@ -12,6 +12,9 @@ namespace kiln {
 // Instrumentation for a program that is linked with -fsanitize=address or -fsanitize=thread.
 enum class Sanitizer { kNone, kAddress, kThread };
 
+// Links what the module, whose triple and layout are set, uses of the kernel library, and makes it internal.
+absl::Status LinkKernelLibrary(llvm::Module& module);
+
 // Links what the module uses of the kernel library, makes it internal, optimises for the level and returns an ELF
 // object. Deterministic. `ir_text`, if given, receives the optimised IR.
 absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, Sanitizer sanitizer,
@@ -24,6 +27,7 @@ enum class RuntimePart {
   kPool,      // <name>_pool_create, <name>_pool_destroy
   kBounds,    // <name>_out_of_bounds
   kWorld,     // <name>_world_create, ...: devices as threads
+  kGpu,       // <name>_gpu_create, <name>_gpu_run, ...
 };
 struct RuntimeOptions {
   std::vector<std::string> levels;  // that the archive holds

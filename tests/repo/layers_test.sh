@@ -23,8 +23,9 @@ check compiler/hlo absl/ compiler/base/
 check compiler/import absl/ compiler/base/ compiler/eval/ compiler/hlo/ google/protobuf/
 check compiler/eval absl/ compiler/base/ compiler/hlo/
 check compiler/analysis absl/ compiler/hlo/
+check compiler/target absl/ compiler/base/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
-check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/pipeline/registry.h
+check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/target/ compiler/pipeline/registry.h
 check compiler/pipeline absl/ compiler/pass/
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
@@ -32,7 +33,7 @@ check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
 check codegen/host runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ llvm/
 check codegen/cpu runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
-check codegen/gpu runtime_min/abi.h runtime_min/gpu/abi.h absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
+check codegen/gpu runtime_min/abi.h runtime_min/gpu/abi.h compiler/target/ absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
 for file in $(find compiler aot runtime_min -name '*.cc' -o -name '*.h' -o -name '*.c'); do
   if grep -q '^#include "llvm/' "$file"; then
     echo "$file: LLVM headers belong to codegen"

@@ -1,0 +1,18 @@
+// NVIDIA's assembler, as a process.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace kiln {
+
+// The path of ptxas: `configured` if it is not empty, else what PATH finds, else the CUDA Toolkit's usual place. Empty if
+// there is none.
+std::string FindPtxas(const std::string& configured);
+
+// A cubin for `architecture` ("sm_90") from PTX; fails with what ptxas prints.
+absl::StatusOr<std::string> AssemblePtx(const std::string& ptxas, const std::string& ptx,
+                                        const std::string& architecture);
+
+}  // namespace kiln

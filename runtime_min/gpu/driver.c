@@ -1,0 +1,361 @@
+// <model>_gpu_*: loads the library's GPU program through the CUDA driver and runs it on a stream.
+// Compiled to bitcode; kiln renames kiln_model_* for each model. The driver is opened when the first program is created:
+// a binary starts on a machine without one, and is told so.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime_min/abi.h"
+#include "runtime_min/gpu/abi.h"
+#include "runtime_min/gpu/program.h"
+
+int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void* arena, const void* gpu,
+                             const void* comm);
+extern const struct kiln_gpu_program kiln_model_gpu_program;
+__attribute__((weak)) extern const char kiln_model_weights[];
+
+// The functions of the driver that are used: name in libcuda, parameters.
+#define DRIVER(F)                                                                                                     \
+  F(Init, cuInit, (unsigned))                                                                                         \
+  F(DeviceGetCount, cuDeviceGetCount, (int*))                                                                         \
+  F(DeviceGet, cuDeviceGet, (int*, int))                                                                              \
+  F(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, int))                                                       \
+  F(ContextRetain, cuDevicePrimaryCtxRetain, (void**, int))                                                           \
+  F(ContextRelease, cuDevicePrimaryCtxRelease_v2, (int))                                                              \
+  F(ContextPush, cuCtxPushCurrent_v2, (void*))                                                                        \
+  F(ContextPop, cuCtxPopCurrent_v2, (void**))                                                                         \
+  F(ModuleLoad, cuModuleLoadData, (void**, const void*))                                                              \
+  F(ModuleUnload, cuModuleUnload, (void*))                                                                            \
+  F(ModuleFunction, cuModuleGetFunction, (void**, void*, const char*))                                                \
+  F(Launch, cuLaunchKernel,                                                                                           \
+    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**))             \
+  F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                                        \
+  F(Free, cuMemFree_v2, (uint64_t))                                                                                   \
+  F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                                           \
+  F(ToHost, cuMemcpyDtoHAsync_v2, (void*, uint64_t, size_t, void*))                                                   \
+  F(Copy, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void*))                                                  \
+  F(Fill, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void*))                                                  \
+  F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                                 \
+  F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                                       \
+  F(StreamWait, cuStreamSynchronize, (void*))                                                                         \
+  F(CaptureBegin, cuStreamBeginCapture_v2, (void*, int))                                                              \
+  F(CaptureEnd, cuStreamEndCapture, (void*, void**))                                                                  \
+  F(GraphBuild, cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                                     \
+  F(GraphUpdate, cuGraphExecUpdate_v2, (void*, void*, void*))                                                         \
+  F(GraphLaunch, cuGraphLaunch, (void*, void*))                                                                       \
+  F(GraphFree, cuGraphDestroy, (void*))                                                                               \
+  F(GraphExecFree, cuGraphExecDestroy, (void*))                                                                       \
+  F(ErrorText, cuGetErrorString, (int, const char**))
+
+static struct {
+#define F(name, symbol, parameters) int(*name) parameters;
+  DRIVER(F)
+#undef F
+} driver;
+static const char* driver_problem;
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+
+static void open_driver(void) {
+  void* lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!lib) {
+    driver_problem = "there is no NVIDIA driver (libcuda.so.1 cannot be opened)";
+    return;
+  }
+#define F(name, symbol, parameters)                                         \
+  *(void**)&driver.name = dlsym(lib, #symbol);                              \
+  if (!driver.name) driver_problem = "the NVIDIA driver is too old: it lacks " #symbol;
+  DRIVER(F)
+#undef F
+}
+
+// A recorded region: the graph, and the addresses that it was recorded with.
+struct recording {
+  void* exec;
+  void** addresses;
+};
+
+struct kiln_model_gpu {
+  struct kiln_gpu table;
+  int device, own_stream, graphs;
+  void *context, *module, *stream;
+  void** functions;
+  uint64_t weights, arena;
+  struct recording* recordings;
+  char error[256];
+};
+
+static int32_t failed(struct kiln_model_gpu* g, const char* what, int code) {
+  const char* text = NULL;
+  if (driver.ErrorText) driver.ErrorText(code, &text);
+  snprintf(g->error, sizeof g->error, "%s: %s (%d)", what, text ? text : "unknown error", code);
+  return KILN_GPU;
+}
+#define TRY(g, what, call)                       \
+  do {                                           \
+    int code_ = (call);                          \
+    if (code_) return failed((g), (what), code_); \
+  } while (0)
+
+static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* const* buffers) {
+  struct kiln_model_gpu* g = self;
+  void* parameters[KILN_GPU_MOST_BUFFERS + 1];
+  for (int64_t k = 0; k < what->buffers; ++k) parameters[k] = (void*)&buffers[k];
+  int64_t number = what->number;
+  parameters[what->buffers] = &number;
+  if (what->blocks == 0) return 0;
+  TRY(g, "a kernel does not start",
+      driver.Launch(g->functions[what->kernel], (unsigned)what->blocks, 1, 1, (unsigned)what->threads, 1, 1, 0,
+                    g->stream, parameters, NULL));
+  return 0;
+}
+
+static int32_t copy(void* self, void* to, const void* from, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  if (bytes) TRY(g, "a copy fails", driver.Copy((uint64_t)to, (uint64_t)from, (size_t)bytes, g->stream));
+  return 0;
+}
+
+static int32_t fill(void* self, void* to, int32_t byte, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  if (bytes) TRY(g, "a fill fails", driver.Fill((uint64_t)to, (unsigned char)byte, (size_t)bytes, g->stream));
+  return 0;
+}
+
+static int32_t wait(void* self) {
+  struct kiln_model_gpu* g = self;
+  TRY(g, "the stream failed", driver.StreamWait(g->stream));
+  return 0;
+}
+
+static int32_t read_bytes(void* self, void* host, const void* device, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  TRY(g, "a copy to the host fails", driver.ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
+  return wait(self);
+}
+
+static int32_t write_bytes(void* self, void* device, const void* host, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  // From pageable memory the driver takes the bytes before it returns.
+  if (bytes) TRY(g, "a copy to the device fails", driver.ToDevice((uint64_t)device, host, (size_t)bytes, g->stream));
+  return 0;
+}
+
+// Records the region as a graph the first time; later runs replay it, with the new addresses if there are any.
+static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,
+                      void* arena, const void* comm) {
+  struct kiln_model_gpu* g = self;
+  if (!g->graphs) return region(arguments, results, arena, &g->table, comm);
+  const int64_t na = kiln_model_gpu_program.arguments, nr = kiln_model_gpu_program.results;
+  struct recording* r = &g->recordings[number];
+  const size_t all = (size_t)(na + nr + 1) * sizeof(void*);
+  int same = r->exec != NULL && r->addresses[na + nr] == arena && !memcmp(r->addresses, arguments, (size_t)na * sizeof(void*)) &&
+             !memcmp(r->addresses + na, results, (size_t)nr * sizeof(void*));
+  if (!same) {
+    enum { kRelaxed = 2 };
+    void* graph = NULL;
+    TRY(g, "recording does not start", driver.CaptureBegin(g->stream, kRelaxed));
+    int32_t status = region(arguments, results, arena, &g->table, comm);
+    int code = driver.CaptureEnd(g->stream, &graph);
+    if (status) return status;
+    TRY(g, "recording fails", code);
+    char info[64];  // of a failed update; what it says is not needed
+    if (r->exec && driver.GraphUpdate(r->exec, graph, info)) {
+      driver.GraphExecFree(r->exec);
+      r->exec = NULL;
+    }
+    code = r->exec ? 0 : driver.GraphBuild(&r->exec, graph, 0);
+    driver.GraphFree(graph);
+    TRY(g, "a graph cannot be built", code);
+    if (!r->addresses) r->addresses = malloc(all);
+    if (!r->addresses) return KILN_GPU;
+    memcpy(r->addresses, arguments, (size_t)na * sizeof(void*));
+    memcpy(r->addresses + na, results, (size_t)nr * sizeof(void*));
+    r->addresses[na + nr] = arena;
+  }
+  TRY(g, "a graph does not start", driver.GraphLaunch(r->exec, g->stream));
+  return 0;
+}
+
+static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
+  struct kiln_model_gpu* g = self;
+  snprintf(g->error, sizeof g->error, "this build of the library has no routine %d", (int)what->routine);
+  (void)buffers;
+  return KILN_GPU;
+}
+
+void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
+  if (!g) return;
+  if (g->context) {
+    driver.ContextPush(g->context);
+    if (g->stream) driver.StreamWait(g->stream);
+    for (int64_t k = 0; g->recordings && k < kiln_model_gpu_program.regions; ++k) {
+      if (g->recordings[k].exec) driver.GraphExecFree(g->recordings[k].exec);
+      free(g->recordings[k].addresses);
+    }
+    if (g->weights) driver.Free(g->weights);
+    if (g->arena) driver.Free(g->arena);
+    if (g->module) driver.ModuleUnload(g->module);
+    if (g->own_stream) driver.StreamDestroy(g->stream);
+    void* mine;
+    driver.ContextPop(&mine);
+    driver.ContextRelease(g->device);
+  }
+  free(g->recordings);
+  free(g->functions);
+  free(g);
+}
+
+// The best image for the device: its own machine code, else code of an earlier minor of its major, else the newest PTX
+// that it can compile.
+static const struct kiln_gpu_image* choose(const struct kiln_gpu_program* p, int major, int minor) {
+  const struct kiln_gpu_image* best = NULL;
+  for (int64_t k = 0; k < p->images; ++k) {
+    const struct kiln_gpu_image* i = &p->image[k];
+    const int64_t version = i->major * 100 + i->minor, here = major * 100 + minor;
+    if (version > here || (i->machine_code && i->major != major)) continue;
+    if (!best || i->machine_code > best->machine_code ||
+        (i->machine_code == best->machine_code && version > best->major * 100 + best->minor))
+      best = i;
+  }
+  return best;
+}
+
+static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
+  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  enum { kMajor = 75, kMinor = 76 };
+  int count = 0, major = 0, minor = 0;
+  if (driver.Init(0) || driver.DeviceGetCount(&count) || count == 0) {
+    snprintf(g->error, sizeof g->error, "the NVIDIA driver finds no GPU");
+    return KILN_NO_DEVICE;
+  }
+  if (device < 0 || device >= count) {
+    snprintf(g->error, sizeof g->error, "there is no GPU %d: the machine has %d", device, count);
+    return KILN_NO_DEVICE;
+  }
+  TRY(g, "the GPU cannot be used", driver.DeviceGet(&g->device, device));
+  TRY(g, "the GPU cannot be asked", driver.DeviceGetAttribute(&major, kMajor, g->device));
+  TRY(g, "the GPU cannot be asked", driver.DeviceGetAttribute(&minor, kMinor, g->device));
+  const struct kiln_gpu_image* image = choose(p, major, minor);
+  if (!image) {
+    snprintf(g->error, sizeof g->error, "the library has no code for GPU %d of compute capability %d.%d (it has: %s)",
+             device, major, minor, p->architectures);
+    return KILN_NO_DEVICE;
+  }
+  void* context;
+  TRY(g, "no context on the GPU", driver.ContextRetain(&context, g->device));
+  g->context = context;
+  TRY(g, "no context on the GPU", driver.ContextPush(context));
+  TRY(g, "the GPU program cannot be loaded", driver.ModuleLoad(&g->module, image->data));
+  g->functions = calloc((size_t)p->kernels + 1, sizeof(void*));
+  g->recordings = calloc((size_t)p->regions + 1, sizeof(struct recording));
+  if (!g->functions || !g->recordings) return KILN_GPU;
+  for (int64_t k = 0; k < p->kernels; ++k)
+    TRY(g, p->kernel[k], driver.ModuleFunction(&g->functions[k], g->module, p->kernel[k]));
+  g->stream = stream;
+  if (!stream) {
+    enum { kNonBlocking = 1 };
+    TRY(g, "no stream", driver.StreamCreate(&g->stream, kNonBlocking));
+    g->own_stream = 1;
+  }
+  if (p->weights_bytes) {
+    TRY(g, "no memory for the weights", driver.Alloc(&g->weights, (size_t)p->weights_bytes));
+    TRY(g, "the weights cannot be copied",
+        driver.ToDevice(g->weights, kiln_model_weights, (size_t)p->weights_bytes, g->stream));
+  }
+  return 0;
+}
+
+int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void* stream, char* error,
+                              size_t error_bytes) {
+  *out = NULL;
+  pthread_once(&driver_once, open_driver);
+  struct kiln_model_gpu* g = calloc(1, sizeof *g);
+  if (!g) return KILN_GPU;
+  int32_t status = KILN_NO_DEVICE;
+  if (driver_problem)
+    snprintf(g->error, sizeof g->error, "%s", driver_problem);
+  else
+    status = set_up(g, device, stream);
+  if (g->context) {
+    void* mine;
+    driver.ContextPop(&mine);
+  }
+  if (status) {
+    if (error && error_bytes) snprintf(error, error_bytes, "%s", g->error);
+    kiln_model_gpu_destroy(g);
+    return status;
+  }
+  g->graphs = 1;
+  g->table = (struct kiln_gpu){g, (void*)g->weights, launch, call, copy, fill, read_bytes, write_bytes, wait, record};
+  *out = g;
+  return 0;
+}
+
+const char* kiln_model_gpu_error(const struct kiln_model_gpu* g) { return g->error; }
+
+void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on) { g->graphs = on != 0; }
+
+// `arguments`, `results` and `arena` are addresses on the device. Asynchronous: what it starts goes on the stream.
+int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
+  if (!g || (!arguments && kiln_model_gpu_program.arguments) || (!results && kiln_model_gpu_program.results))
+    return KILN_NULL_POINTER;
+  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  int32_t status = 0;
+  if (!arena && kiln_model_gpu_program.arena_bytes) {
+    if (!g->arena) status = driver.Alloc(&g->arena, (size_t)kiln_model_gpu_program.arena_bytes);
+    if (status) status = failed(g, "no memory for the arena", status);
+    arena = (void*)g->arena;
+  }
+  if (!status) status = kiln_model_gpu_entry(arguments, results, arena, &g->table, NULL);
+  void* mine;
+  driver.ContextPop(&mine);
+  return status;
+}
+
+int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
+  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  int32_t status = wait(g);
+  void* mine;
+  driver.ContextPop(&mine);
+  return status;
+}
+
+// The same with arrays of the host: copies them in, runs, waits, copies the results out.
+int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
+  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  if (!g || (!arguments && p->arguments) || (!results && p->results)) return KILN_NULL_POINTER;
+  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  const int64_t all = p->arguments + p->results;
+  void** on_device = calloc((size_t)all + 1, sizeof(void*));
+  int32_t status = on_device ? 0 : KILN_GPU;
+  // A donated argument and its result are one array.
+  for (int64_t k = 0; k < all && !status; ++k) {
+    const int64_t argument = k < p->arguments ? k : p->result_in_argument[k - p->arguments];
+    if (k >= p->arguments && argument >= 0) {
+      on_device[k] = on_device[argument];
+      continue;
+    }
+    const int64_t bytes = k < p->arguments ? p->argument_bytes[k] : p->result_bytes[k - p->arguments];
+    uint64_t address = 0;
+    int code = driver.Alloc(&address, (size_t)(bytes ? bytes : 1));
+    if (code) status = failed(g, "no memory for an array", code);
+    on_device[k] = (void*)address;
+    if (!status && k < p->arguments) status = write_bytes(g, on_device[k], arguments[k], bytes);
+  }
+  if (!status) status = kiln_model_gpu_run(g, on_device, on_device + p->arguments, NULL);
+  for (int64_t k = 0; k < p->results && !status; ++k)
+    if (p->result_bytes[k])
+      status = read_bytes(g, results[k], on_device[p->arguments + k], p->result_bytes[k]);
+  if (!status) status = wait(g);
+  for (int64_t k = 0; on_device && k < all; ++k)
+    if (on_device[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
+      driver.Free((uint64_t)on_device[k]);
+  free(on_device);
+  void* mine;
+  driver.ContextPop(&mine);
+  return status;
+}

@@ -1,0 +1,29 @@
+// A library's GPU program as data: code for each architecture, and what the runtime must know of the model. C11.
+#ifndef KILN_RUNTIME_MIN_GPU_PROGRAM_H_
+#define KILN_RUNTIME_MIN_GPU_PROGRAM_H_
+
+#include <stdint.h>
+
+enum { KILN_GPU_MOST_BUFFERS = 500 };  // of one kernel: what its parameters have room for
+
+struct kiln_gpu_image {
+  int64_t machine_code;  // 1: a cubin, for devices of its major and at least its minor; 0: PTX, for all from it on
+  int64_t major, minor;
+  const void* data;
+};
+
+struct kiln_gpu_program {
+  int64_t images;
+  const struct kiln_gpu_image* image;
+  int64_t kernels;
+  const char* const* kernel;  // their names
+  int64_t regions;            // that the entry records
+  int64_t weights_bytes, arena_bytes;
+  int64_t arguments, results;
+  const int64_t* argument_bytes;
+  const int64_t* result_bytes;
+  const int64_t* result_in_argument;  // the argument that holds it, or -1
+  const char* architectures;          // for people: "sm_80, sm_90, PTX of sm_90"
+};
+
+#endif  // KILN_RUNTIME_MIN_GPU_PROGRAM_H_
