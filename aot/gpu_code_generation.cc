@@ -97,7 +97,7 @@ absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, 
   Ir ir(context, module, level);
   ASSIGN_OR_RETURN(gpu::Program program, gpu::EmitKernels(ir, plan));
   gpu::LowerToDevice(ir, program);
-  ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, &v->text));
+  ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
   for (const GpuTarget* t : v->targets) {
     ASSIGN_OR_RETURN(std::string cubin, AssemblePtx(ptxas, v->ptx, t->name));

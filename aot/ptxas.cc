@@ -41,6 +41,13 @@ std::string FindPtxas(const std::string& configured) {
   return "";
 }
 
+std::string FindLibdevice(const std::string& ptxas) {
+  const std::string beside = ptxas.substr(0, ptxas.rfind("/bin/"));
+  for (const std::string& toolkit : {beside, std::string("/usr/local/cuda")})
+    if (const std::string at = toolkit + "/nvvm/libdevice/libdevice.10.bc"; access(at.c_str(), R_OK) == 0) return at;
+  return "";
+}
+
 absl::StatusOr<std::string> AssemblePtx(const std::string& ptxas, const std::string& ptx,
                                         const std::string& architecture) {
   const Files files;

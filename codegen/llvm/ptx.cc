@@ -1,15 +1,23 @@
 #include "codegen/llvm/ptx.h"
 
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "codegen/llvm/object.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
 
 namespace kiln {
 namespace {
@@ -46,6 +54,60 @@ void Retarget(llvm::Module& m, bool flush) {
   if (llvm::NamedMDNode* flags = m.getModuleFlagsMetadata()) flags->eraseFromParent();
 }
 
+// Functions of the C library that the kernel library calls: instructions where there is one, else libdevice's.
+absl::Status LinkMathFunctions(llvm::Module& m, const std::string& libdevice) {
+  const std::map<std::string, llvm::Intrinsic::ID> instructions = {
+      {"sqrt", llvm::Intrinsic::sqrt},   {"fabs", llvm::Intrinsic::fabs},   {"copysign", llvm::Intrinsic::copysign},
+      {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil},   {"trunc", llvm::Intrinsic::trunc},
+      {"rint", llvm::Intrinsic::rint},   {"fma", llvm::Intrinsic::fma},
+  };
+  std::vector<llvm::Function*> missing;
+  for (llvm::Function& f : m) {
+    const std::string name = f.getName().str();
+    if (!f.isDeclaration() || f.isIntrinsic() || f.use_empty()) continue;
+    const bool single = !name.empty() && name.back() == 'f' && f.getReturnType()->isFloatTy();
+    const auto known = instructions.find(single ? name.substr(0, name.size() - 1) : name);
+    if (known == instructions.end()) {
+      missing.push_back(&f);
+      continue;
+    }
+    llvm::IRBuilder<> b(llvm::BasicBlock::Create(m.getContext(), "entry", &f));
+    std::vector<llvm::Value*> arguments;
+    for (llvm::Argument& a : f.args()) arguments.push_back(&a);
+    b.CreateRet(b.CreateIntrinsic(known->second, {f.getReturnType()}, arguments));
+    f.setLinkage(llvm::GlobalValue::InternalLinkage);
+    f.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  std::string names;
+  for (llvm::Function* f : missing) names += (names.empty() ? "" : ", ") + f->getName().str();
+  if (libdevice.empty())
+    return Unimplemented("error: ", names, ": the CUDA Toolkit's libdevice.10.bc is needed for these, and was not found");
+  for (llvm::Function* f : missing) f->setName("__nv_" + f->getName().str());
+  auto buffer = llvm::MemoryBuffer::getFile(libdevice);
+  if (!buffer) return InvalidArgument("error: cannot read ", libdevice);
+  auto lib = llvm::parseBitcodeFile((*buffer)->getMemBufferRef(), m.getContext());
+  if (!lib) return InvalidArgument("error: ", libdevice, ": ", llvm::toString(lib.takeError()));
+  (*lib)->setTargetTriple(m.getTargetTriple());
+  (*lib)->setDataLayout(m.getDataLayout());
+  const std::set<std::string> wanted = [&] {
+    std::set<std::string> s;
+    for (llvm::Function* f : missing) s.insert(f->getName().str());
+    return s;
+  }();
+  if (llvm::Linker::linkModules(m, std::move(*lib), llvm::Linker::LinkOnlyNeeded,
+                                [](llvm::Module& linked, const llvm::StringSet<>& added) {
+                                  llvm::internalizeModule(linked, [&](const llvm::GlobalValue& g) {
+                                    return !added.contains(g.getName());
+                                  });
+                                }))
+    return Internal("cannot link libdevice");
+  for (const std::string& name : wanted)
+    if (m.getFunction(name) && m.getFunction(name)->isDeclaration())
+      return Unimplemented("error: ", name, " is no function of libdevice");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 CpuLevel PtxLevel(const std::string& cpu, const std::string& features) {
@@ -53,11 +115,12 @@ CpuLevel PtxLevel(const std::string& cpu, const std::string& features) {
 }
 
 absl::StatusOr<std::string> CompileToPtx(llvm::Module& m, const CpuLevel& level, bool flush,
-                                         std::string* ir_text) {
+                                         const std::string& libdevice, std::string* ir_text) {
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
   RETURN_IF_ERROR(LinkKernelLibrary(m));
+  RETURN_IF_ERROR(LinkMathFunctions(m, libdevice));
   Retarget(m, flush);
   std::string problem;
   llvm::raw_string_ostream os(problem);

@@ -12,8 +12,11 @@ namespace kiln {
 CpuLevel PtxLevel(const std::string& cpu, const std::string& features);
 
 // Links what the module uses of the kernel library, optimises and returns PTX. Deterministic. `ir_text`, if given,
-// receives the optimised IR. `flush`: subnormal numbers in f32 count as zero.
+// receives the optimised IR. `flush`: subnormal numbers in f32 count as zero. `libdevice`: the
+// CUDA Toolkit's library of functions in f64 that kiln takes from the C library on a host; without it (empty) a module
+// that needs them fails and says which.
 absl::StatusOr<std::string> CompileToPtx(llvm::Module& module, const CpuLevel& level, bool flush,
+                                         const std::string& libdevice,
                                          std::string* ir_text = nullptr);
 
 }  // namespace kiln
