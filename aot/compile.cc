@@ -12,6 +12,7 @@
 #include "codegen/llvm/object.h"
 #include "compiler/target/gpu_target.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/library_calls.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -81,6 +82,15 @@ absl::Status CollectCustomCalls(const ThunkSequence& thunks, std::vector<CustomC
                                                  "other names or types, than an earlier call"));
   }
   return absl::OkStatus();
+}
+
+bool HasProducts(const ThunkSequence& thunks) {
+  for (const Thunk& t : thunks) {
+    if (t.kind == ThunkKind::LibraryCall && IsCallTo(t.instruction, kGemmTarget)) return true;
+    for (const ThunkSequence& n : t.nested)
+      if (HasProducts(n)) return true;
+  }
+  return false;
 }
 
 // The constants of all programs, each value once, in order of use.
@@ -285,7 +295,10 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   }
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
   if (o.threads != 1 && on_cpu) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
-  if (on_gpu && !emulated) runtime_parts.push_back({RuntimePart::kGpu, "gpu_runtime"});
+  if (on_gpu && !emulated) {
+    runtime_parts.push_back({RuntimePart::kGpu, "gpu_runtime"});
+    if (HasProducts(gpu_programs[0].program.thunks)) runtime_parts.push_back({RuntimePart::kCublas, "gpu_cublas"});
+  }
   if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
   for (const auto& [part, suffix] : runtime_parts) {

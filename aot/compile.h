@@ -40,6 +40,8 @@ struct CompileOptions {
   std::vector<int64_t> batch_sizes;
   // GPUs that the archive holds machine code for ("sm_90"); none: no GPU program.
   std::vector<std::string> gpu_targets;
+  // Whether the GPU program calls NVIDIA's libraries.
+  bool gpu_libraries = true;
   // The assembler of the CUDA Toolkit; empty: found by PATH.
   std::string ptxas;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.

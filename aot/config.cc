@@ -76,6 +76,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   for (const std::string& t : o.gpu_targets)
     if (auto target = FindGpuTarget(t); !target.ok()) return InvalidArgument(file, ":1:1: ", target.status().message());
   o.ptxas = c.gpu().ptxas();
+  o.gpu_libraries = !c.gpu().no_libraries();
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");

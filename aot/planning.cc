@@ -64,7 +64,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
         WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
-  RETURN_IF_ERROR((on_gpu ? GpuPipeline() : CpuPipeline()).Run(*module, o.pipeline, &out.passes));
+  PipelineOptions pipeline = o.pipeline;
+  if (on_gpu && !o.gpu_libraries) pipeline.disabled.push_back("cublas-gemm-rewriter");
+  RETURN_IF_ERROR((on_gpu ? GpuPipeline() : CpuPipeline()).Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);

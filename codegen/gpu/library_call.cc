@@ -1,9 +1,42 @@
 #include "codegen/gpu/library_call.h"
 
+#include <cstring>
+
+#include "compiler/hlo/library_calls.h"
+#include "runtime_min/gpu/abi.h"
+
 namespace kiln::gpu {
+namespace {
+
+int64_t Bits(double v) {
+  int64_t bits;
+  std::memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
+int64_t Number(PrimitiveType t) { return InfoOf(t).proto; }
+
+absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
+  ASSIGN_OR_RETURN(GemmConfig g, GemmConfigOf(call));
+  const Shape &a = call->operand(0)->shape(), &b = call->operand(1)->shape(), &o = call->shape();
+  for (const Shape* s : {&a, &b, &o})
+    if (!s->HasDefaultLayout()) return ErrorAt(call, "products take row-major arrays", absl::StatusCode::kUnimplemented);
+  const int64_t batch_rank = o.rank() - 2, m = o.dim(batch_rank), n = o.dim(batch_rank + 1);
+  int64_t batch = 1;
+  for (int64_t d = 0; d < batch_rank; ++d) batch *= o.dim(d);
+  const bool a_first = g.lhs_contracting[0] == batch_rank, b_last = g.rhs_contracting[0] == batch_rank + 1;
+  const int64_t k = a.dim(a.rank() - (a_first ? 2 : 1));
+  const int64_t epilogue = (g.HasBias() ? 1 : 0) + (g.HasRelu() ? 2 : 0) + (g.HasGelu() ? 4 : 0);
+  return RoutineCall{KILN_GPU_GEMM,
+                     {Number(a.type()), Number(o.type()), batch, m, n, k, a_first, b_last, g.lhs_broadcast ? 0 : m * k,
+                      g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue, g.algorithm}};
+}
+
+}  // namespace
 
 absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call) {
-  return ErrorAt(call, "no library routine of that name", absl::StatusCode::kUnimplemented);
+  if (IsCallTo(call, kGemmTarget)) return Gemm(call);
+  return ErrorAt(call, "the runtime has no routine of that name", absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace kiln::gpu

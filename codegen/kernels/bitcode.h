@@ -15,6 +15,8 @@ extern const unsigned char kParallelBitcode[];
 extern const size_t kParallelBitcodeSize;
 extern const unsigned char kBoundsBitcode[];
 extern const size_t kBoundsBitcodeSize;
+extern const unsigned char kCublasBitcode[];
+extern const size_t kCublasBitcodeSize;
 extern const unsigned char kGpuBitcode[];
 extern const size_t kGpuBitcodeSize;
 extern const unsigned char kWorldBitcode[];

@@ -225,7 +225,8 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
                             {kPoolBitcode, kPoolBitcodeSize},
                             {kBoundsBitcode, kBoundsBitcodeSize},
                             {kWorldBitcode, kWorldBitcodeSize},
-                            {kGpuBitcode, kGpuBitcodeSize}};
+                            {kGpuBitcode, kGpuBitcodeSize},
+                            {kCublasBitcode, kCublasBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
   if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));

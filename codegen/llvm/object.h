@@ -28,6 +28,7 @@ enum class RuntimePart {
   kBounds,    // <name>_out_of_bounds
   kWorld,     // <name>_world_create, ...: devices as threads
   kGpu,       // <name>_gpu_create, <name>_gpu_run, ...
+  kCublas,    // products on the GPU
 };
 struct RuntimeOptions {
   std::vector<std::string> levels;  // that the archive holds

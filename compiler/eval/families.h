@@ -13,6 +13,8 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
 absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalLapack(const Instruction& i, const std::vector<const Literal*>& x);
+// Calls of GPU libraries (hlo/library_calls.h).
+absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x);
 // A called computation on scalars.
 absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Element>& args);

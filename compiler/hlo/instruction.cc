@@ -250,6 +250,13 @@ void Computation::Reorder(const std::vector<Instruction*>& order) {
   for (size_t i = 0; i < order.size(); ++i) instructions_[i].reset(order[i]);
 }
 
+void Instruction::Rename(const std::string& wanted) {
+  Module* m = parent_->module();
+  m->names_.erase(name_);
+  name_ = wanted;
+  for (int64_t n = 2; !m->names_.insert(name_).second; ++n) name_ = absl::StrCat(wanted, "_", n);
+}
+
 std::string Module::UniqueName(absl::string_view hint) {
   std::string base(hint);
   if (names_.insert(base).second) return base;

@@ -62,6 +62,8 @@ class Instruction {
   const Shape& shape() const { return shape_; }
   Shape& mutable_shape() { return shape_; }
   const std::string& name() const { return name_; }
+  // Calls it `wanted`, with "_2" or so behind if something has that name.
+  void Rename(const std::string& wanted);
   // Unique within the module, in order of creation.
   int64_t id() const { return id_; }
   Computation* parent() const { return parent_; }
@@ -223,6 +225,7 @@ class Module {
 
  private:
   friend class Computation;
+  friend class Instruction;
   std::string name_;
   Computation* entry_ = nullptr;
   std::vector<std::unique_ptr<Computation>> computations_;

@@ -69,6 +69,7 @@ Pipeline GpuPipeline() {
       .Add("layout-normalization")
       .Add("convert-async-collectives-to-sync")
       .Add("call-inliner")
+      .Add("algorithm-checker")
       .Add("dynamic-padder")
       .Add("scan-expander")
       .Add("collective-expander")
@@ -76,31 +77,57 @@ Pipeline GpuPipeline() {
       .Add("scaled-dot-rewriter")
       .Add("stochastic-convert-decomposer")
       .Add("rng-expander")
+      .Add("rng-bit-generator-expander")
       .Add("bitcast-dtypes-expander")
       .Add("cholesky-expander")
       .Add("triangular-solve-expander")
+      .Add("convolution-pred-expander")
+      .Add("select-and-scatter-expander")
+      .Add("gpu-scatter-expander")
       .Add("call-inliner")
       .Add("map-inline")
       .Add("call-inliner")
-      .Add("select-and-scatter-expander")
-      .Add("rng-bit-generator-expander")
-      .Add("stable-sort-expander")
       .Add("zero-sized-hlo-elimination")
-      .Add("dynamic-index-splitter");
-  p.Add("batchnorm-expander");
+      .Add("dynamic-index-splitter")
+      .Add("batchnorm-expander");
   p.FixedPoint({"tuple-simplifier", "algsimp", "simplify-sorts", "while-loop-invariant-code-motion",
                 "while-loop-constant-sinking", "simplify-while-loops", "reshape-mover", "constant-folding",
                 "conditional-simplifier", "call-inliner", "cse", "dce"});
-  p.Add("topk-rewriter").Add("while-loop-trip-count-annotator");
-  p.Add("transpose-folding").Add("dce").Add("convolution-canonicalization").Add("dot-decomposer");
+  p.Add("topk-rewriter").Add("topk-specializer").Add("topk-decomposer").Add("stable-sort-expander");
+  p.FixedPoint({"reduce-window-rewriter"});
+  p.FixedPoint({"convert-mover", "algsimp"});
+  p.Add("while-loop-trip-count-annotator");
+  p.Add("dot-strength-reduction")
+      .Add("gemv-rewriter")
+      .Add("splitk-rewriter")
+      .Add("transpose-folding")
+      .Add("dce")
+      .Add("convolution-canonicalization")
+      .Add("dot-algorithm-rewriter")
+      .Add("dot-decomposer")
+      .Add("cublas-pad-for-gemms");
   p.FixedPoint({"algsimp", "cse", "dce"});
   p.Add("optimization-barrier-expander")
       .Add("tuple-simplifier")
       .Add("flatten-call-graph")
+      .Add("variadic-op-splitter")
       .Add("layout-assignment")
-      .Add("reshape-decomposer");
+      .Add("reshape-decomposer")
+      .Add("cublas-gemm-rewriter")
+      .Add("cublas-gemm-broadcast-folding-rewriter")
+      .Add("reduction-degenerate-dim-remover")
+      .Add("reduction-layout-normalizer")
+      .Add("reduction-dimension-grouper");
+  p.FixedPoint({"reduction-splitter"});
+  p.FixedPoint({"gpu-tree-reduction-rewriter"});
   p.FixedPoint({"algsimp", "cse", "dce"});
-  p.Add("gpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("cpu-multi-output-fusion").Add("dce");
+  p.Add("gpu-instruction-fusion")
+      .Add("fusion-wrapper")
+      .Add("cse")
+      .Add("cpu-multi-output-fusion")
+      .Add("computation-deduplicator")
+      .Add("sanitize-constant-names")
+      .Add("dce");
   return p;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/lapack.h"
+#include "compiler/hlo/library_calls.h"
 
 namespace kiln {
 namespace {
@@ -28,7 +29,7 @@ std::optional<ThunkKind> OwnKind(const Instruction* i) {
   switch (i->opcode()) {
     case Opcode::CustomCall:
       if (LapackOf(i)) return std::nullopt;  // a kernel of the library
-      return ThunkKind::CustomCall;
+      return IsLibraryCall(i) ? ThunkKind::LibraryCall : ThunkKind::CustomCall;
     case Opcode::AllGather:
       return ThunkKind::AllGather;
     case Opcode::PartitionId:

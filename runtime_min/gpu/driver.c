@@ -16,6 +16,13 @@
 int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void* arena, const void* gpu,
                              const void* comm);
 extern const struct kiln_gpu_program kiln_model_gpu_program;
+// Of cublas.c, in libraries with products.
+__attribute__((weak)) int32_t kiln_model_gpu_gemm_open(void** state, char* error, size_t error_bytes);
+__attribute__((weak)) void kiln_model_gpu_gemm_close(void* state);
+__attribute__((weak)) int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, void* const* buffers,
+                                                  void* workspace, size_t workspace_bytes, void* stream, char* error,
+                                                  size_t error_bytes);
+enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 __attribute__((weak)) extern const char kiln_model_weights[];
 
 // The functions of the driver that are used: name in libcuda, parameters.
@@ -83,7 +90,8 @@ struct kiln_model_gpu {
   int device, own_stream, graphs;
   void *context, *module, *stream;
   void** functions;
-  uint64_t weights, arena;
+  uint64_t weights, arena, workspace;
+  void* gemm;  // the state of cublas.c
   struct recording* recordings;
   char error[256];
 };
@@ -182,8 +190,10 @@ static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* 
 
 static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
   struct kiln_model_gpu* g = self;
-  snprintf(g->error, sizeof g->error, "this build of the library has no routine %d", (int)what->routine);
-  (void)buffers;
+  if (what->routine == KILN_GPU_GEMM && g->gemm)
+    return kiln_model_gpu_gemm(g->gemm, what, buffers, (void*)g->workspace, kWorkspaceBytes, g->stream, g->error,
+                               sizeof g->error);
+  snprintf(g->error, sizeof g->error, "the library was built without routine %d", (int)what->routine);
   return KILN_GPU;
 }
 
@@ -197,7 +207,9 @@ void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
       free(g->recordings[k].addresses);
     }
     if (g->weights) driver.Free(g->weights);
+    if (g->gemm) kiln_model_gpu_gemm_close(g->gemm);
     if (g->arena) driver.Free(g->arena);
+    if (g->workspace) driver.Free(g->workspace);
     if (g->module) driver.ModuleUnload(g->module);
     if (g->own_stream) driver.StreamDestroy(g->stream);
     void* mine;
@@ -260,6 +272,10 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
     enum { kNonBlocking = 1 };
     TRY(g, "no stream", driver.StreamCreate(&g->stream, kNonBlocking));
     g->own_stream = 1;
+  }
+  if (kiln_model_gpu_gemm_open) {
+    if (kiln_model_gpu_gemm_open(&g->gemm, g->error, sizeof g->error)) return KILN_NO_DEVICE;
+    TRY(g, "no memory for the workspace of cuBLASLt", driver.Alloc(&g->workspace, kWorkspaceBytes));
   }
   if (p->weights_bytes) {
     TRY(g, "no memory for the weights", driver.Alloc(&g->weights, (size_t)p->weights_bytes));

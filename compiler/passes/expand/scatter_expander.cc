@@ -3,12 +3,12 @@
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
 #include "compiler/passes/expand/scalar_body.h"
+#include "compiler/passes/expand/scatter_loop.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
-namespace {
 
-Instruction* Expand(Instruction* i) {
+Instruction* ScatterAsLoop(Instruction* i) {
   Instruction* plain = WithoutBatching(i);
   Computation* c = i->parent();
   const int64_t n_operands = plain->operand_count() / 2;
@@ -56,8 +56,6 @@ Instruction* Expand(Instruction* i) {
   return TupleOf(std::vector<Expr>(out.begin(), out.begin() + n_operands));
 }
 
-}  // namespace
-
 absl::StatusOr<bool> ScatterExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
@@ -65,7 +63,7 @@ absl::StatusOr<bool> ScatterExpander(Module& m, PassContext& ctx) {
         return i->Is(Opcode::Scatter) && IsScalarBody(*i->attrs().to_apply) &&
                i->operands().back()->shape().ElementCount() > 0;
       },
-      [](Instruction* i) -> absl::StatusOr<Instruction*> { return Expand(i); });
+      [](Instruction* i) -> absl::StatusOr<Instruction*> { return ScatterAsLoop(i); });
 }
 
 }  // namespace kiln

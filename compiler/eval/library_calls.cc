@@ -1,0 +1,25 @@
+// Evaluator: calls of GPU libraries, as the ordinary operations that they stand for.
+#include "compiler/hlo/library_calls.h"
+
+#include "compiler/eval/evaluator.h"
+#include "compiler/eval/families.h"
+
+namespace kiln {
+
+absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const std::vector<const Literal*>& x) {
+  if (!IsLibraryCall(&i)) return absl::NotFoundError("");
+  Module m("library_call");
+  Computation* c = m.AddComputation("meaning");
+  m.set_entry(c);
+  std::vector<Instruction*> operands;
+  std::vector<Literal> arguments;
+  for (size_t k = 0; k < x.size(); ++k) {
+    operands.push_back(c->AddParameter(static_cast<int64_t>(k), i.operand(static_cast<int64_t>(k))->shape(), "p"));
+    arguments.push_back(*x[k]);
+  }
+  ASSIGN_OR_RETURN(Instruction * root, MeaningOf(&i, c, operands));
+  c->set_root(root);
+  return Evaluate(m, arguments);
+}
+
+}  // namespace kiln

@@ -1,0 +1,42 @@
+// topk as a stable sort with the positions beside the values, of which the first k stay.
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+
+absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) {
+  return ExpandEach(
+      m, ctx, [](const Instruction* i) { return i->Is(Opcode::TopK) && !i->shape().HasDynamic(); },
+      [](Instruction* i) -> absl::StatusOr<Instruction*> {
+        Computation* c = i->parent();
+        const Shape& s = i->operand(0)->shape();
+        const PrimitiveType t = s.type();
+        const int64_t last = s.rank() - 1;
+        const bool largest = i->attrs().largest.value_or(true);
+        Computation* order = c->module()->AddComputation(largest ? "greater" : "less");
+        Instruction *a = order->AddParameter(0, Shape::Scalar(t), "a"), *b = order->AddParameter(1, Shape::Scalar(t), "b");
+        order->AddParameter(2, Shape::Scalar(PrimitiveType::S32), "i");
+        order->AddParameter(3, Shape::Scalar(PrimitiveType::S32), "j");
+        Instruction* compare = CompareExpr(largest ? "GT" : "LT", a, b).get();
+        if (IsFloat(t)) compare->attrs().compare_type = "TOTALORDER";
+        order->set_root(compare);
+        Expr iota = IotaOf(c, PrimitiveType::S32, s.dims(), last);
+        Instruction* sort =
+            c->Add(Opcode::Sort, Shape::Tuple({Shape::Array(t, s.dims()), iota.shape()}), {i->operand(0), iota.get()});
+        sort->attrs().dimensions = Ints{last};
+        sort->attrs().is_stable = true;
+        sort->attrs().to_apply = order;
+        std::vector<Expr> parts;
+        for (int64_t k = 0; k < 2; ++k) {
+          Instruction* e = c->Add(Opcode::GetTupleElement, sort->shape().tuple()[static_cast<size_t>(k)], {sort});
+          e->attrs().tuple_index = k;
+          Ints limit = s.dims();
+          limit[static_cast<size_t>(last)] = *i->attrs().k;
+          parts.push_back(SliceOf(e, Ints(limit.size(), 0), limit));
+        }
+        return TupleOf(parts);
+      });
+}
+
+}  // namespace kiln
