@@ -21,12 +21,13 @@ absl::StatusOr<int> Run(const Arguments& args) {
   RETURN_IF_ERROR(ReadDim(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
+  ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline", "cpu")));
   int seed = 0;
   double ulps = 64;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   if (!absl::SimpleAtod(args.Get("ulps", "64"), &ulps)) return InvalidArgument("error: --ulps takes a number");
   const std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
-  ASSIGN_OR_RETURN(BisectResult found, Bisect(*module, CpuPipeline(), FindPass, inputs, ulps));
+  ASSIGN_OR_RETURN(BisectResult found, Bisect(*module, pipeline, FindPass, inputs, ulps));
   if (found.pass.empty()) {
     std::printf("%d passes changed the module; it computes the same after each\n", found.changing_passes);
     CompileOptions compile;
@@ -34,8 +35,10 @@ absl::StatusOr<int> Run(const Arguments& args) {
     compile.flush_subnormals = false;
     RunOptions reference;
     reference.backend = "reference";
+    RunOptions compiled;
+    if (args.Get("pipeline", "cpu") == "gpu") compiled.backend = "gpu-emulated";
     ASSIGN_OR_RETURN(RunResult want, RunModule(module->Clone(), inputs, compile, reference));
-    ASSIGN_OR_RETURN(RunResult got, RunModule(std::move(module), inputs, compile, {}));
+    ASSIGN_OR_RETURN(RunResult got, RunModule(std::move(module), inputs, compile, compiled));
     const std::string difference = DifferenceOf(got.results, want.results, ulps);
     if (difference.empty()) {
       std::printf("compiled code computes the same too\n");

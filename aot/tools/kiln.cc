@@ -79,11 +79,11 @@ const Command kCommands[] = {
      1},
     {"bisect",
      BisectCommand,
-     "bisect FILE [--seed N] [--ulps N] [--dim N] [--out DIR]",
+     "bisect FILE [--pipeline=cpu|gpu] [--seed N] [--ulps N] [--dim N] [--out DIR]",
      "Finds the pass and the rewrite that first make the module compute something else, by the reference evaluator; "
      "writes the modules around it to DIR. Exit code 1 if there is one, or if compiled code differs (by more than "
      "--ulps, default 64).",
-     {"seed", "ulps", "dim", "out"},
+     {"pipeline", "seed", "ulps", "dim", "out"},
      {},
      1,
      1},
@@ -97,7 +97,7 @@ const Command kCommands[] = {
      1000000},
     {"opt",
      OptCommand,
-     "opt FILE [--passes=a,b,...] [--pipeline=cpu] [--stop-after=PASS] [--list]",
+     "opt FILE [--passes=a,b,...] [--pipeline=cpu|gpu] [--stop-after=PASS] [--list]",
      "Runs passes and prints HLO text; --list prints every pass.",
      {"passes", "pipeline", "stop-after"},
      {"list"},

@@ -22,9 +22,8 @@ absl::Status Run(const Arguments& args) {
   if (!options.stop_after.empty() && !FindPass(options.stop_after))
     return InvalidArgument("error: no pass is named '", options.stop_after, "'");
   if (args.Has("pipeline")) {
-    if (args.Get("pipeline") != "cpu")
-      return Unimplemented("error: pipeline '", args.Get("pipeline"), "' is not supported; there is cpu");
-    RETURN_IF_ERROR(CpuPipeline().Run(*module, options));
+    ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline")));
+    RETURN_IF_ERROR(pipeline.Run(*module, options));
   }
   if (args.Has("passes")) {
     const std::vector<std::string> names = absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty());

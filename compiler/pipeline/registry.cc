@@ -1,5 +1,6 @@
 #include "compiler/pipeline/registry.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 namespace kiln {
@@ -129,6 +130,12 @@ Pipeline GpuPipeline() {
       .Add("sanitize-constant-names")
       .Add("dce");
   return p;
+}
+
+absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name) {
+  if (name == "cpu") return CpuPipeline();
+  if (name == "gpu") return GpuPipeline();
+  return absl::InvalidArgumentError(absl::StrCat("error: pipeline '", name, "' is unknown; there are cpu and gpu"));
 }
 
 }  // namespace kiln

@@ -14,6 +14,9 @@ Pipeline CpuPipeline();
 // The same for a GPU: with library calls, and fusions that its kernels take.
 Pipeline GpuPipeline();
 
+// By the name that users give: "cpu" or "gpu"; fails for any other.
+absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name);
+
 // Copy insertion and what it leaves to clear away: the module is ready for PlanMemory.
 absl::Status PrepareForPlanning(Module& module);
 

@@ -2,11 +2,12 @@
 #include <map>
 
 #include "compiler/passes/simplify/computation_text.h"
+#include "compiler/passes/simplify/unify_computations.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
-absl::StatusOr<bool> SubcomputationUnification(Module& m, PassContext& ctx) {
+bool UnifyComputations(Module& m, PassContext& ctx, const std::function<bool(const Computation*)>& may) {
   bool changed = false;
   std::map<std::string, Computation*> first;
   absl::flat_hash_map<Computation*, Computation*> same;
@@ -17,7 +18,7 @@ absl::StatusOr<bool> SubcomputationUnification(Module& m, PassContext& ctx) {
         const auto it = same.find(callee);
         return it == same.end() ? callee : it->second;
       });
-    if (c == m.entry()) continue;
+    if (c == m.entry() || !may(c)) continue;
     const auto [it, fresh] = first.insert({ComputationText(c), c});
     if (fresh || !ctx.Take()) continue;
     same[c] = it->second;
@@ -25,6 +26,10 @@ absl::StatusOr<bool> SubcomputationUnification(Module& m, PassContext& ctx) {
   }
   if (changed) m.RemoveUnreachableComputations();
   return changed;
+}
+
+absl::StatusOr<bool> SubcomputationUnification(Module& m, PassContext& ctx) {
+  return UnifyComputations(m, ctx, [](const Computation*) { return true; });
 }
 
 }  // namespace kiln
