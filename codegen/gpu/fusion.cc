@@ -128,6 +128,11 @@ absl::Status EmitUpdate(Body& body, const Computation& f) {
 
 absl::Status EmitFusion(Body& body) {
   const Computation& f = **body.i->attrs().calls;
+  if (body.i->attrs().fusion_kind && *body.i->attrs().fusion_kind == "kCustom") {
+    const auto& config = body.i->attrs().backend_config;
+    if (config && config->text.find("block_level") != std::string::npos) return EmitRows(body, f);
+    return ErrorAt(body.i, "no kernel is known for this kind of fusion", absl::StatusCode::kUnimplemented);
+  }
   if (Reduces(f)) return EmitReduction(body, f);
   switch (f.root()->opcode()) {
     case Opcode::DynamicUpdateSlice:

@@ -59,6 +59,8 @@ absl::Status EmitSerial(Body& body);
 // Emitters of fusions by their root. `f` is the fused computation.
 absl::Status EmitLoop(Body& body, const Computation& f);
 absl::Status EmitReduction(Body& body, const Computation& f);
+// Rows that are reduced and used again, a block for each.
+absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Computation& f);
 absl::Status EmitScatter(Body& body, const Computation& f);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.

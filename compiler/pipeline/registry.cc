@@ -122,10 +122,11 @@ Pipeline GpuPipeline() {
   p.FixedPoint({"reduction-splitter"});
   p.FixedPoint({"gpu-tree-reduction-rewriter"});
   p.FixedPoint({"algsimp", "cse", "dce"});
-  p.Add("gpu-instruction-fusion")
+  p.Add("triton-softmax-rewriter")
+      .Add("gpu-instruction-fusion")
       .Add("fusion-wrapper")
       .Add("cse")
-      .Add("cpu-multi-output-fusion")
+      .Add("gpu-multi-output-fusion")
       .Add("computation-deduplicator")
       .Add("sanitize-constant-names")
       .Add("dce");

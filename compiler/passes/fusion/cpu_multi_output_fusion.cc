@@ -25,7 +25,7 @@ constexpr int64_t kMostTranscendentals = 6;  // of one loop: each is some fifty 
 constexpr int64_t kLeastElements = 64;       // below this a loop saves next to nothing
 
 bool Loop(const Instruction* i) {
-  if (!i->Is(Opcode::Fusion) || !i->shape().IsArray() || !i->control_predecessors().empty() ||
+  if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || !i->shape().IsArray() || !i->control_predecessors().empty() ||
       !i->control_successors().empty() || !i->shape().HasDefaultLayout() || i->shape().HasDynamic() ||
       i->shape().ElementCount() < kLeastElements || (i->users().empty() && !i->IsRoot()))
     return false;

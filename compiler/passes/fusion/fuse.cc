@@ -65,6 +65,39 @@ Instruction* FuseInto(Instruction* producer, Instruction* consumer) {
   return fusion;
 }
 
+Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Instruction*>& members, const char* kind) {
+  Computation* c = root->parent();
+  Computation* f = c->module()->AddComputation("fused_computation");
+  std::vector<Instruction*> operands, order;
+  for (Instruction* i : c->PostOrder())
+    if (members.contains(i)) order.push_back(i);
+  absl::flat_hash_map<const Instruction*, Instruction*> inside;
+  for (Instruction* i : order) {
+    std::vector<Instruction*> arguments;
+    for (Instruction* o : i->operands()) {
+      Instruction*& clone = inside[o];
+      if (!clone) {
+        clone = f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param");
+        operands.push_back(o);
+      }
+      arguments.push_back(clone);
+    }
+    inside[i] = f->AddClone(i, i->shape(), arguments);
+  }
+  f->set_root(inside.at(root));
+  Instruction* fusion = c->Add(Opcode::Fusion, root->shape(), operands, "fusion");
+  fusion->set_loc(root->loc());
+  fusion->attrs().calls = f;
+  fusion->attrs().fusion_kind = kind;
+  root->ReplaceAllUsesWith(fusion);
+  for (size_t k = order.size(); k-- > 0;) c->Remove(order[k]);
+  return fusion;
+}
+
+bool IsCustomFusion(const Instruction* i) {
+  return i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kCustom";
+}
+
 Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   Computation* c = a->parent();
   Computation* f = c->module()->AddComputation("fused_computation");

@@ -15,6 +15,12 @@ Instruction* WrapInFusion(Instruction* i);
 // its other users.
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 
+// One fusion of `kind` with the instructions of `members`, of which only `root` is used outside, in the place of `root`.
+Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Instruction*>& members, const char* kind);
+
+// A fusion whose kernel is chosen by what made it: passes that grow loops leave it as it is.
+bool IsCustomFusion(const Instruction* i);
+
 // One fusion with the results of `a` and `b`, neither of which may depend on the other, in place of both.
 Instruction* FuseSiblings(Instruction* a, Instruction* b);
 

@@ -58,7 +58,7 @@ bool FusibleConsumer(const Instruction* i) {
     case Opcode::Scatter:
       return true;
     case Opcode::Fusion:
-      return true;
+      return !IsCustomFusion(i);
     default:
       return false;
   }

@@ -1,0 +1,86 @@
+// A loop fusion joins all the fusions that read it, or none: where it does little arithmetic for its bytes and the merged
+// kernels move no more bytes than before.
+#include "compiler/analysis/cost.h"
+#include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/simplify/inline_body.h"
+#include "compiler/pipeline/registry.h"
+
+namespace kiln {
+namespace {
+
+constexpr double kMostFlopsPerByte = 1.0;
+constexpr int64_t kMostInstructions = 200, kMostOperands = 96;
+
+bool LoopFusion(const Instruction* i) {
+  return i->Is(Opcode::Fusion) && !IsCustomFusion(i) && i->shape().IsArray() && i->control_predecessors().empty() &&
+         i->control_successors().empty() && (*i->attrs().calls)->root()->IsElementwise();
+}
+
+// Every element of `producer` is read about once by each of its readers.
+bool ReadsEachOnce(const Instruction* user, const Instruction* producer) {
+  const Computation* f = *user->attrs().calls;
+  for (int64_t k = 0; k < user->operand_count(); ++k) {
+    if (user->operand(k) != producer) continue;
+    for (const Instruction* u : f->parameter(k)->users())
+      if (!u->IsElementwise() && !u->Is(Opcode::Reduce)) return false;
+  }
+  return true;
+}
+
+bool Merges(const Instruction* p) {
+  if (!LoopFusion(p) || p->IsRoot() || p->users().empty()) return false;
+  const Cost cost = CostOfKernel(p);
+  if (static_cast<double>(cost.flops) > kMostFlopsPerByte * static_cast<double>(cost.bytes_accessed)) return false;
+  int64_t before = cost.bytes_accessed, after = 0, inputs = 0;
+  for (const Instruction* o : p->operands()) inputs += o->shape().ByteSize();
+  for (const Instruction* u : p->users()) {
+    if (!u->Is(Opcode::Fusion) || IsCustomFusion(u) || !ReadsEachOnce(u, p)) return false;
+    if ((*u->attrs().calls)->instruction_count() + (*p->attrs().calls)->instruction_count() > kMostInstructions ||
+        u->operand_count() + p->operand_count() > kMostOperands)
+      return false;
+    const int64_t bytes = CostOfKernel(u).bytes_accessed;
+    before += bytes;
+    after += bytes - p->shape().ByteSize() + inputs;
+  }
+  return after <= before;
+}
+
+void MergeInto(Instruction* p, Instruction* user) {
+  Computation* f = *user->attrs().calls;
+  std::vector<Instruction*> inner;
+  for (Instruction* o : p->operands()) {
+    const int64_t k = user->OperandIndex(o);
+    if (k >= 0) {
+      inner.push_back(f->parameter(k));
+      continue;
+    }
+    inner.push_back(f->AddParameter(user->operand_count(), o->shape(), "param"));
+    user->AppendOperand(o);
+  }
+  Instruction* value = InlineBody(f, *p->attrs().calls, inner, p);
+  for (int64_t k = user->operand_count() - 1; k >= 0; --k) {
+    if (user->operand(k) != p) continue;
+    f->parameter(k)->ReplaceAllUsesWith(value);
+    f->RemoveParameter(k);
+    user->RemoveOperand(k);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<bool> FusionMerger(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (Computation* c : ControlComputations(m)) {
+    std::vector<Instruction*> order = c->PostOrder();
+    for (size_t k = order.size(); k-- > 0;) {
+      Instruction* p = order[k];
+      if (!Merges(p) || !ctx.Take()) continue;
+      for (Instruction* u : std::vector<Instruction*>(p->users())) MergeInto(p, u);
+      c->Remove(p);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace kiln
