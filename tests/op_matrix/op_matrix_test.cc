@@ -9,6 +9,7 @@
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/verify.h"
 #include "gtest/gtest.h"
+#include "tests/op_matrix/backend.h"
 
 namespace kiln {
 namespace {
@@ -127,7 +128,7 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
   CompileOptions o;
   o.cpu_levels = {"native"};
   o.flush_subnormals = false;
-  auto got = RunModule(std::move(m), args, o, {});
+  auto got = RunModule(std::move(m), args, o, TestedBackend());
   ASSERT_TRUE(got.ok()) << got.status();
   for (size_t r = 0; r < names.size(); ++r) {
     const UlpError e = LargestUlpError(got->results[r], want->elements()[r]);

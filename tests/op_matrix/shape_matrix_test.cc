@@ -12,6 +12,7 @@
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/verify.h"
 #include "gtest/gtest.h"
+#include "tests/op_matrix/backend.h"
 
 namespace kiln {
 namespace {
@@ -176,12 +177,13 @@ TEST_P(ShapeMatrix, CompiledEqualsReference) {
   int64_t compared = 0;
   std::vector<std::pair<std::string, int>> backends = {{"native", 2}};
   if (order == Order::kRowMajor) backends = {{"v2", 1}, {"native", 1}};
+  if (TestedBackend().backend != "cpu") backends = {{"native", 1}};
   for (const auto& [level, threads] : backends) {
     CompileOptions o;
     o.cpu_levels = {level};
     o.flush_subnormals = false;
     o.bounds_check = level == "v2";
-    RunOptions r;
+    RunOptions r = TestedBackend();
     r.threads = threads;
     auto got = RunModule(*ParseHlo(text, "matrix"), args, o, r);
     ASSERT_TRUE(got.ok()) << got.status();

@@ -23,7 +23,7 @@ absl::Status Same(const std::vector<Literal>& got, const std::vector<Literal>& w
   return absl::OkStatus();
 }
 
-absl::Status Try(uint64_t seed, std::string* text) {
+absl::Status Try(uint64_t seed, const RunOptions& compiled, std::string* text) {
   std::unique_ptr<Module> m = RandomModule(seed);
   *text = ToText(*m);
   RETURN_IF_ERROR(VerifyModule(*m));
@@ -34,7 +34,7 @@ absl::Status Try(uint64_t seed, std::string* text) {
   full.poison_freed = true;
   plain.pipeline.disabled = {
       "algsimp", "cse", "constant-folding", "cpu-instruction-fusion", "transpose-folding", "conditional-simplifier"};
-  RunOptions reference, compiled;
+  RunOptions reference;
   reference.backend = "reference";
   ASSIGN_OR_RETURN(RunResult want, RunModule(m->Clone(), args, full, reference));
   ASSIGN_OR_RETURN(RunResult got, RunModule(m->Clone(), args, full, compiled));
@@ -46,15 +46,21 @@ absl::Status Try(uint64_t seed, std::string* text) {
 
 int Main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: random_modules FIRST COUNT [--keep DIR]\n");
+    std::fprintf(stderr, "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated]\n");
     return 2;
   }
   const uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
-  const char* keep = argc > 4 && !std::strcmp(argv[3], "--keep") ? argv[4] : nullptr;
+  const char* keep = nullptr;
+  RunOptions compiled;
+  compiled.check_accesses = true;
+  for (int k = 3; k + 1 < argc; k += 2) {
+    if (!std::strcmp(argv[k], "--keep")) keep = argv[k + 1];
+    if (!std::strcmp(argv[k], "--backend")) compiled.backend = argv[k + 1];
+  }
   uint64_t failed = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string text;
-    const absl::Status s = Try(seed, &text);
+    const absl::Status s = Try(seed, compiled, &text);
     if (s.ok()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());

@@ -1,3 +1,5 @@
 #!/bin/sh
 # The first seeds; every run of the suite compares the same ones.
-exec "$1" 0 150
+program=$1
+shift
+exec "$program" 0 150 "$@"
