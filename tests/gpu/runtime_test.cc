@@ -1,0 +1,227 @@
+// The GPU runtime over a fake CUDA driver whose kernels are the program's own, run by the emulator: the right image is
+// loaded, results are right, graphs are recorded once and updated for new addresses, run() allocates nothing after the
+// first call, and machines without a fitting GPU are told so.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "aot/compile.h"
+#include "aot/emulator/emulator.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/parser.h"
+#include "gtest/gtest.h"
+#include "runtime_min/gpu/program.h"
+#include "tests/gpu/fake_cuda.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kProgram[] = R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+body {
+  s = (s32[], f32[40,40]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[40,40] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  t = f32[40,40] transpose(x), dimensions={1,0}
+  d = f32[40,40] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[40,40] tanh(d)
+  ROOT r = (s32[], f32[40,40]) tuple(j, y)
+}
+cond {
+  s = (s32[], f32[40,40]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  x = f32[40,40] parameter(0)
+  w = f32[40] constant({1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40})
+  wb = f32[40,40] broadcast(w), dimensions={1}
+  z = s32[] constant(0)
+  xs = f32[40,40] multiply(x, wb)
+  s = (s32[], f32[40,40]) tuple(z, xs)
+  v = (s32[], f32[40,40]) while(s), condition=cond, body=body
+  y = f32[40,40] get-tuple-element(v), index=1
+  f = f32[] constant(0)
+  sum = f32[40] reduce(y, f), dimensions={1}, to_apply=add
+  ROOT t = (f32[40,40], f32[40]) tuple(y, sum)
+})";
+
+std::string Folder() {
+  const char* base = std::getenv("TEST_TMPDIR");
+  std::string dir = std::string(base ? base : "/tmp") + "/runtime_XXXXXX";
+  EXPECT_NE(mkdtemp(dir.data()), nullptr);
+  return dir;
+}
+
+void* Load(const std::string& archive, const std::string& stem) {
+  static const std::string dir = Folder();
+  const std::string a = dir + "/" + stem + ".a", so = dir + "/" + stem + ".so";
+  EXPECT_TRUE(WriteFile(a, archive).ok());
+  const std::string command = "cc -shared -o " + so + " -Wl,--whole-archive " + a + " -Wl,--no-whole-archive -lm -lpthread";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(lib, nullptr) << dlerror();
+  return lib;
+}
+
+CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::Emulation emulation) {
+  auto m = ParseHlo(kProgram, "m.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  CompileOptions o;
+  o.name = "m";
+  o.cpu_levels.clear();
+  o.gpu_targets = gpus;
+  o.gpu_libraries = false;
+  o.emulation = emulation;
+  auto model = Compile(std::move(*m), o);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return std::move(*model);
+}
+
+class Runtime : public testing::Test {
+ protected:
+  void SetUp() override {
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    ASSERT_NE(driver, nullptr) << dlerror();
+    set_fake_ = reinterpret_cast<void (*)(FakeCuda*)>(dlsym(driver, "fake_cuda_set"));
+    ASSERT_NE(set_fake_, nullptr) << "this is not the fake driver";
+    static void* const emulated = Load(CompileFor({}, CompileOptions::Emulation::kPlain).archive, "emulated");
+    static void* const program =
+        Load(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone).archive, "program");
+    library_ = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+    entry_ = reinterpret_cast<kiln_gpu_region>(dlsym(emulated, "m_gpu_entry"));
+    ASSERT_TRUE(library_ && entry_);
+    emulator_ = std::make_unique<Emulator>(library_);
+    for (int64_t k = 0; k < library_->kernels; ++k) kernels_[library_->kernel[k].name] = k;
+    fake_.self = this;
+    fake_.buffers_of = [](void* self, const char* kernel) {
+      const auto* t = static_cast<Runtime*>(self);
+      return static_cast<int>(t->library_->kernel[t->kernels_.at(kernel)].buffers);
+    };
+    fake_.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
+                      void* const* buffers) {
+      const auto* t = static_cast<Runtime*>(self);
+      const kiln_gpu_launch what = {t->kernels_.at(kernel), blocks, threads, number,
+                                    t->library_->kernel[t->kernels_.at(kernel)].buffers};
+      return t->emulator_->table()->launch(t->emulator_->table()->self, &what, buffers);
+    };
+    set_fake_(&fake_);
+    const auto find = [&](const char* name) {
+      void* f = dlsym(program, name);
+      EXPECT_NE(f, nullptr) << name;
+      return f;
+    };
+    create_ = reinterpret_cast<decltype(create_)>(find("m_gpu_create"));
+    destroy_ = reinterpret_cast<decltype(destroy_)>(find("m_gpu_destroy"));
+    run_ = reinterpret_cast<decltype(run_)>(find("m_gpu_run"));
+    run_host_ = reinterpret_cast<decltype(run_host_)>(find("m_gpu_run_host"));
+    wait_ = reinterpret_cast<decltype(wait_)>(find("m_gpu_wait"));
+    set_graphs_ = reinterpret_cast<decltype(set_graphs_)>(find("m_gpu_set_graphs"));
+    for (size_t k = 0; k < x_.size(); ++k) x_[k] = static_cast<float>(k % 7) / 100;
+  }
+
+  // What the emulator computes without the runtime.
+  std::vector<float> Expected(std::vector<float>* sums) {
+    std::vector<float> x = x_, y(1600);
+    sums->assign(40, 0);
+    std::vector<char> arena(1 << 20);
+    void* arguments[] = {x.data()};
+    void* results[] = {y.data(), sums->data()};
+    EXPECT_EQ(entry_(arguments, results, arena.data(), emulator_->table(), nullptr), 0);
+    return y;
+  }
+
+  FakeCuda fake_;
+  void (*set_fake_)(FakeCuda*) = nullptr;
+  const gpu::EmulatedLibrary* library_ = nullptr;
+  kiln_gpu_region entry_ = nullptr;
+  std::unique_ptr<Emulator> emulator_;
+  std::map<std::string, int64_t> kernels_;
+  int32_t (*create_)(void**, int32_t, void*, char*, size_t) = nullptr;
+  void (*destroy_)(void*) = nullptr;
+  int32_t (*run_)(void*, void* const*, void* const*, void*) = nullptr;
+  int32_t (*run_host_)(void*, const void* const*, void* const*) = nullptr;
+  int32_t (*wait_)(void*) = nullptr;
+  void (*set_graphs_)(void*, int32_t) = nullptr;
+  std::vector<float> x_ = std::vector<float>(1600);
+  char error_[256] = "";
+};
+
+TEST_F(Runtime, ComputesWhatTheEmulatorComputes) {
+  std::vector<float> sums, want = Expected(&sums);
+  for (const int graphs : {0, 1}) {
+    void* gpu = nullptr;
+    ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
+    set_graphs_(gpu, graphs);
+    std::vector<float> y(1600), s(40);
+    const void* arguments[] = {x_.data()};
+    void* results[] = {y.data(), s.data()};
+    ASSERT_EQ(run_host_(gpu, arguments, results), 0);
+    EXPECT_EQ(y, want);
+    EXPECT_EQ(s, sums);
+    destroy_(gpu);
+  }
+}
+
+TEST_F(Runtime, RecordsOnceAndUpdatesForNewAddresses) {
+  std::vector<float> sums, want = Expected(&sums);
+  void* gpu = nullptr;
+  ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
+  std::vector<float> x = x_, other = x_, y(1600), s(40);
+  void* results[] = {y.data(), s.data()};
+  const auto run = [&](std::vector<float>& from) {
+    std::fill(y.begin(), y.end(), 0.f);
+    void* arguments[] = {from.data()};
+    ASSERT_EQ(run_(gpu, arguments, results, nullptr), 0);
+    ASSERT_EQ(wait_(gpu), 0);
+    EXPECT_EQ(y, want);
+  };
+  run(x);
+  ASSERT_GT(fake_.captures, 0);
+  const int captures = fake_.captures, allocations = fake_.allocations, replays = fake_.replays;
+  EXPECT_EQ(fake_.instantiations, captures);
+  const int per_run = fake_.launches;
+  EXPECT_GT(per_run, 5);
+  run(x);  // the same addresses: replayed as it is
+  EXPECT_EQ(fake_.captures, captures);
+  EXPECT_EQ(fake_.replays, 2 * replays);
+  EXPECT_EQ(fake_.launches, 2 * per_run);
+  run(other);  // another argument: recorded anew into the graph that is there
+  EXPECT_EQ(fake_.captures, 2 * captures);
+  EXPECT_EQ(fake_.updates, captures);
+  EXPECT_EQ(fake_.instantiations, captures);
+  EXPECT_EQ(fake_.allocations, allocations);
+  destroy_(gpu);
+}
+
+TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
+  const auto image = [&](int major, int minor) -> std::string {
+    fake_.major = major;
+    fake_.minor = minor;
+    fake_.image = nullptr;
+    void* gpu = nullptr;
+    error_[0] = 0;
+    const int32_t status = create_(&gpu, 0, nullptr, error_, sizeof error_);
+    if (status != 0) return "refused";
+    destroy_(gpu);
+    constexpr char kElf[] = "\x7f" "ELF";
+    return std::memcmp(fake_.image, kElf, 4) == 0 ? "machine code" : "PTX";
+  };
+  EXPECT_EQ(image(8, 0), "machine code");
+  EXPECT_EQ(image(8, 6), "machine code");  // a later minor runs the code of an earlier one
+  EXPECT_EQ(image(9, 0), "machine code");
+  EXPECT_EQ(image(12, 0), "PTX");
+  EXPECT_EQ(image(7, 5), "refused");
+  EXPECT_NE(std::string(error_).find("no code for GPU 0 of compute capability 7.5"), std::string::npos) << error_;
+  fake_.devices = 0;
+  EXPECT_EQ(image(9, 0), "refused");
+  EXPECT_NE(std::string(error_).find("finds no GPU"), std::string::npos) << error_;
+}
+
+}  // namespace
+}  // namespace kiln
