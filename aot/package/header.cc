@@ -237,6 +237,11 @@ int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* resul
 int32_t $NAME_gpu_wait($NAME_gpu* gpu);
 // The same with arrays of the host, all in one: copies in, runs, waits, copies out.
 int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results);
+// Arrays on the device, for programs without a CUDA interface of their own. $NAME_gpu_to_host waits for what was started.
+void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes);
+void $NAME_gpu_free($NAME_gpu* gpu, void* array);
+int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes);
+int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes);
 // Whether long runs of kernels are recorded as graphs (they are).
 void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on);
 // What the last failure was.

@@ -340,6 +340,41 @@ int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
   return status;
 }
 
+// Arrays on the device, for programs that use no CUDA interface of their own. NULL if there is no memory.
+void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes) {
+  uint64_t address = 0;
+  void* mine;
+  if (driver.ContextPush(g->context)) return NULL;
+  const int code = driver.Alloc(&address, bytes ? bytes : 1);
+  if (code) failed(g, "no memory for an array", code);
+  driver.ContextPop(&mine);
+  return (void*)address;
+}
+
+void kiln_model_gpu_free(struct kiln_model_gpu* g, void* array) {
+  void* mine;
+  if (!array || driver.ContextPush(g->context)) return;
+  driver.Free((uint64_t)array);
+  driver.ContextPop(&mine);
+}
+
+// On the stream, behind what was started before; `to_host` waits.
+int32_t kiln_model_gpu_to_device(struct kiln_model_gpu* g, void* array, const void* host, size_t bytes) {
+  void* mine;
+  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  const int32_t status = write_bytes(g, array, host, (int64_t)bytes);
+  driver.ContextPop(&mine);
+  return status;
+}
+
+int32_t kiln_model_gpu_to_host(struct kiln_model_gpu* g, void* host, const void* array, size_t bytes) {
+  void* mine;
+  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  const int32_t status = bytes ? read_bytes(g, host, array, (int64_t)bytes) : 0;
+  driver.ContextPop(&mine);
+  return status;
+}
+
 // The same with arrays of the host: copies them in, runs, waits, copies the results out.
 int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
   const struct kiln_gpu_program* p = &kiln_model_gpu_program;
