@@ -10,9 +10,9 @@
 #include "aot/package/manifest.h"
 #include "aot/planning.h"
 #include "codegen/llvm/object.h"
-#include "compiler/target/gpu_target.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/target/gpu_target.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -250,12 +250,10 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     out.kernels += code.kernels;
     members = std::move(code.members);
   }
-  if (on_gpu && gpu_programs.size() != 1)
-    return Unimplemented("error: batch_sizes: a GPU program has one size");
+  if (on_gpu && gpu_programs.size() != 1) return Unimplemented("error: batch_sizes: a GPU program has one size");
   if (emulated) {
-    ASSIGN_OR_RETURN(GeneratedCode code,
-                     GenerateEmulatedCode(out.name, describe(gpu_programs[0]),
-                                          o.emulation == CompileOptions::Emulation::kChecked, o));
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateEmulatedCode(out.name, describe(gpu_programs[0]),
+                                                              o.emulation == CompileOptions::Emulation::kChecked, o));
     out.kernels += code.kernels;
     members = std::move(code.members);
   } else if (on_gpu) {

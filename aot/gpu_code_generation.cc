@@ -124,9 +124,8 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
     }
     at->targets.push_back(&t);
   }
-  ParallelFor(variants.size(), [&](size_t k) {
-    variants[k].status = CompileVariant(plan, program.name, ptxas, options, &variants[k]);
-  });
+  ParallelFor(variants.size(),
+              [&](size_t k) { variants[k].status = CompileVariant(plan, program.name, ptxas, options, &variants[k]); });
   std::vector<Image> images;
   std::vector<std::string> architectures;
   GeneratedCode out;
@@ -168,12 +167,13 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   }
   for (const gpu::Program::Kernel& k : kernels.kernels)
     if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
-      return ErrorAt(k.instruction, absl::StrCat("its kernel takes ", k.buffer_bytes.size(), " arrays, more than ",
-                                                 static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
+      return ErrorAt(k.instruction,
+                     absl::StrCat("its kernel takes ", k.buffer_bytes.size(), " arrays, more than ",
+                                  static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
                      absl::StatusCode::kUnimplemented);
   const EntryOptions entry = EntryOptionsFor(library, program, options);
-  ASSIGN_OR_RETURN(const int64_t regions, gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan,
-                                                         kernels, entry));
+  ASSIGN_OR_RETURN(const int64_t regions,
+                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, kernels, entry));
   Description(ir, program.name).Emit(images, kernels, regions, ports, absl::StrJoin(architectures, ", "));
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
@@ -201,8 +201,8 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   out.kernels = static_cast<int64_t>(kernels.kernels.size());
   std::string text;
   const bool want_text = !options.pipeline.dump_dir.empty();
-  ASSIGN_OR_RETURN(std::string object, CompileToObject(module, level, options.sanitizer, &out.code_bytes,
-                                                       want_text ? &text : nullptr));
+  ASSIGN_OR_RETURN(std::string object,
+                   CompileToObject(module, level, options.sanitizer, &out.code_bytes, want_text ? &text : nullptr));
   out.members.push_back({program.name + "_emulated.o", std::move(object)});
   return out;
 }

@@ -89,7 +89,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                              " or offloaded; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
   if (!o.pipeline.dump_dir.empty()) {
-    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name), after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");
+    const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name),
+                      after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");
     RETURN_IF_ERROR(WriteFile(after + ".txt", ToText(*module)));
     RETURN_IF_ERROR(WriteFile(after + "-buffer-assignment.txt", BufferTable(buffers)));
     RETURN_IF_ERROR(WriteFile(after + "-memory-usage-report.txt", MemoryReport(buffers)));

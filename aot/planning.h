@@ -26,8 +26,8 @@ struct PlannedProgram {
 // What a program is compiled for.
 enum class ProgramTarget { kCpu, kGpu };
 
-// Runs the target's pipeline, fits the arena to the config's limit and plans memory. `name` is that of the dumps that the
-// options ask for; `say` is told each stage.
+// Runs the target's pipeline, fits the arena to the config's limit and plans memory. `name` is that of the dumps that
+// the options ask for; `say` is told each stage.
 absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const std::string& name,
                                            const CompileOptions& options, ProgramTarget target,
                                            const std::function<void(const std::string&)>& say);

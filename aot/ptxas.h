@@ -7,8 +7,8 @@
 
 namespace kiln {
 
-// The path of ptxas: `configured` if it is not empty, else what PATH finds, else the CUDA Toolkit's usual place. Empty if
-// there is none.
+// The path of ptxas: `configured` if it is not empty, else what PATH finds, else the CUDA Toolkit's usual place. Empty
+// if there is none.
 std::string FindPtxas(const std::string& configured);
 
 // libdevice.10.bc of the same CUDA Toolkit as `ptxas`, or of the usual place; empty if there is none.

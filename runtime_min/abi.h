@@ -40,8 +40,8 @@ enum kiln_status {
   KILN_CUSTOM_CALL = 5,
   KILN_BATCH_SIZE = 6,
   KILN_EXTENT = 7,
-  KILN_GPU = 8,          // the device or one of its libraries failed
-  KILN_NO_DEVICE = 9,    // no driver, or no GPU that the library has code for
+  KILN_GPU = 8,        // the device or one of its libraries failed
+  KILN_NO_DEVICE = 9,  // no driver, or no GPU that the library has code for
 };
 
 #endif  // KILN_RUNTIME_MIN_ABI_H_

@@ -3,8 +3,8 @@
 // What: a kiln_gpu whose kernels are the program's own LLVM IR compiled for the host (codegen/gpu/emulated.h) and whose
 //   library routines are plain loops (routines.h).
 // Finds: barriers that not all threads of a block reach, shuffles without all lanes, waiting for ever; in checked
-//   programs also accesses outside the kernel's arrays, and races: two threads at one byte, one of them writing, with no
-//   barrier between. Says which kernel, block and thread on stderr and ends the process with kEmulatorFault.
+//   programs also accesses outside the kernel's arrays, and races: two threads at one byte, one of them writing, with
+//   no barrier between. Says which kernel, block and thread on stderr and ends the process with kEmulatorFault.
 // Cannot find: what depends on the memory model, on timing, or on rounding by other instructions.
 #pragma once
 

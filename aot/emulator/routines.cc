@@ -52,7 +52,8 @@ template <typename T>
 std::vector<T> Turned(const std::vector<T>& x, int64_t rows, int64_t columns) {
   std::vector<T> out(x.size());
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) out[static_cast<size_t>(c * rows + r)] = x[static_cast<size_t>(r * columns + c)];
+    for (int64_t c = 0; c < columns; ++c)
+      out[static_cast<size_t>(c * rows + r)] = x[static_cast<size_t>(r * columns + c)];
   return out;
 }
 
@@ -91,7 +92,8 @@ void Gemm(const int64_t* v, void* const* buffers) {
   char* out = static_cast<char*>(buffers[next]);
   const std::vector<T> added = bias ? Read<T>(out_type, bias, 0, n) : std::vector<T>();
   for (int64_t g = 0; g < v[kBatch]; ++g) {
-    std::vector<T> a = Read<T>(in, buffers[0], g * v[kStrideA], m * k), b = Read<T>(in, buffers[1], g * v[kStrideB], k * n);
+    std::vector<T> a = Read<T>(in, buffers[0], g * v[kStrideA], m * k),
+                   b = Read<T>(in, buffers[1], g * v[kStrideB], k * n);
     if (v[kTurnedA]) a = Turned(a, k, m);
     if (v[kTurnedB]) b = Turned(b, n, k);
     std::vector<T> sum(static_cast<size_t>(m * n));

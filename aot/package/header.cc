@@ -318,12 +318,13 @@ std::string Tables(const CompiledModel& m, bool slow_arena) {
 // Functions of the class Gpu, and the choice between both programs.
 std::string GpuClass(const CompiledModel& m) {
   const std::string parameters = Parameters(m), body = Tables(m, false);
-  const size_t first = parameters.find("Argument_") == parameters.npos ? parameters.find("Result_")
-                                                                        : parameters.find("Argument_");
+  const size_t first =
+      parameters.find("Argument_") == parameters.npos ? parameters.find("Result_") : parameters.find("Argument_");
   const std::string own = first == parameters.npos ? "" : parameters.substr(first);
   const std::string begin = absl::StrCat(") {\n    if (!gpu_) return {code_};\n", body);
   std::string out = absl::StrCat(
-      kGpuClassBegin, "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
+      kGpuClassBegin,
+      "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
       "    Status run_on_device(void* arena", parameters, begin,
       "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
       "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin,
@@ -331,8 +332,8 @@ std::string GpuClass(const CompiledModel& m) {
   if (m.on_cpu)
     absl::StrAppend(&out, "\n  // On the GPU where it can be had, else on the CPU.\n",
                     "  static Status run_anywhere(Gpu& gpu, const Context& context", parameters,
-                    ") {\n    return gpu.ok() ? gpu.run(", Passed(m), ") : run(context",
-                    Passed(m).empty() ? "" : ", ", Passed(m), ");\n  }\n");
+                    ") {\n    return gpu.ok() ? gpu.run(", Passed(m), ") : run(context", Passed(m).empty() ? "" : ", ",
+                    Passed(m), ");\n  }\n");
   return out;
 }
 
@@ -572,7 +573,8 @@ $SLOWCONST  static constexpr std::size_t kAlignment = $UPPER_ALIGNMENT;
   };
 
 )";
-  constexpr char kContext[] = R"(  // What one thread needs to run the model: the arena, and a pool if it may use more threads.
+  constexpr char kContext[] =
+      R"(  // What one thread needs to run the model: the arena, and a pool if it may use more threads.
   class Context {
    public:
     explicit Context($NAME_pool* pool = nullptr) : pool_(pool), owned_(kArenaBytes != 0) {

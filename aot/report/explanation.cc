@@ -87,7 +87,8 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   Explanation e;
   e.name = module->name();
   int64_t instructions = module->instruction_count();
-  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), o.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
+  ASSIGN_OR_RETURN(PlannedProgram p,
+                   PlanProgram(std::move(module), o.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0});

@@ -32,7 +32,8 @@ const Command kCommands[] = {
      1},
     {"run",
      RunCommand,
-     "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|gpu-emulated|reference] [--threads N] [--repeat N] "
+     "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|gpu-emulated|reference] [--threads N] "
+     "[--repeat N] "
      "[--target LEVEL] [--dim N] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
      {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim"},

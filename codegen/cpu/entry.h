@@ -14,8 +14,8 @@ namespace kiln::cpu {
 absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, bool internal,
                          std::vector<int64_t>* units);
 
-// Emits `<name>_entry_<level>` (host/entry.h), whose machine is the pool. It calls the planned kernels of its own module
-// or of others. Constants are read at offsets of `<library>_weights`.
+// Emits `<name>_entry_<level>` (host/entry.h), whose machine is the pool. It calls the planned kernels of its own
+// module or of others. Constants are read at offsets of `<library>_weights`.
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const KernelPlan& plan,
                        const std::vector<int64_t>& units, const EntryOptions& options);
 

@@ -70,7 +70,7 @@ Val MultiplyAdd(Ir& ir, PrimitiveType t, const Val& acc, const Val& x, const Val
 // Where a scatter puts what: the roles of the dimensions of its updates.
 struct ScatterPlan {
   explicit ScatterPlan(const Instruction* scatter);
-  size_t arrays;            // that it updates together
+  size_t arrays;  // that it updates together
   const Shape &target, &updates;
   const Instruction* indices;
   Ints batch_dims, window_dims;  // of the updates

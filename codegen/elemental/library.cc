@@ -67,7 +67,7 @@ class Library {
  private:
   llvm::Value* Scratch(int64_t bytes) {
     return bytes <= stack_bytes_ ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)))
-                                : body_.scratch;
+                                 : body_.scratch;
   }
   llvm::Value* At(llvm::Value* p, int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.I64(bytes)); }
 
@@ -280,8 +280,7 @@ class Library {
   absl::StatusOr<int64_t> Solve() {
     const PrimitiveType t = i_->shape().type();
     if (t != PrimitiveType::F32 && t != PrimitiveType::F64)
-      return ErrorAt(i_, absl::StrCat(TextOf(t), " has no kernel"),
-                     absl::StatusCode::kUnimplemented);
+      return ErrorAt(i_, absl::StrCat(TextOf(t), " has no kernel"), absl::StatusCode::kUnimplemented);
     const std::string suffix = t == PrimitiveType::F64 ? "_f64" : "_f32";
     const Shape& a = i_->operand(0)->shape();
     const int64_t n = a.dims().back(), batches = n ? a.ElementCount() / (n * n) : 0;

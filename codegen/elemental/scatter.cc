@@ -18,8 +18,7 @@ ScatterPlan::ScatterPlan(const Instruction* s)
       scatter_(s) {
   const Attributes& a = s->attrs();
   const Ints ib = a.input_batching_dims.value_or(Ints());
-  for (int64_t d = 0; d < updates.rank(); ++d)
-    (In(*a.update_window_dims, d) ? window_dims : batch_dims).push_back(d);
+  for (int64_t d = 0; d < updates.rank(); ++d) (In(*a.update_window_dims, d) ? window_dims : batch_dims).push_back(d);
   size_t k = 0;
   for (int64_t d = 0; d < target.rank(); ++d) {
     if (In(*a.inserted_window_dims, d) || In(ib, d)) continue;

@@ -12,12 +12,17 @@ PrimitiveType SumType(PrimitiveType result) {
   return IsFloat(result) && result != PrimitiveType::F64 ? PrimitiveType::F32 : result;
 }
 
-}  // namespace
+// A product, where its operands' elements come from and where its results go.
+struct Product {
+  const Instruction* dot;
+  std::function<absl::StatusOr<Val>(const Index&)> a, b;  // elements, of the operands' types
+  std::function<absl::Status(const Index&, const Val&)> store;
+};
 
-absl::Status EmitDot(Body& body) {
+absl::Status EmitProduct(Body& body, const Product& p) {
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
-  const Instruction* i = body.i;
+  const Instruction* i = p.dot;
   const Shape &l = i->operand(0)->shape(), &r = i->operand(1)->shape(), &o = i->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
   if (l.rank() != 3 || r.rank() != 3 || o.rank() != 3 || !contracts_one(i->attrs().lhs_contracting_dims) ||
@@ -33,12 +38,12 @@ absl::Status EmitDot(Body& body) {
   const int64_t parts = IsComplex(t) ? 2 : 1, row_tiles = (m + kTile - 1) / kTile, col_tiles = (n + kTile - 1) / kTile;
   body.threads = kTile * kTile;
   body.blocks = o.dim(0) * row_tiles * col_tiles;
-  const std::vector<llvm::Value*> at =
-      Delinearize(ir, body.grid.Block(), {o.dim(0), row_tiles, col_tiles}, {0, 1, 2});
+  const std::vector<llvm::Value*> at = Delinearize(ir, body.grid.Block(), {o.dim(0), row_tiles, col_tiles}, {0, 1, 2});
   llvm::Value* x = b.CreateURem(body.grid.Thread(), ir.I64(kTile));
   llvm::Value* y = b.CreateUDiv(body.grid.Thread(), ir.I64(kTile));
   llvm::Type* held = ir.MemType(t);
-  llvm::Value *tile_a = body.grid.Shared(held, parts * kTile * kTile), *tile_b = body.grid.Shared(held, parts * kTile * kTile);
+  llvm::Value* tile_a = body.grid.Shared(held, parts * kTile * kTile);
+  llvm::Value* tile_b = body.grid.Shared(held, parts * kTile * kTile);
   llvm::Value *row = ir.Add(ir.Mul(at[1], kTile), y), *col = ir.Add(ir.Mul(at[2], kTile), x);
   llvm::Value* sum = ir.Alloca(ir.RegType(t), parts, 16);
   const auto get = [&]() -> Val {
@@ -50,22 +55,27 @@ absl::Status EmitDot(Body& body) {
     b.CreateStore(v.re, sum);
     if (v.im) b.CreateStore(v.im, b.CreateInBoundsGEP(ir.RegType(t), sum, ir.I64(1)));
   };
+  absl::Status status;
   // One element of an operand, or zero past its end, to this thread's place in a tile.
-  const auto fill = [&](llvm::Value* tile, llvm::Value* base, PrimitiveType from, llvm::Value* major, int64_t majors,
+  const auto fill = [&](llvm::Value* tile, const auto& element, PrimitiveType from, llvm::Value* major, int64_t majors,
                         llvm::Value* depth, bool depth_first) {
     llvm::Value* place = ir.Add(ir.Mul(y, kTile), x);
     ir.Store(t, ir.Constant(t, Element{}), tile, place);
     llvm::Value* inside = b.CreateAnd(b.CreateICmpULT(major, ir.I64(majors)), b.CreateICmpULT(depth, ir.I64(k)));
     ir.If(inside, [&] {
-      llvm::Value* within =
-          depth_first ? ir.Add(ir.Mul(depth, majors), major) : ir.Add(ir.Mul(major, k), depth);
-      ir.Store(t, ir.Convert(ir.Load(from, base, ir.Add(ir.Mul(at[0], majors * k), within)), from, t), tile, place);
+      const Index where{depth_first ? std::vector<llvm::Value*>{at[0], depth, major}
+                                    : std::vector<llvm::Value*>{at[0], major, depth}};
+      auto v = element(where);
+      if (v.ok())
+        ir.Store(t, ir.Convert(*v, from, t), tile, place);
+      else
+        status = v.status();
     });
   };
   put(ir.Constant(t, Element{}));
   ir.Loop(ir.I64(0), ir.I64(k), kTile, [&](llvm::Value* k0) {
-    fill(tile_a, body.operands[0], l.type(), row, m, ir.Add(k0, x), a_kfirst);
-    fill(tile_b, body.operands[1], r.type(), col, n, ir.Add(k0, y), b_kfirst);
+    fill(tile_a, p.a, l.type(), row, m, ir.Add(k0, x), a_kfirst);
+    fill(tile_b, p.b, r.type(), col, n, ir.Add(k0, y), b_kfirst);
     body.grid.Barrier();
     ir.Loop(ir.I64(0), ir.I64(kTile), 1, [&](llvm::Value* q) {
       put(MultiplyAdd(ir, t, get(), ir.Load(t, tile_a, ir.Add(ir.Mul(y, kTile), q)),
@@ -73,11 +83,47 @@ absl::Status EmitDot(Body& body) {
     });
     body.grid.Barrier();
   });
+  RETURN_IF_ERROR(status);
   ir.If(b.CreateAnd(b.CreateICmpULT(row, ir.I64(m)), b.CreateICmpULT(col, ir.I64(n))), [&] {
-    ir.Store(o.type(), ir.Convert(get(), t, o.type()), body.results[0],
-             ir.Add(ir.Mul(at[0], m * n), ir.Add(ir.Mul(row, n), col)));
+    Val v = ir.Convert(get(), t, o.type());
+    status = p.store(Index{{at[0], row, col}}, v);
   });
-  return absl::OkStatus();
+  return status;
+}
+
+}  // namespace
+
+absl::Status EmitDot(Body& body) {
+  ElementEmitter elements(body.ir, body.operands);
+  const auto operand = [&](int64_t k) {
+    return [&body, &elements, k](const Index& at) -> absl::StatusOr<Val> {
+      const Shape& s = body.i->operand(k)->shape();
+      return body.ir.Load(s.type(), body.operands[static_cast<size_t>(k)], elements.Offset(s, at));
+    };
+  };
+  return EmitProduct(body, {body.i, operand(0), operand(1), [&](const Index& at, const Val& v) {
+                              const Shape& o = body.i->shape();
+                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, at));
+                              return absl::OkStatus();
+                            }});
+}
+
+absl::Status EmitProductFusion(Body& body, const Computation& f) {
+  const Instruction* dot = nullptr;
+  for (const auto& i : f.instructions())
+    if (i->Is(Opcode::Dot)) dot = i.get();
+  if (!dot) return ErrorAt(body.i, "is a fusion around no product", absl::StatusCode::kInternal);
+  ElementEmitter elements(body.ir, body.operands);
+  const auto operand = [&](int64_t k) {
+    return [&elements, dot, k](const Index& at) { return elements.Emit(dot->operand(k), at); };
+  };
+  return EmitProduct(body, {dot, operand(0), operand(1), [&](const Index& at, const Val& v) -> absl::Status {
+                              elements.Preset(dot, v);
+                              ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), at));
+                              const Shape& o = f.root()->shape();
+                              body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, at));
+                              return absl::OkStatus();
+                            }});
 }
 
 // A thread for each output, in NHWC order as convolution-canonicalization leaves it.
@@ -123,8 +169,8 @@ absl::Status EmitConvolution(Body& body) {
           }
           const WindowDim& q = w[static_cast<size_t>(d)];
           ir.Loop(ir.I64(0), ir.I64(q.size), 1, [&](llvm::Value* k) {
-            llvm::Value* p = b.CreateSub(ir.Add(ir.Mul(at[static_cast<size_t>(d) + 1], q.stride), ir.Mul(k, q.rhs_dilate)),
-                                         ir.I64(q.pad_low));
+            llvm::Value* p = b.CreateSub(
+                ir.Add(ir.Mul(at[static_cast<size_t>(d) + 1], q.stride), ir.Mul(k, q.rhs_dilate)), ir.I64(q.pad_low));
             llvm::Value* ok = b.CreateICmpSGE(p, ir.I64(0));
             if (q.lhs_dilate > 1) {
               ok = b.CreateAnd(ok, b.CreateICmpEQ(b.CreateSRem(p, ir.I64(q.lhs_dilate)), ir.I64(0)));

@@ -84,7 +84,8 @@ class GpuEntry : public HostEntry {
     const absl::string_view text = config->text;
     const size_t at = text.find(kKey);
     int64_t n = 0;
-    if (at == text.npos || !absl::SimpleAtoi(text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size()), &n))
+    if (at == text.npos ||
+        !absl::SimpleAtoi(text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size()), &n))
       return std::nullopt;
     return n;
   }
@@ -161,8 +162,8 @@ absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan) {
   return out;
 }
 
-absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks, const KernelPlan& plan,
-                       const Program& program, const EntryOptions& options) {
+absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
+                                  const KernelPlan& plan, const Program& program, const EntryOptions& options) {
   GpuEntry entry(ir, symbol, plan, program, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
   return entry.regions();

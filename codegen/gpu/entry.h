@@ -28,9 +28,9 @@ struct Program {
 // Emits every planned kernel into `ir`'s module.
 absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan);
 
-// Emits `symbol` (host/entry.h), whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into a module of the host. Returns
-// the number of regions that it has recorded.
-absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks, const KernelPlan& plan,
-                       const Program& program, const EntryOptions& options);
+// Emits `symbol` (host/entry.h), whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into a module of the host.
+// Returns the number of regions that it has recorded.
+absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
+                                  const KernelPlan& plan, const Program& program, const EntryOptions& options);
 
 }  // namespace kiln::gpu

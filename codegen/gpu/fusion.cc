@@ -14,7 +14,8 @@ int64_t VectorWidth(const Computation& f) {
   int64_t widest = 1;
   for (const auto& i : f.instructions()) {
     if (i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather)) return 1;
-    if (i->shape().IsArray()) widest = std::max(widest, i->shape().ByteSize() / std::max<int64_t>(1, i->shape().ElementCount()));
+    if (i->shape().IsArray())
+      widest = std::max(widest, i->shape().ByteSize() / std::max<int64_t>(1, i->shape().ElementCount()));
   }
   for (int64_t v = 4; v > 1; v /= 2)
     if (s.dims().back() % v == 0 && s.ElementCount() / v >= kEnoughThreads && v * widest <= 2 * kVectorBytes) return v;
@@ -131,6 +132,7 @@ absl::Status EmitFusion(Body& body) {
   if (body.i->attrs().fusion_kind && *body.i->attrs().fusion_kind == "kCustom") {
     const auto& config = body.i->attrs().backend_config;
     if (config && config->text.find("block_level") != std::string::npos) return EmitRows(body, f);
+    if (config && config->text.find("__triton_gemm") != std::string::npos) return EmitProductFusion(body, f);
     return ErrorAt(body.i, "no kernel is known for this kind of fusion", absl::StatusCode::kUnimplemented);
   }
   if (Reduces(f)) return EmitReduction(body, f);

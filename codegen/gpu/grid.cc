@@ -18,8 +18,8 @@ void Grid::Barrier() {
 }
 
 llvm::Value* Grid::ShuffleBits(llvm::Value* v, int64_t mask) {
-  auto* call = llvm::cast<llvm::CallInst>(ir_.CallLibrary("kiln_gpu_shuffle_xor", ir_.b.getInt32Ty(),
-                                                          {v, ir_.b.getInt32(static_cast<uint32_t>(mask))}));
+  auto* call = llvm::cast<llvm::CallInst>(
+      ir_.CallLibrary("kiln_gpu_shuffle_xor", ir_.b.getInt32Ty(), {v, ir_.b.getInt32(static_cast<uint32_t>(mask))}));
   call->setConvergent();
   call->getCalledFunction()->setConvergent();
   return call;

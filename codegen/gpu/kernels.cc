@@ -76,8 +76,7 @@ int64_t ScratchBytes(const Instruction* i) {
 }
 
 absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Instruction* i,
-                                    const std::set<int64_t>& shared,
-                                    const std::function<absl::Status(Body&)>& emit) {
+                                    const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit) {
   llvm::IRBuilder<>& b = ir.b;
   const size_t operands = i->operands().size(), results = ArrayLeaves(i->shape()).size();
   std::vector<llvm::Type*> types(operands + results + 1, b.getPtrTy());

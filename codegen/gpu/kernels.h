@@ -52,6 +52,8 @@ Ints MemoryOrder(const Shape& s);
 absl::Status EmitFusion(Body& body);
 absl::Status EmitCopy(Body& body);
 absl::Status EmitDot(Body& body);
+// A product with what is computed of its operands before and of its result after.
+absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
 // The algorithms of the kernel library, by one thread.
 absl::Status EmitSerial(Body& body);
@@ -71,7 +73,6 @@ absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, 
                                              const std::set<int64_t>& shared);
 // The function of a kernel and its arrays; `finish` returns it.
 absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Instruction* i,
-                                    const std::set<int64_t>& shared,
-                                    const std::function<absl::Status(Body&)>& emit);
+                                    const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit);
 
 }  // namespace kiln::gpu

@@ -20,7 +20,8 @@ absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
   ASSIGN_OR_RETURN(GemmConfig g, GemmConfigOf(call));
   const Shape &a = call->operand(0)->shape(), &b = call->operand(1)->shape(), &o = call->shape();
   for (const Shape* s : {&a, &b, &o})
-    if (!s->HasDefaultLayout()) return ErrorAt(call, "products take row-major arrays", absl::StatusCode::kUnimplemented);
+    if (!s->HasDefaultLayout())
+      return ErrorAt(call, "products take row-major arrays", absl::StatusCode::kUnimplemented);
   const int64_t batch_rank = o.rank() - 2, m = o.dim(batch_rank), n = o.dim(batch_rank + 1);
   int64_t batch = 1;
   for (int64_t d = 0; d < batch_rank; ++d) batch *= o.dim(d);

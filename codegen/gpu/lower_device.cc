@@ -30,9 +30,8 @@ void LowerToDevice(Ir& ir, const Program& program) {
   });
   llvm::NamedMDNode* annotations = ir.module.getOrInsertNamedMetadata("nvvm.annotations");
   const auto note = [&](llvm::Function* f, const char* key, uint32_t value) {
-    annotations->addOperand(llvm::MDNode::get(
-        ir.ctx, {llvm::ValueAsMetadata::get(f), llvm::MDString::get(ir.ctx, key),
-                 llvm::ConstantAsMetadata::get(b.getInt32(value))}));
+    annotations->addOperand(llvm::MDNode::get(ir.ctx, {llvm::ValueAsMetadata::get(f), llvm::MDString::get(ir.ctx, key),
+                                                       llvm::ConstantAsMetadata::get(b.getInt32(value))}));
   };
   for (const Program::Kernel& k : program.kernels) {
     llvm::Function* f = ir.module.getFunction(k.symbol);

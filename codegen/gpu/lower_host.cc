@@ -41,8 +41,8 @@ class HostLowering {
       weights = m_.getOrInsertGlobal(weights_symbol, b_.getInt8Ty());
       llvm::cast<llvm::GlobalVariable>(weights)->setVisibility(llvm::GlobalValue::HiddenVisibility);
     }
-    llvm::Constant* init = llvm::ConstantStruct::getAnon(
-        ir_.ctx, {b_.getInt64(table.size()), kernels, where_, hooks_, weights});
+    llvm::Constant* init =
+        llvm::ConstantStruct::getAnon(ir_.ctx, {b_.getInt64(table.size()), kernels, where_, hooks_, weights});
     new llvm::GlobalVariable(m_, init->getType(), true, llvm::GlobalValue::ExternalLinkage, init,
                              library_ + "_emulated");
     return absl::OkStatus();
@@ -91,7 +91,8 @@ class HostLowering {
     std::vector<Access> found;
     for (llvm::Instruction& i : llvm::instructions(f)) {
       if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
-        found.push_back({&i, load->getPointerOperand(), load->getType(), load->isAtomic() ? kUpdatesAtomically : kReads});
+        found.push_back(
+            {&i, load->getPointerOperand(), load->getType(), load->isAtomic() ? kUpdatesAtomically : kReads});
       if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
         found.push_back({&i, store->getPointerOperand(), store->getValueOperand()->getType(), kWrites});
       if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&i))

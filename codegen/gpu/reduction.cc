@@ -1,9 +1,9 @@
 // Reductions: threads of a warp or a block share an output, or each has its own.
 //
-// Where the minor dimension is reduced, neighbouring threads read neighbouring elements of one output (rows); where it is
-// kept, of neighbouring outputs (columns). Each thread reduces its share, then shares meet: in a warp by shuffles, across
-// warps through shared memory. The order is fixed by the shape. Under a plain operation the initial value joins once, at
-// the end; under any other every share begins with it, which it takes to be an identity, as HLO demands.
+// Where the minor dimension is reduced, neighbouring threads read neighbouring elements of one output (rows); where it
+// is kept, of neighbouring outputs (columns). Each thread reduces its share, then shares meet: in a warp by shuffles,
+// across warps through shared memory. The order is fixed by the shape. Under a plain operation the initial value joins
+// once, at the end; under any other every share begins with it, which it takes to be an identity, as HLO demands.
 #include <algorithm>
 
 #include "codegen/elemental/element.h"
@@ -12,7 +12,7 @@
 namespace kiln::gpu {
 namespace {
 
-constexpr int64_t kBlock = 128;       // threads of a block, unless one output takes more
+constexpr int64_t kBlock = 128;  // threads of a block, unless one output takes more
 constexpr int64_t kMostPerOutput = 512;
 
 int64_t PowerOfTwoUpTo(int64_t n) {
@@ -111,13 +111,16 @@ class Reduction {
       // Long rows: a thread takes four elements or more.
       while (per_output_ > kWarp && per_output_ * 4 > length_) per_output_ /= 2;
     } else {
-      per_output_ = length_ < kShort || outputs_ >= kManyOutputs ? 1 : std::min<int64_t>(PowerOfTwoUpTo(length_ / 4), 16);
+      per_output_ =
+          length_ < kShort || outputs_ >= kManyOutputs ? 1 : std::min<int64_t>(PowerOfTwoUpTo(length_ / 4), 16);
     }
     at_once_ = std::max<int64_t>(1, kBlock / per_output_);
     if (!rows_ && per_output_ > 1) at_once_ = kWarp;
   }
 
-  PrimitiveType TypeOf(const Part& p, size_t k) const { return p.reduce->operand(static_cast<int64_t>(k))->shape().type(); }
+  PrimitiveType TypeOf(const Part& p, size_t k) const {
+    return p.reduce->operand(static_cast<int64_t>(k))->shape().type();
+  }
 
   Val Get(const Part& p, size_t k) {
     llvm::Type* type = ir_.RegType(TypeOf(p, k));
@@ -252,8 +255,8 @@ class Reduction {
       for (size_t k = 0; k < p.slots.size(); ++k) {
         llvm::Type* type = ir_.MemType(Held(TypeOf(p, k)));
         const int64_t n = places * at_once_;
-        arrays.back().push_back({type, body_.grid.Shared(type, n),
-                                 IsComplex(TypeOf(p, k)) ? body_.grid.Shared(type, n) : nullptr});
+        arrays.back().push_back(
+            {type, body_.grid.Shared(type, n), IsComplex(TypeOf(p, k)) ? body_.grid.Shared(type, n) : nullptr});
       }
     }
     const auto at = [&](llvm::Value* where) { return ir_.Add(ir_.Mul(where, at_once_), column); };
@@ -295,9 +298,7 @@ class Reduction {
   }
 
   // Narrow floats are held as f32 until they are stored.
-  static PrimitiveType Held(PrimitiveType t) {
-    return IsFloat(t) && t != PrimitiveType::F64 ? PrimitiveType::F32 : t;
-  }
+  static PrimitiveType Held(PrimitiveType t) { return IsFloat(t) && t != PrimitiveType::F64 ? PrimitiveType::F32 : t; }
 
   absl::Status Finish(llvm::Value* output, bool only_initial) {
     for (const Part& p : parts_) {

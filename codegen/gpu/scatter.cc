@@ -81,8 +81,8 @@ absl::Status EmitScatter(Body& body, const Computation& f) {
       ASSIGN_OR_RETURN(std::vector<Val> r,
                        elements.Apply(**root->attrs().to_apply, {ir.Load(t, seen, ir.I64(0)), updates[0]}));
       ir.Store(t, r[0], wanted, ir.I64(0));
-      llvm::Value* pair = b.CreateAtomicCmpXchg(at_target, b.CreateLoad(bits, seen), b.CreateLoad(bits, wanted), align,
-                                                kOrder, kOrder);
+      llvm::Value* pair =
+          b.CreateAtomicCmpXchg(at_target, b.CreateLoad(bits, seen), b.CreateLoad(bits, wanted), align, kOrder, kOrder);
       b.CreateStore(b.CreateExtractValue(pair, 0), seen);
       b.CreateCondBr(b.CreateExtractValue(pair, 1), done, again);
       b.SetInsertPoint(done);

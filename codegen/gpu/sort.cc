@@ -1,8 +1,8 @@
 // Sort: a bitonic network over rows, in place in the results.
 //
-// A step compares pairs at a fixed distance, so that any comparator ends after the same number of steps; places past the
-// row's end count as larger than all and never move. Steps within kRow elements of each other run in one kernel, with a
-// barrier between; longer distances are launches of their own, as all blocks must have finished the step before.
+// A step compares pairs at a fixed distance, so that any comparator ends after the same number of steps; places past
+// the row's end count as larger than all and never move. Steps within kRow elements of each other run in one kernel,
+// with a barrier between; longer distances are launches of their own, as all blocks must have finished the step before.
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/kernels.h"
 
@@ -35,8 +35,8 @@ class Sorter {
 
   // The row that this thread works in, so that element k of it lies at base + k * inner.
   void Row(llvm::Value* row) {
-    base_ = ir_.Add(ir_.Mul(b_.CreateUDiv(row, ir_.I64(s_.inner)), s_.n * s_.inner),
-                    b_.CreateURem(row, ir_.I64(s_.inner)));
+    base_ =
+        ir_.Add(ir_.Mul(b_.CreateUDiv(row, ir_.I64(s_.inner)), s_.n * s_.inner), b_.CreateURem(row, ir_.I64(s_.inner)));
   }
 
   // Exchanges elements `low` and `high` of the row if they are out of order.
@@ -72,7 +72,8 @@ class Sorter {
     return status;
   }
 
-  // One step of the network for pair `q`: mirrored within blocks of `block`, the first step of a merge, or at `distance`.
+  // One step of the network for pair `q`: mirrored within blocks of `block`, the first step of a merge, or at
+  // `distance`.
   absl::Status Mirror(llvm::Value* q, llvm::Value* block) {
     llvm::Value* half = b_.CreateLShr(block, 1);
     llvm::Value *base = b_.CreateMul(b_.CreateUDiv(q, half), block), *at = b_.CreateURem(q, half);
@@ -193,10 +194,10 @@ absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, 
   ASSIGN_OR_RETURN(Launch mirror, EmitFunction(ir, symbol + "_mirror", i, shared, far(true)));
   ASSIGN_OR_RETURN(Launch step, EmitFunction(ir, symbol + "_step", i, shared, far(false)));
   ASSIGN_OR_RETURN(Launch near, EmitFunction(ir, symbol + "_near", i, shared, [&](Body& body) -> absl::Status {
-    BlockSorter sorter(body, s);
-    RETURN_IF_ERROR(sorter.Begin());
-    return sorter.Merge(sorter.piece(), false);
-  }));
+                     BlockSorter sorter(body, s);
+                     RETURN_IF_ERROR(sorter.Begin());
+                     return sorter.Merge(sorter.piece(), false);
+                   }));
   for (int64_t block = 2 * kRow; block <= s.padded; block *= 2) {
     mirror.number = block;
     out.push_back(mirror);

@@ -65,13 +65,13 @@ llvm::Value* HostEntry::Pointer(const Slice& s) {
     case Slice::kTemp:
       return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
     case Slice::kSlow:
-      return b_.CreateInBoundsGEP(
-          byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index))), ir_.I64(s.offset));
+      return b_.CreateInBoundsGEP(byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index))),
+                                  ir_.I64(s.offset));
     case Slice::kParameter:
       return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
     case Slice::kResult:
-      return b_.CreateInBoundsGEP(
-          byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index))), ir_.I64(s.offset));
+      return b_.CreateInBoundsGEP(byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(1), ir_.I64(s.index))),
+                                  ir_.I64(s.offset));
     case Slice::kConstant:
       return b_.CreateInBoundsGEP(byte, Weights(), ir_.I64(options_.constant_offsets[s.index]));
   }
@@ -164,8 +164,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
         break;
     }
     if (options_.poison_freed && entry)
-      for (const Slice& s : LastUses(thunks, k))
-        Fill(Pointer(s), 0xa5, s.size);
+      for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
   }
   return absl::OkStatus();
 }
@@ -283,10 +282,9 @@ void HostEntry::EmitQueue(const Thunk& t) {
   if (i->Is(Opcode::Recv)) slices.resize(1);  // the data, not the context beside it
   BeforeComm();
   for (const Slice& s : slices)
-    Checked(
-        b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
-                      {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}),
-        KILN_COMMUNICATION);
+    Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
+                          {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}),
+            KILN_COMMUNICATION);
 }
 
 // The library's only state: a counter of the random blocks that all runs have taken, beside a fixed key.

@@ -220,12 +220,9 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
     const unsigned char* data;
     size_t size;
   };
-  const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize},
-                            {kParallelBitcode, kParallelBitcodeSize},
-                            {kPoolBitcode, kPoolBitcodeSize},
-                            {kBoundsBitcode, kBoundsBitcodeSize},
-                            {kWorldBitcode, kWorldBitcodeSize},
-                            {kGpuBitcode, kGpuBitcodeSize},
+  const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize}, {kParallelBitcode, kParallelBitcodeSize},
+                            {kPoolBitcode, kPoolBitcodeSize},         {kBoundsBitcode, kBoundsBitcodeSize},
+                            {kWorldBitcode, kWorldBitcodeSize},       {kGpuBitcode, kGpuBitcodeSize},
                             {kCublasBitcode, kCublasBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));

@@ -10,8 +10,8 @@
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -44,7 +44,8 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
 // The kernel library was compiled for the host: what that says of a machine goes.
 void Retarget(llvm::Module& m, bool flush) {
   for (llvm::Function& f : m) {
-    for (const char* attribute : {"target-cpu", "target-features", "tune-cpu", "frame-pointer", "stack-protector-buffer-size"})
+    for (const char* attribute :
+         {"target-cpu", "target-features", "tune-cpu", "frame-pointer", "stack-protector-buffer-size"})
       f.removeFnAttr(attribute);
     f.removeFnAttr(llvm::Attribute::UWTable);
     if (flush) f.addFnAttr("denormal-fp-math-f32", "preserve-sign");
@@ -57,8 +58,8 @@ void Retarget(llvm::Module& m, bool flush) {
 // Functions of the C library that the kernel library calls: instructions where there is one, else libdevice's.
 absl::Status LinkMathFunctions(llvm::Module& m, const std::string& libdevice) {
   const std::map<std::string, llvm::Intrinsic::ID> instructions = {
-      {"sqrt", llvm::Intrinsic::sqrt},   {"fabs", llvm::Intrinsic::fabs},   {"copysign", llvm::Intrinsic::copysign},
-      {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil},   {"trunc", llvm::Intrinsic::trunc},
+      {"sqrt", llvm::Intrinsic::sqrt},   {"fabs", llvm::Intrinsic::fabs}, {"copysign", llvm::Intrinsic::copysign},
+      {"floor", llvm::Intrinsic::floor}, {"ceil", llvm::Intrinsic::ceil}, {"trunc", llvm::Intrinsic::trunc},
       {"rint", llvm::Intrinsic::rint},   {"fma", llvm::Intrinsic::fma},
   };
   std::vector<llvm::Function*> missing;
@@ -82,7 +83,8 @@ absl::Status LinkMathFunctions(llvm::Module& m, const std::string& libdevice) {
   std::string names;
   for (llvm::Function* f : missing) names += (names.empty() ? "" : ", ") + f->getName().str();
   if (libdevice.empty())
-    return Unimplemented("error: ", names, ": the CUDA Toolkit's libdevice.10.bc is needed for these, and was not found");
+    return Unimplemented("error: ", names,
+                         ": the CUDA Toolkit's libdevice.10.bc is needed for these, and was not found");
   for (llvm::Function* f : missing) f->setName("__nv_" + f->getName().str());
   auto buffer = llvm::MemoryBuffer::getFile(libdevice);
   if (!buffer) return InvalidArgument("error: cannot read ", libdevice);
@@ -95,12 +97,10 @@ absl::Status LinkMathFunctions(llvm::Module& m, const std::string& libdevice) {
     for (llvm::Function* f : missing) s.insert(f->getName().str());
     return s;
   }();
-  if (llvm::Linker::linkModules(m, std::move(*lib), llvm::Linker::LinkOnlyNeeded,
-                                [](llvm::Module& linked, const llvm::StringSet<>& added) {
-                                  llvm::internalizeModule(linked, [&](const llvm::GlobalValue& g) {
-                                    return !added.contains(g.getName());
-                                  });
-                                }))
+  if (llvm::Linker::linkModules(
+          m, std::move(*lib), llvm::Linker::LinkOnlyNeeded, [](llvm::Module& linked, const llvm::StringSet<>& added) {
+            llvm::internalizeModule(linked, [&](const llvm::GlobalValue& g) { return !added.contains(g.getName()); });
+          }))
     return Internal("cannot link libdevice");
   for (const std::string& name : wanted)
     if (m.getFunction(name) && m.getFunction(name)->isDeclaration())

@@ -16,7 +16,6 @@ CpuLevel PtxLevel(const std::string& cpu, const std::string& features);
 // CUDA Toolkit's library of functions in f64 that kiln takes from the C library on a host; without it (empty) a module
 // that needs them fails and says which.
 absl::StatusOr<std::string> CompileToPtx(llvm::Module& module, const CpuLevel& level, bool flush,
-                                         const std::string& libdevice,
-                                         std::string* ir_text = nullptr);
+                                         const std::string& libdevice, std::string* ir_text = nullptr);
 
 }  // namespace kiln

@@ -160,8 +160,8 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
     default:
       break;
   }
-  for (auto family : {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalLapack, EvalLibraryCall,
-                      EvalCollective}) {
+  for (auto family :
+       {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalLapack, EvalLibraryCall, EvalCollective}) {
     auto r = family(i, x);
     if (r.ok() || !absl::IsNotFound(r.status())) return r;
   }

@@ -26,7 +26,8 @@ Ints ListField(absl::string_view config, absl::string_view key) {
   const size_t at = config.find(quoted);
   if (at == config.npos) return out;
   const size_t from = at + quoted.size();
-  for (absl::string_view part : absl::StrSplit(config.substr(from, config.find(']', from) - from), ',', absl::SkipEmpty())) {
+  for (absl::string_view part :
+       absl::StrSplit(config.substr(from, config.find(']', from) - from), ',', absl::SkipEmpty())) {
     int64_t n = 0;
     const std::string digits = std::string(part.substr(1, part.size() < 2 ? 0 : part.size() - 2));
     if (absl::SimpleAtoi(digits, &n)) out.push_back(n);
@@ -45,9 +46,7 @@ absl::string_view ConfigText(const Instruction* call) {
   return c ? absl::string_view(c->text) : absl::string_view();
 }
 
-PrimitiveType Wide(PrimitiveType t) {
-  return IsFloat(t) && InfoOf(t).bits < 32 ? PrimitiveType::F32 : t;
-}
+PrimitiveType Wide(PrimitiveType t) { return IsFloat(t) && InfoOf(t).bits < 32 ? PrimitiveType::F32 : t; }
 
 Expr Gelu(Expr x) {  // the tanh form
   Expr inner = (x + x * x * x * 0.044715) * 0.79788456080286535588;
@@ -154,7 +153,8 @@ absl::StatusOr<Instruction*> TriangularSolve(const Instruction* call, Computatio
   return TupleOf({Expr(solve), EmptyBytes(c, parts[1].ElementCount())});
 }
 
-// Epsilon and the feature's position are trailing operands, and in the configuration; the training form gives 1 / sqrt(variance + epsilon).
+// Epsilon and the feature's position are trailing operands, and in the configuration; the training form gives 1 /
+// sqrt(variance + epsilon).
 absl::StatusOr<Instruction*> BatchNorm(const Instruction* call, Computation* c, const std::vector<Instruction*>& x) {
   const double eps = NumberField(ConfigText(call), "epsilon", 0);
   const auto index = static_cast<int64_t>(NumberField(ConfigText(call), "feature_index", 0));

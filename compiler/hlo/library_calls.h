@@ -24,8 +24,8 @@ inline constexpr char kCholeskyTarget[] = "__cusolver$cholesky";
 inline constexpr char kTriangularSolveTarget[] = "__cublas$triangularSolve";
 inline constexpr char kSortTarget[] = "__cub$DeviceRadixSort";
 
-// out = epilogue(alpha * dot(a, b) + beta * c + bias); operands a, b, then c if beta is not 0, then bias (along the last
-// dimension) if the epilogue has one.
+// out = epilogue(alpha * dot(a, b) + beta * c + bias); operands a, b, then c if beta is not 0, then bias (along the
+// last dimension) if the epilogue has one.
 struct GemmConfig {
   Ints lhs_batch, lhs_contracting, rhs_batch, rhs_contracting;
   double alpha = 1, beta = 0;

@@ -114,6 +114,7 @@ Pipeline GpuPipeline() {
       .Add("variadic-op-splitter")
       .Add("layout-assignment")
       .Add("reshape-decomposer")
+      .Add("triton-gemm-rewriter")
       .Add("cublas-gemm-rewriter")
       .Add("cublas-gemm-broadcast-folding-rewriter")
       .Add("reduction-degenerate-dim-remover")

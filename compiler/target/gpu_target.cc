@@ -49,7 +49,8 @@ absl::StatusOr<GpuTarget> ParseGpuTarget(absl::string_view text, const std::stri
     const auto number = numbers.find(kv[0]);
     const auto word = texts.find(kv[0]);
     if (kv.size() != 2 || (number == numbers.end() && word == texts.end()))
-      return InvalidArgument(file, ":", line_number, ":1: error: '", std::string(line), "' is no `key: value` of a GPU");
+      return InvalidArgument(file, ":", line_number, ":1: error: '", std::string(line),
+                             "' is no `key: value` of a GPU");
     if (word != texts.end()) *word->second = kv[1];
     if (number != numbers.end() && (!absl::SimpleAtoi(kv[1], number->second) || *number->second < 0))
       return InvalidArgument(file, ":", line_number, ":1: error: '", kv[1], "' is no count");
@@ -82,8 +83,9 @@ const std::vector<GpuTarget>& AllGpuTargets() {
 absl::StatusOr<GpuTarget> FindGpuTarget(absl::string_view name) {
   for (const GpuTarget& t : AllGpuTargets())
     if (t.name == name) return t;
-  return InvalidArgument("error: GPU '", std::string(name), "' is unknown; there are ",
-                         absl::StrJoin(AllGpuTargets(), ", ", [](std::string* s, const GpuTarget& t) { *s += t.name; }));
+  return InvalidArgument(
+      "error: GPU '", std::string(name), "' is unknown; there are ",
+      absl::StrJoin(AllGpuTargets(), ", ", [](std::string* s, const GpuTarget& t) { *s += t.name; }));
 }
 
 }  // namespace kiln

@@ -13,8 +13,8 @@
 namespace kiln {
 
 struct GpuTarget {
-  std::string name;    // "sm_90"
-  std::string device;  // that the figures are of
+  std::string name;          // "sm_90"
+  std::string device;        // that the figures are of
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0;
   int64_t multiprocessors = 0;

@@ -2,8 +2,8 @@
 //
 // The entry is straight host code. It starts kernels, moves bytes and calls library routines through this table, in
 // order, on one stream; it does not wait for them unless it must know a value. kiln's runtime fills the table with
-// functions of the CUDA driver and libraries (driver.c); tests fill it with an emulator that runs the same kernels on the
-// host. Functions return 0, or anything else for failure, which ends the run with KILN_GPU.
+// functions of the CUDA driver and libraries (driver.c); tests fill it with an emulator that runs the same kernels on
+// the host. Functions return 0, or anything else for failure, which ends the run with KILN_GPU.
 #ifndef KILN_RUNTIME_MIN_GPU_ABI_H_
 #define KILN_RUNTIME_MIN_GPU_ABI_H_
 
@@ -27,8 +27,8 @@ enum kiln_gpu_routine {
 // library.
 struct kiln_gpu_call {
   int64_t routine;
-  int64_t buffers;     // operands, then results, then workspace
-  int64_t count;       // of `numbers`
+  int64_t buffers;  // operands, then results, then workspace
+  int64_t count;    // of `numbers`
   const int64_t* numbers;
 };
 

@@ -22,8 +22,7 @@
   F(PreferenceCreate, cublasLtMatmulPreferenceCreate, (void**))                                                        \
   F(PreferenceSet, cublasLtMatmulPreferenceSetAttribute, (void*, int, const void*, size_t))                            \
   F(PreferenceFree, cublasLtMatmulPreferenceDestroy, (void*))                                                          \
-  F(Heuristic, cublasLtMatmulAlgoGetHeuristic,                                                                         \
-    (void*, void*, void*, void*, void*, void*, void*, int, void*, int*))                                               \
+  F(Heuristic, cublasLtMatmulAlgoGetHeuristic, (void*, void*, void*, void*, void*, void*, void*, int, void*, int*))    \
   F(Matmul, cublasLtMatmul,                                                                                            \
     (void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, void*, void*, void*, \
      const void*, void*, size_t, void*))
@@ -44,8 +43,8 @@ static void open_lt(void) {
     lt_problem = "cuBLASLt (libcublasLt.so.13, .12 or .11) cannot be opened";
     return;
   }
-#define F(name, symbol, parameters)          \
-  *(void**)&lt.name = dlsym(lib, #symbol);   \
+#define F(name, symbol, parameters)        \
+  *(void**)&lt.name = dlsym(lib, #symbol); \
   if (!lt.name) lt_problem = "this cuBLASLt lacks " #symbol;
   CUBLAS(F)
 #undef F
@@ -79,15 +78,24 @@ enum { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kA
 // XLA's type numbers as CUDA's.
 static int cuda_type(int64_t t) {
   switch (t) {
-    case 2: return 3;    // s8
-    case 4: return 10;   // s32
-    case 10: return 2;   // f16
-    case 11: return 0;   // f32
-    case 12: return 1;   // f64
-    case 15: return 4;   // c64
-    case 16: return 14;  // bf16
-    case 18: return 5;   // c128
-    default: return -1;
+    case 2:
+      return 3;  // s8
+    case 4:
+      return 10;  // s32
+    case 10:
+      return 2;  // f16
+    case 11:
+      return 0;  // f32
+    case 12:
+      return 1;  // f64
+    case 15:
+      return 4;  // c64
+    case 16:
+      return 14;  // bf16
+    case 18:
+      return 5;  // c128
+    default:
+      return -1;
   }
 }
 

@@ -1,6 +1,6 @@
 // <model>_gpu_*: loads the library's GPU program through the CUDA driver and runs it on a stream.
-// Compiled to bitcode; kiln renames kiln_model_* for each model. The driver is opened when the first program is created:
-// a binary starts on a machine without one, and is told so.
+// Compiled to bitcode; kiln renames kiln_model_* for each model. The driver is opened when the first program is
+// created: a binary starts on a machine without one, and is told so.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -26,36 +26,36 @@ enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 __attribute__((weak)) extern const char kiln_model_weights[];
 
 // The functions of the driver that are used: name in libcuda, parameters.
-#define DRIVER(F)                                                                                                     \
-  F(Init, cuInit, (unsigned))                                                                                         \
-  F(DeviceGetCount, cuDeviceGetCount, (int*))                                                                         \
-  F(DeviceGet, cuDeviceGet, (int*, int))                                                                              \
-  F(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, int))                                                       \
-  F(ContextRetain, cuDevicePrimaryCtxRetain, (void**, int))                                                           \
-  F(ContextRelease, cuDevicePrimaryCtxRelease_v2, (int))                                                              \
-  F(ContextPush, cuCtxPushCurrent_v2, (void*))                                                                        \
-  F(ContextPop, cuCtxPopCurrent_v2, (void**))                                                                         \
-  F(ModuleLoad, cuModuleLoadData, (void**, const void*))                                                              \
-  F(ModuleUnload, cuModuleUnload, (void*))                                                                            \
-  F(ModuleFunction, cuModuleGetFunction, (void**, void*, const char*))                                                \
-  F(Launch, cuLaunchKernel,                                                                                           \
-    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**))             \
-  F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                                        \
-  F(Free, cuMemFree_v2, (uint64_t))                                                                                   \
-  F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                                           \
-  F(ToHost, cuMemcpyDtoHAsync_v2, (void*, uint64_t, size_t, void*))                                                   \
-  F(Copy, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void*))                                                  \
-  F(Fill, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void*))                                                  \
-  F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                                 \
-  F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                                       \
-  F(StreamWait, cuStreamSynchronize, (void*))                                                                         \
-  F(CaptureBegin, cuStreamBeginCapture_v2, (void*, int))                                                              \
-  F(CaptureEnd, cuStreamEndCapture, (void*, void**))                                                                  \
-  F(GraphBuild, cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                                     \
-  F(GraphUpdate, cuGraphExecUpdate_v2, (void*, void*, void*))                                                         \
-  F(GraphLaunch, cuGraphLaunch, (void*, void*))                                                                       \
-  F(GraphFree, cuGraphDestroy, (void*))                                                                               \
-  F(GraphExecFree, cuGraphExecDestroy, (void*))                                                                       \
+#define DRIVER(F)                                                                                         \
+  F(Init, cuInit, (unsigned))                                                                             \
+  F(DeviceGetCount, cuDeviceGetCount, (int*))                                                             \
+  F(DeviceGet, cuDeviceGet, (int*, int))                                                                  \
+  F(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, int))                                           \
+  F(ContextRetain, cuDevicePrimaryCtxRetain, (void**, int))                                               \
+  F(ContextRelease, cuDevicePrimaryCtxRelease_v2, (int))                                                  \
+  F(ContextPush, cuCtxPushCurrent_v2, (void*))                                                            \
+  F(ContextPop, cuCtxPopCurrent_v2, (void**))                                                             \
+  F(ModuleLoad, cuModuleLoadData, (void**, const void*))                                                  \
+  F(ModuleUnload, cuModuleUnload, (void*))                                                                \
+  F(ModuleFunction, cuModuleGetFunction, (void**, void*, const char*))                                    \
+  F(Launch, cuLaunchKernel,                                                                               \
+    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)) \
+  F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                            \
+  F(Free, cuMemFree_v2, (uint64_t))                                                                       \
+  F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                               \
+  F(ToHost, cuMemcpyDtoHAsync_v2, (void*, uint64_t, size_t, void*))                                       \
+  F(Copy, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void*))                                      \
+  F(Fill, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void*))                                      \
+  F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                     \
+  F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                           \
+  F(StreamWait, cuStreamSynchronize, (void*))                                                             \
+  F(CaptureBegin, cuStreamBeginCapture_v2, (void*, int))                                                  \
+  F(CaptureEnd, cuStreamEndCapture, (void*, void**))                                                      \
+  F(GraphBuild, cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                         \
+  F(GraphUpdate, cuGraphExecUpdate_v2, (void*, void*, void*))                                             \
+  F(GraphLaunch, cuGraphLaunch, (void*, void*))                                                           \
+  F(GraphFree, cuGraphDestroy, (void*))                                                                   \
+  F(GraphExecFree, cuGraphExecDestroy, (void*))                                                           \
   F(ErrorText, cuGetErrorString, (int, const char**))
 
 static struct {
@@ -72,8 +72,8 @@ static void open_driver(void) {
     driver_problem = "there is no NVIDIA driver (libcuda.so.1 cannot be opened)";
     return;
   }
-#define F(name, symbol, parameters)                                         \
-  *(void**)&driver.name = dlsym(lib, #symbol);                              \
+#define F(name, symbol, parameters)            \
+  *(void**)&driver.name = dlsym(lib, #symbol); \
   if (!driver.name) driver_problem = "the NVIDIA driver is too old: it lacks " #symbol;
   DRIVER(F)
 #undef F
@@ -102,9 +102,9 @@ static int32_t failed(struct kiln_model_gpu* g, const char* what, int code) {
   snprintf(g->error, sizeof g->error, "%s: %s (%d)", what, text ? text : "unknown error", code);
   return KILN_GPU;
 }
-#define TRY(g, what, call)                       \
-  do {                                           \
-    int code_ = (call);                          \
+#define TRY(g, what, call)                        \
+  do {                                            \
+    int code_ = (call);                           \
     if (code_) return failed((g), (what), code_); \
   } while (0)
 
@@ -160,7 +160,8 @@ static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* 
   const int64_t na = kiln_model_gpu_program.arguments, nr = kiln_model_gpu_program.results;
   struct recording* r = &g->recordings[number];
   const size_t all = (size_t)(na + nr + 1) * sizeof(void*);
-  int same = r->exec != NULL && r->addresses[na + nr] == arena && !memcmp(r->addresses, arguments, (size_t)na * sizeof(void*)) &&
+  int same = r->exec != NULL && r->addresses[na + nr] == arena &&
+             !memcmp(r->addresses, arguments, (size_t)na * sizeof(void*)) &&
              !memcmp(r->addresses + na, results, (size_t)nr * sizeof(void*));
   if (!same) {
     enum { kRelaxed = 2 };
@@ -399,8 +400,7 @@ int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arg
   }
   if (!status) status = kiln_model_gpu_run(g, on_device, on_device + p->arguments, NULL);
   for (int64_t k = 0; k < p->results && !status; ++k)
-    if (p->result_bytes[k])
-      status = read_bytes(g, results[k], on_device[p->arguments + k], p->result_bytes[k]);
+    if (p->result_bytes[k]) status = read_bytes(g, results[k], on_device[p->arguments + k], p->result_bytes[k]);
   if (!status) status = wait(g);
   for (int64_t k = 0; on_device && k < all; ++k)
     if (on_device[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))

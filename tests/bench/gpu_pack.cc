@@ -1,9 +1,10 @@
 // Programs for a machine with a GPU: each holds a model for the CPU and for sm_80, sm_90 and sm_100, and compares both.
 //
 // usage: gpu_pack OUT_DIR CHECK_DIR [--table FILE.md] MODULE...
-// For each module: compiles it, generates the C program that knows its arrays, builds it with cc (optimised, libstdc++ not
-// needed), and starts it once on this machine, where it must end well: without a GPU it runs on the CPU and says why.
-// OUT_DIR gets the programs and run.sh; nothing there needs kiln or a compiler. --table writes sizes and build times.
+// For each module: compiles it, generates the C program that knows its arrays, builds it with cc (optimised, libstdc++
+// not needed), and starts it once on this machine, where it must end well: without a GPU it runs on the CPU and says
+// why. OUT_DIR gets the programs and run.sh; nothing there needs kiln or a compiler. --table writes sizes and build
+// times.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,10 +39,11 @@ std::string Ports(const std::vector<Port>& ports) {
 
 std::string ProgramText(const CompiledModel& m) {
   const std::string& n = m.name;
-  std::string out = absl::StrCat("#include \"", n, "_c.h\"\n#include \"check.h\"\n\nstatic const struct pack_port arguments[] = {\n",
-                     Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
-                     "};\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ",
-                     m.arguments.size(), ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, "};\n");
+  std::string out =
+      absl::StrCat("#include \"", n, "_c.h\"\n#include \"check.h\"\n\nstatic const struct pack_port arguments[] = {\n",
+                   Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
+                   "};\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ",
+                   m.arguments.size(), ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, "};\n");
   for (const auto& [field, function] : {std::pair{"run", "_run"},
                                         {"create", "_gpu_create"},
                                         {"destroy", "_gpu_destroy"},
@@ -145,17 +147,20 @@ int Main(int argc, char** argv) {
   chmod((out + "/run.sh").c_str(), 0755);
   if (!table_file.empty()) {
     std::string table =
-        "# GPU programs of a set of models\n\nMade by `./dev gpu-pack`: each model for x86-64-v3 and for sm_80, sm_90 and sm_100 in one "
-        "archive, built without a GPU. Kernels count both targets; the program is linked and stripped. Times depend on the "
-        "machine; sizes do not.\n\n| model | kernels | archive bytes | program bytes | build ms |\n|---|---|---|---|---|\n";
+        "# GPU programs of a set of models\n\nMade by `./dev gpu-pack`: each model for x86-64-v3 and for sm_80, sm_90 "
+        "and sm_100 in one "
+        "archive, built without a GPU. Kernels count both targets; the program is linked and stripped. Times depend on "
+        "the "
+        "machine; sizes do not.\n\n| model | kernels | archive bytes | program bytes | build ms "
+        "|\n|---|---|---|---|---|\n";
     for (const Row& r : rows)
       table += r.problem.empty()
                    ? absl::StrFormat("| %s | %d | %d | %d | %.0f |\n", r.name, r.kernels, r.archive, r.program, r.ms)
                    : absl::StrCat("| ", r.name, " | ", Reason(r.problem), " | | | |\n");
     if (absl::Status s = WriteFile(table_file, table); !s.ok()) return 1;
   }
-  std::printf("%zu programs, %.1f MB; %d failed\n", rows.size() - static_cast<size_t>(failed), static_cast<double>(all) / 1e6,
-              failed);
+  std::printf("%zu programs, %.1f MB; %d failed\n", rows.size() - static_cast<size_t>(failed),
+              static_cast<double>(all) / 1e6, failed);
   return failed ? 1 : 0;
 }
 

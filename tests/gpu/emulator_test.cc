@@ -1,5 +1,5 @@
-// The emulator on kernels with a fault built in: it must find the race, the write out of bounds and the divergent barrier,
-// name kernel, block and thread, and let the same kernels without the fault pass.
+// The emulator on kernels with a fault built in: it must find the race, the write out of bounds and the divergent
+// barrier, name kernel, block and thread, and let the same kernels without the fault pass.
 #include "aot/emulator/emulator.h"
 
 #include <dlfcn.h>
@@ -106,8 +106,9 @@ absl::Status WriteAt(gpu::Body& body, int64_t shift) {
 TEST(Emulator, FindsAWriteOutOfBounds) {
   EXPECT_EQ(Planted([](gpu::Body& b) { return WriteAt(b, 0); }).Run(), 0);
   Planted beyond([](gpu::Body& b) { return WriteAt(b, 1); });
-  EXPECT_EXIT(beyond.Run(), testing::ExitedWithCode(kEmulatorFault),
-              "block 1, thread 63: writes 4 bytes outside its arrays, 512 bytes from the start of array 1 of 512 bytes");
+  EXPECT_EXIT(
+      beyond.Run(), testing::ExitedWithCode(kEmulatorFault),
+      "block 1, thread 63: writes 4 bytes outside its arrays, 512 bytes from the start of array 1 of 512 bytes");
 }
 
 // A barrier for the threads below `limit` only.

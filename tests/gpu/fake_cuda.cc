@@ -1,5 +1,5 @@
-// A CUDA driver for tests: device memory is host memory, streams run at once, graphs are lists of what was captured, and
-// kernels are run by whatever the test sets.
+// A CUDA driver for tests: device memory is host memory, streams run at once, graphs are lists of what was captured,
+// and kernels are run by whatever the test sets.
 #include "tests/gpu/fake_cuda.h"
 
 #include <cstdlib>

@@ -62,7 +62,8 @@ void* Load(const std::string& archive, const std::string& stem) {
   static const std::string dir = Folder();
   const std::string a = dir + "/" + stem + ".a", so = dir + "/" + stem + ".so";
   EXPECT_TRUE(WriteFile(a, archive).ok());
-  const std::string command = "cc -shared -o " + so + " -Wl,--whole-archive " + a + " -Wl,--no-whole-archive -lm -lpthread";
+  const std::string command =
+      "cc -shared -o " + so + " -Wl,--whole-archive " + a + " -Wl,--no-whole-archive -lm -lpthread";
   EXPECT_EQ(std::system(command.c_str()), 0);
   void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(lib, nullptr) << dlerror();
@@ -209,7 +210,9 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
     const int32_t status = create_(&gpu, 0, nullptr, error_, sizeof error_);
     if (status != 0) return "refused";
     destroy_(gpu);
-    constexpr char kElf[] = "\x7f" "ELF";
+    constexpr char kElf[] =
+        "\x7f"
+        "ELF";
     return std::memcmp(fake_.image, kElf, 4) == 0 ? "machine code" : "PTX";
   };
   EXPECT_EQ(image(8, 0), "machine code");

@@ -15,7 +15,8 @@ Instruction* WrapInFusion(Instruction* i);
 // its other users.
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 
-// One fusion of `kind` with the instructions of `members`, of which only `root` is used outside, in the place of `root`.
+// One fusion of `kind` with the instructions of `members`, of which only `root` is used outside, in the place of
+// `root`.
 Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Instruction*>& members, const char* kind);
 
 // A fusion whose kernel is chosen by what made it: passes that grow loops leave it as it is.

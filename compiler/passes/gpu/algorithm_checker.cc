@@ -1,4 +1,5 @@
-// Refuses products whose algorithm the types contradict or that no target here can keep: it is never replaced in silence.
+// Refuses products whose algorithm the types contradict or that no target here can keep: it is never replaced in
+// silence.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -42,7 +43,8 @@ absl::StatusOr<bool> AlgorithmChecker(Module& m, PassContext&) {
       const auto known = std::find_if(std::begin(kAlgorithms), std::end(kAlgorithms),
                                       [&](const Algorithm& a) { return name == a.name; });
       if (known == std::end(kAlgorithms))
-        return ErrorAt(i.get(), absl::StrCat("algorithm '", name, "' is not supported"), absl::StatusCode::kUnimplemented);
+        return ErrorAt(i.get(), absl::StrCat("algorithm '", name, "' is not supported"),
+                       absl::StatusCode::kUnimplemented);
       const PrimitiveType operand = i->operand(0)->shape().type();
       if (known->operands != kAny && operand != known->operands)
         return ErrorAt(i.get(), absl::StrCat("algorithm '", name, "' takes operands of ", TextOf(known->operands),

@@ -18,13 +18,14 @@ inline Shape LaidOut(PrimitiveType t, const Ints& dims) {
   return s;
 }
 
-// A reduce of `operands` (and the initial values of `like`) over `dims`, with results of `results`' extents and layouts.
+// A reduce of `operands` (and the initial values of `like`) over `dims`, with results of `results`' extents and
+// layouts.
 inline Instruction* ReduceLike(const Instruction* like, std::vector<Instruction*> operands, const Ints& dims,
                                const std::vector<Shape>& results) {
   const size_t n = operands.size();
   for (size_t k = 0; k < n; ++k) operands.push_back(like->operand(static_cast<int64_t>(n + k)));
-  Instruction* r = operands[0]->parent()->AddClone(
-      like, like->shape().IsTuple() ? Shape::Tuple(results) : results[0], std::move(operands));
+  Instruction* r = operands[0]->parent()->AddClone(like, like->shape().IsTuple() ? Shape::Tuple(results) : results[0],
+                                                   std::move(operands));
   r->attrs().dimensions = dims;
   return r;
 }

@@ -41,7 +41,8 @@ absl::StatusOr<bool> DotAlgorithmRewriter(Module& m, PassContext& ctx) {
         const int products = Products(i), parts = products == 1 ? 1 : products == 3 ? 2 : 3;
         const std::vector<Expr> a = Parts(i->operand(0), parts), b = Parts(i->operand(1), parts);
         const auto dot = [&](int p, int q) -> Expr {
-          Instruction* d = i->parent()->AddClone(i, i->shape(), {a[static_cast<size_t>(p)].get(), b[static_cast<size_t>(q)].get()});
+          Instruction* d =
+              i->parent()->AddClone(i, i->shape(), {a[static_cast<size_t>(p)].get(), b[static_cast<size_t>(q)].get()});
           d->attrs().algorithm.reset();
           return d;
         };

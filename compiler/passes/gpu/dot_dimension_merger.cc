@@ -18,8 +18,10 @@ absl::StatusOr<bool> DotDimensionMerger(Module& m, PassContext& ctx) {
     const auto merged = [&](const Shape& s) {
       Ints dims = {1};
       for (int64_t d = 0; d < s.rank(); ++d) {
-        if (d < batch) dims[0] *= s.dim(d);
-        else dims.push_back(s.dim(d));
+        if (d < batch)
+          dims[0] *= s.dim(d);
+        else
+          dims.push_back(s.dim(d));
       }
       return dims;
     };
@@ -29,7 +31,8 @@ absl::StatusOr<bool> DotDimensionMerger(Module& m, PassContext& ctx) {
       return out;
     };
     const auto flat = [&](int64_t k) { return ReshapeTo(i->operand(k), merged(i->operand(k)->shape())).get(); };
-    Instruction* dot = i->parent()->AddClone(i, Shape::Array(i->shape().type(), merged(i->shape())), {flat(0), flat(1)});
+    Instruction* dot =
+        i->parent()->AddClone(i, Shape::Array(i->shape().type(), merged(i->shape())), {flat(0), flat(1)});
     dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
     dot->attrs().lhs_contracting_dims = moved(*i->attrs().lhs_contracting_dims);
     dot->attrs().rhs_contracting_dims = moved(*i->attrs().rhs_contracting_dims);

@@ -1,5 +1,5 @@
-// A loop fusion joins all the fusions that read it, or none: where it does little arithmetic for its bytes and the merged
-// kernels move no more bytes than before.
+// A loop fusion joins all the fusions that read it, or none: where it does little arithmetic for its bytes and the
+// merged kernels move no more bytes than before.
 #include "compiler/analysis/cost.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/simplify/inline_body.h"

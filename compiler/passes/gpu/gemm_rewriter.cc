@@ -38,7 +38,8 @@ bool FormServed(const Instruction* dot) {
   const Attributes& a = dot->attrs();
   if (a.sparsity || a.algorithm) return false;
   const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
-  if (!a.lhs_contracting_dims || a.lhs_contracting_dims->size() != 1 || a.rhs_contracting_dims->size() != 1) return false;
+  if (!a.lhs_contracting_dims || a.lhs_contracting_dims->size() != 1 || a.rhs_contracting_dims->size() != 1)
+    return false;
   for (size_t k = 0; k < lb.size(); ++k)
     if (lb[k] != static_cast<int64_t>(k) || rb[k] != static_cast<int64_t>(k)) return false;
   const auto batch = static_cast<int64_t>(lb.size());
@@ -52,12 +53,10 @@ bool Served(const Instruction* i) {
   const int64_t elements = a.ElementCount() + b.ElementCount() + o.ElementCount();
   if (elements < kSmallest || o.ElementCount() == 0 || a.ElementCount() == 0) return false;
   // Rows of 8-bit integers must be whole words.
-  const auto whole = [](const Shape& s) {
-    return s.dims().back() % 4 == 0 && s.dim(s.rank() - 2) % 4 == 0;
-  };
+  const auto whole = [](const Shape& s) { return s.dims().back() % 4 == 0 && s.dim(s.rank() - 2) % 4 == 0; };
   // And the library wants the contracted dimension minor on both sides.
-  const bool minor = (*i->attrs().lhs_contracting_dims)[0] == a.rank() - 1 &&
-                     (*i->attrs().rhs_contracting_dims)[0] == b.rank() - 1;
+  const bool minor =
+      (*i->attrs().lhs_contracting_dims)[0] == a.rank() - 1 && (*i->attrs().rhs_contracting_dims)[0] == b.rank() - 1;
   return a.type() != PrimitiveType::S8 || (whole(a) && whole(b) && whole(o) && minor);
 }
 
@@ -159,7 +158,7 @@ class Rewriter {
     if (!i || !i->Is(Opcode::Broadcast) || i->operand(0)->shape().rank() != 1) return nullptr;
     const Ints& dims = *i->attrs().dimensions;
     return dims.size() == 1 && dims[0] == i->shape().rank() - 1 && i->operand(0)->shape().dim(0) > 1 ? i->operand(0)
-                                                                                                      : nullptr;
+                                                                                                     : nullptr;
   }
 
   PassContext& ctx_;

@@ -1,8 +1,8 @@
-// Small independent loops that feed one instruction run as one kernel, whatever their shapes: each result is seen as one
-// dimension, these are concatenated, and slices give the results back.
+// Small independent loops that feed one instruction run as one kernel, whatever their shapes: each result is seen as
+// one dimension, these are concatenated, and slices give the results back.
 //
-// Loops of at most 256 Ki elements and 30 instructions of one element type, and at most 64 operands in all: an optimiser's
-// updates of many small weights are the case that it is for.
+// Loops of at most 256 Ki elements and 30 instructions of one element type, and at most 64 operands in all: an
+// optimiser's updates of many small weights are the case that it is for.
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
@@ -18,7 +18,8 @@ namespace {
 constexpr int64_t kMostElements = 128 * 2048, kMostInstructions = 30, kMostOperands = 64;
 
 bool SmallLoop(const Instruction* i) {
-  if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || !i->shape().IsArray() || !i->shape().HasDefaultLayout()) return false;
+  if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || !i->shape().IsArray() || !i->shape().HasDefaultLayout())
+    return false;
   if (!i->control_predecessors().empty() || !i->control_successors().empty()) return false;
   const Computation* f = *i->attrs().calls;
   return f->root()->IsElementwise() && i->shape().ElementCount() > 0 && i->shape().ElementCount() <= kMostElements &&

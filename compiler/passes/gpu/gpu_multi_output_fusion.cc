@@ -1,5 +1,5 @@
-// Kernels that visit the same elements become one with several results: loops over one shape that share an operand or feed
-// each other, and reductions of equal form over arrays that they both read.
+// Kernels that visit the same elements become one with several results: loops over one shape that share an operand or
+// feed each other, and reductions of equal form over arrays that they both read.
 #include "compiler/hlo/reachability.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"

@@ -1,7 +1,8 @@
 // Long reductions become two, so that no kernel has to add atomically: the last reduced dimension of n elements is seen
 // as k1 x k2 with k2 about sqrt(n) (padded with the initial value where it must be), and k2 is reduced first.
 //
-// Rows (the reduced dimension is minor) of up to 16384 elements and columns of up to 4096 are one kernel's work and stay.
+// Rows (the reduced dimension is minor) of up to 16384 elements and columns of up to 4096 are one kernel's work and
+// stay.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// In loop bodies what reads an element of the state comes before what updates it in place: no copy of it is needed then.
+// In loop bodies what reads an element of the state comes before what updates it in place: no copy of it is needed
+// then.
 #include "compiler/hlo/reachability.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"

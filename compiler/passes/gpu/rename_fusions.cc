@@ -11,7 +11,10 @@ std::string NameOf(const Instruction* fusion) {
   const Instruction* root = (*fusion->attrs().calls)->root();
   while ((root->Is(Opcode::Bitcast) || root->Is(Opcode::Tuple)) && root->operand_count() > 0) root = root->operand(0);
   const std::string kind = fusion->attrs().fusion_kind ? fusion->attrs().fusion_kind->text : "kLoop";
-  const char* prefix = kind == "kInput" ? "input" : kind == "kCustom" ? "custom" : kind == "kOutput" ? "output" : "loop";
+  const char* prefix = kind == "kInput"    ? "input"
+                       : kind == "kCustom" ? "custom"
+                       : kind == "kOutput" ? "output"
+                                           : "loop";
   return absl::StrCat(prefix, "_", absl::StrReplaceAll(TextOf(root->opcode()), {{"-", "_"}}), "_fusion");
 }
 

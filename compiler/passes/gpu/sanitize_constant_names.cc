@@ -12,7 +12,8 @@ absl::StatusOr<bool> SanitizeConstantNames(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Constant)) continue;
       std::string name = i->name();
-      std::replace_if(name.begin(), name.end(), [](char ch) { return !absl::ascii_isalnum(ch) && ch != '_'; }, '_');
+      std::replace_if(
+          name.begin(), name.end(), [](char ch) { return !absl::ascii_isalnum(ch) && ch != '_'; }, '_');
       if (name == i->name() || !ctx.Take()) continue;
       i->Rename(name);
       changed = true;

@@ -1,8 +1,8 @@
 // Scatters whose result depends on the order of updates get one: the order of the updates.
 //
 // Scatters of single elements sort their updates by target (stably), combine the runs of one target from the first to
-// the last by a segmented prefix reduction, and scatter the last of each run; others become loops. Integer sums and other
-// combinations that no order can change stay as they are.
+// the last by a segmented prefix reduction, and scatter the last of each run; others become loops. Integer sums and
+// other combinations that no order can change stay as they are.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
@@ -55,8 +55,8 @@ Instruction* Sorted(Instruction* i) {
   less->AddParameter(2, value, "u");
   less->AddParameter(3, value, "v");
   less->set_root(CompareExpr("LT", a, b).get());
-  Instruction* sort = c->Add(Opcode::Sort, Shape::Tuple({target.shape(), i->operand(2)->shape()}),
-                             {target.get(), i->operand(2)});
+  Instruction* sort =
+      c->Add(Opcode::Sort, Shape::Tuple({target.shape(), i->operand(2)->shape()}), {target.get(), i->operand(2)});
   sort->attrs().dimensions = Ints{0};
   sort->attrs().is_stable = true;
   sort->attrs().to_apply = less;
@@ -69,8 +69,7 @@ Instruction* Sorted(Instruction* i) {
   // After the step of distance d each element combines its run's last 2d elements.
   for (int64_t d = 1; d < n; d *= 2) {
     Expr here = SliceOf(key, {d}, {n}), there = SliceOf(key, {0}, {n - d});
-    Expr combined =
-        ApplyScalarBody(*i->attrs().to_apply, {SliceOf(sum, {0}, {n - d}), SliceOf(sum, {d}, {n})})[0];
+    Expr combined = ApplyScalarBody(*i->attrs().to_apply, {SliceOf(sum, {0}, {n - d}), SliceOf(sum, {d}, {n})})[0];
     Expr tail = SelectExpr(here == there, combined, SliceOf(sum, {d}, {n}));
     sum = ConcatOf({SliceOf(sum, {0}, {d}), tail}, 0);
   }

@@ -22,7 +22,8 @@ absl::StatusOr<bool> SplitkRewriter(Module& m, PassContext& ctx) {
   const auto wanted = [](const Instruction* i) {
     const Attributes& a = i->attrs();
     if (!i->Is(Opcode::Dot) || a.sparsity || a.algorithm || i->shape().HasDynamic()) return false;
-    if ((a.lhs_batch_dims && !a.lhs_batch_dims->empty()) || !a.lhs_contracting_dims || a.lhs_contracting_dims->size() != 1)
+    if ((a.lhs_batch_dims && !a.lhs_batch_dims->empty()) || !a.lhs_contracting_dims ||
+        a.lhs_contracting_dims->size() != 1)
       return false;
     if (i->operand(0)->shape().rank() != 2 || i->operand(1)->shape().rank() != 2) return false;
     const int64_t k = i->operand(0)->shape().dim((*a.lhs_contracting_dims)[0]);

@@ -15,7 +15,8 @@ absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) {
         const int64_t last = s.rank() - 1;
         const bool largest = i->attrs().largest.value_or(true);
         Computation* order = c->module()->AddComputation(largest ? "greater" : "less");
-        Instruction *a = order->AddParameter(0, Shape::Scalar(t), "a"), *b = order->AddParameter(1, Shape::Scalar(t), "b");
+        Instruction *a = order->AddParameter(0, Shape::Scalar(t), "a"),
+                    *b = order->AddParameter(1, Shape::Scalar(t), "b");
         order->AddParameter(2, Shape::Scalar(PrimitiveType::S32), "i");
         order->AddParameter(3, Shape::Scalar(PrimitiveType::S32), "j");
         Instruction* compare = CompareExpr(largest ? "GT" : "LT", a, b).get();

@@ -51,7 +51,8 @@ absl::StatusOr<bool> TopkSpecializer(Module& m, PassContext& ctx) {
         // Where the winners' winners stood: places[row, position].
         Expr row = IotaOf(c, PrimitiveType::S32, {rows, k, 1}, 0);
         Expr index = ConcatOf({row, ReshapeTo(part(second, 1), {rows, k, 1})}, 2);
-        Instruction* gather = c->Add(Opcode::Gather, Shape::Array(PrimitiveType::S32, {rows, k}), {places.get(), index.get()});
+        Instruction* gather =
+            c->Add(Opcode::Gather, Shape::Array(PrimitiveType::S32, {rows, k}), {places.get(), index.get()});
         gather->attrs().offset_dims = Ints{};
         gather->attrs().collapsed_slice_dims = Ints{0, 1};
         gather->attrs().start_index_map = Ints{0, 1};

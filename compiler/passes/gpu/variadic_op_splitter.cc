@@ -15,8 +15,9 @@ absl::StatusOr<bool> VariadicOpSplitter(Module& m, PassContext& ctx) {
         while (parts.size() > kMost) {
           std::vector<Instruction*> next;
           for (size_t k = 0; k < parts.size(); k += kMost) {
-            const std::vector<Instruction*> group(parts.begin() + static_cast<ptrdiff_t>(k),
-                                                  parts.begin() + static_cast<ptrdiff_t>(std::min(k + kMost, parts.size())));
+            const std::vector<Instruction*> group(
+                parts.begin() + static_cast<ptrdiff_t>(k),
+                parts.begin() + static_cast<ptrdiff_t>(std::min(k + kMost, parts.size())));
             if (group.size() == 1) {
               next.push_back(group[0]);
               continue;

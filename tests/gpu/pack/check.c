@@ -77,10 +77,14 @@ static double value(const struct pack_port* p, const void* data, int64_t k) {
 // The largest difference, as a part of the largest value; integers differ by 1 or not at all.
 static double difference(const struct pack_port* p, const void* a, const void* b) {
   int64_t n = p->bytes;
-  if (p->type == kF64 || p->type == kC128) n /= 8;
-  else if (p->type == kF32 || p->type == kC64) n /= 4;
-  else if (p->type == kBf16 || p->type == kF16) n /= 2;
-  else return memcmp(a, b, (size_t)n) ? 1 : 0;
+  if (p->type == kF64 || p->type == kC128)
+    n /= 8;
+  else if (p->type == kF32 || p->type == kC64)
+    n /= 4;
+  else if (p->type == kBf16 || p->type == kF16)
+    n /= 2;
+  else
+    return memcmp(a, b, (size_t)n) ? 1 : 0;
   double worst = 0, largest = 0;
   for (int64_t k = 0; k < n; ++k) {
     const double x = value(p, a, k), y = value(p, b, k);
@@ -112,14 +116,17 @@ int pack_check(const struct pack_model* m, int argc, char** argv) {
     if (!strcmp(argv[k], "--need-gpu")) need_gpu = 1;
     if (!strncmp(argv[k], "--repeat=", 9)) repeat = atoi(argv[k] + 9);
     if (!strcmp(argv[k], "--help")) {
-      printf("usage: %s [--need-gpu] [--repeat=N]\n%s on the CPU and on GPU 0: compares the results, prints times in us\n",
-             argv[0], m->name);
+      printf(
+          "usage: %s [--need-gpu] [--repeat=N]\n%s on the CPU and on GPU 0: compares the results, prints times in us\n",
+          argv[0], m->name);
       return 0;
     }
   }
   if (repeat < 1) repeat = 1;
-  void **inputs = calloc((size_t)m->arguments + 1, sizeof(void*)), **cpu_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
-       **cpu_out = calloc((size_t)m->results + 1, sizeof(void*)), **dev_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
+  void **inputs = calloc((size_t)m->arguments + 1, sizeof(void*)),
+       **cpu_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
+       **cpu_out = calloc((size_t)m->results + 1, sizeof(void*)),
+       **dev_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
        **dev_out = calloc((size_t)m->results + 1, sizeof(void*));
   if (!inputs || !cpu_in || !cpu_out || !dev_in || !dev_out) return 3;
   for (int k = 0; k < m->arguments; ++k) {
@@ -178,8 +185,8 @@ int pack_check(const struct pack_model* m, int argc, char** argv) {
   if (bad)
     printf("FAIL %s: %s\n", m->name, m->error(gpu));
   else
-    printf("PASS %s: CPU %.0f us, GPU %.1f us, with graphs %.1f us, worst difference %.2g\n", m->name, cpu_us, median[0],
-           median[1], worst);
+    printf("PASS %s: CPU %.0f us, GPU %.1f us, with graphs %.1f us, worst difference %.2g\n", m->name, cpu_us,
+           median[0], median[1], worst);
   m->destroy(gpu);
   return bad;
 }
