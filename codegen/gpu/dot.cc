@@ -119,9 +119,13 @@ absl::Status EmitProductFusion(Body& body, const Computation& f) {
   };
   return EmitProduct(body, {dot, operand(0), operand(1), [&](const Index& at, const Val& v) -> absl::Status {
                               elements.Preset(dot, v);
-                              ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), at));
-                              const Shape& o = f.root()->shape();
-                              body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, at));
+                              // The result may be seen with other extents than the product's.
+                              const Shape &o = f.root()->shape(), &p = dot->shape();
+                              Index to = at;
+                              if (o.dims() != p.dims())
+                                to.dims = Delinearize(body.ir, elements.Offset(p, at), o.dims(), MemoryOrder(o));
+                              ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
+                              body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
                               return absl::OkStatus();
                             }});
 }

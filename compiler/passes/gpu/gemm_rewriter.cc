@@ -7,6 +7,7 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -168,7 +169,7 @@ class Rewriter {
 
 absl::StatusOr<bool> CublasGemmRewriter(Module& m, PassContext& ctx) {
   bool changed = false;
-  for (const auto& c : m.computations()) changed |= Rewriter(ctx).Run(c.get());
+  for (Computation* c : ControlComputations(m)) changed |= Rewriter(ctx).Run(c);
   return changed;
 }
 

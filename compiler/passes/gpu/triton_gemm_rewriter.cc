@@ -17,7 +17,8 @@ bool Canonical(const Instruction* i) {
 }
 
 bool JoinsOperand(const Instruction* o) {
-  return (o->IsElementwise() || (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
+  return (o->IsElementwise() || o->Is(Opcode::Bitcast) ||
+          (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
          o->users().size() == 1 && !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
          o->control_successors().empty();
 }
@@ -46,8 +47,10 @@ absl::StatusOr<bool> TritonGemmRewriter(Module& m, PassContext& ctx) {
       constexpr int kMostAfter = 8;
       for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
         Instruction* user = root->users()[0];
-        if (!user->IsElementwise() || user->shape().dims() != i->shape().dims() || !user->shape().HasDefaultLayout() ||
-            !user->control_predecessors().empty() || !user->control_successors().empty())
+        const bool same =
+            user->Is(Opcode::Bitcast) || (user->IsElementwise() && user->shape().dims() == root->shape().dims());
+        if (!same || !user->shape().HasDefaultLayout() || !user->control_predecessors().empty() ||
+            !user->control_successors().empty())
           break;
         members.insert(user);
         root = user;
