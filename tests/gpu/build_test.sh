@@ -45,6 +45,18 @@ grep -q -e 'a GPU' -e 'there is no NVIDIA driver' -e 'finds no GPU' "$out/said"
 env PATH=/nonexistent "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/ptx" --target sm_90 \
   >"$out/said" 2>&1 || true
 if [ ! -x /usr/local/cuda/bin/ptxas ]; then grep -q 'no ptxas' "$out/said"; fi
+# What the kernels are meant to be made of: vector loads, shuffles, one kernel for a softmax.
+cat >"$out/add.hlo" <<'EOF'
+HloModule m
+ENTRY e { x = f32[1024,1024] parameter(0) y = f32[1024,1024] parameter(1) ROOT a = f32[1024,1024] add(x, y) }
+EOF
+echo "debug { dump_dir: \"$out\" } gpu { targets: \"sm_90\" }" >"$out/dump.config"
+"$kiln" compile "$out/add.hlo" --name add --out "$out" --config "$out/dump.config" >/dev/null
+grep -q 'ld.global.nc.v4.f32' "$out/add.sm_90.ptx"
+grep -q 'st.global.v4.f32' "$out/add.sm_90.ptx"
+"$kiln" compile tests/gpu/pack/softmax_4096x1024.hlo --name soft --out "$out" --config "$out/dump.config" >/dev/null
+[ "$(grep -c '.entry' "$out/soft.sm_90.ptx")" = 1 ]
+grep -q 'shfl.sync.bfly.b32' "$out/soft.sm_90.ptx"
 # Errors name the GPUs that there are.
 if "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/bad" --target sm_17 >"$out/said" 2>&1; then exit 1; fi
 grep -q "GPU 'sm_17' is unknown; there are sm_75, sm_80" "$out/said"
