@@ -50,6 +50,7 @@ std::string FindLibdevice(const std::string& ptxas) {
 
 absl::StatusOr<std::string> AssemblePtx(const std::string& ptxas, const std::string& ptx,
                                         const std::string& architecture) {
+  if (access(ptxas.c_str(), X_OK) != 0) return InvalidArgument("error: ptxas: '", ptxas, "' is no program");
   const Files files;
   if (files.dir.empty()) return ResourceExhausted("error: cannot make a temporary directory for ptxas");
   const std::string in = files.At("in.ptx"), out = files.At("out.cubin"), log = files.At("log");

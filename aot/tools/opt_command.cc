@@ -28,12 +28,13 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("passes")) {
     const std::vector<std::string> names = absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty());
     Pipeline p("opt", FindPass);
-    if (CheckFacts(*module, fact::LaidOut).ok()) {
+    // One pass alone can be tried on a program as a front end wrote it.
+    const PassInfo* first = names.empty() ? nullptr : FindPass(names[0]);
+    if (CheckFacts(*module, fact::LaidOut).ok())
       options.initial_facts |= fact::LaidOut;
-    } else if (const PassInfo* first = names.empty() ? nullptr : FindPass(names[0]);
-               first && (first->needs & fact::LaidOut)) {
-      p.Add("layout-assignment");  // one pass alone can be tried on a program as a front end wrote it
-    }
+    else if (first && (first->needs & (fact::LaidOut | fact::Fused)))
+      p.Add("layout-assignment");
+    if (first && (first->needs & fact::Fused)) p.Add("reshape-decomposer").Add("fusion-wrapper");
     for (const std::string& name : names) p.Add(name);
     RETURN_IF_ERROR(p.Run(*module, options));
   }
