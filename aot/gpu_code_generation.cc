@@ -32,6 +32,7 @@ struct Variant {
   std::vector<const GpuTarget*> targets;
   std::string ptx, text;
   std::vector<std::string> cubins;  // beside `targets`
+  gpu::Program program;
   absl::Status status;
 };
 
@@ -95,8 +96,8 @@ absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, 
   llvm::Module module(library, context);
   const CpuLevel level = PtxLevel(v->cpu, v->features);
   Ir ir(context, module, level);
-  ASSIGN_OR_RETURN(gpu::Program program, gpu::EmitKernels(ir, plan));
-  gpu::LowerToDevice(ir, program);
+  ASSIGN_OR_RETURN(v->program, gpu::EmitKernels(ir, plan));
+  gpu::LowerToDevice(ir, v->program);
   ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
   for (const GpuTarget* t : v->targets) {
@@ -119,7 +120,9 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   for (const GpuTarget& t : targets) {
     auto at = std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.cpu == t.llvm_cpu; });
     if (at == variants.end()) {
-      variants.push_back({t.llvm_cpu, t.llvm_features, {}, "", "", {}, absl::OkStatus()});
+      variants.emplace_back();
+      variants.back().cpu = t.llvm_cpu;
+      variants.back().features = t.llvm_features;
       at = variants.end() - 1;
     }
     at->targets.push_back(&t);
@@ -156,15 +159,8 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, host);
-  // The host needs what starts the kernels, not their code.
-  gpu::Program kernels;
-  {
-    llvm::LLVMContext other;
-    llvm::Module scratch(library, other);
-    const CpuLevel level = PtxLevel(variants[0].cpu, variants[0].features);
-    Ir scratch_ir(other, scratch, level);
-    ASSIGN_OR_RETURN(kernels, gpu::EmitKernels(scratch_ir, plan));
-  }
+  // What starts the kernels is the same for every architecture.
+  const gpu::Program& kernels = variants[0].program;
   for (const gpu::Program::Kernel& k : kernels.kernels)
     if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
       return ErrorAt(k.instruction,

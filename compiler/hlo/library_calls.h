@@ -22,7 +22,6 @@ inline constexpr char kBatchNormTrainingTarget[] = "__cudnn$batchNormalizationFo
 inline constexpr char kBatchNormGradTarget[] = "__cudnn$batchNormalizationBackward";
 inline constexpr char kCholeskyTarget[] = "__cusolver$cholesky";
 inline constexpr char kTriangularSolveTarget[] = "__cublas$triangularSolve";
-inline constexpr char kSortTarget[] = "__cub$DeviceRadixSort";
 
 // out = epilogue(alpha * dot(a, b) + beta * c + bias); operands a, b, then c if beta is not 0, then bias (along the
 // last dimension) if the epilogue has one.

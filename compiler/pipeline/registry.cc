@@ -20,6 +20,26 @@ const PassInfo* FindPass(absl::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+// What both targets repeat before they choose their forms.
+std::vector<std::string> Simplification() {
+  return {"tuple-simplifier",
+          "algsimp",
+          "simplify-sorts",
+          "while-loop-invariant-code-motion",
+          "while-loop-constant-sinking",
+          "simplify-while-loops",
+          "reshape-mover",
+          "constant-folding",
+          "conditional-simplifier",
+          "call-inliner",
+          "cse",
+          "dce"};
+}
+
+}  // namespace
+
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
   p.Add("defuser")
@@ -45,9 +65,7 @@ Pipeline CpuPipeline() {
       .Add("zero-sized-hlo-elimination")
       .Add("dynamic-index-splitter");
   p.Add("batchnorm-expander");
-  p.FixedPoint({"tuple-simplifier", "algsimp", "simplify-sorts", "while-loop-invariant-code-motion",
-                "while-loop-constant-sinking", "simplify-while-loops", "reshape-mover", "constant-folding",
-                "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.FixedPoint(Simplification());
   p.Add("topk-rewriter").Add("while-loop-trip-count-annotator");
   p.Add("transpose-folding").Add("dce").Add("convolution-canonicalization").Add("dot-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
@@ -91,9 +109,7 @@ Pipeline GpuPipeline() {
       .Add("zero-sized-hlo-elimination")
       .Add("dynamic-index-splitter")
       .Add("batchnorm-expander");
-  p.FixedPoint({"tuple-simplifier", "algsimp", "simplify-sorts", "while-loop-invariant-code-motion",
-                "while-loop-constant-sinking", "simplify-while-loops", "reshape-mover", "constant-folding",
-                "conditional-simplifier", "call-inliner", "cse", "dce"});
+  p.FixedPoint(Simplification());
   p.Add("topk-rewriter").Add("topk-specializer").Add("topk-decomposer").Add("stable-sort-expander");
   p.FixedPoint({"reduce-window-rewriter"});
   p.FixedPoint({"convert-mover", "algsimp"});

@@ -55,7 +55,8 @@ Instruction* FuseInto(Instruction* producer, Instruction* consumer) {
     inner.push_back(f->AddParameter(fusion->operand_count(), o->shape(), "param"));
     fusion->AppendOperand(o);
   }
-  Instruction* clone = f->AddClone(producer, producer->shape(), inner);
+  Instruction* clone = producer->Is(Opcode::Fusion) ? InlineBody(f, *producer->attrs().calls, inner, producer)
+                                                    : f->AddClone(producer, producer->shape(), inner);
   for (int64_t k = fusion->operand_count() - 1; k >= 0; --k) {
     if (fusion->operand(k) != producer) continue;
     f->parameter(k)->ReplaceAllUsesWith(clone);

@@ -11,7 +11,7 @@ std::vector<Computation*> ControlComputations(const Module& m);
 // A fusion of `i` alone in its place.
 Instruction* WrapInFusion(Instruction* i);
 
-// Copies `producer` into `consumer`, which becomes a fusion if it is none; returns the fusion. The producer stays for
+// Copies `producer`, or its body if it is a fusion, into `consumer`, which becomes a fusion if it is none; returns the fusion. The producer stays for
 // its other users.
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 

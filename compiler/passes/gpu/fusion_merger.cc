@@ -2,7 +2,6 @@
 // merged kernels move no more bytes than before.
 #include "compiler/analysis/cost.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/passes/simplify/inline_body.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -45,27 +44,6 @@ bool Merges(const Instruction* p) {
   return after <= before;
 }
 
-void MergeInto(Instruction* p, Instruction* user) {
-  Computation* f = *user->attrs().calls;
-  std::vector<Instruction*> inner;
-  for (Instruction* o : p->operands()) {
-    const int64_t k = user->OperandIndex(o);
-    if (k >= 0) {
-      inner.push_back(f->parameter(k));
-      continue;
-    }
-    inner.push_back(f->AddParameter(user->operand_count(), o->shape(), "param"));
-    user->AppendOperand(o);
-  }
-  Instruction* value = InlineBody(f, *p->attrs().calls, inner, p);
-  for (int64_t k = user->operand_count() - 1; k >= 0; --k) {
-    if (user->operand(k) != p) continue;
-    f->parameter(k)->ReplaceAllUsesWith(value);
-    f->RemoveParameter(k);
-    user->RemoveOperand(k);
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<bool> FusionMerger(Module& m, PassContext& ctx) {
@@ -75,7 +53,7 @@ absl::StatusOr<bool> FusionMerger(Module& m, PassContext& ctx) {
     for (size_t k = order.size(); k-- > 0;) {
       Instruction* p = order[k];
       if (!Merges(p) || !ctx.Take()) continue;
-      for (Instruction* u : std::vector<Instruction*>(p->users())) MergeInto(p, u);
+      for (Instruction* u : std::vector<Instruction*>(p->users())) FuseInto(p, u);
       c->Remove(p);
       changed = true;
     }
