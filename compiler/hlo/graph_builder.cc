@@ -148,6 +148,20 @@ Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contr
   return i;
 }
 
+Expr PartOf(Expr tuple, int64_t k) {
+  Instruction* e = tuple.computation()->Add(Opcode::GetTupleElement, tuple.shape().tuple()[static_cast<size_t>(k)],
+                                            {tuple.get()});
+  e->attrs().tuple_index = k;
+  return e;
+}
+
+std::optional<double> FloatSplat(const Instruction* i) {
+  if (i->Is(Opcode::Broadcast)) return FloatSplat(i->operand(0));
+  if (i->Is(Opcode::Convert) && IsFloat(i->operand(0)->shape().type())) return FloatSplat(i->operand(0));
+  if (!i->Is(Opcode::Constant) || i->shape().ElementCount() != 1 || !IsFloat(i->shape().type())) return std::nullopt;
+  return i->literal().Get(0).re;
+}
+
 Instruction* TupleOf(const std::vector<Expr>& values) {
   if (values.size() == 1) return values[0].get();
   std::vector<Shape> shapes;

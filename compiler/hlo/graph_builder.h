@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "compiler/hlo/instruction.h"
 
@@ -49,6 +50,10 @@ Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contr
 // `steps` times: values = body(step as s32[], values). The values' shapes stay.
 std::vector<Expr> LoopOf(Computation* c, int64_t steps, const std::vector<Expr>& init,
                          const std::function<std::vector<Expr>(Expr step, const std::vector<Expr>& values)>& body);
+// Element `k` of a tuple.
+Expr PartOf(Expr tuple, int64_t k);
+// The number that every element of `i` is, where its constant is a float's and that is known.
+std::optional<double> FloatSplat(const Instruction* i);
 // A tuple of several values, or the one.
 Instruction* TupleOf(const std::vector<Expr>& values);
 

@@ -153,6 +153,32 @@ absl::StatusOr<Instruction*> TriangularSolve(const Instruction* call, Computatio
   return TupleOf({Expr(solve), EmptyBytes(c, parts[1].ElementCount())});
 }
 
+absl::StatusOr<Instruction*> RadixSort(const Instruction* call, Computation* c, const std::vector<Instruction*>& x) {
+  const std::vector<Shape>& parts = call->shape().tuple();
+  if (x.empty() || x.size() > 2 || parts.size() != x.size() + 1)
+    return ErrorAt(call, "a sort by digits takes keys and at most one value for each");
+  Computation* less = c->module()->AddComputation("radix_less");
+  std::vector<Instruction*> parameters;
+  for (const Instruction* operand : x)
+    for (int side = 0; side < 2; ++side)
+      parameters.push_back(less->AddParameter(static_cast<int64_t>(parameters.size()),
+                                              Shape::Scalar(operand->shape().type()), side ? "b" : "a"));
+  const bool descending = ConfigField(ConfigText(call), "descending").value_or("false") == "true";
+  Expr before = CompareExpr(descending ? "GT" : "LT", parameters[0], parameters[1]);
+  if (IsFloat(x[0]->shape().type())) before.get()->attrs().compare_type = "TOTALORDER";
+  less->set_root(before.get());
+  const Shape shape = x.size() == 1 ? parts[0] : Shape::Tuple({parts[0], parts[1]});
+  Instruction* sort = c->Add(Opcode::Sort, shape, x);
+  sort->attrs().dimensions = Ints{parts[0].rank() - 1};
+  sort->attrs().is_stable = true;
+  sort->attrs().to_apply = less;
+  std::vector<Expr> out;
+  for (size_t k = 0; k < x.size(); ++k)
+    out.push_back(x.size() == 1 ? Expr(sort) : PartOf(sort, static_cast<int64_t>(k)));
+  out.push_back(EmptyBytes(c, parts.back().ElementCount()));
+  return TupleOf(out);
+}
+
 // Epsilon and the feature's position are trailing operands, and in the configuration; the training form gives 1 /
 // sqrt(variance + epsilon).
 absl::StatusOr<Instruction*> BatchNorm(const Instruction* call, Computation* c, const std::vector<Instruction*>& x) {
@@ -167,22 +193,17 @@ absl::StatusOr<Instruction*> BatchNorm(const Instruction* call, Computation* c, 
   if (IsCallTo(call, kBatchNormInferenceTarget))
     return add(Opcode::BatchNormInference, call->shape(), {x[0], x[1], x[2], x[3], x[4]});
   const std::vector<Shape>& parts = call->shape().tuple();
-  const auto part = [&](Instruction* tuple, int64_t k) {
-    Instruction* e = c->Add(Opcode::GetTupleElement, tuple->shape().tuple()[static_cast<size_t>(k)], {tuple});
-    e->attrs().tuple_index = k;
-    return Expr(e);
-  };
   if (IsCallTo(call, kBatchNormTrainingTarget)) {
     Instruction* i = add(Opcode::BatchNormTraining, Shape::Tuple({parts[0], parts[1], parts[2]}), {x[0], x[1], x[2]});
-    Expr inverse = Unary(Opcode::Rsqrt, part(i, 2) + eps);
-    return TupleOf({part(i, 0), part(i, 1), inverse});
+    Expr inverse = Unary(Opcode::Rsqrt, PartOf(i, 2) + eps);
+    return TupleOf({PartOf(i, 0), PartOf(i, 1), inverse});
   }
   // Backward takes 1 / sqrt(variance + epsilon) in the variance's place.
   Expr inverse = x[3];
   Expr variance = 1.0 / (inverse * inverse) - eps;
   Instruction* i = add(Opcode::BatchNormGrad, Shape::Tuple({parts[0], parts[1], parts[2]}),
                        {x[0], x[1], x[2], variance.get(), x[4]});
-  return TupleOf({part(i, 0), part(i, 1), part(i, 2)});
+  return TupleOf({PartOf(i, 0), PartOf(i, 1), PartOf(i, 2)});
 }
 
 }  // namespace
@@ -263,6 +284,7 @@ absl::StatusOr<Instruction*> MeaningOf(const Instruction* call, Computation* c, 
     return Convolution(call, c, x);
   if (IsCallTo(call, kCholeskyTarget)) return Cholesky(call, c, x);
   if (IsCallTo(call, kTriangularSolveTarget)) return TriangularSolve(call, c, x);
+  if (IsCallTo(call, kRadixSortTarget)) return RadixSort(call, c, x);
   if (IsCallTo(call, kBatchNormInferenceTarget) || IsCallTo(call, kBatchNormTrainingTarget) ||
       IsCallTo(call, kBatchNormGradTarget))
     return BatchNorm(call, c, x);

@@ -22,6 +22,9 @@ inline constexpr char kBatchNormTrainingTarget[] = "__cudnn$batchNormalizationFo
 inline constexpr char kBatchNormGradTarget[] = "__cudnn$batchNormalizationBackward";
 inline constexpr char kCholeskyTarget[] = "__cusolver$cholesky";
 inline constexpr char kTriangularSolveTarget[] = "__cublas$triangularSolve";
+// (keys, u8[workspace]) or (keys, values, u8[workspace]): rows along the last dimension, ascending or as "descending"
+// says, equal keys in their old order; floating-point keys by total order.
+inline constexpr char kRadixSortTarget[] = "__cub$DeviceRadixSort";
 
 // out = epilogue(alpha * dot(a, b) + beta * c + bias); operands a, b, then c if beta is not 0, then bias (along the
 // last dimension) if the epilogue has one.

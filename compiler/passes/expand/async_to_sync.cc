@@ -1,5 +1,6 @@
 // Start and done pairs as the operation they split: one stream of host code overlaps nothing. Sends and receives keep
 // their first half, which does the work.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -7,8 +8,7 @@ namespace kiln {
 namespace {
 
 Instruction* Element(Instruction* tuple, int64_t k) {
-  Instruction* g = tuple->parent()->Add(Opcode::GetTupleElement, tuple->shape().tuple()[k], {tuple});
-  g->attrs().tuple_index = k;
+  Instruction* g = PartOf(tuple, k).get();
   return g;
 }
 

@@ -1,6 +1,7 @@
 // rng as random bits of a state that the program keeps between runs (Philox), shaped to the distribution asked for.
 #include <cmath>
 
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -15,8 +16,7 @@ Expr Words(Computation* c, PrimitiveType t, const Ints& dims) {
   state->attrs().delta = (Product(dims) * bits + 127) / 128;
   Instruction* words = c->Add(Opcode::RngBitGenerator, Shape::Tuple({state->shape(), Shape::Array(t, dims)}), {state});
   words->attrs().algorithm = attr::Raw("rng_philox");
-  Instruction* g = c->Add(Opcode::GetTupleElement, words->shape().tuple()[1], {words});
-  g->attrs().tuple_index = 1;
+  Instruction* g = PartOf(words, 1).get();
   return g;
 }
 

@@ -1,4 +1,5 @@
 // A stable sort for a target whose sort is not: the places of the elements are sorted along, and break ties.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
 #include "compiler/pipeline/registry.h"
@@ -41,8 +42,7 @@ absl::StatusOr<bool> StableSortExpander(Module& m, PassContext& ctx) {
         sort->attrs().is_stable = false;
         std::vector<Expr> parts;
         for (int64_t k = 0; k < i->operand_count(); ++k) {
-          Instruction* e = c->Add(Opcode::GetTupleElement, shapes[static_cast<size_t>(k)], {sort});
-          e->attrs().tuple_index = k;
+          Instruction* e = PartOf(sort, k).get();
           parts.push_back(e);
         }
         return i->shape().IsTuple() ? TupleOf(parts) : parts[0].get();

@@ -56,8 +56,7 @@ absl::StatusOr<bool> ConvRewriter(Module& m, PassContext& ctx) {
     call->attrs().custom_call_target = attr::Str(TargetOf(i));
     call->attrs().backend_config = ToText(ConvConfig{});
     call->set_loc(i->loc());
-    Instruction* result = c->Add(Opcode::GetTupleElement, i->shape(), {call});
-    result->attrs().tuple_index = 0;
+    Instruction* result = PartOf(call, 0).get();
     return result;
   });
 }

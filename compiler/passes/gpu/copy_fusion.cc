@@ -1,4 +1,5 @@
 // Copies of a loop's result become further results of the loop: one kernel writes them all.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"
 
@@ -32,8 +33,7 @@ absl::StatusOr<bool> CopyFusion(Module& m, PassContext& ctx) {
       for (Instruction* p : std::vector<Instruction*>(i->control_predecessors())) p->AddControlDependencyTo(fusion);
       for (Instruction* s : std::vector<Instruction*>(i->control_successors())) fusion->AddControlDependencyTo(s);
       for (size_t k = 0; k < roots.size(); ++k) {
-        Instruction* e = c->Add(Opcode::GetTupleElement, i->shape(), {fusion});
-        e->attrs().tuple_index = static_cast<int64_t>(k);
+        Instruction* e = PartOf(fusion, static_cast<int64_t>(k)).get();
         if (k == 0) {
           i->ReplaceAllUsesWith(e);
         } else {

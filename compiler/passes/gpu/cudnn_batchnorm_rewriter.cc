@@ -26,12 +26,6 @@ Instruction* Call(Instruction* i, const char* target, const Shape& shape, std::v
   return call;
 }
 
-Expr Part(Instruction* call, int64_t k) {
-  Instruction* e = call->parent()->Add(Opcode::GetTupleElement, call->shape().tuple()[static_cast<size_t>(k)], {call});
-  e->attrs().tuple_index = k;
-  return e;
-}
-
 }  // namespace
 
 absl::StatusOr<bool> CudnnBatchnormRewriter(Module& m, PassContext& ctx) {
@@ -49,8 +43,8 @@ absl::StatusOr<bool> CudnnBatchnormRewriter(Module& m, PassContext& ctx) {
         if (i->Is(Opcode::BatchNormInference)) return Call(i, kBatchNormInferenceTarget, i->shape(), i->operands());
         if (i->Is(Opcode::BatchNormTraining)) {
           Instruction* call = Call(i, kBatchNormTrainingTarget, i->shape(), i->operands());
-          Expr inverse = Part(call, 2);
-          return TupleOf({Part(call, 0), Part(call, 1), 1.0 / (inverse * inverse) - epsilon});
+          Expr inverse = PartOf(call, 2);
+          return TupleOf({PartOf(call, 0), PartOf(call, 1), 1.0 / (inverse * inverse) - epsilon});
         }
         std::vector<Instruction*> operands = i->operands();
         operands[3] = Unary(Opcode::Rsqrt, Expr(operands[3]) + epsilon).get();

@@ -14,12 +14,6 @@
 namespace kiln {
 namespace {
 
-std::optional<double> Splat(const Instruction* i) {
-  if (i->Is(Opcode::Broadcast)) return Splat(i->operand(0));
-  if (!i->Is(Opcode::Constant) || i->shape().ElementCount() != 1 || !IsFloat(i->shape().type())) return std::nullopt;
-  return i->literal().Get(0).re;
-}
-
 // What is found on the way from a root down to the convolution.
 struct Match {
   Instruction* call = nullptr;
@@ -40,7 +34,7 @@ Instruction* Bias(Instruction* i, int64_t feature) {
 bool Scaled(Instruction* i, Match* m) {
   if (i->Is(Opcode::Multiply))
     for (int64_t k = 0; k < 2; ++k)
-      if (const auto v = Splat(i->operand(k)); v && OneReader(i->operand(1 - k))) {
+      if (const auto v = FloatSplat(i->operand(k)); v && OneReader(i->operand(1 - k))) {
         m->config.conv_scale = *v;
         return Scaled(i->operand(1 - k), m);
       }
@@ -59,7 +53,7 @@ void TakeSide(Instruction* i, Match* m) {
   m->config.side_scale = 1;
   if (i->Is(Opcode::Multiply))
     for (int64_t k = 0; k < 2; ++k)
-      if (const auto v = Splat(i->operand(k))) {
+      if (const auto v = FloatSplat(i->operand(k))) {
         m->config.side_scale = *v;
         i = i->operand(1 - k);
         break;
@@ -104,8 +98,8 @@ std::optional<Match> MatchAt(Instruction* root) {
   if (i->Is(Opcode::Convert) && i->shape().type() == PrimitiveType::S8) {
     Instruction* clamp = i->operand(0);
     if (clamp->Is(Opcode::RoundNearestEven)) clamp = clamp->operand(0);
-    if (clamp == i->operand(0) || !clamp->Is(Opcode::Clamp) || Splat(clamp->operand(0)) != -128.0 ||
-        Splat(clamp->operand(2)) != 127.0 || !OneReader(clamp) || !OneReader(i->operand(0)))
+    if (clamp == i->operand(0) || !clamp->Is(Opcode::Clamp) || FloatSplat(clamp->operand(0)) != -128.0 ||
+        FloatSplat(clamp->operand(2)) != 127.0 || !OneReader(clamp) || !OneReader(i->operand(0)))
       return std::nullopt;
     m.clamp = true;
     i = clamp->operand(1);
@@ -113,7 +107,7 @@ std::optional<Match> MatchAt(Instruction* root) {
   }
   if (i->Is(Opcode::Maximum))
     for (int64_t k = 0; k < 2 && !m.relu; ++k)
-      if (Splat(i->operand(k)) == 0.0) {
+      if (FloatSplat(i->operand(k)) == 0.0) {
         m.relu = true;
         i = i->operand(1 - k);
       }
@@ -149,8 +143,7 @@ absl::StatusOr<bool> CudnnFusedConvolutionRewriter(Module& m, PassContext& ctx) 
       call->attrs().custom_call_target = attr::Str(kConvBiasActivationTarget);
       call->attrs().backend_config = ToText(match->config);
       call->set_loc(i->loc());
-      Instruction* result = c->Add(Opcode::GetTupleElement, i->shape(), {call});
-      result->attrs().tuple_index = 0;
+      Instruction* result = PartOf(call, 0).get();
       i->ReplaceAllUsesWith(result);
       gone.insert(i);
       changed = true;

@@ -66,8 +66,7 @@ absl::StatusOr<bool> CudnnPadForConvolutions(Module& m, PassContext& ctx) {
         Instruction* call = c->AddClone(i, wide, {x, w});
         std::vector<Expr> parts;
         for (int64_t k = 0; k < 2; ++k) {
-          Instruction* e = c->Add(Opcode::GetTupleElement, wide.tuple()[static_cast<size_t>(k)], {call});
-          e->attrs().tuple_index = k;
+          Instruction* e = PartOf(call, k).get();
           parts.push_back(e);
         }
         const Shape& narrow = i->shape().tuple()[0];

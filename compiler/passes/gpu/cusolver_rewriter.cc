@@ -15,12 +15,6 @@ bool TypeServed(PrimitiveType t) {
 
 const char* Flag(bool v) { return v ? "true" : "false"; }
 
-Instruction* Part(Instruction* call, int64_t k) {
-  Instruction* e = call->parent()->Add(Opcode::GetTupleElement, call->shape().tuple()[static_cast<size_t>(k)], {call});
-  e->attrs().tuple_index = k;
-  return e;
-}
-
 Instruction* Cholesky(Instruction* i) {
   Computation* c = i->parent();
   const Shape& s = i->shape();
@@ -31,11 +25,11 @@ Instruction* Cholesky(Instruction* i) {
              i->operands(), "cusolver-cholesky");
   call->attrs().custom_call_target = attr::Str(kCholeskyTarget);
   call->attrs().backend_config = absl::StrCat("{\"lower\":", Flag(i->attrs().lower.value_or(false)), "}");
-  Expr info = Part(call, 2);
+  Expr info = PartOf(call, 2);
   Ints dims;
   for (size_t d = 0; d < batch.size(); ++d) dims.push_back(static_cast<int64_t>(d));
   Expr well = BroadcastTo(info == 0.0, s.dims(), dims);
-  Expr factor = Part(call, 0);
+  Expr factor = PartOf(call, 0);
   Literal nan(Shape::Scalar(s.type()));
   Element e;
   e.re = std::numeric_limits<double>::quiet_NaN();
@@ -54,7 +48,7 @@ Instruction* Solve(Instruction* i) {
       absl::StrCat("{\"left_side\":", Flag(a.left_side.value_or(false)), ",\"lower\":", Flag(a.lower.value_or(false)),
                    ",\"unit_diagonal\":", Flag(a.unit_diagonal.value_or(false)), ",\"transpose_a\":\"",
                    a.transpose_a ? a.transpose_a->text : "NO_TRANSPOSE", "\"}");
-  return Part(call, 0);
+  return PartOf(call, 0).get();
 }
 
 }  // namespace

@@ -61,14 +61,6 @@ bool Served(const Instruction* i) {
   return a.type() != PrimitiveType::S8 || (whole(a) && whole(b) && whole(o) && minor);
 }
 
-// The value that every element of `i` has, if that is known.
-std::optional<double> Splat(const Instruction* i) {
-  if (i->Is(Opcode::Broadcast)) return Splat(i->operand(0));
-  if (i->Is(Opcode::Convert) && IsFloat(i->operand(0)->shape().type())) return Splat(i->operand(0));
-  if (!i->Is(Opcode::Constant) || i->shape().ElementCount() != 1 || !IsFloat(i->shape().type())) return std::nullopt;
-  return i->literal().Get(0).re;
-}
-
 class Rewriter {
  public:
   explicit Rewriter(PassContext& ctx) : ctx_(ctx) {}
@@ -130,7 +122,7 @@ class Rewriter {
     if (user->operand_count() == 2 && user->operand(0) == user->operand(1)) return nullptr;
     Instruction* other = user->operand_count() == 2 ? user->operand(user->operand(0) == call ? 1 : 0) : nullptr;
     if (user->Is(Opcode::Multiply) && plain && g.beta == 0) {
-      const auto scale = Splat(other);
+      const auto scale = FloatSplat(other);
       if (!scale || !std::isfinite(*scale) || !ctx_.Take()) return nullptr;
       g.alpha *= *scale;
     } else if (user->Is(Opcode::Add) && Bias(other) && plain) {
@@ -138,11 +130,11 @@ class Rewriter {
       g.epilogue = "BIAS";
       operands.push_back(Bias(other));
     } else if (user->Is(Opcode::Add) && plain && g.beta == 0 && other->users().size() == 1 && !other->IsRoot() &&
-               !Splat(other)) {
+               !FloatSplat(other)) {
       if (!ctx_.Take()) return nullptr;
       g.beta = 1;
       operands.push_back(other);
-    } else if (user->Is(Opcode::Maximum) && !g.HasRelu() && !g.HasGelu() && Splat(other) == 0.0) {
+    } else if (user->Is(Opcode::Maximum) && !g.HasRelu() && !g.HasGelu() && FloatSplat(other) == 0.0) {
       if (!ctx_.Take()) return nullptr;
       g.epilogue = g.HasBias() ? "BIAS_RELU" : "RELU";
     } else {

@@ -3,6 +3,7 @@
 // convert.
 #include <algorithm>
 
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/pipeline/registry.h"
 
@@ -62,8 +63,7 @@ absl::StatusOr<bool> GpuLayoutAssignment(Module& m, PassContext& ctx) {
       Instruction* call = c->AddClone(i, result, operands);
       std::vector<Instruction*> parts;
       for (int64_t k = 0; k < 2; ++k) {
-        Instruction* e = c->Add(Opcode::GetTupleElement, result.tuple()[static_cast<size_t>(k)], {call});
-        e->attrs().tuple_index = k;
+        Instruction* e = PartOf(call, k).get();
         parts.push_back(k == 0 ? InLayout(e, i->shape().tuple()[0].LayoutOrDefault()) : e);
       }
       i->ReplaceAllUsesWith(c->Add(Opcode::Tuple, i->shape(), parts));

@@ -79,8 +79,7 @@ absl::StatusOr<bool> GpuTreeReductionRewriter(Module& m, PassContext& ctx) {
         halves.push_back(partial);
         continue;
       }
-      Instruction* e = c->Add(Opcode::GetTupleElement, between[static_cast<size_t>(k)], {partial});
-      e->attrs().tuple_index = k;
+      Instruction* e = PartOf(partial, k).get();
       halves.push_back(e);
     }
     return ReduceLike(i, halves, *i->attrs().dimensions, ResultShapes(i));

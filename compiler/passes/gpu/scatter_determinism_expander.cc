@@ -60,12 +60,7 @@ Instruction* Sorted(Instruction* i) {
   sort->attrs().dimensions = Ints{0};
   sort->attrs().is_stable = true;
   sort->attrs().to_apply = less;
-  const auto part = [&](int64_t k) {
-    Instruction* e = c->Add(Opcode::GetTupleElement, sort->shape().tuple()[static_cast<size_t>(k)], {sort});
-    e->attrs().tuple_index = k;
-    return Expr(e);
-  };
-  Expr key = part(0), sum = part(1);
+  Expr key = PartOf(sort, 0), sum = PartOf(sort, 1);
   // After the step of distance d each element combines its run's last 2d elements.
   for (int64_t d = 1; d < n; d *= 2) {
     Expr here = SliceOf(key, {d}, {n}), there = SliceOf(key, {0}, {n - d});

@@ -30,11 +30,9 @@ absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) {
         sort->attrs().to_apply = order;
         std::vector<Expr> parts;
         for (int64_t k = 0; k < 2; ++k) {
-          Instruction* e = c->Add(Opcode::GetTupleElement, sort->shape().tuple()[static_cast<size_t>(k)], {sort});
-          e->attrs().tuple_index = k;
           Ints limit = s.dims();
           limit[static_cast<size_t>(last)] = *i->attrs().k;
-          parts.push_back(SliceOf(e, Ints(limit.size(), 0), limit));
+          parts.push_back(SliceOf(PartOf(sort, k), Ints(limit.size(), 0), limit));
         }
         return TupleOf(parts);
       });

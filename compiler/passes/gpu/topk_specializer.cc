@@ -39,18 +39,13 @@ absl::StatusOr<bool> TopkSpecializer(Module& m, PassContext& ctx) {
           return c->AddClone(i, Shape::Tuple({Shape::Array(s.type(), dims), Shape::Array(PrimitiveType::S32, dims)}),
                              {x.get()});
         };
-        const auto part = [&](Instruction* tuple, int64_t p) {
-          Instruction* e = c->Add(Opcode::GetTupleElement, tuple->shape().tuple()[static_cast<size_t>(p)], {tuple});
-          e->attrs().tuple_index = p;
-          return Expr(e);
-        };
         Instruction* first = topk(ReshapeTo(i->operand(0), {rows * pieces, piece}));
         Expr base = IotaOf(c, PrimitiveType::S32, {rows, pieces, k}, 1) * static_cast<double>(piece);
-        Expr places = ReshapeTo(ReshapeTo(part(first, 1), {rows, pieces, k}) + base, {rows, pieces * k});
-        Instruction* second = topk(ReshapeTo(part(first, 0), {rows, pieces * k}));
+        Expr places = ReshapeTo(ReshapeTo(PartOf(first, 1), {rows, pieces, k}) + base, {rows, pieces * k});
+        Instruction* second = topk(ReshapeTo(PartOf(first, 0), {rows, pieces * k}));
         // Where the winners' winners stood: places[row, position].
         Expr row = IotaOf(c, PrimitiveType::S32, {rows, k, 1}, 0);
-        Expr index = ConcatOf({row, ReshapeTo(part(second, 1), {rows, k, 1})}, 2);
+        Expr index = ConcatOf({row, ReshapeTo(PartOf(second, 1), {rows, k, 1})}, 2);
         Instruction* gather =
             c->Add(Opcode::Gather, Shape::Array(PrimitiveType::S32, {rows, k}), {places.get(), index.get()});
         gather->attrs().offset_dims = Ints{};
@@ -60,7 +55,7 @@ absl::StatusOr<bool> TopkSpecializer(Module& m, PassContext& ctx) {
         gather->attrs().slice_sizes = Ints{1, 1};
         Ints dims = s.dims();
         dims.back() = k;
-        return TupleOf({ReshapeTo(part(second, 0), dims), ReshapeTo(gather, dims)});
+        return TupleOf({ReshapeTo(PartOf(second, 0), dims), ReshapeTo(gather, dims)});
       });
 }
 

@@ -81,7 +81,7 @@ void TakePlace(Instruction* loop, Instruction* with, const std::vector<int64_t>&
 
 }  // namespace
 
-bool IsPlainLoop(const Instruction* loop) {
+bool HasFlatState(const Instruction* loop) {
   if (!loop->Is(Opcode::While) || !loop->shape().IsTuple() || !loop->control_predecessors().empty() ||
       !loop->control_successors().empty() || !loop->operand(0)->Is(Opcode::Tuple))
     return false;
@@ -89,7 +89,11 @@ bool IsPlainLoop(const Instruction* loop) {
     if (!s.IsArray()) return false;
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
   return ReadByElement(loop) && ReadByElement(body->parameter(0)) && ReadByElement(condition->parameter(0)) &&
-         body->root()->Is(Opcode::Tuple) && Pure(body) && Pure(condition);
+         body->root()->Is(Opcode::Tuple);
+}
+
+bool IsPlainLoop(const Instruction* loop) {
+  return HasFlatState(loop) && Pure(*loop->attrs().body) && Pure(*loop->attrs().condition);
 }
 
 bool IsInvariant(const Instruction* loop, int64_t k) {

@@ -11,6 +11,8 @@ namespace kiln {
 // Whether the loop's state is one flat tuple that every computation reads element by element, built by a tuple at the
 // end of the body, and nothing in or around it has side effects or control edges. Only such loops are rewritten.
 bool IsPlainLoop(const Instruction* loop);
+// The same but for side effects.
+bool HasFlatState(const Instruction* loop);
 
 // Element `k` is what the body was given.
 bool IsInvariant(const Instruction* loop, int64_t k);

@@ -2,6 +2,7 @@
 //
 // The comparator must order the values alone (greater than, or by total order); equal values keep the lower place
 // first, so the sort must be stable or carry no places.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -84,8 +85,7 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
       top->attrs().largest = true;
       const auto put = [&](const std::vector<Instruction*>& slices, const Shape& shape, int64_t index) {
         for (Instruction* old : slices) {
-          Instruction* e = c->Add(Opcode::GetTupleElement, shape, {top});
-          e->attrs().tuple_index = index;
+          Instruction* e = PartOf(top, index).get();
           old->ReplaceAllUsesWith(e);
         }
       };
