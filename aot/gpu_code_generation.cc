@@ -28,7 +28,6 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
 
 // Code for one architecture that LLVM knows, and the cubins made of it.
 struct Variant {
-  std::string cpu, features;
   std::vector<const GpuTarget*> targets;
   std::string ptx, text;
   std::vector<std::string> cubins;  // beside `targets`
@@ -94,9 +93,9 @@ absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, 
                             const CompileOptions& options, Variant* v) {
   llvm::LLVMContext context;
   llvm::Module module(library, context);
-  const CpuLevel level = PtxLevel(v->cpu, v->features);
+  const CpuLevel level = PtxLevel(v->targets[0]->llvm_cpu, v->targets[0]->llvm_features);
   Ir ir(context, module, level);
-  ASSIGN_OR_RETURN(v->program, gpu::EmitKernels(ir, plan));
+  ASSIGN_OR_RETURN(v->program, gpu::EmitKernels(ir, plan, *v->targets[0]));
   gpu::LowerToDevice(ir, v->program);
   ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
@@ -118,29 +117,27 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
   std::vector<Variant> variants;
   for (const GpuTarget& t : targets) {
-    auto at = std::find_if(variants.begin(), variants.end(), [&](const Variant& v) { return v.cpu == t.llvm_cpu; });
-    if (at == variants.end()) {
-      variants.emplace_back();
-      variants.back().cpu = t.llvm_cpu;
-      variants.back().features = t.llvm_features;
-      at = variants.end() - 1;
-    }
+    auto at = std::find_if(variants.begin(), variants.end(),
+                           [&](const Variant& v) { return gpu::SameKernels(plan, *v.targets[0], t); });
+    if (at == variants.end()) at = variants.emplace(variants.end());
     at->targets.push_back(&t);
   }
   ParallelFor(variants.size(),
               [&](size_t k) { variants[k].status = CompileVariant(plan, program.name, ptxas, options, &variants[k]); });
   std::vector<Image> images;
+  std::vector<gpu::Image> started;  // beside `images`
   std::vector<std::string> architectures;
   GeneratedCode out;
   for (const Variant& v : variants) {
     RETURN_IF_ERROR(v.status);
     for (size_t k = 0; k < v.cubins.size(); ++k) {
       images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k]});
+      started.push_back({&v.program, v.targets[k]->name});
       architectures.push_back(v.targets[k]->name);
       out.code_bytes += static_cast<int64_t>(v.cubins[k].size());
     }
     if (!options.pipeline.dump_dir.empty()) {
-      const std::string stem = absl::StrCat(options.pipeline.dump_dir, "/", program.name, ".", v.cpu);
+      const std::string stem = absl::StrCat(options.pipeline.dump_dir, "/", program.name, ".", v.targets[0]->name);
       RETURN_IF_ERROR(WriteFile(stem + ".ir-with-opt.ll", v.text));
       RETURN_IF_ERROR(WriteFile(stem + ".ptx", v.ptx));
     }
@@ -148,12 +145,11 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   // PTX of the newest architecture serves devices to come; without machine code every variant's is needed.
   for (const Variant& v : variants) {
     if (!ptxas.empty() && &v != &variants.back()) continue;
-    int major = 0, minor = 0;
-    const std::string digits = v.cpu.substr(3);
-    major = std::stoi(digits.substr(0, digits.size() - 1));
-    minor = digits.back() - '0';
-    images.push_back({false, major, minor, &v.ptx});
-    architectures.push_back("PTX of " + v.cpu);
+    const std::string& cpu = v.targets[0]->llvm_cpu;
+    const std::string digits = cpu.substr(3);
+    images.push_back({false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx});
+    started.push_back({&v.program, ptxas.empty() ? v.targets[0]->name : ""});
+    architectures.push_back("PTX of " + cpu);
   }
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   llvm::LLVMContext context;
@@ -169,7 +165,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                      absl::StatusCode::kUnimplemented);
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   ASSIGN_OR_RETURN(const int64_t regions,
-                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, kernels, entry));
+                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, started, entry));
   Description(ir, program.name).Emit(images, kernels, regions, ports, absl::StrJoin(architectures, ", "));
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
@@ -182,16 +178,17 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
 absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, const ProgramToGenerate& program,
                                                    bool checked, const CompileOptions& options) {
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
+  ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(options.gpu_targets.empty() ? "sm_80" : options.gpu_targets[0]));
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, level);
   const KernelPlan plan = PlanKernels(program.name, *program.thunks);
-  ASSIGN_OR_RETURN(gpu::Program kernels, gpu::EmitKernels(ir, plan));
+  ASSIGN_OR_RETURN(gpu::Program kernels, gpu::EmitKernels(ir, plan, target));
   const std::string weights = program.constant_offsets->empty() ? "" : library + "_weights";
   RETURN_IF_ERROR(gpu::LowerToHost(ir, kernels, program.name, weights, checked));
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   const std::string symbol = program.name + "_gpu_entry";
-  RETURN_IF_ERROR(gpu::EmitEntry(ir, symbol, *program.thunks, plan, kernels, entry).status());
+  RETURN_IF_ERROR(gpu::EmitEntry(ir, symbol, *program.thunks, plan, {{&kernels, target.name}}, entry).status());
   module.getFunction(symbol)->setVisibility(llvm::GlobalValue::DefaultVisibility);
   GeneratedCode out;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());

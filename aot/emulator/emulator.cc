@@ -49,8 +49,10 @@ struct Fiber {
   bool done = false;
 };
 
+constexpr int32_t kWords = 6;  // that a lane shows the others at once
+
 struct Warp {
-  int32_t slot[2][kLanes];
+  int32_t slot[2][kLanes][kWords];
 };
 
 // The launch in progress. Launches run one at a time, whatever thread asks for them.
@@ -107,12 +109,13 @@ void Barrier() {
   while (r.released == mine) Yield();
 }
 
-int32_t ShuffleXor(int32_t value, int32_t mask) {
+// Shows `count` words to the other lanes; what all of them showed is returned when all have come.
+const int32_t (*Meet(const int32_t* words, int count))[kWords] {
   Running& r = Now();
   const int32_t lane = r.current % kLanes, warp = r.current / kLanes;
   const int64_t mine = ++r.fibers[static_cast<size_t>(r.current)].shuffles;
-  int32_t(&slots)[kLanes] = r.warps[static_cast<size_t>(warp)].slot[mine & 1];
-  slots[lane] = value;
+  auto& slots = r.warps[static_cast<size_t>(warp)].slot[mine & 1];
+  std::memcpy(slots[lane], words, static_cast<size_t>(count) * sizeof *words);
   ++r.progress;
   for (int32_t l = 0; l < kLanes; ++l) {
     const int32_t other = warp * kLanes + l;
@@ -122,7 +125,43 @@ int32_t ShuffleXor(int32_t value, int32_t mask) {
       Yield();
     }
   }
-  return slots[lane ^ (mask & (kLanes - 1))];
+  return slots;
+}
+
+int32_t ShuffleXor(int32_t value, int32_t mask) {
+  const int32_t lane = Now().current % kLanes;
+  return Meet(&value, 1)[lane ^ (mask & (kLanes - 1))][0];
+}
+
+// Element `k` of a word, widened.
+double Part(int32_t word, int k, int32_t kind) {
+  if (kind == gpu::kBytes) return static_cast<int8_t>(word >> (8 * k));
+  const auto bits = static_cast<uint16_t>(word >> (16 * k));
+  return DecodeFloat(kind == gpu::kHalves ? PrimitiveType::F16 : PrimitiveType::BF16, bits);
+}
+
+// mma.sync.m16n8k16 and k32, row.col: lane 4 g + t holds rows g and g + 8 of a, column g of b, and of the result
+// columns 2 t and 2 t + 1 of rows g and g + 8; its words are columns (rows of b) t and t + 4, in words.
+void Mma(int32_t kind, const int32_t* words, void* sums) {
+  const int32_t lane = Now().current % kLanes, g = lane / 4, t = lane % 4;
+  const auto* all = Meet(words, kWords);
+  const int per_word = kind == gpu::kBytes ? 4 : 2;
+  for (int e = 0; e < 4; ++e) {
+    const int32_t column = 2 * t + e % 2;
+    double sum = 0;
+    for (int w = 0; w < 8; ++w)
+      for (int k = 0; k < per_word; ++k) {
+        const int32_t a = all[4 * g + w % 4][e / 2 + 2 * (w / 4)], b = all[4 * column + w % 4][4 + w / 4];
+        sum += Part(a, k, kind) * Part(b, k, kind);
+      }
+    if (kind == gpu::kBytes) {
+      auto* out = static_cast<int32_t*>(sums) + e;
+      *out = static_cast<int32_t>(static_cast<uint32_t>(*out) + static_cast<uint32_t>(static_cast<int64_t>(sum)));
+    } else {
+      auto* out = static_cast<float*>(sums) + e;
+      *out = static_cast<float>(*out + sum);
+    }
+  }
 }
 
 void Access(const void* at, int64_t bytes, int32_t kind) {
@@ -182,7 +221,8 @@ struct Emulator::State {
     r.where = library->where;
     r.buffers = buffers;
     r.number = what.number;
-    r.threads = static_cast<int32_t>(what.threads);
+    const int64_t blocks = what.grid[0];
+    r.threads = static_cast<int32_t>(what.grid[1]);
     const gpu::EmulatedKernel& k = *r.kernel;
     std::vector<Shadow::Range> ranges;
     for (int64_t b = 0; b < k.buffers; ++b) {
@@ -195,7 +235,7 @@ struct Emulator::State {
     }
     r.shadow.Begin(ranges);
     if (k.grid) {
-      k.grid(buffers, what.number, what.blocks, what.threads);
+      k.grid(buffers, what.number, blocks, r.threads);
       return 0;
     }
     while (r.fibers.size() < static_cast<size_t>(r.threads)) {
@@ -204,7 +244,7 @@ struct Emulator::State {
       r.fibers.push_back({nullptr, static_cast<char*>(stack)});
     }
     r.warps.resize(static_cast<size_t>(r.threads + kLanes - 1) / kLanes);
-    for (r.block = 0; r.block < what.blocks; ++r.block) {
+    for (r.block = 0; r.block < blocks; ++r.block) {
       r.where->block = r.block;
       r.shadow.NewBlock();
       for (int64_t s = 0; s < k.shared_arrays; ++s)  // whatever was there before
@@ -216,7 +256,7 @@ struct Emulator::State {
 };
 
 Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{library, &table_}) {
-  *library->hooks = {Barrier, ShuffleXor, Access};
+  *library->hooks = {Barrier, ShuffleXor, Access, Mma};
   table_.self = state_.get();
   table_.weights = library->weights;
   table_.launch = [](void* self, const kiln_gpu_launch* what, void* const* buffers) {

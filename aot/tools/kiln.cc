@@ -24,7 +24,8 @@ const Command kCommands[] = {
      CompileCommand,
      "compile MODULE --name NAME --out DIR [--config F] [--target T]... [--dim N] [--json]",
      "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx "
-     "(x86-64 levels), native; sm_75, sm_80, ... (NVIDIA GPUs), cuda (sm_80, sm_90 and sm_100). --dim: the extent of every unbounded dimension.",
+     "(x86-64 levels), native; sm_75, sm_80, ... (NVIDIA GPUs), cuda (sm_80, sm_90 and sm_100). --dim: the extent of "
+     "every unbounded dimension.",
      {"name", "out", "config", "target", "dim"},
      {"json"},
      1,

@@ -4,6 +4,11 @@ namespace kiln {
 
 Val MultiplyAdd(Ir& ir, PrimitiveType t, const Val& acc, const Val& x, const Val& y) {
   llvm::IRBuilder<>& b = ir.b;
+  // One rounding instead of two where the target has an instruction for it.
+  const llvm::IRBuilder<>::FastMathFlagGuard kept(b);
+  llvm::FastMathFlags fuse = b.getFastMathFlags();
+  fuse.setAllowContract();
+  b.setFastMathFlags(fuse);
   if (IsComplex(t)) {
     llvm::Value* re = b.CreateFSub(b.CreateFMul(x.re, y.re), b.CreateFMul(x.im, y.im));
     llvm::Value* im = b.CreateFAdd(b.CreateFMul(x.re, y.im), b.CreateFMul(x.im, y.re));

@@ -29,7 +29,10 @@ struct EmulatorHooks {
   int32_t (*shuffle_xor)(int32_t value, int32_t mask);
   // Before each access of memory that threads share; in checked programs only.
   void (*access)(const void* at, int64_t bytes, int32_t kind);
+  // The warp's product (Grid::Mma): this lane's four words of a and two of b, and its four sums, which it updates.
+  void (*mma)(int32_t kind, const int32_t* words, void* sums);
 };
+enum FragmentKind { kHalves = 0, kBrainHalves = 1, kBytes = 2 };
 enum AccessKind { kReads = 0, kWrites = 1, kUpdatesAtomically = 2 };
 
 struct EmulatedPlace {

@@ -1,7 +1,11 @@
 #include "codegen/gpu/entry.h"
 
+#include <map>
+
 #include "absl/strings/numbers.h"
 #include "codegen/gpu/library_call.h"
+#include "codegen/gpu/tiles.h"
+#include "compiler/hlo/library_calls.h"
 #include "runtime_min/gpu/abi.h"
 
 namespace kiln::gpu {
@@ -12,8 +16,9 @@ enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kWait
 
 class GpuEntry : public HostEntry {
  public:
-  GpuEntry(Ir& ir, std::string name, const KernelPlan& plan, const Program& program, const EntryOptions& options)
-      : HostEntry(ir, std::move(name), options), plan_(plan), program_(program) {}
+  GpuEntry(Ir& ir, std::string name, const KernelPlan& plan, const std::vector<Image>& images,
+           const EntryOptions& options)
+      : HostEntry(ir, std::move(name), options), plan_(plan), images_(images), program_(*images[0].program) {}
 
  private:
   llvm::Value* Member(Field f) {
@@ -31,26 +36,42 @@ class GpuEntry : public HostEntry {
     return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
                                     absl::StrCat(name_, name));
   }
+  // Equal lists are one.
+  llvm::Constant* Numbers(const std::vector<int64_t>& v) {
+    llvm::Constant*& known = lists_[v];
+    if (!known) {
+      auto* init = llvm::ConstantDataArray::get(ir_.ctx, llvm::ArrayRef<int64_t>(v));
+      known = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
+                                       name_ + "_numbers");
+    }
+    return known;
+  }
   llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
 
   void KernelCall(const Thunk& t) override {
     FillTable(t);
-    for (const Program::Start& s : program_.starts[plan_.of.at(t.instruction)])
-      Ask(kLaunch,
-          {Record({Number(static_cast<int64_t>(s.kernel)), Number(s.launch.blocks), Number(s.launch.threads),
-                   Number(s.launch.number), Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
-                  "_launch"),
-           table_});
+    const size_t item = plan_.of.at(t.instruction);
+    for (size_t k = 0; k < program_.starts[item].size(); ++k) {
+      const Program::Start& s = program_.starts[item][k];
+      std::vector<int64_t> grid;
+      for (const Image& i : images_) {
+        const Launch& l = i.program->starts[item][k].launch;
+        grid.insert(grid.end(), {l.blocks, l.threads});
+      }
+      Ask(kLaunch, {Record({Number(static_cast<int64_t>(s.kernel)), Numbers(grid), Number(s.launch.number),
+                            Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
+                           "_launch"),
+                    table_});
+    }
   }
 
   absl::Status LibraryCall(const Thunk& t) override {
     ASSIGN_OR_RETURN(RoutineCall call, RoutineOf(t.instruction));
     FillTable(t);
-    auto* numbers = llvm::ConstantDataArray::get(ir_.ctx, llvm::ArrayRef<int64_t>(call.numbers));
-    auto* list = new llvm::GlobalVariable(ir_.module, numbers->getType(), true, llvm::GlobalValue::InternalLinkage,
-                                          numbers, name_ + "_numbers");
+    std::vector<int64_t> algorithms;
+    for (const Image& i : images_) algorithms.push_back(ChosenAlgorithm(t.instruction, i.target));
     Ask(kCall, {Record({Number(call.routine), Number(static_cast<int64_t>(t.reads.size() + t.writes.size())),
-                        Number(static_cast<int64_t>(call.numbers.size())), list},
+                        Number(static_cast<int64_t>(call.numbers.size())), Numbers(call.numbers), Numbers(algorithms)},
                        "_call"),
                 table_});
     return absl::OkStatus();
@@ -131,16 +152,28 @@ class GpuEntry : public HostEntry {
   void BeforeComm() override { Ask(kWait, {}); }
 
   const KernelPlan& plan_;
-  const Program& program_;
+  const std::vector<Image>& images_;
+  const Program& program_;  // of the first; the others have the same kernels and starts
+  std::map<std::vector<int64_t>, llvm::Constant*> lists_;
 };
 
 }  // namespace
 
-absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan) {
+bool SameKernels(const KernelPlan& plan, const GpuTarget& a, const GpuTarget& b) {
+  if (a.llvm_cpu != b.llvm_cpu || a.llvm_features != b.llvm_features) return false;
+  for (const KernelPlan::Item& item : plan.kernels) {
+    if (!ProductIn(item.instruction)) continue;
+    const auto on_a = TileOf(item.instruction, a), on_b = TileOf(item.instruction, b);
+    if (!on_a.ok() || !on_b.ok() || !(*on_a == *on_b)) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan, const GpuTarget& target) {
   Program out;
   absl::flat_hash_map<std::string, size_t> known;
   for (const KernelPlan::Item& item : plan.kernels) {
-    ASSIGN_OR_RETURN(std::vector<Launch> launches, EmitKernel(ir, item.symbol, item.instruction, item.shared));
+    ASSIGN_OR_RETURN(std::vector<Launch> launches, EmitKernel(ir, target, item.symbol, item.instruction, item.shared));
     out.starts.emplace_back();
     for (const Launch& l : launches) {
       const auto [it, fresh] = known.insert({l.symbol, out.kernels.size()});
@@ -163,8 +196,9 @@ absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan) {
 }
 
 absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
-                                  const KernelPlan& plan, const Program& program, const EntryOptions& options) {
-  GpuEntry entry(ir, symbol, plan, program, options);
+                                  const KernelPlan& plan, const std::vector<Image>& images,
+                                  const EntryOptions& options) {
+  GpuEntry entry(ir, symbol, plan, images, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
   return entry.regions();
 }

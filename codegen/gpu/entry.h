@@ -25,12 +25,22 @@ struct Program {
   std::vector<std::vector<Start>> starts;  // by place in the plan
 };
 
-// Emits every planned kernel into `ir`'s module.
-absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan);
+// Emits every planned kernel for `target` into `ir`'s module.
+absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan, const GpuTarget& target);
 
-// Emits `symbol` (host/entry.h), whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into a module of the host.
-// Returns the number of regions that it has recorded.
+// Whether EmitKernels gives the same for both.
+bool SameKernels(const KernelPlan& plan, const GpuTarget& a, const GpuTarget& b);
+
+// The code that a library has for some devices: how its kernels are started, and what tuning chose for the target.
+struct Image {
+  const Program* program;
+  std::string target;
+};
+
+// Emits `symbol` (host/entry.h), which serves every image and whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into
+// a module of the host. Returns the number of regions that it has recorded.
 absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
-                                  const KernelPlan& plan, const Program& program, const EntryOptions& options);
+                                  const KernelPlan& plan, const std::vector<Image>& images,
+                                  const EntryOptions& options);
 
 }  // namespace kiln::gpu

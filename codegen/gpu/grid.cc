@@ -1,5 +1,7 @@
 #include "codegen/gpu/grid.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace kiln::gpu {
 
 llvm::Value* Grid::Thread() {
@@ -41,6 +43,21 @@ Val Grid::ShuffleXor(const Val& v, int64_t mask) {
     return b.CreateBitCast(raw, type);
   };
   return {part(v.re), v.im ? part(v.im) : nullptr};
+}
+
+std::array<llvm::Value*, 4> Grid::Mma(PrimitiveType t, const std::array<llvm::Value*, 4>& a,
+                                      const std::array<llvm::Value*, 2>& b, const std::array<llvm::Value*, 4>& sum) {
+  llvm::Type* each = sum[0]->getType();
+  std::vector<llvm::Value*> arguments(a.begin(), a.end());
+  arguments.insert(arguments.end(), b.begin(), b.end());
+  arguments.insert(arguments.end(), sum.begin(), sum.end());
+  auto* call = llvm::cast<llvm::CallInst>(ir_.CallLibrary(absl::StrCat("kiln_gpu_mma_", InfoOf(t).text),
+                                                          llvm::StructType::get(each, each, each, each), arguments));
+  call->setConvergent();
+  call->getCalledFunction()->setConvergent();
+  std::array<llvm::Value*, 4> out;
+  for (unsigned k = 0; k < 4; ++k) out[k] = ir_.b.CreateExtractValue(call, k);
+  return out;
 }
 
 llvm::Value* Grid::Shared(llvm::Type* type, int64_t count) {

@@ -1,10 +1,13 @@
 // The threads of a kernel and what they share, as calls of functions that a lowering defines.
 //
 // A kernel is a function of its arrays' addresses and one number. It asks for its place by kiln_gpu_thread and
-// kiln_gpu_block, waits with kiln_gpu_barrier and exchanges values in a warp with kiln_gpu_shuffle_xor. Lowered for
+// kiln_gpu_block, waits with kiln_gpu_barrier, exchanges values in a warp with kiln_gpu_shuffle_xor and multiplies
+// small matrices that a warp holds with kiln_gpu_mma_*. Lowered for
 // NVPTX these are single instructions (lower_device.h); lowered for the host they are those of an emulator, so that
 // the very same kernel runs on a machine without a GPU (lower_host.h).
 #pragma once
+
+#include <array>
 
 #include "codegen/llvm/ir.h"
 
@@ -24,6 +27,12 @@ class Grid {
   void Barrier();
   // `v` of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
   Val ShuffleXor(const Val& v, int64_t mask);
+
+  // The warp's product of 16 x k and k x 8, added to 16 x 8: k is 16 for f16 and bf16, 32 for s8; sums are f32 or s32.
+  // Lanes hold fragments as mma.sync has them (row.col), four narrow elements of 8 bits or two of 16 to a word.
+  static constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
+  std::array<llvm::Value*, 4> Mma(PrimitiveType t, const std::array<llvm::Value*, 4>& a,
+                                  const std::array<llvm::Value*, 2>& b, const std::array<llvm::Value*, 4>& sum);
 
   // Memory that a block shares: `count` elements, uninitialised. The address is generic.
   llvm::Value* Shared(llvm::Type* type, int64_t count);

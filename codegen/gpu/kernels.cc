@@ -75,7 +75,7 @@ int64_t ScratchBytes(const Instruction* i) {
   return LibraryScratchBytes(i, 0);
 }
 
-absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Instruction* i,
+absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::string& symbol, const Instruction* i,
                                     const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit) {
   llvm::IRBuilder<>& b = ir.b;
   const size_t operands = i->operands().size(), results = ArrayLeaves(i->shape()).size();
@@ -91,7 +91,7 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Ins
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   b.setFastMathFlags({});
   const auto argument = [&](size_t k) { return f->getArg(static_cast<unsigned>(k)); };
-  Body body{ir, Grid(ir), i, {}, {}, argument(operands + results), argument(operands + results + 1)};
+  Body body{ir, target, Grid(ir), i, {}, {}, argument(operands + results), argument(operands + results + 1)};
   for (size_t k = 0; k < operands; ++k) body.operands.push_back(argument(k));
   for (size_t k = 0; k < results; ++k) body.results.push_back(argument(operands + k));
   RETURN_IF_ERROR(emit(body));
@@ -100,15 +100,15 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Ins
   return Launch{symbol, body.blocks, body.threads, 0};
 }
 
-absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
-                                               const std::set<int64_t>& shared) {
-  if (i->Is(Opcode::Sort)) return EmitSort(ir, symbol, i, shared);
+absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                               const Instruction* i, const std::set<int64_t>& shared) {
+  if (i->Is(Opcode::Sort)) return EmitSort(ir, target, symbol, i, shared);
   const auto family = i->Is(Opcode::Fusion)        ? EmitFusion
                       : i->Is(Opcode::Copy)        ? EmitCopy
                       : i->Is(Opcode::Dot)         ? EmitDot
                       : i->Is(Opcode::Convolution) ? EmitConvolution
                                                    : EmitSerial;
-  ASSIGN_OR_RETURN(Launch launch, EmitFunction(ir, symbol, i, shared, family));
+  ASSIGN_OR_RETURN(Launch launch, EmitFunction(ir, target, symbol, i, shared, family));
   return std::vector<Launch>{launch};
 }
 

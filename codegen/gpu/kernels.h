@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "codegen/gpu/grid.h"
 #include "codegen/llvm/ir.h"
+#include "compiler/target/gpu_target.h"
 
 namespace kiln::gpu {
 
@@ -25,8 +26,8 @@ inline constexpr char kKernel[] = "kiln-gpu-kernel";
 
 // Emits the kernels of `i` under names that begin with `symbol`, and returns the launches that compute it, in order.
 // `shared`: operands whose storage is a result's. Fails, naming the instruction, where there is no kernel for it.
-absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
-                                               const std::set<int64_t>& shared);
+absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                               const Instruction* i, const std::set<int64_t>& shared);
 
 // Arena bytes that the kernels of `i` need while they run.
 int64_t ScratchBytes(const Instruction* i);
@@ -34,6 +35,7 @@ int64_t ScratchBytes(const Instruction* i);
 // A kernel in the making, for emitters by family: they fill in the size of the grid.
 struct Body {
   Ir& ir;
+  const GpuTarget& target;
   Grid grid;
   const Instruction* i;
   std::vector<llvm::Value*> operands, results;
@@ -69,10 +71,10 @@ absl::Status EmitScatter(Body& body, const Computation& f);
 absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f);
 
 // Sorting: the steps of a network over rows, as kernels of their own.
-absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, const Instruction* i,
-                                             const std::set<int64_t>& shared);
+absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                             const Instruction* i, const std::set<int64_t>& shared);
 // The function of a kernel and its arrays; `finish` returns it.
-absl::StatusOr<Launch> EmitFunction(Ir& ir, const std::string& symbol, const Instruction* i,
+absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::string& symbol, const Instruction* i,
                                     const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit);
 
 }  // namespace kiln::gpu

@@ -30,7 +30,7 @@ absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
   const int64_t epilogue = (g.HasBias() ? 1 : 0) + (g.HasRelu() ? 2 : 0) + (g.HasGelu() ? 4 : 0);
   return RoutineCall{KILN_GPU_GEMM,
                      {Number(a.type()), Number(o.type()), batch, m, n, k, a_first, b_last, g.lhs_broadcast ? 0 : m * k,
-                      g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue, g.algorithm}};
+                      g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue}};
 }
 
 }  // namespace

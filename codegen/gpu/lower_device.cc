@@ -28,6 +28,18 @@ void LowerToDevice(Ir& ir, const Program& program) {
     return b.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
                              {b.getInt32(~0U), f->getArg(0), f->getArg(1), b.getInt32(kWarp - 1)});
   });
+  const auto multiply = [&](llvm::Intrinsic::ID id, llvm::Type* operand) {
+    return [&b, id, operand](llvm::Function* f) {
+      std::vector<llvm::Value*> arguments;
+      for (llvm::Argument& a : f->args())
+        arguments.push_back(a.getArgNo() < 6 && operand ? b.CreateBitCast(&a, operand) : static_cast<llvm::Value*>(&a));
+      return b.CreateIntrinsic(id, {}, arguments);
+    };
+  };
+  define("kiln_gpu_mma_f16",
+         multiply(llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32, llvm::FixedVectorType::get(b.getHalfTy(), 2)));
+  define("kiln_gpu_mma_bf16", multiply(llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16, nullptr));
+  define("kiln_gpu_mma_s8", multiply(llvm::Intrinsic::nvvm_mma_m16n8k32_row_col_s8, nullptr));
   llvm::NamedMDNode* annotations = ir.module.getOrInsertNamedMetadata("nvvm.annotations");
   const auto note = [&](llvm::Function* f, const char* key, uint32_t value) {
     annotations->addOperand(llvm::MDNode::get(ir.ctx, {llvm::ValueAsMetadata::get(f), llvm::MDString::get(ir.ctx, key),

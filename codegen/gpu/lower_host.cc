@@ -14,7 +14,7 @@ class HostLowering {
     where_type_ = llvm::StructType::get(ir.ctx, {i32, i32});
     where_ = new llvm::GlobalVariable(m_, where_type_, false, llvm::GlobalValue::InternalLinkage,
                                       llvm::Constant::getNullValue(where_type_), library + "_where");
-    auto* hooks_type = llvm::ArrayType::get(b_.getPtrTy(), 3);
+    auto* hooks_type = llvm::ArrayType::get(b_.getPtrTy(), 4);
     hooks_ = new llvm::GlobalVariable(m_, hooks_type, false, llvm::GlobalValue::InternalLinkage,
                                       llvm::Constant::getNullValue(hooks_type), library + "_hooks");
   }
@@ -33,6 +33,9 @@ class HostLowering {
     Define("kiln_gpu_shuffle_xor", [&](llvm::Function* f) {
       b_.CreateRet(Together(b_.CreateCall(f->getFunctionType(), Hook(1), {f->getArg(0), f->getArg(1)})));
     });
+    for (const auto& [name, kind] :
+         {std::pair{"kiln_gpu_mma_f16", kHalves}, {"kiln_gpu_mma_bf16", kBrainHalves}, {"kiln_gpu_mma_s8", kBytes}})
+      Define(name, [&, kind = kind](llvm::Function* f) { Multiply(f, kind); });
     std::vector<llvm::Constant*> table;
     for (size_t k = 0; k < program_.kernels.size(); ++k) table.push_back(Describe(program_.kernels[k], meets[k]));
     llvm::Constant* kernels = Array(table, "_kernels");
@@ -53,7 +56,9 @@ class HostLowering {
     for (const llvm::Instruction& i : llvm::instructions(f))
       if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&i))
         if (const llvm::Function* callee = call->getCalledFunction())
-          if (callee->getName() == "kiln_gpu_barrier" || callee->getName() == "kiln_gpu_shuffle_xor") return true;
+          if (callee->getName() == "kiln_gpu_barrier" || callee->getName() == "kiln_gpu_shuffle_xor" ||
+              callee->getName().starts_with("kiln_gpu_mma_"))
+            return true;
     return false;
   }
 
@@ -78,6 +83,25 @@ class HostLowering {
     f->addFnAttr(llvm::Attribute::AlwaysInline);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f));
     fill(f);
+  }
+
+  // Hands the lane's words and sums to the emulator, which leaves the new sums.
+  void Multiply(llvm::Function* f, FragmentKind kind) {
+    constexpr int64_t kWords = 6, kSums = 4;
+    llvm::Type* each = f->getArg(kWords)->getType();
+    llvm::Value *words = b_.CreateAlloca(b_.getInt32Ty(), b_.getInt32(kWords)),
+                *sums = b_.CreateAlloca(each, b_.getInt32(kSums));
+    for (unsigned k = 0; k < kWords; ++k)
+      b_.CreateStore(f->getArg(k), b_.CreateConstInBoundsGEP1_32(b_.getInt32Ty(), words, k));
+    for (unsigned k = 0; k < kSums; ++k)
+      b_.CreateStore(f->getArg(kWords + k), b_.CreateConstInBoundsGEP1_32(each, sums, k));
+    llvm::Type* ptr = b_.getPtrTy();
+    Together(b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getInt32Ty(), ptr, ptr}, false), Hook(3),
+                           {b_.getInt32(kind), words, sums}));
+    llvm::Value* out = llvm::PoisonValue::get(f->getReturnType());
+    for (unsigned k = 0; k < kSums; ++k)
+      out = b_.CreateInsertValue(out, b_.CreateLoad(each, b_.CreateConstInBoundsGEP1_32(each, sums, k)), k);
+    b_.CreateRet(out);
   }
 
   // Tells the emulator of every access but those of the thread's own variables.
@@ -106,7 +130,7 @@ class HostLowering {
       const auto* global = llvm::dyn_cast<llvm::GlobalVariable>(object);
       if (global && global->isConstant()) continue;
       b_.SetInsertPoint(a.before);
-      const auto bytes = static_cast<int64_t>((a.type->getScalarSizeInBits() + 7) / 8);
+      const auto bytes = static_cast<int64_t>((a.type->getPrimitiveSizeInBits().getFixedValue() + 7) / 8);
       const int64_t all = a.type->isPointerTy() ? 8 : bytes;
       b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty(), b_.getInt32Ty()}, false),
                     Hook(2), {a.at, ir_.I64(all), b_.getInt32(a.kind)});

@@ -160,13 +160,13 @@ absl::Status EmitMove(Body& body, const std::set<int64_t>& shared) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, const Instruction* i,
-                                             const std::set<int64_t>& shared) {
+absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                             const Instruction* i, const std::set<int64_t>& shared) {
   const SortShape s = ShapeOf(i);
   std::vector<Launch> out;
   if (i->operand(0)->shape().ElementCount() == 0) return out;
   const auto add = [&](const std::string& suffix, const std::function<absl::Status(Body&)>& emit) -> absl::Status {
-    ASSIGN_OR_RETURN(Launch l, EmitFunction(ir, symbol + suffix, i, shared, emit));
+    ASSIGN_OR_RETURN(Launch l, EmitFunction(ir, target, symbol + suffix, i, shared, emit));
     out.push_back(l);
     return absl::OkStatus();
   };
@@ -191,9 +191,9 @@ absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const std::string& symbol, 
       });
     };
   };
-  ASSIGN_OR_RETURN(Launch mirror, EmitFunction(ir, symbol + "_mirror", i, shared, far(true)));
-  ASSIGN_OR_RETURN(Launch step, EmitFunction(ir, symbol + "_step", i, shared, far(false)));
-  ASSIGN_OR_RETURN(Launch near, EmitFunction(ir, symbol + "_near", i, shared, [&](Body& body) -> absl::Status {
+  ASSIGN_OR_RETURN(Launch mirror, EmitFunction(ir, target, symbol + "_mirror", i, shared, far(true)));
+  ASSIGN_OR_RETURN(Launch step, EmitFunction(ir, target, symbol + "_step", i, shared, far(false)));
+  ASSIGN_OR_RETURN(Launch near, EmitFunction(ir, target, symbol + "_near", i, shared, [&](Body& body) -> absl::Status {
                      BlockSorter sorter(body, s);
                      RETURN_IF_ERROR(sorter.Begin());
                      return sorter.Merge(sorter.piece(), false);

@@ -149,8 +149,8 @@ Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contr
 }
 
 Expr PartOf(Expr tuple, int64_t k) {
-  Instruction* e = tuple.computation()->Add(Opcode::GetTupleElement, tuple.shape().tuple()[static_cast<size_t>(k)],
-                                            {tuple.get()});
+  Instruction* e =
+      tuple.computation()->Add(Opcode::GetTupleElement, tuple.shape().tuple()[static_cast<size_t>(k)], {tuple.get()});
   e->attrs().tuple_index = k;
   return e;
 }

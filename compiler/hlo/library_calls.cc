@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/hlo/graph_builder.h"
 
@@ -241,7 +242,7 @@ absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call) {
   c.epilogue = ConfigField(text, "epilogue").value_or("DEFAULT");
   c.lhs_broadcast = ConfigField(text, "lhs_stride").value_or("") == "0";
   c.rhs_broadcast = ConfigField(text, "rhs_stride").value_or("") == "0";
-  c.algorithm = static_cast<int64_t>(NumberField(text, "selected_algorithm", -1));
+  c.algorithm = ConfigField(text, "selected_algorithm").value_or("-1");
   const size_t operands = 2 + (c.beta != 0) + c.HasBias();
   if (call->operands().size() != operands)
     return ErrorAt(call, absl::StrCat("a product of this configuration takes ", operands, " operands"));
@@ -251,7 +252,7 @@ absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call) {
 std::string ToText(const ConvConfig& c) {
   return absl::StrCat("{\"cudnn_conv_backend_config\":{\"activation_mode\":\"", c.activation,
                       "\",\"conv_result_scale\":", Number(c.conv_scale), ",\"side_input_scale\":", Number(c.side_scale),
-                      ",\"algorithm\":\"", c.algorithm, "\"}}");
+                      ",\"selected_algorithm\":\"", c.algorithm, "\"}}");
 }
 
 absl::StatusOr<ConvConfig> ConvConfigOf(const Instruction* call) {
@@ -262,8 +263,32 @@ absl::StatusOr<ConvConfig> ConvConfigOf(const Instruction* call) {
   c.conv_scale = NumberField(text, "conv_result_scale", 1);
   c.side_scale = NumberField(text, "side_input_scale", 0);
   c.activation = ConfigField(text, "activation_mode").value_or("kNone");
-  c.algorithm = static_cast<int64_t>(NumberField(text, "algorithm", -1));
+  c.algorithm = ConfigField(text, "selected_algorithm").value_or("-1");
   return c;
+}
+
+int64_t ChosenAlgorithm(const Instruction* i, absl::string_view target) {
+  const std::optional<std::string> choice = ConfigField(ConfigText(i), "selected_algorithm");
+  int64_t n = -1;
+  if (!choice) return n;
+  for (absl::string_view part : absl::StrSplit(*choice, ';')) {
+    const std::pair<absl::string_view, absl::string_view> of = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    if (absl::StrContains(part, '=') && of.first != target) continue;
+    if (absl::SimpleAtoi(absl::StrContains(part, '=') ? of.second : part, &n)) return n;
+  }
+  return -1;
+}
+
+void SetAlgorithm(Instruction* i, const std::string& choice) {
+  std::string text(ConfigText(i));
+  const std::string field = absl::StrCat("\"selected_algorithm\":\"", choice, "\"");
+  if (const auto old = ConfigField(text, "selected_algorithm"))
+    text = absl::StrReplaceAll(text, {{absl::StrCat("\"selected_algorithm\":\"", *old, "\""), field}});
+  else if (text.empty())
+    text = absl::StrCat("{", field, "}");
+  else
+    text.insert(text.size() - 1, absl::StrCat(",", field));
+  i->attrs().backend_config = text;
 }
 
 bool IsCallTo(const Instruction* i, absl::string_view target) {

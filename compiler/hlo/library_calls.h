@@ -34,7 +34,7 @@ struct GemmConfig {
   std::string epilogue = "DEFAULT";  // BIAS, RELU, BIAS_RELU, GELU, BIAS_GELU
   // An operand whose batch dimensions are the other's: it is one matrix, read again for each.
   bool lhs_broadcast = false, rhs_broadcast = false;
-  int64_t algorithm = -1;  // the library's choice
+  std::string algorithm = "-1";  // see ChosenAlgorithm
   bool HasBias() const { return epilogue.rfind("BIAS", 0) == 0; }
   bool HasRelu() const { return epilogue.find("RELU") != std::string::npos; }
   bool HasGelu() const { return epilogue.find("GELU") != std::string::npos; }
@@ -47,13 +47,20 @@ absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call);
 struct ConvConfig {
   double conv_scale = 1, side_scale = 0;
   std::string activation = "kNone";  // kRelu
-  int64_t algorithm = -1;
+  std::string algorithm = "-1";      // see ChosenAlgorithm
 };
 std::string ToText(const ConvConfig& c);
 absl::StatusOr<ConvConfig> ConvConfigOf(const Instruction* call);
 
 // A field of a configuration text: what stands behind "key": up to the next comma or closing bracket, without quotes.
 std::optional<std::string> ConfigField(absl::string_view config, absl::string_view key);
+
+// What tuning chose for `i` on a target, a number of the library's or, for kiln's own kernels, of
+// codegen/gpu/tiles.def; -1 if nothing. The configuration holds it as "selected_algorithm": a number for every target,
+// or "sm_80=3;sm_90=7".
+int64_t ChosenAlgorithm(const Instruction* i, absl::string_view target);
+// Sets it; `i` must have no configuration or one that ToText wrote, or a fusion's.
+void SetAlgorithm(Instruction* i, const std::string& choice);
 
 bool IsLibraryCall(const Instruction* i);
 bool IsCallTo(const Instruction* i, absl::string_view target);

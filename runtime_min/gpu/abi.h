@@ -11,10 +11,10 @@
 
 // One start of a kernel. Constants of the library.
 struct kiln_gpu_launch {
-  int64_t kernel;           // its place in the library's table
-  int64_t blocks, threads;  // one dimension each
-  int64_t number;           // the kernel's last argument
-  int64_t buffers;          // addresses before it
+  int64_t kernel;       // its place in the library's table
+  const int64_t* grid;  // blocks and threads, one dimension each, for every image of the program
+  int64_t number;       // the kernel's last argument
+  int64_t buffers;      // addresses before it
 };
 
 // Routines of libraries.
@@ -30,6 +30,7 @@ struct kiln_gpu_call {
   int64_t buffers;  // operands, then results, then workspace
   int64_t count;    // of `numbers`
   const int64_t* numbers;
+  const int64_t* algorithm;  // of the library's candidates, for every image of the program; -1: the library's choice
 };
 
 // A part of an entry whose work may be recorded once and replayed.

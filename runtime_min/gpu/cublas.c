@@ -63,7 +63,6 @@ struct heuristic {
 struct plan {
   const struct kiln_gpu_call* call;
   void *desc, *a, *b, *c;
-  int has_algorithm;
   struct heuristic found;
   struct plan* next;
 };
@@ -73,7 +72,8 @@ struct state {
   struct plan* plans;
 };
 
-enum { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kAlpha, kBeta, kEpilogue, kAlgorithm };
+enum { kNoSuchAlgorithm = -1 };
+enum { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kAlpha, kBeta, kEpilogue };
 
 // XLA's type numbers as CUDA's.
 static int cuda_type(int64_t t) {
@@ -109,7 +109,7 @@ static int make_layout(void** layout, int type, uint64_t rows, uint64_t columns,
 }
 
 // A row-major product is a column-major one of the operands in the other order.
-static int make_plan(struct plan* p, struct state* s, const int64_t* v, size_t workspace) {
+static int make_plan(struct plan* p, struct state* s, const int64_t* v, int64_t algorithm, size_t workspace) {
   enum { kTransA = 3, kTransB = 4, kEpilogueAttribute = 7, kMostWorkspace = 1 };
   enum { kCompute16Needs32 = 68, kCompute64 = 70, kCompute32I = 72 };
   const int in = cuda_type(v[kIn]), out = cuda_type(v[kOut]);
@@ -137,9 +137,8 @@ static int make_plan(struct plan* p, struct state* s, const int64_t* v, size_t w
   if (!code) code = lt.Heuristic(s->handle, p->desc, p->a, p->b, p->c, p->c, preference, kCandidates, found, &count);
   if (preference) lt.PreferenceFree(preference);
   if (code) return code;
-  if (count == 0) return -1;
-  p->found = found[v[kAlgorithm] >= 0 && v[kAlgorithm] < count ? v[kAlgorithm] : 0];
-  p->has_algorithm = 1;
+  if (algorithm >= count || count == 0) return kNoSuchAlgorithm;
+  p->found = found[algorithm >= 0 ? algorithm : 0];
   return 0;
 }
 
@@ -179,8 +178,8 @@ void kiln_model_gpu_gemm_close(void* state) {
   free(s);
 }
 
-int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, void* const* buffers, void* workspace,
-                            size_t workspace_bytes, void* stream, char* error, size_t error_bytes) {
+int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, int64_t algorithm, void* const* buffers,
+                            void* workspace, size_t workspace_bytes, void* stream, char* error, size_t error_bytes) {
   enum { kBiasPointer = 8 };
   struct state* s = state;
   const int64_t* v = call->numbers;
@@ -191,11 +190,11 @@ int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, void*
     p = calloc(1, sizeof *p);
     if (!p) return 1;
     p->call = call;
-    code = make_plan(p, s, v, workspace_bytes);
+    code = make_plan(p, s, v, algorithm, workspace_bytes);
     if (code) {
       free_plan(p);
-      snprintf(error, error_bytes, "cuBLASLt has no way to multiply %lld x %lld by %lld x %lld (%d)", (long long)v[kM],
-               (long long)v[kK], (long long)v[kK], (long long)v[kN], code);
+      snprintf(error, error_bytes, "cuBLASLt has no way %lld to multiply %lld x %lld by %lld x %lld (%d)",
+               (long long)algorithm, (long long)v[kM], (long long)v[kK], (long long)v[kK], (long long)v[kN], code);
       return 1;
     }
     p->next = s->plans;

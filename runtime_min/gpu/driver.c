@@ -19,9 +19,9 @@ extern const struct kiln_gpu_program kiln_model_gpu_program;
 // Of cublas.c, in libraries with products.
 __attribute__((weak)) int32_t kiln_model_gpu_gemm_open(void** state, char* error, size_t error_bytes);
 __attribute__((weak)) void kiln_model_gpu_gemm_close(void* state);
-__attribute__((weak)) int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, void* const* buffers,
-                                                  void* workspace, size_t workspace_bytes, void* stream, char* error,
-                                                  size_t error_bytes);
+__attribute__((weak)) int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, int64_t algorithm,
+                                                  void* const* buffers, void* workspace, size_t workspace_bytes,
+                                                  void* stream, char* error, size_t error_bytes);
 enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 __attribute__((weak)) extern const char kiln_model_weights[];
 
@@ -88,6 +88,7 @@ struct recording {
 struct kiln_model_gpu {
   struct kiln_gpu table;
   int device, own_stream, graphs;
+  int64_t image;  // that was loaded, by place
   void *context, *module, *stream;
   void** functions;
   uint64_t weights, arena, workspace;
@@ -114,10 +115,11 @@ static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* cons
   for (int64_t k = 0; k < what->buffers; ++k) parameters[k] = (void*)&buffers[k];
   int64_t number = what->number;
   parameters[what->buffers] = &number;
-  if (what->blocks == 0) return 0;
+  const int64_t blocks = what->grid[2 * g->image], threads = what->grid[2 * g->image + 1];
+  if (blocks == 0) return 0;
   TRY(g, "a kernel does not start",
-      driver.Launch(g->functions[what->kernel], (unsigned)what->blocks, 1, 1, (unsigned)what->threads, 1, 1, 0,
-                    g->stream, parameters, NULL));
+      driver.Launch(g->functions[what->kernel], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, g->stream,
+                    parameters, NULL));
   return 0;
 }
 
@@ -192,8 +194,8 @@ static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* 
 static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
   struct kiln_model_gpu* g = self;
   if (what->routine == KILN_GPU_GEMM && g->gemm)
-    return kiln_model_gpu_gemm(g->gemm, what, buffers, (void*)g->workspace, kWorkspaceBytes, g->stream, g->error,
-                               sizeof g->error);
+    return kiln_model_gpu_gemm(g->gemm, what, what->algorithm[g->image], buffers, (void*)g->workspace, kWorkspaceBytes,
+                               g->stream, g->error, sizeof g->error);
   snprintf(g->error, sizeof g->error, "the library was built without routine %d", (int)what->routine);
   return KILN_GPU;
 }
@@ -258,6 +260,7 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
              device, major, minor, p->architectures);
     return KILN_NO_DEVICE;
   }
+  g->image = image - p->image;
   void* context;
   TRY(g, "no context on the GPU", driver.ContextRetain(&context, g->device));
   g->context = context;

@@ -31,7 +31,8 @@ class Planted {
     llvm::LLVMContext context;
     llvm::Module m("planted", context);
     Ir ir(context, m, *level);
-    auto launch = gpu::EmitFunction(ir, "planted", copy, {}, [&](gpu::Body& body) {
+    const auto target = FindGpuTarget("sm_80");
+    auto launch = gpu::EmitFunction(ir, *target, "planted", copy, {}, [&](gpu::Body& body) {
       body.blocks = 2;
       body.threads = kThreads;
       return emit(body);
@@ -57,7 +58,8 @@ class Planted {
     Emulator emulator(library_);
     std::vector<float> in(128, 1), out(128, 0);
     void* buffers[] = {in.data(), out.data(), nullptr};
-    const kiln_gpu_launch what = {0, 2, kThreads, 0, 3};
+    const int64_t grid[] = {2, kThreads};
+    const kiln_gpu_launch what = {0, grid, 0, 3};
     return emulator.table()->launch(emulator.table()->self, &what, buffers);
   }
 

@@ -107,7 +107,8 @@ class Runtime : public testing::Test {
     fake_.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
                       void* const* buffers) {
       const auto* t = static_cast<Runtime*>(self);
-      const kiln_gpu_launch what = {t->kernels_.at(kernel), blocks, threads, number,
+      const int64_t grid[] = {blocks, threads};
+      const kiln_gpu_launch what = {t->kernels_.at(kernel), grid, number,
                                     t->library_->kernel[t->kernels_.at(kernel)].buffers};
       return t->emulator_->table()->launch(t->emulator_->table()->self, &what, buffers);
     };

@@ -11,8 +11,8 @@ std::vector<Computation*> ControlComputations(const Module& m);
 // A fusion of `i` alone in its place.
 Instruction* WrapInFusion(Instruction* i);
 
-// Copies `producer`, or its body if it is a fusion, into `consumer`, which becomes a fusion if it is none; returns the fusion. The producer stays for
-// its other users.
+// Copies `producer`, or its body if it is a fusion, into `consumer`, which becomes a fusion if it is none; returns the
+// fusion. The producer stays for its other users.
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 
 // One fusion of `kind` with the instructions of `members`, of which only `root` is used outside, in the place of

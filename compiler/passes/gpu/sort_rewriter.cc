@@ -28,7 +28,8 @@ std::optional<bool> Descending(const Instruction* sort) {
   if (direction != "LT" && direction != "GT") return std::nullopt;
   for (const Instruction* o : test->operands())
     if (!o->Is(Opcode::Parameter)) return std::nullopt;
-  const int64_t first = *test->operand(0)->attrs().parameter_number, second = *test->operand(1)->attrs().parameter_number;
+  const int64_t first = *test->operand(0)->attrs().parameter_number,
+                second = *test->operand(1)->attrs().parameter_number;
   if (first + second != 1) return std::nullopt;
   const bool total = test->attrs().compare_type && test->attrs().compare_type->text == "TOTALORDER";
   if (IsFloat(sort->operand(0)->shape().type()) && !total) return std::nullopt;
