@@ -1,50 +1,11 @@
 #include "codegen/host/kernel_plan.h"
 
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_cat.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/canonical_text.h"
 
 namespace kiln {
 namespace {
-
-std::string CanonicalText(const Computation* c);
-
-std::string ValueText(attr::Comp c) { return CanonicalText(c); }
-std::string ValueText(const attr::Comps& v) {
-  return absl::StrJoin(v, ";", [](std::string* o, const Computation* c) { *o += CanonicalText(c); });
-}
-template <typename T>
-std::string ValueText(const T& v) {
-  return AttrText(v);
-}
-
-bool Carried(absl::string_view spelling) {
-  return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" ||
-         spelling == "origin" || spelling == "statistics" || spelling == "original_value" ||
-         spelling == "backend_config";
-}
-
-std::string Body(const Instruction* i) {
-  std::string out = absl::StrCat(i->shape().ToString(), TextOf(i->opcode()));
-  if (i->Is(Opcode::Constant)) out += i->literal().ToString();
-  const Attributes& a = i->attrs();
-#define ATTR(field, kind, text) \
-  if (a.field && !Carried(text)) absl::StrAppend(&out, ",", #field, "=", ValueText(*a.field));
-#include "compiler/hlo/attributes.def"
-  return out;
-}
-
-std::string CanonicalText(const Computation* c) {
-  absl::flat_hash_map<const Instruction*, size_t> number;
-  std::string out = "{";
-  for (const Instruction* i : c->PostOrder()) {
-    number.insert({i, number.size()});
-    absl::StrAppend(&out, Body(i), "(");
-    for (const Instruction* o : i->operands()) absl::StrAppend(&out, number.at(o), ",");
-    out += ")";
-    if (i == c->root()) out += "!";
-  }
-  return out + "}";
-}
 
 // Operands whose storage is also a result's: the kernel must not assume that they differ.
 std::set<int64_t> Shared(const Thunk& t) {
@@ -57,8 +18,7 @@ std::set<int64_t> Shared(const Thunk& t) {
 
 // Two thunks of one key are one kernel.
 std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
-  std::string key = Body(i);
-  for (const Instruction* o : i->operands()) absl::StrAppend(&key, ";", o->shape().ToString());
+  std::string key = CanonicalText(i);
   for (int64_t s : shared) absl::StrAppend(&key, "~", s);
   return key;
 }

@@ -1,6 +1,6 @@
 // What a pass is and what it may reach.
 //
-// A pass is a function Module -> changed. PassContext offers fuel and the pass's own notes, nothing else: no globals.
+// A pass is a function Module -> changed. PassContext offers fuel, measured results and the pass's own notes, nothing else: no globals.
 // Guarantees asked of every pass: shapes and results of the entry stay, `changed` is truthful, order is deterministic.
 #pragma once
 
@@ -14,10 +14,14 @@
 
 namespace kiln {
 
+class TuningResults;
+
 class PassContext {
  public:
   // Rewrites that may still be made by all passes together; negative: no limit.
   int64_t fuel = -1;
+  // What was measured on GPUs; null: nothing.
+  const TuningResults* tuning = nullptr;
   // What passes that only look have to say, a line each.
   std::vector<std::string> notes;
 

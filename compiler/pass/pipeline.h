@@ -20,6 +20,8 @@ struct PipelineOptions {
   int64_t fuel = -1;
   std::vector<std::string> disabled;
   std::string stop_after;
+  // What was measured on GPUs, for the passes that choose algorithms; null: nothing.
+  const TuningResults* tuning = nullptr;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;
   // Only after passes whose name holds a match of this expression (ECMAScript); empty: after all.

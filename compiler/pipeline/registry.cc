@@ -144,6 +144,8 @@ Pipeline GpuPipeline() {
       .Add("fusion-wrapper")
       .Add("cse")
       .Add("gpu-multi-output-fusion")
+      .Add("conv-algorithm-picker")
+      .Add("gemm-algorithm-picker")
       .Add("computation-deduplicator")
       .Add("sanitize-constant-names")
       .Add("dce");

@@ -4,7 +4,7 @@
 // one that only looks: "// CASE notes", with each "// NOTE text"); "// HAS text" and "// LACKS text" say what the
 // module reads like afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still
 // verifies, and the evaluator computes the same from seeded arguments before and after ("// EXACT": bit for bit;
-// "// UNCOMPARED": not, because the evaluator knows no memory).
+// "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the pass measured results (see Tuned).
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +15,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/printer.h"
+#include "compiler/hlo/tuning.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/pipeline/registry.h"
 #include "gtest/gtest.h"
@@ -25,7 +26,7 @@ namespace {
 struct Case {
   std::string pass, text, error;
   bool fires = false, exact = false, compared = true;
-  std::vector<std::string> has, lacks, notes;
+  std::vector<std::string> has, lacks, notes, tuned;
 };
 
 void PrintTo(const Case& c, std::ostream* os) { *os << c.pass << "\n" << c.text; }
@@ -43,13 +44,17 @@ std::vector<Case> ReadCases() {
         return line.substr(std::min(line.size(), key.size() + 4));
       };
       if (const auto kind = rest("CASE")) {
-        out.push_back({path.stem().string(), "", "", *kind == "fires", false, true, {}, {}, {}});
+        out.emplace_back();
+        out.back().pass = path.stem().string();
+        out.back().fires = *kind == "fires";
       } else if (const auto text = rest("HAS")) {
         out.back().has.push_back(*text);
       } else if (const auto text = rest("LACKS")) {
         out.back().lacks.push_back(*text);
       } else if (const auto text = rest("NOTE")) {
         out.back().notes.push_back(*text);
+      } else if (const auto text = rest("TUNED")) {
+        out.back().tuned.push_back(*text);
       } else if (const auto text = rest("ERROR")) {
         out.back().error = *text;
       } else if (rest("EXACT")) {
@@ -110,6 +115,29 @@ void ExpectSame(const Literal& a, const Literal& b, bool exact) {
   }
 }
 
+// As if every product and convolution had been measured: "TARGET ALGORITHM MICROSECONDS SCRATCH" or, of what must not be
+// used, "TARGET ALGORITHM denied".
+TuningResults Tuned(const Module& m, const std::vector<std::string>& lines) {
+  TuningResults out;
+  for (const std::string& line : lines) {
+    std::istringstream words(line);
+    std::string target, microseconds;
+    TunedAlgorithm found;
+    words >> target >> found.algorithm >> microseconds >> found.scratch_bytes;
+    for (const auto& c : m.computations())
+      for (const auto& i : c->instructions()) {
+        if (!IsTunableProduct(i.get()) && !IsTunableConvolution(i.get())) continue;
+        if (microseconds == "denied") {
+          out.Deny(target, TuningKey(i.get()), found.algorithm);
+        } else {
+          found.microseconds = std::stod(microseconds);
+          out.Add(target, TuningKey(i.get()), found);
+        }
+      }
+  }
+  return out;
+}
+
 class Golden : public testing::TestWithParam<Case> {};
 
 TEST_P(Golden, FiresOrRefusesTruthfully) {
@@ -122,6 +150,8 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
   const PassInfo* pass = FindPass(c.pass);
   ASSERT_NE(pass, nullptr);
   PassContext ctx;
+  TuningResults tuning = Tuned(**m, c.tuned);
+  if (!c.tuned.empty()) ctx.tuning = &tuning;
   auto changed = pass->run(**m, ctx);
   if (!c.error.empty()) {
     ASSERT_FALSE(changed.ok());
