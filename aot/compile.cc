@@ -160,6 +160,29 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   return Planned{name, std::move(p), std::move(offsets)};
 }
 
+// What has no measured algorithm on one of the targets.
+absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& targets, const CompileOptions& o,
+                           CompiledModel* out) {
+  if (o.tuning_level == 0) return absl::OkStatus();
+  const std::vector<Instruction*> tunables = Tunables(m);
+  for (const GpuTarget& t : targets) {
+    int64_t untuned = 0;
+    for (const Instruction* i : tunables) {
+      if (ChosenAlgorithm(i, t.name) >= 0) continue;
+      if (o.strict_tuning)
+        return ErrorAt(i, absl::StrCat("has no tuning result for ", t.name, ", and strict_tuning asks for one (kiln tune "
+                                       "measures it; its key is ", TuningKey(i), ")"));
+      ++untuned;
+      out->untuned.push_back({t.name, i->name(), TuningKey(i), TuningText(i)});
+    }
+    if (untuned > 0)
+      out->notes.push_back(absl::StrCat(untuned, " of ", tunables.size(), " products and convolutions have no tuning "
+                                        "result for ", t.name, ": heuristics choose (the manifest lists them; kiln tune "
+                                        "measures them)"));
+  }
+  return absl::OkStatus();
+}
+
 int64_t PortBytes(const std::vector<Port>& ports) {
   int64_t n = 0;
   for (const Port& p : ports) n += p.shape.ByteSize();
@@ -276,6 +299,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
       return std::pair(a.major, a.minor) < std::pair(b.major, b.minor);
     });
     for (const GpuTarget& t : targets) out.gpu_targets.push_back(t.name);
+    RETURN_IF_ERROR(ReportUntuned(*gpu_programs[0].program.module, targets, o, &out));
     ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(out.name, describe(gpu_programs[0]), targets, ports, o,
                                                          [&](const std::string& s) { out.notes.push_back(s); }));
     out.code_bytes += code.code_bytes;

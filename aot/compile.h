@@ -10,6 +10,7 @@
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
 #include "compiler/hlo/instruction.h"
+#include "compiler/hlo/tuning.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/plan/rematerialize.h"
 
@@ -44,6 +45,11 @@ struct CompileOptions {
   bool gpu_libraries = true;
   // The assembler of the CUDA Toolkit; empty: found by PATH.
   std::string ptxas;
+  // What was measured on GPUs (kiln tune). Level 0 takes no notice of it; a strict compile fails where a product or
+  // convolution has no result for a GPU of the library.
+  std::shared_ptr<const TuningResults> tuning;
+  int tuning_level = 4;
+  bool strict_tuning = false;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
   PipelineOptions pipeline;
@@ -67,6 +73,11 @@ struct BatchPorts {
   int64_t temp_bytes;
 };
 
+// A product or convolution whose algorithm is a guess on a GPU of the library.
+struct UntunedKernel {
+  std::string target, name, key, text;
+};
+
 struct CompiledModel {
   std::string name;
   std::string archive, header, c_header, manifest;
@@ -84,6 +95,7 @@ struct CompiledModel {
   std::vector<std::string> gpu_targets;           // that the archive holds machine code for
   int64_t gpu_temp_bytes = 0;                     // of the arena of the GPU program
   std::vector<std::string> notes;                 // what the user should know
+  std::vector<UntunedKernel> untuned;             // by GPU, then in order
   int64_t slow_bytes = 0;                         // of the slow arena
   std::vector<RematerializeStep> rematerialized;  // to meet max_arena_bytes
   std::vector<PassRecord> passes;

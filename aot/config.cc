@@ -2,28 +2,26 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "aot/compile.h"
 #include "aot/config.pb.h"
+#include "aot/text_proto.h"
+#include "aot/tuning/results.h"
 #include "codegen/llvm/ir.h"
 #include "compiler/base/text.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/target/gpu_target.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
 
 namespace kiln {
 namespace {
 
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text.empty()) text = absl::StrCat(line + 1, ":", column + 1, ": error: ", message);
-  }
-  std::string text;
+struct Tuning {
+  std::vector<std::string> results;
+  std::string denylist;
 };
 
-absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, CompileOptions* o) {
+absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, CompileOptions* o, Tuning* tuning) {
   for (absl::string_view f : absl::StrSplit(flags, absl::ByAnyChar(" \n\t"), absl::SkipEmpty())) {
     const std::vector<std::string> kv = absl::StrSplit(f, absl::MaxSplits('=', 1));
     const std::string value = kv.size() > 1 ? kv[1] : "";
@@ -33,6 +31,15 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
       o->pipeline.dump_dir = value;
     } else if (kv[0] == "--xla_dump_hlo_pass_re") {
       o->pipeline.dump_pass_re = value;
+    } else if (kv[0] == "--xla_gpu_autotune_level") {
+      if (!absl::SimpleAtoi(value, &o->tuning_level))
+        return InvalidArgument(file, ":1:1: error: --xla_gpu_autotune_level takes a number, not '", value, "'");
+    } else if (kv[0] == "--xla_gpu_load_autotune_results_from") {
+      tuning->results.push_back(value);
+    } else if (kv[0] == "--xla_gpu_algorithm_denylist_path") {
+      tuning->denylist = value;
+    } else if (kv[0] == "--xla_gpu_require_complete_aot_autotune_results") {
+      o->strict_tuning = value != "false" && value != "0";
     } else if (kv[0] == "--xla_cpu_max_isa") {
       if (value == "AVX2")
         o->cpu_levels = {"v3"};
@@ -56,13 +63,7 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
-  config::Config c;
-  google::protobuf::TextFormat::Parser parser;
-  FirstError errors;
-  parser.RecordErrorsTo(&errors);
-  if (!parser.ParseFromString(std::string(text), &c))
-    return InvalidArgument(file, ":",
-                           errors.text.empty() ? "1:1: error: not a text proto of kiln.config.Config" : errors.text);
+  ASSIGN_OR_RETURN(const config::Config c, ParseTextProto<config::Config>(text, file, "kiln.config.Config"));
   CompileOptions o;
   o.config_text = c.ShortDebugString();
   o.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
@@ -77,6 +78,9 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     if (auto target = FindGpuTarget(t); !target.ok()) return InvalidArgument(file, ":1:1: ", target.status().message());
   o.ptxas = c.gpu().ptxas();
   o.gpu_libraries = !c.gpu().no_libraries();
+  Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
+  if (c.gpu().has_tuning_level()) o.tuning_level = c.gpu().tuning_level();
+  o.strict_tuning = c.gpu().strict_tuning();
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");
@@ -110,7 +114,12 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.pipeline.disabled.assign(c.debug().disable_passes().begin(), c.debug().disable_passes().end());
   if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa"))
     return InvalidArgument(file, ":1:1: error: cpu_levels and --xla_cpu_max_isa contradict each other");
-  RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), file, &o));
+  RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), file, &o, &tuning));
+  if (o.tuning_level < 0 || o.tuning_level > 4)
+    return InvalidArgument(file, ":1:1: error: the tuning level is 0 to 4, not ", o.tuning_level);
+  if (o.strict_tuning && o.tuning_level == 0)
+    return InvalidArgument(file, ":1:1: error: strict tuning and tuning level 0 contradict each other");
+  ASSIGN_OR_RETURN(o.tuning, LoadTuning(tuning.results, tuning.denylist));
   for (const std::string& l : o.cpu_levels)
     if (auto level = FindCpuLevel(l); !level.ok()) return InvalidArgument(file, ":1:1: ", level.status().message());
   for (const std::string& p : o.pipeline.disabled)

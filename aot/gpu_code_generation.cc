@@ -7,9 +7,11 @@
 #include "aot/ptxas.h"
 #include "codegen/gpu/emulated.h"
 #include "codegen/gpu/lower_device.h"
+#include "codegen/gpu/tuner.h"
 #include "codegen/llvm/ptx.h"
 #include "compiler/base/parallel.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/library_calls.h"
 #include "runtime_min/gpu/program.h"
 
 namespace kiln {
@@ -89,13 +91,15 @@ class Description {
   const std::string& library_;
 };
 
-absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, const std::string& ptxas,
+using EmitForTarget = std::function<absl::StatusOr<gpu::Program>(Ir&, const GpuTarget&)>;
+
+absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, const std::string& ptxas,
                             const CompileOptions& options, Variant* v) {
   llvm::LLVMContext context;
-  llvm::Module module(library, context);
+  llvm::Module module(name, context);
   const CpuLevel level = PtxLevel(v->targets[0]->llvm_cpu, v->targets[0]->llvm_features);
   Ir ir(context, module, level);
-  ASSIGN_OR_RETURN(v->program, gpu::EmitKernels(ir, plan, *v->targets[0]));
+  ASSIGN_OR_RETURN(v->program, emit(ir, *v->targets[0]));
   gpu::LowerToDevice(ir, v->program);
   ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
@@ -106,6 +110,52 @@ absl::Status CompileVariant(const KernelPlan& plan, const std::string& library, 
   return absl::OkStatus();
 }
 
+// Everything that a library holds for devices.
+struct DeviceCode {
+  std::vector<Variant> variants;
+  std::vector<Image> images;
+  std::vector<gpu::Image> started;  // beside `images`
+  std::string architectures;
+  int64_t bytes = 0;  // of machine code
+};
+
+// Emits and compiles for each of `code->variants`; PTX of the newest serves devices to come.
+absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name, const CompileOptions& options,
+                             const std::function<void(const std::string&)>& note, DeviceCode* code) {
+  const std::string ptxas = FindPtxas(options.ptxas);
+  if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
+  std::vector<Variant>& variants = code->variants;
+  ParallelFor(variants.size(), [&](size_t k) {
+    variants[k].status = CompileVariant(emit, name, ptxas, options, &variants[k]);
+  });
+  std::vector<std::string> architectures;
+  for (const Variant& v : variants) {
+    RETURN_IF_ERROR(v.status);
+    for (size_t k = 0; k < v.cubins.size(); ++k) {
+      code->images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k]});
+      code->started.push_back({&v.program, v.targets[k]->name});
+      architectures.push_back(v.targets[k]->name);
+      code->bytes += static_cast<int64_t>(v.cubins[k].size());
+    }
+    if (!options.pipeline.dump_dir.empty()) {
+      const std::string stem = absl::StrCat(options.pipeline.dump_dir, "/", name, ".", v.targets[0]->name);
+      RETURN_IF_ERROR(WriteFile(stem + ".ir-with-opt.ll", v.text));
+      RETURN_IF_ERROR(WriteFile(stem + ".ptx", v.ptx));
+    }
+  }
+  // Without machine code every variant's PTX is needed.
+  for (const Variant& v : variants) {
+    if (!ptxas.empty() && &v != &variants.back()) continue;
+    const std::string& cpu = v.targets[0]->llvm_cpu;
+    const std::string digits = cpu.substr(3);
+    code->images.push_back({false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx});
+    code->started.push_back({&v.program, ptxas.empty() ? v.targets[0]->name : ""});
+    architectures.push_back("PTX of " + cpu);
+  }
+  code->architectures = absl::StrJoin(architectures, ", ");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
@@ -113,50 +163,23 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                                               const CompileOptions& options,
                                               const std::function<void(const std::string&)>& note) {
   const KernelPlan plan = PlanKernels(program.name, *program.thunks);
-  const std::string ptxas = FindPtxas(options.ptxas);
-  if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
-  std::vector<Variant> variants;
+  DeviceCode code;
   for (const GpuTarget& t : targets) {
-    auto at = std::find_if(variants.begin(), variants.end(),
+    auto at = std::find_if(code.variants.begin(), code.variants.end(),
                            [&](const Variant& v) { return gpu::SameKernels(plan, *v.targets[0], t); });
-    if (at == variants.end()) at = variants.emplace(variants.end());
+    if (at == code.variants.end()) at = code.variants.emplace(code.variants.end());
     at->targets.push_back(&t);
   }
-  ParallelFor(variants.size(),
-              [&](size_t k) { variants[k].status = CompileVariant(plan, program.name, ptxas, options, &variants[k]); });
-  std::vector<Image> images;
-  std::vector<gpu::Image> started;  // beside `images`
-  std::vector<std::string> architectures;
+  const auto emit = [&](Ir& ir, const GpuTarget& target) { return gpu::EmitKernels(ir, plan, target); };
+  RETURN_IF_ERROR(CompileVariants(emit, program.name, options, note, &code));
   GeneratedCode out;
-  for (const Variant& v : variants) {
-    RETURN_IF_ERROR(v.status);
-    for (size_t k = 0; k < v.cubins.size(); ++k) {
-      images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k]});
-      started.push_back({&v.program, v.targets[k]->name});
-      architectures.push_back(v.targets[k]->name);
-      out.code_bytes += static_cast<int64_t>(v.cubins[k].size());
-    }
-    if (!options.pipeline.dump_dir.empty()) {
-      const std::string stem = absl::StrCat(options.pipeline.dump_dir, "/", program.name, ".", v.targets[0]->name);
-      RETURN_IF_ERROR(WriteFile(stem + ".ir-with-opt.ll", v.text));
-      RETURN_IF_ERROR(WriteFile(stem + ".ptx", v.ptx));
-    }
-  }
-  // PTX of the newest architecture serves devices to come; without machine code every variant's is needed.
-  for (const Variant& v : variants) {
-    if (!ptxas.empty() && &v != &variants.back()) continue;
-    const std::string& cpu = v.targets[0]->llvm_cpu;
-    const std::string digits = cpu.substr(3);
-    images.push_back({false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx});
-    started.push_back({&v.program, ptxas.empty() ? v.targets[0]->name : ""});
-    architectures.push_back("PTX of " + cpu);
-  }
+  out.code_bytes = code.bytes;
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, host);
   // What starts the kernels is the same for every architecture.
-  const gpu::Program& kernels = variants[0].program;
+  const gpu::Program& kernels = code.variants[0].program;
   for (const gpu::Program::Kernel& k : kernels.kernels)
     if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
       return ErrorAt(k.instruction,
@@ -165,8 +188,8 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                      absl::StatusCode::kUnimplemented);
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   ASSIGN_OR_RETURN(const int64_t regions,
-                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, started, entry));
-  Description(ir, program.name).Emit(images, kernels, regions, ports, absl::StrJoin(architectures, ", "));
+                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, code.started, entry));
+  Description(ir, program.name).Emit(code.images, kernels, regions, ports, code.architectures);
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
@@ -197,6 +220,48 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   ASSIGN_OR_RETURN(std::string object,
                    CompileToObject(module, level, options.sanitizer, &out.code_bytes, want_text ? &text : nullptr));
   out.members.push_back({program.name + "_emulated.o", std::move(object)});
+  return out;
+}
+
+absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::vector<Instruction*>& subjects,
+                                            const GpuTarget& target, const CompileOptions& options,
+                                            const std::function<void(const std::string&)>& note) {
+  TunerCode out;
+  for (const Instruction* i : subjects) out.calls_cublas = out.calls_cublas || IsCallTo(i, kGemmTarget);
+  std::vector<gpu::TuneSubject> measured;
+  const auto emit = [&](Ir& ir, const GpuTarget& t) -> absl::StatusOr<gpu::Program> {
+    gpu::Program program;
+    ASSIGN_OR_RETURN(measured, gpu::EmitCandidates(ir, t, name, subjects, options.tuning.get(), &program));
+    return program;
+  };
+  llvm::LLVMContext context;
+  llvm::Module module(name, context);
+  int64_t host_bytes = 0;
+  if (options.emulation != CompileOptions::Emulation::kNone) {
+    ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
+    Ir ir(context, module, level);
+    ASSIGN_OR_RETURN(const gpu::Program program, emit(ir, target));
+    const bool checked = options.emulation == CompileOptions::Emulation::kChecked;
+    RETURN_IF_ERROR(gpu::LowerToHost(ir, program, name, "", checked));
+    ASSIGN_OR_RETURN(std::string object, CompileToObject(module, level, Sanitizer::kNone, &host_bytes));
+    out.members.push_back({name + "_emulated.o", std::move(object)});
+    return out;
+  }
+  DeviceCode code;
+  code.variants.emplace_back();
+  code.variants[0].targets.push_back(&target);
+  RETURN_IF_ERROR(CompileVariants(emit, name, options, note, &code));
+  for (const gpu::TuneSubject& s : measured) {
+    if (s.candidates.empty())
+      return ErrorAt(s.instruction, "has no algorithm to measure: the denylist names all of them");
+    out.candidates += static_cast<int64_t>(s.candidates.size());
+  }
+  ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
+  Ir ir(context, module, host);
+  Description(ir, name).Emit(code.images, code.variants[0].program, 0, {}, code.architectures);
+  RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.tuning_level, code.images.size(), measured));
+  ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
+  out.members.push_back({name + "_gpu.o", std::move(object)});
   return out;
 }
 

@@ -25,4 +25,14 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
 absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, const ProgramToGenerate& program,
                                                    bool checked, const CompileOptions& options);
 
+// A tuning program's code for the products and convolutions of `subjects`, whose configurations it changes.
+struct TunerCode {
+  std::vector<std::pair<std::string, std::string>> members;
+  int64_t candidates = 0;
+  bool calls_cublas = false;
+};
+absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::vector<Instruction*>& subjects,
+                                            const GpuTarget& target, const CompileOptions& options,
+                                            const std::function<void(const std::string&)>& note);
+
 }  // namespace kiln

@@ -52,7 +52,14 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
                       o.flush_subnormals ? "flushed" : "kept",
                       "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
                       ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)),
-                      ",\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
+                      ",\n\"untuned\":[",
+                      absl::StrJoin(m.untuned, ",",
+                                    [](std::string* s, const UntunedKernel& u) {
+                                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target),
+                                                      ",\"name\":", JsonQuote(u.name), ",\"key\":", JsonQuote(u.key),
+                                                      ",\"computes\":", JsonQuote(u.text), "}");
+                                    }),
+                      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
                       ",\n\"results\":", PortJson(m, true), "\n}\n");
 }
 

@@ -38,6 +38,7 @@ int OptCommand(const Arguments& args);
 int DiffCommand(const Arguments& args);
 int ReduceCommand(const Arguments& args);
 int BisectCommand(const Arguments& args);
+int TuneCommand(const Arguments& args);
 int ExplainCommand(const Arguments& args);
 
 }  // namespace kiln

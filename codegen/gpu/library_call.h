@@ -14,6 +14,9 @@ struct RoutineCall {
   std::vector<int64_t> numbers;
 };
 
+// How many algorithms of the library are tried for a call: those that it names first, best first.
+int64_t LibraryCandidates(const Instruction* call);
+
 // Fails for a target, type or form that the runtime has no routine for.
 absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call);
 

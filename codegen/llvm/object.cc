@@ -223,7 +223,8 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
   const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize}, {kParallelBitcode, kParallelBitcodeSize},
                             {kPoolBitcode, kPoolBitcodeSize},         {kBoundsBitcode, kBoundsBitcodeSize},
                             {kWorldBitcode, kWorldBitcodeSize},       {kGpuBitcode, kGpuBitcodeSize},
-                            {kCublasBitcode, kCublasBitcodeSize}};
+                            {kCublasBitcode, kCublasBitcodeSize},     {kTuneBitcode, kTuneBitcodeSize},
+                            {kTuneMainBitcode, kTuneMainBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
   if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));

@@ -29,6 +29,8 @@ enum class RuntimePart {
   kWorld,     // <name>_world_create, ...: devices as threads
   kGpu,       // <name>_gpu_create, <name>_gpu_run, ...
   kCublas,    // products on the GPU
+  kTune,      // <name>_tune: measures candidates on a GPU
+  kTuneMain,  // main, which calls it
 };
 struct RuntimeOptions {
   std::vector<std::string> levels;  // that the archive holds

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -50,6 +51,20 @@ bool IsTunableProduct(const Instruction* i) {
 bool IsTunableConvolution(const Instruction* i) {
   return IsCallTo(i, kConvForwardTarget) || IsCallTo(i, kConvBackwardInputTarget) ||
          IsCallTo(i, kConvBackwardFilterTarget) || IsCallTo(i, kConvBiasActivationTarget);
+}
+
+std::vector<Instruction*> Tunables(const Module& m) {
+  absl::flat_hash_set<const Computation*> fused;
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions())
+      if (i->Is(Opcode::Fusion)) fused.insert(*i->attrs().calls);
+  std::vector<Instruction*> out;
+  for (Computation* c : m.PostOrder()) {
+    if (fused.contains(c)) continue;
+    for (Instruction* i : c->PostOrder())
+      if (IsTunableProduct(i) || IsTunableConvolution(i)) out.push_back(i);
+  }
+  return out;
 }
 
 std::string TuningText(const Instruction* i) {

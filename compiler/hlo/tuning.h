@@ -40,6 +40,8 @@ class TuningResults {
 // A product or convolution whose algorithm is chosen: library calls of both, and kiln's own products.
 bool IsTunableProduct(const Instruction* i);
 bool IsTunableConvolution(const Instruction* i);
+// All of them that are not inside fusions, in order.
+std::vector<Instruction*> Tunables(const Module& m);
 // What it computes, algorithm aside, as text and as the key of its results (16 hexadecimal digits).
 std::string TuningText(const Instruction* i);
 std::string TuningKey(const Instruction* i);

@@ -31,6 +31,7 @@ static struct {
 #define F(name, symbol, parameters) int(*name) parameters;
   CUBLAS(F)
 #undef F
+  size_t (*Version)(void);
 } lt;
 static const char* lt_problem;
 static pthread_once_t lt_once = PTHREAD_ONCE_INIT;
@@ -48,6 +49,8 @@ static void open_lt(void) {
   if (!lt.name) lt_problem = "this cuBLASLt lacks " #symbol;
   CUBLAS(F)
 #undef F
+  *(void**)&lt.Version = dlsym(lib, "cublasLtGetVersion");
+  if (!lt.Version) lt_problem = "this cuBLASLt lacks cublasLtGetVersion";
 }
 
 // As the library lays it out.
@@ -166,6 +169,9 @@ int32_t kiln_model_gpu_gemm_open(void** out, char* error, size_t error_bytes) {
   *out = s;
   return 0;
 }
+
+// As the library numbers itself: 120508 is 12.5.8.
+int64_t kiln_model_gpu_gemm_version(void) { return (int64_t)lt.Version(); }
 
 void kiln_model_gpu_gemm_close(void* state) {
   struct state* s = state;

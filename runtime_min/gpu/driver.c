@@ -22,6 +22,7 @@ __attribute__((weak)) void kiln_model_gpu_gemm_close(void* state);
 __attribute__((weak)) int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, int64_t algorithm,
                                                   void* const* buffers, void* workspace, size_t workspace_bytes,
                                                   void* stream, char* error, size_t error_bytes);
+__attribute__((weak)) int64_t kiln_model_gpu_gemm_version(void);
 enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 __attribute__((weak)) extern const char kiln_model_weights[];
 
@@ -31,6 +32,8 @@ __attribute__((weak)) extern const char kiln_model_weights[];
   F(DeviceGetCount, cuDeviceGetCount, (int*))                                                             \
   F(DeviceGet, cuDeviceGet, (int*, int))                                                                  \
   F(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, int))                                           \
+  F(DeviceGetName, cuDeviceGetName, (char*, int, int))                                                    \
+  F(DriverGetVersion, cuDriverGetVersion, (int*))                                                         \
   F(ContextRetain, cuDevicePrimaryCtxRetain, (void**, int))                                               \
   F(ContextRelease, cuDevicePrimaryCtxRelease_v2, (int))                                                  \
   F(ContextPush, cuCtxPushCurrent_v2, (void*))                                                            \
@@ -316,6 +319,18 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
 }
 
 const char* kiln_model_gpu_error(const struct kiln_model_gpu* g) { return g->error; }
+
+// What runs it: the device's name, and the versions of driver and libraries.
+void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_bytes, char* versions,
+                             size_t versions_bytes) {
+  int driver_version = 0;
+  name[0] = 0;
+  driver.DeviceGetName(name, (int)name_bytes, g->device);
+  driver.DriverGetVersion(&driver_version);
+  const int n = snprintf(versions, versions_bytes, "driver %d", driver_version);
+  if (kiln_model_gpu_gemm_version && n > 0 && (size_t)n < versions_bytes)
+    snprintf(versions + n, versions_bytes - (size_t)n, ", cublasLt %lld", (long long)kiln_model_gpu_gemm_version());
+}
 
 void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on) { g->graphs = on != 0; }
 

@@ -2,6 +2,7 @@
 // and kernels are run by whatever the test sets.
 #include "tests/gpu/fake_cuda.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -49,6 +50,14 @@ int cuDeviceGet(int* d, int ordinal) {
 }
 int cuDeviceGetAttribute(int* v, int attribute, int) {
   *v = attribute == 75 ? fake->major : fake->minor;
+  return 0;
+}
+int cuDeviceGetName(char* name, int bytes, int) {
+  std::snprintf(name, static_cast<size_t>(bytes), "a fake");
+  return 0;
+}
+int cuDriverGetVersion(int* version) {
+  *version = 12040;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** c, int) {

@@ -3,17 +3,13 @@
 // first call, and machines without a fitting GPU are told so.
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <map>
 
 #include "aot/compile.h"
-#include "aot/emulator/emulator.h"
-#include "compiler/base/text.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 #include "runtime_min/gpu/program.h"
-#include "tests/gpu/fake_cuda.h"
+#include "tests/gpu/emulated_device.h"
 
 namespace kiln {
 namespace {
@@ -51,25 +47,6 @@ ENTRY e {
   ROOT t = (f32[40,40], f32[40]) tuple(y, sum)
 })";
 
-std::string Folder() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  std::string dir = std::string(base ? base : "/tmp") + "/runtime_XXXXXX";
-  EXPECT_NE(mkdtemp(dir.data()), nullptr);
-  return dir;
-}
-
-void* Load(const std::string& archive, const std::string& stem) {
-  static const std::string dir = Folder();
-  const std::string a = dir + "/" + stem + ".a", so = dir + "/" + stem + ".so";
-  EXPECT_TRUE(WriteFile(a, archive).ok());
-  const std::string command =
-      "cc -shared -o " + so + " -Wl,--whole-archive " + a + " -Wl,--no-whole-archive -lm -lpthread";
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
-  EXPECT_NE(lib, nullptr) << dlerror();
-  return lib;
-}
-
 CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::Emulation emulation) {
   auto m = ParseHlo(kProgram, "m.hlo");
   EXPECT_TRUE(m.ok()) << m.status();
@@ -87,32 +64,13 @@ CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::E
 class Runtime : public testing::Test {
  protected:
   void SetUp() override {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-    ASSERT_NE(driver, nullptr) << dlerror();
-    set_fake_ = reinterpret_cast<void (*)(FakeCuda*)>(dlsym(driver, "fake_cuda_set"));
-    ASSERT_NE(set_fake_, nullptr) << "this is not the fake driver";
-    static void* const emulated = Load(CompileFor({}, CompileOptions::Emulation::kPlain).archive, "emulated");
+    static void* const emulated = LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain).archive, "emulated");
     static void* const program =
-        Load(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone).archive, "program");
-    library_ = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+        LoadArchive(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone).archive, "program");
+    const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
     entry_ = reinterpret_cast<kiln_gpu_region>(dlsym(emulated, "m_gpu_entry"));
-    ASSERT_TRUE(library_ && entry_);
-    emulator_ = std::make_unique<Emulator>(library_);
-    for (int64_t k = 0; k < library_->kernels; ++k) kernels_[library_->kernel[k].name] = k;
-    fake_.self = this;
-    fake_.buffers_of = [](void* self, const char* kernel) {
-      const auto* t = static_cast<Runtime*>(self);
-      return static_cast<int>(t->library_->kernel[t->kernels_.at(kernel)].buffers);
-    };
-    fake_.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
-                      void* const* buffers) {
-      const auto* t = static_cast<Runtime*>(self);
-      const int64_t grid[] = {blocks, threads};
-      const kiln_gpu_launch what = {t->kernels_.at(kernel), grid, number,
-                                    t->library_->kernel[t->kernels_.at(kernel)].buffers};
-      return t->emulator_->table()->launch(t->emulator_->table()->self, &what, buffers);
-    };
-    set_fake_(&fake_);
+    ASSERT_TRUE(library && entry_);
+    device_ = std::make_unique<EmulatedDevice>(library);
     const auto find = [&](const char* name) {
       void* f = dlsym(program, name);
       EXPECT_NE(f, nullptr) << name;
@@ -134,16 +92,12 @@ class Runtime : public testing::Test {
     std::vector<char> arena(1 << 20);
     void* arguments[] = {x.data()};
     void* results[] = {y.data(), sums->data()};
-    EXPECT_EQ(entry_(arguments, results, arena.data(), emulator_->table(), nullptr), 0);
+    EXPECT_EQ(entry_(arguments, results, arena.data(), device_->table(), nullptr), 0);
     return y;
   }
 
-  FakeCuda fake_;
-  void (*set_fake_)(FakeCuda*) = nullptr;
-  const gpu::EmulatedLibrary* library_ = nullptr;
+  std::unique_ptr<EmulatedDevice> device_;
   kiln_gpu_region entry_ = nullptr;
-  std::unique_ptr<Emulator> emulator_;
-  std::map<std::string, int64_t> kernels_;
   int32_t (*create_)(void**, int32_t, void*, char*, size_t) = nullptr;
   void (*destroy_)(void*) = nullptr;
   int32_t (*run_)(void*, void* const*, void* const*, void*) = nullptr;
@@ -184,28 +138,28 @@ TEST_F(Runtime, RecordsOnceAndUpdatesForNewAddresses) {
     EXPECT_EQ(y, want);
   };
   run(x);
-  ASSERT_GT(fake_.captures, 0);
-  const int captures = fake_.captures, allocations = fake_.allocations, replays = fake_.replays;
-  EXPECT_EQ(fake_.instantiations, captures);
-  const int per_run = fake_.launches;
+  ASSERT_GT(device_->fake.captures, 0);
+  const int captures = device_->fake.captures, allocations = device_->fake.allocations, replays = device_->fake.replays;
+  EXPECT_EQ(device_->fake.instantiations, captures);
+  const int per_run = device_->fake.launches;
   EXPECT_GT(per_run, 5);
   run(x);  // the same addresses: replayed as it is
-  EXPECT_EQ(fake_.captures, captures);
-  EXPECT_EQ(fake_.replays, 2 * replays);
-  EXPECT_EQ(fake_.launches, 2 * per_run);
+  EXPECT_EQ(device_->fake.captures, captures);
+  EXPECT_EQ(device_->fake.replays, 2 * replays);
+  EXPECT_EQ(device_->fake.launches, 2 * per_run);
   run(other);  // another argument: recorded anew into the graph that is there
-  EXPECT_EQ(fake_.captures, 2 * captures);
-  EXPECT_EQ(fake_.updates, captures);
-  EXPECT_EQ(fake_.instantiations, captures);
-  EXPECT_EQ(fake_.allocations, allocations);
+  EXPECT_EQ(device_->fake.captures, 2 * captures);
+  EXPECT_EQ(device_->fake.updates, captures);
+  EXPECT_EQ(device_->fake.instantiations, captures);
+  EXPECT_EQ(device_->fake.allocations, allocations);
   destroy_(gpu);
 }
 
 TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
   const auto image = [&](int major, int minor) -> std::string {
-    fake_.major = major;
-    fake_.minor = minor;
-    fake_.image = nullptr;
+    device_->fake.major = major;
+    device_->fake.minor = minor;
+    device_->fake.image = nullptr;
     void* gpu = nullptr;
     error_[0] = 0;
     const int32_t status = create_(&gpu, 0, nullptr, error_, sizeof error_);
@@ -214,7 +168,7 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
     constexpr char kElf[] =
         "\x7f"
         "ELF";
-    return std::memcmp(fake_.image, kElf, 4) == 0 ? "machine code" : "PTX";
+    return std::memcmp(device_->fake.image, kElf, 4) == 0 ? "machine code" : "PTX";
   };
   EXPECT_EQ(image(8, 0), "machine code");
   EXPECT_EQ(image(8, 6), "machine code");  // a later minor runs the code of an earlier one
@@ -222,7 +176,7 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
   EXPECT_EQ(image(12, 0), "PTX");
   EXPECT_EQ(image(7, 5), "refused");
   EXPECT_NE(std::string(error_).find("no code for GPU 0 of compute capability 7.5"), std::string::npos) << error_;
-  fake_.devices = 0;
+  device_->fake.devices = 0;
   EXPECT_EQ(image(9, 0), "refused");
   EXPECT_NE(std::string(error_).find("finds no GPU"), std::string::npos) << error_;
 }

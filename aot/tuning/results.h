@@ -1,0 +1,17 @@
+// Reads the files of tuning.proto.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/hlo/tuning.h"
+
+namespace kiln {
+
+// The results of all files together, without what `denylist` (empty: none) names. Errors name file and line.
+absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
+                                                                const std::string& denylist);
+
+}  // namespace kiln

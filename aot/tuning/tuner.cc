@@ -1,0 +1,51 @@
+#include "aot/tuning/tuner.h"
+
+#include "aot/gpu_code_generation.h"
+#include "aot/planning.h"
+#include "codegen/llvm/object.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/tuning.h"
+#include "compiler/target/gpu_target.h"
+
+namespace kiln {
+
+absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOptions& o, bool again) {
+  if (o.gpu_targets.size() != 1)
+    return InvalidArgument("error: tuning is for one GPU at a time: name it by --target, as in --target sm_90");
+  if (o.tuning_level == 0) return InvalidArgument("error: tuning level 0 measures nothing");
+  ASSIGN_OR_RETURN(const GpuTarget target, FindGpuTarget(o.gpu_targets[0]));
+  Tuner out;
+  out.name = CIdentifier(o.name);
+  out.target = target.name;
+  ASSIGN_OR_RETURN(PlannedProgram planned, PlanProgram(std::move(module), out.name, o, ProgramTarget::kGpu,
+                                                       [](const std::string&) {}));
+  std::vector<Instruction*> subjects;
+  absl::flat_hash_set<std::string> seen;
+  for (Instruction* i : Tunables(*planned.module)) {
+    const std::string key = TuningKey(i);
+    if (!seen.insert(key).second) continue;
+    if (!again && o.tuning && o.tuning->Find(target.name, key))
+      ++out.known;
+    else
+      subjects.push_back(i);
+  }
+  out.subjects = static_cast<int64_t>(subjects.size());
+  if (subjects.empty()) return out;
+  ASSIGN_OR_RETURN(TunerCode code, GenerateTunerCode(out.name, subjects, target, o,
+                                                     [&](const std::string& s) { out.notes.push_back(s); }));
+  out.candidates = code.candidates;
+  const RuntimeOptions runtime{{}, o.flush_subnormals, false, Sanitizer::kNone};
+  std::vector<std::pair<RuntimePart, const char*>> parts;
+  if (o.emulation == CompileOptions::Emulation::kNone) {
+    parts = {{RuntimePart::kGpu, "gpu_runtime"}, {RuntimePart::kTune, "tune"}, {RuntimePart::kTuneMain, "main"}};
+    if (code.calls_cublas) parts.push_back({RuntimePart::kCublas, "gpu_cublas"});
+  }
+  for (const auto& [part, suffix] : parts) {
+    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
+    code.members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
+  }
+  ASSIGN_OR_RETURN(out.archive, WriteArchive(code.members));
+  return out;
+}
+
+}  // namespace kiln
