@@ -1,11 +1,14 @@
-// Convolutions, a thread for each output: for what no library takes.
+// Convolutions without a library: products where there are features enough, else a thread for each output.
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/kernels.h"
+#include "codegen/gpu/tiles.h"
 
 namespace kiln::gpu {
 
 // In NHWC order, as convolution-canonicalization leaves it.
 absl::Status EmitConvolution(Body& body) {
+  ASSIGN_OR_RETURN(const std::optional<ProductShape> product, ProductOf(body.i));
+  if (product) return EmitConvolutionAsProduct(body, *product);
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
   const Instruction* i = body.i;

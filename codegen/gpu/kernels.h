@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/gpu/grid.h"
+#include "codegen/gpu/tiles.h"
 #include "codegen/llvm/ir.h"
 #include "compiler/target/gpu_target.h"
 
@@ -57,6 +58,8 @@ absl::Status EmitDot(Body& body);
 // A product with what is computed of its operands before and of its result after.
 absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
+// One with enough features, as the product of `shape` (ProductOf).
+absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape);
 // The algorithms of the kernel library, by one thread.
 absl::Status EmitSerial(Body& body);
 

@@ -3,6 +3,8 @@
 //
 // While a block multiplies one step's tiles it holds the next step's elements in registers, so that memory and
 // arithmetic overlap. tiles.h says how a block's part is divided; sums of narrow floats are in f32.
+#include <numeric>
+
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/kernels.h"
 #include "codegen/gpu/tiles.h"
@@ -14,28 +16,38 @@ PrimitiveType SumType(PrimitiveType result) {
   return IsFloat(result) && result != PrimitiveType::F64 ? PrimitiveType::F32 : result;
 }
 
-// An operand: its elements, of its own type, and where they lie if it is an array as it is.
+// Where an element of an operand lies in its array, and whether it is there at all (null: always); zero if not.
+struct Place {
+  llvm::Value* offset;
+  llvm::Value* inside = nullptr;
+};
+
+// An operand as lines of m or n by a depth of k.
 struct Source {
-  std::function<absl::StatusOr<Val>(const Index&)> element;
+  PrimitiveType type;
+  bool depth_first;  // its lines, not its depth, are the minor dimension
+  int64_t run;       // elements along the minor dimension, from a multiple of it, that lie side by side
+  // If it is an array as it is.
   llvm::Value* array = nullptr;
+  std::function<Place(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> place;
+  // If it is computed.
+  std::function<absl::StatusOr<Val>(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> element;
 };
 
 // A product, where its operands' elements come from and where its results go.
 struct Product {
-  const Instruction* dot;
+  ProductShape shape;
   Source a, b;
-  std::function<absl::Status(const Index&, const Val&)> store;
+  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val&)> store;
 };
 
 // What a block reads of one operand in a step, and where it puts it.
 struct Side {
   const Source* source;
-  const Shape* shape;
   PrimitiveType held;    // in the tile
   int64_t extent;        // of the operand's own dimension, m or n
   llvm::Value* first;    // of that dimension, that the block has
   int64_t lines, depth;  // of the tile
-  bool depth_first;      // the operand is [batch, k, m or n]
   bool lines_minor;      // in the tile: element (line, depth) at depth * pitch + line
   int64_t pitch = 0;
   int64_t width = 1;  // elements along the operand's minor dimension that one thread moves together
@@ -45,8 +57,8 @@ struct Side {
 
 class Kernel {
  public:
-  Kernel(Body& body, const Product& p, const ProductShape& s, const Tile& t)
-      : body_(body), ir_(body.ir), b_(body.ir.b), p_(p), s_(s), t_(t) {}
+  Kernel(Body& body, const Product& p, const Tile& t)
+      : body_(body), ir_(body.ir), b_(body.ir.b), p_(p), s_(p.shape), t_(t) {}
 
   absl::Status Emit() {
     const bool tensor = t_.kind == Tile::kTensor;
@@ -59,25 +71,8 @@ class Kernel {
     thread_ = body_.grid.Thread();
     sum_ = SumType(s_.out);
     depth_ = tensor && InfoOf(s_.a).bits == 8 ? 2 * t_.depth : t_.depth;
-    const Attributes& attrs = p_.dot->attrs();
-    Side a{&p_.a,
-           &p_.dot->operand(0)->shape(),
-           tensor ? s_.a : sum_,
-           s_.m,
-           ir_.Mul(at[1], t_.rows),
-           t_.rows,
-           depth_,
-           (*attrs.lhs_contracting_dims)[0] == 1,
-           !tensor};
-    Side b{&p_.b,
-           &p_.dot->operand(1)->shape(),
-           tensor ? s_.b : sum_,
-           s_.n,
-           ir_.Mul(at[2], t_.columns),
-           t_.columns,
-           depth_,
-           (*attrs.rhs_contracting_dims)[0] == 1,
-           !tensor};
+    Side a{&p_.a, tensor ? s_.a : sum_, s_.m, ir_.Mul(at[1], t_.rows), t_.rows, depth_, !tensor};
+    Side b{&p_.b, tensor ? s_.b : sum_, s_.n, ir_.Mul(at[2], t_.columns), t_.columns, depth_, !tensor};
     for (Side* side : {&a, &b}) Prepare(*side);
     if (tensor)
       StartWarps();
@@ -107,14 +102,14 @@ class Kernel {
 
  private:
   int64_t Parts() const { return IsComplex(sum_) ? 2 : 1; }
-  bool Raw(const Side& s) const { return s.source->array && s.shape->type() == s.held && !IsComplex(s.held); }
+  bool Raw(const Side& s) const { return s.source->array && s.source->type == s.held && !IsComplex(s.held); }
   llvm::Type* RawType(const Side& s) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(s.held))); }
 
   void Prepare(Side& s) {
     constexpr int64_t kWidest = 16;  // bytes
-    const int64_t minor = s.depth_first ? s.lines : s.depth, whole = s.depth_first ? s.extent : s_.k;
+    const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (s.width = kWidest / ByteWidth(s.held); s.width > 1; s.width /= 2)
-      if (whole % s.width == 0 && minor % s.width == 0 && s.lines * s.depth % (s.width * body_.threads) == 0) break;
+      if (s.source->run % s.width == 0 && minor % s.width == 0 && s.lines * s.depth % (s.width * body_.threads) == 0) break;
     s.width = std::max<int64_t>(s.width, 1);
     // Rows of words that lanes read together begin in different banks.
     s.pitch = s.lines_minor ? s.lines + 4 : s.depth + 16 / ByteWidth(s.held);
@@ -134,11 +129,11 @@ class Kernel {
   // Calls `visit(chunk, line, depth)` for each of this thread's chunks: the place in the tile of its first element.
   template <typename Visit>
   void ForChunks(const Side& s, const Visit& visit) {
-    const int64_t minor = s.depth_first ? s.lines : s.depth;
+    const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (int64_t c = 0; c < Chunks(s); ++c) {
       llvm::Value* linear = ir_.Mul(ir_.Add(thread_, ir_.I64(c * body_.threads)), s.width);
       llvm::Value *inner = b_.CreateURem(linear, ir_.I64(minor)), *outer = b_.CreateUDiv(linear, ir_.I64(minor));
-      const auto place = [&] { visit(c, s.depth_first ? inner : outer, s.depth_first ? outer : inner); };
+      const auto place = [&] { visit(c, s.source->depth_first ? inner : outer, s.source->depth_first ? outer : inner); };
       if (s.lines * s.depth % (s.width * body_.threads) == 0)
         place();
       else
@@ -162,38 +157,43 @@ class Kernel {
   // Reads this thread's elements of the step that begins at `k0`; past the operand's ends they are zero.
   absl::Status Stage(Side& s, llvm::Value* k0) {
     absl::Status status;
-    ElementEmitter places(ir_, {});
+    const Source& from = *s.source;
     ForChunks(s, [&](int64_t c, llvm::Value* line, llvm::Value* depth) {
       line = ir_.Add(s.first, line);
       depth = ir_.Add(k0, depth);
-      const auto at = [&](int64_t w) {
-        llvm::Value* l = s.depth_first && w ? ir_.Add(line, ir_.I64(w)) : line;
-        llvm::Value* d = !s.depth_first && w ? ir_.Add(depth, ir_.I64(w)) : depth;
-        return Index{s.depth_first ? std::vector<llvm::Value*>{batch_, d, l} : std::vector<llvm::Value*>{batch_, l, d}};
-      };
+      const auto step = [&](llvm::Value* v, int64_t w) { return w ? ir_.Add(v, ir_.I64(w)) : v; };
       llvm::Value* inside =
           b_.CreateAnd(b_.CreateICmpULT(line, ir_.I64(s.extent)), b_.CreateICmpULT(depth, ir_.I64(s_.k)));
       if (Raw(s)) {
         auto* type = llvm::FixedVectorType::get(RawType(s), static_cast<unsigned>(s.width));
         llvm::Value* slot = s.staged[static_cast<size_t>(c)];
         b_.CreateStore(llvm::Constant::getNullValue(type), slot);
-        ir_.If(inside, [&] {
-          llvm::Value* from = b_.CreateInBoundsGEP(RawType(s), s.source->array, places.Offset(*s.shape, at(0)));
+        const Place at = from.place(batch_, line, depth);
+        ir_.If(at.inside ? b_.CreateAnd(inside, at.inside) : inside, [&] {
+          llvm::Value* address = b_.CreateInBoundsGEP(RawType(s), from.array, at.offset);
           const auto align = static_cast<uint64_t>(s.width * ByteWidth(s.held));
-          b_.CreateStore(b_.CreateAlignedLoad(type, from, llvm::Align(align)), slot);
+          b_.CreateStore(b_.CreateAlignedLoad(type, address, llvm::Align(align)), slot);
         });
         return;
       }
       for (int64_t w = 0; w < s.width; ++w) PutStaged(s, c * s.width + w, ir_.Constant(s.held, Element{}));
-      ir_.If(inside, [&] {
-        for (int64_t w = 0; w < s.width; ++w) {
-          auto v = s.source->element(at(w));
+      for (int64_t w = 0; w < s.width; ++w) {
+        llvm::Value *l = step(line, from.depth_first ? w : 0), *d = step(depth, from.depth_first ? 0 : w);
+        const auto put = [&](const Val& v) { PutStaged(s, c * s.width + w, ir_.Convert(v, from.type, s.held)); };
+        if (from.array) {
+          const Place at = from.place(batch_, l, d);
+          ir_.If(at.inside ? b_.CreateAnd(inside, at.inside) : inside,
+                 [&] { put(ir_.Load(from.type, from.array, at.offset)); });
+          continue;
+        }
+        ir_.If(inside, [&] {
+          auto v = from.element(batch_, l, d);
           if (v.ok())
-            PutStaged(s, c * s.width + w, ir_.Convert(*v, s.shape->type(), s.held));
+            put(*v);
           else
             status.Update(v.status());
-        }
-      });
+        });
+      }
     });
     return status;
   }
@@ -203,7 +203,7 @@ class Kernel {
     ForChunks(s, [&](int64_t c, llvm::Value* line, llvm::Value* depth) {
       llvm::Value* to = s.lines_minor ? ir_.Add(ir_.Mul(depth, s.pitch), line) : ir_.Add(ir_.Mul(line, s.pitch), depth);
       // How far the next element along the operand's minor dimension lies in the tile.
-      const int64_t step = s.depth_first == s.lines_minor ? 1 : s.pitch;
+      const int64_t step = s.source->depth_first == s.lines_minor ? 1 : s.pitch;
       if (Raw(s)) {
         auto* type = llvm::FixedVectorType::get(RawType(s), static_cast<unsigned>(s.width));
         llvm::Value* v = b_.CreateLoad(type, s.staged[static_cast<size_t>(c)]);
@@ -294,7 +294,7 @@ class Kernel {
     column = ir_.Add(b.first, column);
     const bool whole = s_.m % t_.rows == 0 && s_.n % t_.columns == 0;
     absl::Status status;
-    const auto store = [&] { status = p_.store(Index{{batch_, row, column}}, ir_.Convert(sum, sum_, s_.out)); };
+    const auto store = [&] { status = p_.store(batch_, row, column, ir_.Convert(sum, sum_, s_.out)); };
     if (whole)
       store();
     else
@@ -373,50 +373,111 @@ class Kernel {
 };
 
 absl::Status EmitProduct(Body& body, const Product& p) {
-  ASSIGN_OR_RETURN(const ProductShape s, ProductShapeOf(p.dot));
-  if (p.dot->shape().ElementCount() == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Tile t, TileOf(body.i, body.target));
-  return Kernel(body, p, s, t).Emit();
+  if (p.shape.batch * p.shape.m * p.shape.n == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Tile t, TileOf(body.i, p.shape, body.target));
+  return Kernel(body, p, t).Emit();
+}
+
+// An operand of a dot [batch, k, m or n] or [batch, m or n, k].
+Source OperandOf(const Instruction* dot, int64_t k, ElementEmitter& elements, llvm::Value* array,
+                 const Instruction* computed) {
+  const Shape& s = dot->operand(k)->shape();
+  const bool depth_first = (k == 0 ? *dot->attrs().lhs_contracting_dims : *dot->attrs().rhs_contracting_dims)[0] == 1;
+  const auto index = [depth_first](llvm::Value* batch, llvm::Value* line, llvm::Value* depth) {
+    return depth_first ? Index{{batch, depth, line}} : Index{{batch, line, depth}};
+  };
+  Source out{s.type(), depth_first, s.HasDefaultLayout() ? s.dim(2) : 1, array, nullptr, nullptr};
+  if (array)
+    out.place = [&elements, &s, index](llvm::Value* batch, llvm::Value* line, llvm::Value* depth) {
+      return Place{elements.Offset(s, index(batch, line, depth))};
+    };
+  else
+    out.element = [&elements, computed, index](llvm::Value* batch, llvm::Value* line, llvm::Value* depth) {
+      return elements.Emit(computed, index(batch, line, depth));
+    };
+  return out;
 }
 
 }  // namespace
 
 absl::Status EmitDot(Body& body) {
   ElementEmitter elements(body.ir, body.operands);
-  const auto operand = [&](int64_t k) {
-    const Shape& s = body.i->operand(k)->shape();
-    llvm::Value* array = body.operands[static_cast<size_t>(k)];
-    return Source{[&body, &elements, &s, array](const Index& at) -> absl::StatusOr<Val> {
-                    return body.ir.Load(s.type(), array, elements.Offset(s, at));
-                  },
-                  s.HasDefaultLayout() ? array : nullptr};
-  };
-  return EmitProduct(body, {body.i, operand(0), operand(1), [&](const Index& at, const Val& v) {
+  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
+  return EmitProduct(body, {*shape, OperandOf(body.i, 0, elements, body.operands[0], nullptr),
+                            OperandOf(body.i, 1, elements, body.operands[1], nullptr),
+                            [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) {
                               const Shape& o = body.i->shape();
-                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, at));
+                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, {{batch, row, column}}));
                               return absl::OkStatus();
                             }});
 }
 
 absl::Status EmitProductFusion(Body& body, const Computation& f) {
-  const Instruction* dot = ProductIn(body.i);
+  const Instruction* dot = DotIn(body.i);
   if (!dot) return ErrorAt(body.i, "is a fusion around no product", absl::StatusCode::kInternal);
   ElementEmitter elements(body.ir, body.operands);
+  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
   const auto operand = [&](int64_t k) {
     const Instruction* o = dot->operand(k);
-    const bool plain = o->Is(Opcode::Parameter) && o->shape().HasDefaultLayout();
-    return Source{[&elements, o](const Index& at) { return elements.Emit(o, at); },
-                  plain ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr};
+    llvm::Value* array =
+        o->Is(Opcode::Parameter) ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
+    return OperandOf(dot, k, elements, array, o);
   };
-  return EmitProduct(body, {dot, operand(0), operand(1), [&](const Index& at, const Val& v) -> absl::Status {
-                              elements.Preset(dot, v);
-                              // The result may be seen with other extents than the product's.
-                              const Shape &o = f.root()->shape(), &p = dot->shape();
-                              Index to = at;
-                              if (o.dims() != p.dims())
-                                to.dims = Delinearize(body.ir, elements.Offset(p, at), o.dims(), MemoryOrder(o));
-                              ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
-                              body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
+  const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
+    elements.Preset(dot, v);
+    // The result may be seen with other extents than the product's.
+    const Shape &o = f.root()->shape(), &p = dot->shape();
+    Index to{{batch, row, column}};
+    if (o.dims() != p.dims()) to.dims = Delinearize(body.ir, elements.Offset(p, to), o.dims(), MemoryOrder(o));
+    ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
+    body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
+    return absl::OkStatus();
+  };
+  return EmitProduct(body, {*shape, operand(0), operand(1), store});
+}
+
+absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
+  Ir& ir = body.ir;
+  llvm::IRBuilder<>& b = ir.b;
+  const Instruction* i = body.i;
+  const Shape &x = i->operand(0)->shape(), &kernel = i->operand(1)->shape(), &o = i->shape();
+  const int64_t spatial = x.rank() - 2, features = o.dims().back(), in_features = kernel.dim(spatial);
+  const attr::Win w = i->attrs().window.value_or(attr::Win(static_cast<size_t>(spatial)));
+  // The input's element under a tap (depth) of the window of an output (line).
+  const auto window = [&](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
+    Ints outputs(o.dims().begin(), o.dims().end() - 1), taps, order, tap_order;
+    for (const WindowDim& d : w) taps.push_back(d.size);
+    taps.push_back(in_features);
+    for (size_t k = 0; k < outputs.size(); ++k) order.push_back(static_cast<int64_t>(k));
+    for (size_t k = 0; k < taps.size(); ++k) tap_order.push_back(static_cast<int64_t>(k));
+    const std::vector<llvm::Value*> out = Delinearize(ir, line, outputs, order), tap = Delinearize(ir, depth, taps, tap_order);
+    const Ints strides = Shape::Array(x.type(), x.dims()).Strides();
+    llvm::Value *offset = ir.Add(ir.Mul(out[0], strides[0]), ir.Add(ir.Mul(group, in_features), tap.back())),
+                *inside = b.getTrue();
+    for (size_t d = 0; d < w.size(); ++d) {
+      const WindowDim& q = w[d];
+      llvm::Value* t = q.reversed ? b.CreateSub(ir.I64(q.size - 1), tap[d]) : tap[d];
+      llvm::Value* p = b.CreateSub(ir.Add(ir.Mul(out[d + 1], q.stride), ir.Mul(t, q.rhs_dilate)), ir.I64(q.pad_low));
+      if (q.lhs_dilate > 1) {
+        inside = b.CreateAnd(inside, b.CreateICmpEQ(b.CreateSRem(p, ir.I64(q.lhs_dilate)), ir.I64(0)));
+        inside = b.CreateAnd(inside, b.CreateICmpSGE(p, ir.I64(0)));
+        p = b.CreateSDiv(p, ir.I64(q.lhs_dilate));
+      }
+      inside = b.CreateAnd(inside, b.CreateICmpULT(p, ir.I64(x.dim(static_cast<int64_t>(d) + 1))));
+      offset = b.CreateAdd(offset, b.CreateMul(p, ir.I64(strides[d + 1])));
+    }
+    return Place{offset, inside};
+  };
+  const Source input{x.type(), false, in_features, body.operands[0], window, nullptr};
+  const Source filter{kernel.type(), true, std::gcd(features, shape.n), body.operands[1],
+                      [&](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
+                        return Place{ir.Add(ir.Mul(depth, features), ir.Add(ir.Mul(group, shape.n), line))};
+                      },
+                      nullptr};
+  return EmitProduct(body, {shape, input, filter,
+                            [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
+                              body.ir.Store(o.type(), v, body.results[0],
+                                            ir.Add(ir.Mul(row, features), ir.Add(ir.Mul(group, shape.n), column)));
                               return absl::OkStatus();
                             }});
 }

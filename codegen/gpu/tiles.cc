@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/tuning.h"
 
 namespace kiln::gpu {
 namespace {
@@ -23,7 +24,7 @@ int64_t Waste(const ProductShape& p, const Tile& t) { return Blocks(p, t) * t.ro
 
 }  // namespace
 
-const Instruction* ProductIn(const Instruction* i) {
+const Instruction* DotIn(const Instruction* i) {
   if (i->Is(Opcode::Dot)) return i;
   if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
       i->attrs().backend_config->text.find("__triton_gemm") == std::string::npos)
@@ -33,7 +34,16 @@ const Instruction* ProductIn(const Instruction* i) {
   return nullptr;
 }
 
-absl::StatusOr<ProductShape> ProductShapeOf(const Instruction* dot) {
+absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
+  if (i->Is(Opcode::Convolution)) {
+    if (!IsTunableProduct(i)) return std::nullopt;
+    const Shape &x = i->operand(0)->shape(), &kernel = i->operand(1)->shape(), &o = i->shape();
+    const int64_t groups = i->attrs().feature_group_count.value_or(1), features = o.dims().back();
+    return ProductShape{groups, o.ElementCount() / features, features / groups, kernel.ElementCount() / features,
+                        x.type(), kernel.type(), o.type()};
+  }
+  const Instruction* dot = DotIn(i);
+  if (!dot) return std::nullopt;
   const Shape &l = dot->operand(0)->shape(), &r = dot->operand(1)->shape(), &o = dot->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
   if (l.rank() != 3 || r.rank() != 3 || o.rank() != 3 || !contracts_one(dot->attrs().lhs_contracting_dims) ||
@@ -62,8 +72,7 @@ std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target) {
   return out;
 }
 
-absl::StatusOr<Tile> TileOf(const Instruction* i, const GpuTarget& target) {
-  ASSIGN_OR_RETURN(const ProductShape p, ProductShapeOf(ProductIn(i)));
+absl::StatusOr<Tile> TileOf(const Instruction* i, const ProductShape& p, const GpuTarget& target) {
   const std::vector<int64_t> numbers = TilesFor(p, target);
   const int64_t chosen = ChosenAlgorithm(i, target.name);
   if (chosen >= 0) {

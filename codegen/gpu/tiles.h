@@ -1,6 +1,7 @@
 // How kiln's own products are divided among blocks and threads, and which division a product gets.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/hlo/instruction.h"
@@ -15,16 +16,18 @@ struct Tile {
   bool operator==(const Tile&) const = default;
 };
 
-// A product as dot-decomposer leaves it.
+// A product, as dot-decomposer leaves it: [batch, m, k] by [batch, k, n]. Convolutions are products too: of the windows
+// around every output (m) by the kernel (n features), batched by feature groups.
 struct ProductShape {
   int64_t batch, m, n, k;
   PrimitiveType a, b, out;
 };
 
-// The product inside `i`, which is a dot or a fusion around one; null if there is none.
-const Instruction* ProductIn(const Instruction* i);
-// The shape of a dot of two batched matrices with one contracting dimension each; fails for others.
-absl::StatusOr<ProductShape> ProductShapeOf(const Instruction* dot);
+// The dot inside `i`, which is one or a fusion around one; null if there is none.
+const Instruction* DotIn(const Instruction* i);
+// The product that `i` is computed as: a dot, a fusion around one, or a convolution with enough features for it. None for
+// anything else; fails for a dot that is not of two batched matrices with one contracting dimension each.
+absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i);
 
 // By number (tiles.def).
 const std::vector<Tile>& AllTiles();
@@ -32,6 +35,6 @@ const std::vector<Tile>& AllTiles();
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target);
 // The one that `i` gets: what tuning chose (backend_config), else the largest whose blocks occupy every multiprocessor,
 // on tensor cores where they serve.
-absl::StatusOr<Tile> TileOf(const Instruction* i, const GpuTarget& target);
+absl::StatusOr<Tile> TileOf(const Instruction* i, const ProductShape& p, const GpuTarget& target);
 
 }  // namespace kiln::gpu

@@ -62,9 +62,9 @@ absl::StatusOr<std::vector<TuneSubject>> EmitCandidates(Ir& ir, const GpuTarget&
     const std::string key = TuningKey(i);
     TuneSubject subject{i, {}};
     const auto allowed = [&](int64_t algorithm) { return !denied || !denied->Denied(target.name, key, algorithm); };
-    if (const Instruction* product = ProductIn(i)) {
-      ASSIGN_OR_RETURN(const ProductShape shape, ProductShapeOf(product));
-      for (int64_t tile : TilesFor(shape, target)) {
+    ASSIGN_OR_RETURN(const std::optional<ProductShape> product, ProductOf(i));
+    if (product) {
+      for (int64_t tile : TilesFor(*product, target)) {
         if (!allowed(tile)) continue;
         SetAlgorithm(i, absl::StrCat(tile));
         const std::string symbol = absl::StrCat(name, "_s", out.size(), "_t", tile);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/canonical_text.h"
+#include "compiler/hlo/library_calls.h"
 
 namespace kiln {
 namespace {
@@ -19,6 +20,10 @@ std::set<int64_t> Shared(const Thunk& t) {
 // Two thunks of one key are one kernel.
 std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
   std::string key = CanonicalText(i);
+  // Of configurations, what decides which kernel it is.
+  if (i->attrs().backend_config)
+    for (const char* field : {"kind", "selected_algorithm"})
+      if (const auto value = ConfigField(i->attrs().backend_config->text, field)) absl::StrAppend(&key, "|", *value);
   for (int64_t s : shared) absl::StrAppend(&key, "~", s);
   return key;
 }

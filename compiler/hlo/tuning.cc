@@ -43,6 +43,11 @@ std::vector<std::string> TuningResults::Targets() const {
 
 bool IsTunableProduct(const Instruction* i) {
   if (IsCallTo(i, kGemmTarget)) return true;
+  if (i->Is(Opcode::Convolution)) {
+    constexpr int64_t kFewestFeatures = 8;
+    return i->shape().ElementCount() > 0 &&
+           i->shape().dims().back() / i->attrs().feature_group_count.value_or(1) >= kFewestFeatures;
+  }
   if (i->Is(Opcode::Dot)) return i->shape().rank() == 3 && i->shape().ElementCount() > 0;
   return i->Is(Opcode::Fusion) && i->attrs().backend_config &&
          absl::StrContains(i->attrs().backend_config->text, "__triton_gemm");

@@ -37,7 +37,8 @@ class TuningResults {
   std::set<std::tuple<std::string, std::string, int64_t>> denied_;
 };
 
-// A product or convolution whose algorithm is chosen: library calls of both, and kiln's own products.
+// A product or convolution whose algorithm is chosen: library calls of both; kiln's own products, and its convolutions
+// that are computed as products, which are those with a few features in each group.
 bool IsTunableProduct(const Instruction* i);
 bool IsTunableConvolution(const Instruction* i);
 // All of them that are not inside fusions, in order.

@@ -45,7 +45,8 @@ std::string Program(const std::string& in, const std::string& out, const std::ve
                       absl::StrJoin(names, ", "), ")\n}\n");
 }
 
-void ExpectSame(const std::string& text) {
+// `kernels`: how many different ones the program has at least; with padding it has more.
+void ExpectSame(const std::string& text, size_t kernels, CompileOptions compile = {}) {
   auto module = ParseHlo(text, "m.hlo");
   ASSERT_TRUE(module.ok()) << module.status();
   std::mt19937 random(7);
@@ -64,7 +65,6 @@ void ExpectSame(const std::string& text) {
   ASSERT_TRUE(want.ok()) << want.status();
   std::vector<Literal> wanted;
   FlattenLiteral(*want, &wanted);
-  CompileOptions compile;
   compile.gpu_libraries = false;
   RunOptions run;
   run.backend = "gpu-emulated";
@@ -72,6 +72,7 @@ void ExpectSame(const std::string& text) {
   auto got = RunModule(std::move(*module), arguments, compile, run);
   ASSERT_TRUE(got.ok()) << got.status();
   ASSERT_EQ(got->results.size(), wanted.size());
+  EXPECT_GE(got->model.kernels, static_cast<int64_t>(kernels)) << "tiles were lost on the way";
   for (size_t k = 0; k < wanted.size(); ++k)
     EXPECT_TRUE(got->results[k] == wanted[k]) << "product " << k << " of\n" << text;
 }
@@ -80,38 +81,82 @@ const std::vector<Extents> kExtents = {{1, 64, 128, 64}, {2, 37, 70, 45}, {1, 1,
 const std::vector<int64_t> kThreadTiles = {0, 1, 2, 3, 4}, kTensorTiles = {5, 6, 7, 8, 9, 10};
 
 TEST(Product, Tensor16) {
-  for (const char* type : {"f16", "bf16"}) ExpectSame(Program(type, "f32", kTensorTiles, kExtents));
+  for (const char* type : {"f16", "bf16"}) ExpectSame(Program(type, "f32", kTensorTiles, kExtents), 6 * 3 * 4);
 }
-TEST(Product, Tensor8) { ExpectSame(Program("s8", "s32", kTensorTiles, kExtents)); }
+TEST(Product, Tensor8) { ExpectSame(Program("s8", "s32", kTensorTiles, kExtents), 6 * 3 * 4); }
 TEST(Product, ThreadsOfFloats) {
-  ExpectSame(Program("f32", "f32", kThreadTiles, kExtents));
-  ExpectSame(Program("bf16", "f32", kThreadTiles, {{2, 37, 70, 45}}));
+  ExpectSame(Program("f32", "f32", kThreadTiles, kExtents), 5 * 3 * 4);
+  ExpectSame(Program("bf16", "f32", kThreadTiles, {{2, 37, 70, 45}}), 5 * 4);
 }
 TEST(Product, ThreadsOfOthers) {
-  ExpectSame(Program("f64", "f64", kThreadTiles, {{2, 37, 70, 45}}));
-  ExpectSame(Program("s32", "s32", kThreadTiles, {{2, 37, 70, 45}}));
-  ExpectSame(Program("c64", "c64", {0}, {{2, 37, 70, 45}}));
+  ExpectSame(Program("f64", "f64", kThreadTiles, {{2, 37, 70, 45}}), 5 * 4);
+  ExpectSame(Program("s32", "s32", kThreadTiles, {{2, 37, 70, 45}}), 5 * 4);
+  ExpectSame(Program("c64", "c64", {0}, {{2, 37, 70, 45}}), 4);
 }
 
+// A product between a conversion and a sum, in one kernel whose tile comes from tuning results.
 TEST(Product, AroundIt) {
-  for (int64_t tile : {0, 2, 7, 8})
-    ExpectSame(absl::StrCat(R"(HloModule m
-f {
-  q = s8[1,50,40] parameter(0)
-  w = bf16[1,40,66] parameter(1)
-  bias = f32[66] parameter(2)
-  a = bf16[1,50,40] convert(q)
-  d = f32[1,50,66] dot(a, w), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
-  flat = f32[50,66] bitcast(d)
-  b = f32[50,66] broadcast(bias), dimensions={1}
-  ROOT r = f32[50,66] add(flat, b)
-}
+  constexpr char kText[] = R"(HloModule m
 ENTRY e {
-  q = s8[1,50,40] parameter(0)
-  w = bf16[1,40,66] parameter(1)
-  bias = f32[66] parameter(2)
-  ROOT r = f32[50,66] fusion(q, w, bias), kind=kCustom, calls=f, backend_config={"fusion_backend_config":{"kind":"__triton_gemm"},"selected_algorithm":")",
-                            tile, "\"}\n}\n"));
+  q = s8[48,40] parameter(0)
+  w = bf16[40,72] parameter(1)
+  bias = f32[72] parameter(2)
+  a = bf16[48,40] convert(q)
+  d = f32[48,72] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[48,72] broadcast(bias), dimensions={1}
+  ROOT r = f32[48,72] add(d, b)
+})";
+  CompileOptions compile;
+  compile.gpu_libraries = false;
+  compile.cpu_levels.clear();
+  compile.gpu_targets = {"sm_80"};
+  auto module = ParseHlo(kText, "m.hlo");
+  ASSERT_TRUE(module.ok());
+  const auto model = Compile(std::move(*module), compile);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->untuned.size(), 1U);
+  for (int64_t tile : {0, 2, 7, 8}) {
+    auto results = std::make_shared<TuningResults>();
+    results->Add("sm_80", model->untuned[0].key, {tile, 0, 1.0});
+    compile.tuning = results;
+    ExpectSame(kText, 1, compile);
+  }
+}
+
+// Convolutions: padding, strides, dilation of either side, reversal and groups.
+TEST(Product, Convolutions) {
+  struct Form {
+    const char *x, *kernel, *out, *attributes;
+  };
+  const Form forms[] = {
+      {"2,9,7,16", "3,3,16,24", "2,9,7,24", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"},
+      {"1,9,8,3", "3,2,3,16", "1,4,7,16", "window={size=3x2 stride=2x1 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f"},
+      {"1,6,5,8", "3,3,8,10", "1,11,5,10",
+       "window={size=3x3 pad=1_1x2_2 lhs_dilate=2x1 rhs_dilate=1x2}, dim_labels=b01f_01io->b01f"},
+      {"2,12,16", "3,4,32", "2,10,32", "window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=4"},
+      {"2,5,5,6", "3,3,1,6", "2,3,3,6", "window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=6"}};
+  for (const auto& [in, out, tiles] : {std::tuple{"bf16", "f32", std::vector<int64_t>{-1, 0, 2, 5, 7, 8}},
+                                       {"f32", "f32", {-1, 1, 4}},
+                                       {"s8", "s32", {-1, 6, 10}},
+                                       {"c64", "c64", {-1}}}) {
+    std::string body;
+    std::vector<std::string> names, shapes;
+    int parameters = 0;
+    for (const Form& f : forms) {
+      const int x = parameters++, w = parameters++;
+      absl::StrAppend(&body, "  p", x, " = ", in, "[", f.x, "] parameter(", x, ")\n  p", w, " = ", in, "[", f.kernel,
+                      "] parameter(", w, ")\n");
+      for (int64_t tile : tiles) {
+        names.push_back(absl::StrCat("c", names.size()));
+        shapes.push_back(absl::StrCat(out, "[", f.out, "]"));
+        absl::StrAppend(&body, "  ", names.back(), " = ", shapes.back(), " convolution(p", x, ", p", w, "), ",
+                        f.attributes, ", backend_config={\"selected_algorithm\":\"", tile, "\"}\n");
+      }
+    }
+    ExpectSame(absl::StrCat("HloModule m\nENTRY e {\n", body, "  ROOT t = (", absl::StrJoin(shapes, ", "), ") tuple(",
+                            absl::StrJoin(names, ", "), ")\n}\n"),
+               tiles.size() * std::size(forms));
+  }
 }
 
 TEST(Product, RefusesATileThatCannotServe) {
@@ -134,7 +179,8 @@ TEST(Product, TheHeuristicTakesTensorCoresAndFillsTheDevice) {
   const auto tile = [&](const std::string& in, const std::string& out, const Extents& e, const GpuTarget& t) {
     auto m = ParseHlo(Program(in, out, {-1}, {e}), "m.hlo");
     EXPECT_TRUE(m.ok()) << m.status();
-    auto tile = gpu::TileOf((*m)->entry()->root()->operand(0), t);
+    const Instruction* dot = (*m)->entry()->root()->operand(0);
+    auto tile = gpu::TileOf(dot, **gpu::ProductOf(dot), t);
     EXPECT_TRUE(tile.ok()) << tile.status();
     return *tile;
   };
