@@ -398,53 +398,15 @@ Source OperandOf(const Instruction* dot, int64_t k, ElementEmitter& elements, ll
   return out;
 }
 
-}  // namespace
-
-absl::Status EmitDot(Body& body) {
-  ElementEmitter elements(body.ir, body.operands);
-  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
-  return EmitProduct(body, {*shape, OperandOf(body.i, 0, elements, body.operands[0], nullptr),
-                            OperandOf(body.i, 1, elements, body.operands[1], nullptr),
-                            [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) {
-                              const Shape& o = body.i->shape();
-                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, {{batch, row, column}}));
-                              return absl::OkStatus();
-                            }});
-}
-
-absl::Status EmitProductFusion(Body& body, const Computation& f) {
-  const Instruction* dot = DotIn(body.i);
-  if (!dot) return ErrorAt(body.i, "is a fusion around no product", absl::StatusCode::kInternal);
-  ElementEmitter elements(body.ir, body.operands);
-  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
-  const auto operand = [&](int64_t k) {
-    const Instruction* o = dot->operand(k);
-    llvm::Value* array =
-        o->Is(Opcode::Parameter) ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
-    return OperandOf(dot, k, elements, array, o);
-  };
-  const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
-    elements.Preset(dot, v);
-    // The result may be seen with other extents than the product's.
-    const Shape &o = f.root()->shape(), &p = dot->shape();
-    Index to{{batch, row, column}};
-    if (o.dims() != p.dims()) to.dims = Delinearize(body.ir, elements.Offset(p, to), o.dims(), MemoryOrder(o));
-    ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
-    body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
-    return absl::OkStatus();
-  };
-  return EmitProduct(body, {*shape, operand(0), operand(1), store});
-}
-
-absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
-  Ir& ir = body.ir;
+// The operands of convolution `i`, given their arrays: windows of the input, and the kernel's features.
+std::pair<Source, Source> OperandsOfConvolution(Ir& ir, const Instruction* i, const ProductShape& shape,
+                                                llvm::Value* input_array, llvm::Value* kernel_array) {
   llvm::IRBuilder<>& b = ir.b;
-  const Instruction* i = body.i;
   const Shape &x = i->operand(0)->shape(), &kernel = i->operand(1)->shape(), &o = i->shape();
   const int64_t spatial = x.rank() - 2, features = o.dims().back(), in_features = kernel.dim(spatial);
   const attr::Win w = i->attrs().window.value_or(attr::Win(static_cast<size_t>(spatial)));
   // The input's element under a tap (depth) of the window of an output (line).
-  const auto window = [&](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
+  const auto window = [&ir, &b, &x, &o, w, in_features](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
     Ints outputs(o.dims().begin(), o.dims().end() - 1), taps, order, tap_order;
     for (const WindowDim& d : w) taps.push_back(d.size);
     taps.push_back(in_features);
@@ -468,18 +430,80 @@ absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
     }
     return Place{offset, inside};
   };
-  const Source input{x.type(), false, in_features, body.operands[0], window, nullptr};
-  const Source filter{kernel.type(), true, std::gcd(features, shape.n), body.operands[1],
-                      [&](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
-                        return Place{ir.Add(ir.Mul(depth, features), ir.Add(ir.Mul(group, shape.n), line))};
+  const Source input{x.type(), false, in_features, input_array, window, nullptr};
+  const Source filter{kernel.type(), true, std::gcd(features, shape.n), kernel_array,
+                      [&ir, features, n = shape.n](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
+                        return Place{ir.Add(ir.Mul(depth, features), ir.Add(ir.Mul(group, n), line))};
                       },
                       nullptr};
-  return EmitProduct(body, {shape, input, filter,
-                            [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
-                              body.ir.Store(o.type(), v, body.results[0],
-                                            ir.Add(ir.Mul(row, features), ir.Add(ir.Mul(group, shape.n), column)));
+  return {input, filter};
+}
+
+// The place in the result of convolution `i` of a row and column of its product.
+std::vector<llvm::Value*> OutputOf(Ir& ir, const Instruction* i, const ProductShape& shape, llvm::Value* group,
+                                   llvm::Value* row, llvm::Value* column) {
+  const Ints outputs(i->shape().dims().begin(), i->shape().dims().end() - 1);
+  Ints order;
+  for (size_t k = 0; k < outputs.size(); ++k) order.push_back(static_cast<int64_t>(k));
+  std::vector<llvm::Value*> at = Delinearize(ir, row, outputs, order);
+  at.push_back(ir.Add(ir.Mul(group, shape.n), column));
+  return at;
+}
+
+}  // namespace
+
+absl::Status EmitDot(Body& body) {
+  ElementEmitter elements(body.ir, body.operands);
+  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
+  return EmitProduct(body, {*shape, OperandOf(body.i, 0, elements, body.operands[0], nullptr),
+                            OperandOf(body.i, 1, elements, body.operands[1], nullptr),
+                            [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) {
+                              const Shape& o = body.i->shape();
+                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, {{batch, row, column}}));
                               return absl::OkStatus();
                             }});
+}
+
+absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
+  const Instruction* i = body.i;
+  const auto [input, filter] = OperandsOfConvolution(body.ir, i, shape, body.operands[0], body.operands[1]);
+  ElementEmitter elements(body.ir, body.operands);
+  return EmitProduct(body, {shape, input, filter,
+                            [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
+                              const Index at{OutputOf(body.ir, i, shape, group, row, column)};
+                              body.ir.Store(i->shape().type(), v, body.results[0], elements.Offset(i->shape(), at));
+                              return absl::OkStatus();
+                            }});
+}
+
+absl::Status EmitProductFusion(Body& body, const Computation& f) {
+  const Instruction* hero = HeroOf(body.i);
+  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
+  if (!shape) return ErrorAt(body.i, "is a fusion around no product", absl::StatusCode::kInternal);
+  ElementEmitter elements(body.ir, body.operands);
+  const auto array = [&](int64_t k) {
+    const Instruction* o = hero->operand(k);
+    return o->Is(Opcode::Parameter) ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
+  };
+  const bool convolves = hero->Is(Opcode::Convolution);
+  if (convolves && (!array(0) || !array(1)))
+    return ErrorAt(body.i, "computes an operand of its convolution, which no kernel does", absl::StatusCode::kInternal);
+  const auto [a, b] = convolves
+                          ? OperandsOfConvolution(body.ir, hero, *shape, array(0), array(1))
+                          : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
+                                      OperandOf(hero, 1, elements, array(1), hero->operand(1)));
+  const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
+    elements.Preset(hero, v);
+    // The result may be seen with other extents than the product's.
+    const Shape &o = f.root()->shape(), &p = hero->shape();
+    Index to{convolves ? OutputOf(body.ir, hero, *shape, batch, row, column)
+                       : std::vector<llvm::Value*>{batch, row, column}};
+    if (o.dims() != p.dims()) to.dims = Delinearize(body.ir, elements.Offset(p, to), o.dims(), MemoryOrder(o));
+    ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
+    body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
+    return absl::OkStatus();
+  };
+  return EmitProduct(body, {*shape, a, b, store});
 }
 
 }  // namespace kiln::gpu

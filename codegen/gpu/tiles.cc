@@ -24,26 +24,26 @@ int64_t Waste(const ProductShape& p, const Tile& t) { return Blocks(p, t) * t.ro
 
 }  // namespace
 
-const Instruction* DotIn(const Instruction* i) {
-  if (i->Is(Opcode::Dot)) return i;
+const Instruction* HeroOf(const Instruction* i) {
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return i;
   if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
       i->attrs().backend_config->text.find("__triton_gemm") == std::string::npos)
     return nullptr;
   for (const auto& inner : (*i->attrs().calls)->instructions())
-    if (inner->Is(Opcode::Dot)) return inner.get();
+    if (inner->Is(Opcode::Dot) || inner->Is(Opcode::Convolution)) return inner.get();
   return nullptr;
 }
 
 absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
-  if (i->Is(Opcode::Convolution)) {
-    if (!IsTunableProduct(i)) return std::nullopt;
-    const Shape &x = i->operand(0)->shape(), &kernel = i->operand(1)->shape(), &o = i->shape();
-    const int64_t groups = i->attrs().feature_group_count.value_or(1), features = o.dims().back();
+  const Instruction* dot = HeroOf(i);
+  if (!dot) return std::nullopt;
+  if (dot->Is(Opcode::Convolution)) {
+    if (!IsTunableProduct(dot)) return std::nullopt;
+    const Shape &x = dot->operand(0)->shape(), &kernel = dot->operand(1)->shape(), &o = dot->shape();
+    const int64_t groups = dot->attrs().feature_group_count.value_or(1), features = o.dims().back();
     return ProductShape{groups, o.ElementCount() / features, features / groups, kernel.ElementCount() / features,
                         x.type(), kernel.type(), o.type()};
   }
-  const Instruction* dot = DotIn(i);
-  if (!dot) return std::nullopt;
   const Shape &l = dot->operand(0)->shape(), &r = dot->operand(1)->shape(), &o = dot->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
   if (l.rank() != 3 || r.rank() != 3 || o.rank() != 3 || !contracts_one(dot->attrs().lhs_contracting_dims) ||

@@ -23,10 +23,10 @@ struct ProductShape {
   PrimitiveType a, b, out;
 };
 
-// The dot inside `i`, which is one or a fusion around one; null if there is none.
-const Instruction* DotIn(const Instruction* i);
-// The product that `i` is computed as: a dot, a fusion around one, or a convolution with enough features for it. None for
-// anything else; fails for a dot that is not of two batched matrices with one contracting dimension each.
+// The dot or convolution that `i` is, or that it is a fusion around; null if there is none.
+const Instruction* HeroOf(const Instruction* i);
+// The product that `i` is computed as: a dot, a convolution with enough features for it, or a fusion around one. None
+// for anything else; fails for a dot that is not of two batched matrices with one contracting dimension each.
 absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i);
 
 // By number (tiles.def).

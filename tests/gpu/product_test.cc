@@ -123,6 +123,25 @@ ENTRY e {
   }
 }
 
+// A convolution with bias, residual and activation, in one kernel.
+TEST(Product, AroundAConvolution) {
+  ExpectSame(R"(HloModule m
+ENTRY e {
+  x = f16[2,9,7,16] parameter(0)
+  w = f16[3,3,16,24] parameter(1)
+  bias = f16[24] parameter(2)
+  side = f16[2,9,7,24] parameter(3)
+  zero = f16[] constant(0)
+  c = f16[2,9,7,24] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  b = f16[2,9,7,24] broadcast(bias), dimensions={3}
+  s = f16[2,9,7,24] add(c, b)
+  t = f16[2,9,7,24] add(s, side)
+  z = f16[2,9,7,24] broadcast(zero), dimensions={}
+  ROOT r = f16[2,9,7,24] maximum(t, z)
+})",
+             1);
+}
+
 // Convolutions: padding, strides, dilation of either side, reversal and groups.
 TEST(Product, Convolutions) {
   struct Form {
