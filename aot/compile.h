@@ -43,6 +43,8 @@ struct CompileOptions {
   std::vector<std::string> gpu_targets;
   // Whether the GPU program calls NVIDIA's libraries.
   bool gpu_libraries = true;
+  // Whether every run of the GPU program gives the same bits.
+  bool gpu_deterministic = false;
   // The assembler of the CUDA Toolkit; empty: found by PATH.
   std::string ptxas;
   // What was measured on GPUs (kiln tune). Level 0 takes no notice of it; a strict compile fails where a product or

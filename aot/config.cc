@@ -34,6 +34,8 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
     } else if (kv[0] == "--xla_gpu_autotune_level") {
       if (!absl::SimpleAtoi(value, &o->tuning_level))
         return InvalidArgument(file, ":1:1: error: --xla_gpu_autotune_level takes a number, not '", value, "'");
+    } else if (kv[0] == "--xla_gpu_deterministic_ops") {
+      o->gpu_deterministic = value != "false" && value != "0";
     } else if (kv[0] == "--xla_gpu_load_autotune_results_from") {
       tuning->results.push_back(value);
     } else if (kv[0] == "--xla_gpu_algorithm_denylist_path") {
@@ -81,6 +83,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
   if (c.gpu().has_tuning_level()) o.tuning_level = c.gpu().tuning_level();
   o.strict_tuning = c.gpu().strict_tuning();
+  o.gpu_deterministic = c.gpu().deterministic();
   if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");

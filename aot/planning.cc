@@ -67,7 +67,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   PipelineOptions pipeline = o.pipeline;
   if (on_gpu && !o.gpu_libraries) pipeline.disabled.push_back("cublas-gemm-rewriter");
   if (o.tuning_level > 0) pipeline.tuning = o.tuning.get();
-  RETURN_IF_ERROR((on_gpu ? GpuPipeline() : CpuPipeline()).Run(*module, pipeline, &out.passes));
+  RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu_deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);

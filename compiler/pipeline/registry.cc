@@ -79,7 +79,7 @@ Pipeline CpuPipeline() {
   return p;
 }
 
-Pipeline GpuPipeline() {
+Pipeline GpuPipeline(bool deterministic) {
   Pipeline p("gpu", FindPass);
   p.Add("defuser")
       .Add("sharding-remover")
@@ -101,8 +101,9 @@ Pipeline GpuPipeline() {
       .Add("cholesky-expander")
       .Add("triangular-solve-expander")
       .Add("convolution-pred-expander")
-      .Add("select-and-scatter-expander")
-      .Add("gpu-scatter-expander")
+      .Add("select-and-scatter-expander");
+  if (deterministic) p.Add("scatter-determinism-expander");
+  p.Add("gpu-scatter-expander")
       .Add("call-inliner")
       .Add("map-inline")
       .Add("call-inliner")

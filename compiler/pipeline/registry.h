@@ -11,8 +11,9 @@ const PassInfo* FindPass(absl::string_view name);
 
 // Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
 Pipeline CpuPipeline();
-// The same for a GPU: with library calls, and fusions that its kernels take.
-Pipeline GpuPipeline();
+// The same for a GPU: with library calls, and fusions that its kernels take. `deterministic`: no result depends on the
+// order in which threads come.
+Pipeline GpuPipeline(bool deterministic = false);
 
 // By the name that users give: "cpu" or "gpu"; fails for any other.
 absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name);

@@ -140,9 +140,13 @@ static int make_plan(struct plan* p, struct state* s, const int64_t* v, int64_t 
   if (!code) code = lt.Heuristic(s->handle, p->desc, p->a, p->b, p->c, p->c, preference, kCandidates, found, &count);
   if (preference) lt.PreferenceFree(preference);
   if (code) return code;
-  if (algorithm >= count || count == 0) return kNoSuchAlgorithm;
-  p->found = found[algorithm >= 0 ? algorithm : 0];
-  return 0;
+  int64_t before = algorithm >= 0 ? algorithm : 0;
+  for (int k = 0; k < count; ++k)
+    if (found[k].state == 0 && before-- == 0) {
+      p->found = found[k];
+      return 0;
+    }
+  return kNoSuchAlgorithm;
 }
 
 static void free_plan(struct plan* p) {

@@ -178,6 +178,22 @@ TEST(Product, Convolutions) {
   }
 }
 
+// Scatter with sums of floats: atomics by default, sorted updates where every run must give the same bits.
+TEST(Scatter, DeterministicOnRequest) {
+  constexpr char kText[] = R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[100] parameter(0)
+  i = s32[64,1] parameter(1)
+  u = f32[64] parameter(2)
+  ROOT r = f32[100] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+})";
+  CompileOptions compile;
+  ExpectSame(kText, 1, compile);
+  compile.gpu_deterministic = true;
+  ExpectSame(kText, 4, compile);  // a sort and what follows it
+}
+
 TEST(Product, RefusesATileThatCannotServe) {
   auto module = ParseHlo(Program("f32", "f32", {7}, {{1, 8, 8, 8}}), "m.hlo");
   ASSERT_TRUE(module.ok());
