@@ -11,12 +11,6 @@
 namespace kiln {
 namespace {
 
-int64_t FftWorkBytes(const Instruction* i) {
-  int64_t n = 1;
-  for (int64_t d : *i->attrs().fft_length) n = std::max(n, d);
-  return 4 * n * ByteWidth(ComponentType(i->shape().type()));
-}
-
 // Sorting works on contiguous rows: strided ones are copied into one half of the scratch.
 struct SortPlan {
   int64_t dim, n, outer, inner;
@@ -37,6 +31,24 @@ SortPlan PlanSort(const Instruction* i) {
   p.row_bytes = 0;
   for (const Instruction* o : i->operands()) p.row_bytes += (p.n * ByteWidth(o->shape().type()) + 63) / 64 * 64;
   return p;
+}
+
+// exp(-2 pi i k / n)
+llvm::Value* Roots(Ir& ir, int64_t n, PrimitiveType t) {
+  const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
+  if (llvm::GlobalVariable* g = ir.module.getGlobalVariable(name, true)) return g;
+  std::vector<llvm::Constant*> values;
+  for (int64_t k = 0; k < n; ++k) {
+    const long double a =
+        -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
+    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::cos(a))));
+    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::sin(a))));
+  }
+  auto* type = llvm::ArrayType::get(ir.RegType(t), values.size());
+  auto* g = new llvm::GlobalVariable(ir.module, type, true, llvm::GlobalValue::PrivateLinkage,
+                                     llvm::ConstantArray::get(type, values), name);
+  g->setAlignment(llvm::Align(64));
+  return g;
 }
 
 class Library {
@@ -225,55 +237,12 @@ class Library {
   }
 
   // exp(-2 pi i k / n) for k < n, as read-only data of the module.
-  llvm::Value* Roots(int64_t n, PrimitiveType t) {
-    const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
-    if (llvm::GlobalVariable* g = ir_.module.getGlobalVariable(name, true)) return g;
-    std::vector<llvm::Constant*> values;
-    for (int64_t k = 0; k < n; ++k) {
-      const long double a =
-          -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
-      values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::cos(a))));
-      values.push_back(llvm::ConstantFP::get(ir_.RegType(t), static_cast<double>(std::sin(a))));
-    }
-    auto* type = llvm::ArrayType::get(ir_.RegType(t), values.size());
-    auto* g = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::PrivateLinkage,
-                                       llvm::ConstantArray::get(type, values), name);
-    g->setAlignment(llvm::Align(64));
-    return g;
-  }
-
   absl::StatusOr<int64_t> Fft() {
-    const std::string& type = i_->attrs().fft_type->text;
-    const Ints& len = *i_->attrs().fft_length;
-    const Shape &in = i_->operand(0)->shape(), &out = i_->shape();
-    const int64_t rank = out.rank(), axes = static_cast<int64_t>(len.size());
-    const bool inverse = type == "IFFT" || type == "IRFFT", real_in = type == "RFFT", real_out = type == "IRFFT";
-    const PrimitiveType c = ComponentType(out.type());
-    const char* name = c == PrimitiveType::F64 ? "kiln_fft_axis_f64" : "kiln_fft_axis_f32";
     llvm::Value* scratch = Scratch(LibraryScratch(i_));
-    if (out.ElementCount() == 0) return 1;
-    auto axis = [&](llvm::Value* src, llvm::Value* dst, const Ints& dims, int64_t d, int64_t n, int kind) {
-      int64_t outer = 1, inner = 1;
-      for (int64_t q = 0; q < d; ++q) outer *= dims[q];
-      for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
-      ir_.CallLibrary(name, b_.getVoidTy(),
-                      {src, dst, scratch, Roots(n, c), ir_.I64(outer), ir_.I64(n), ir_.I64(inner), b_.getInt32(inverse),
-                       b_.getInt32(kind)});
-    };
-    if (real_out && axes > 1) {
-      // The complex axes need room for the half spectrum: it follows the line buffers in the scratch.
-      llvm::Value* half = At(scratch, (FftWorkBytes(i_) + 63) / 64 * 64);
-      llvm::Value* src = body_.operands[0];
-      for (int64_t k = 0; k + 1 < axes; ++k) {
-        axis(src, half, in.dims(), rank - axes + k, len[k], 0);
-        src = half;
-      }
-      axis(half, body_.results[0], out.dims(), rank - 1, len[axes - 1], 2);
-      return 1;
-    }
-    axis(body_.operands[0], body_.results[0], out.dims(), rank - 1, len[axes - 1], real_in ? 1 : real_out ? 2 : 0);
-    for (int64_t k = axes - 2; k >= 0; --k)
-      axis(body_.results[0], body_.results[0], out.dims(), rank - axes + k, len[k], 0);
+    if (i_->shape().ElementCount() == 0) return 1;
+    llvm::Value* const places[] = {body_.operands[0], At(scratch, FftWorkBytes(i_)), body_.results[0]};
+    for (const FftAxis& a : FftAxes(i_))
+      EmitFftLines(ir_, i_, a, places[a.from], places[a.to], scratch, ir_.I64(0), ir_.I64(a.lines));
     return 1;
   }
 
@@ -380,11 +349,7 @@ class Library {
       const SortPlan p = PlanSort(i);
       return p.row_bytes * (p.strided ? 2 : 1);
     }
-    if (i->Is(Opcode::Fft)) {
-      int64_t n = (FftWorkBytes(i) + 63) / 64 * 64;
-      if (*i->attrs().fft_type == "IRFFT" && i->attrs().fft_length->size() > 1) n += i->operand(0)->shape().ByteSize();
-      return n;
-    }
+    if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);
     return 0;
   }
 
@@ -397,6 +362,49 @@ class Library {
 };
 
 }  // namespace
+
+int64_t FftWorkBytes(const Instruction* i) {
+  int64_t n = 1;
+  for (int64_t d : *i->attrs().fft_length) n = std::max(n, d);
+  return (4 * n * ByteWidth(ComponentType(i->shape().type())) + 63) / 64 * 64;
+}
+
+int64_t FftHalfBytes(const Instruction* i) {
+  const bool between = *i->attrs().fft_type == "IRFFT" && i->attrs().fft_length->size() > 1;
+  return between ? i->operand(0)->shape().ByteSize() : 0;
+}
+
+std::vector<FftAxis> FftAxes(const Instruction* i) {
+  const std::string& type = i->attrs().fft_type->text;
+  const Ints& length = *i->attrs().fft_length;
+  const Shape &in = i->operand(0)->shape(), &out = i->shape();
+  const int64_t rank = out.rank(), axes = static_cast<int64_t>(length.size());
+  std::vector<FftAxis> list;
+  const auto add = [&](FftAxis::Place from, FftAxis::Place to, const Ints& dims, int64_t axis, int kind) {
+    const int64_t d = rank - axes + axis;
+    int64_t outer = 1, inner = 1;
+    for (int64_t q = 0; q < d; ++q) outer *= dims[q];
+    for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
+    list.push_back({from, to, outer * inner, length[axis], inner, kind});
+  };
+  if (type == "IRFFT" && axes > 1) {
+    for (int64_t k = 0; k + 1 < axes; ++k) add(k ? FftAxis::kHalf : FftAxis::kOperand, FftAxis::kHalf, in.dims(), k, 0);
+    add(FftAxis::kHalf, FftAxis::kResult, out.dims(), axes - 1, 2);
+    return list;
+  }
+  add(FftAxis::kOperand, FftAxis::kResult, out.dims(), axes - 1, type == "RFFT" ? 1 : type == "IRFFT" ? 2 : 0);
+  for (int64_t k = axes - 2; k >= 0; --k) add(FftAxis::kResult, FftAxis::kResult, out.dims(), k, 0);
+  return list;
+}
+
+void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value* from, llvm::Value* to,
+                  llvm::Value* work, llvm::Value* first, llvm::Value* last) {
+  const std::string& type = i->attrs().fft_type->text;
+  const PrimitiveType c = ComponentType(i->shape().type());
+  ir.CallLibrary(c == PrimitiveType::F64 ? "kiln_fft_axis_f64" : "kiln_fft_axis_f32", ir.b.getVoidTy(),
+                 {from, to, work, Roots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
+                  ir.b.getInt32(type == "IFFT" || type == "IRFFT"), ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
+}
 
 absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes) { return Library(body, stack_bytes).Run(); }
 

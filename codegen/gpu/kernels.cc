@@ -72,6 +72,7 @@ absl::Status EmitSerial(Body& body) {
 
 int64_t ScratchBytes(const Instruction* i) {
   if (i->Is(Opcode::Sort)) return 0;
+  if (i->Is(Opcode::Fft)) return FftScratchBytes(i);
   return LibraryScratchBytes(i, 0);
 }
 
@@ -103,11 +104,14 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
 absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                                const Instruction* i, const std::set<int64_t>& shared) {
   if (i->Is(Opcode::Sort)) return EmitSort(ir, target, symbol, i, shared);
-  const auto family = i->Is(Opcode::Fusion)        ? EmitFusion
-                      : i->Is(Opcode::Copy)        ? EmitCopy
-                      : i->Is(Opcode::Dot)         ? EmitDot
-                      : i->Is(Opcode::Convolution) ? EmitConvolution
-                                                   : EmitSerial;
+  if (i->Is(Opcode::Fft)) return EmitFft(ir, target, symbol, i, shared);
+  const auto family = i->Is(Opcode::Fusion)            ? EmitFusion
+                      : i->Is(Opcode::Copy)            ? EmitCopy
+                      : i->Is(Opcode::Dot)             ? EmitDot
+                      : i->Is(Opcode::Convolution)     ? EmitConvolution
+                      : i->Is(Opcode::Cholesky)        ? EmitCholesky
+                      : i->Is(Opcode::TriangularSolve) ? EmitTriangularSolve
+                                                       : EmitSerial;
   ASSIGN_OR_RETURN(Launch launch, EmitFunction(ir, target, symbol, i, shared, family));
   return std::vector<Launch>{launch};
 }

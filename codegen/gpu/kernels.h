@@ -60,7 +60,9 @@ absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
 // One with enough features, as the product of `shape` (ProductOf).
 absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape);
-// The algorithms of the kernel library, by one thread.
+absl::Status EmitCholesky(Body& body);
+absl::Status EmitTriangularSolve(Body& body);
+// The algorithms of the kernel library, by one thread: what no other kernel serves (LAPACK).
 absl::Status EmitSerial(Body& body);
 
 // Emitters of fusions by their root. `f` is the fused computation.
@@ -76,6 +78,10 @@ absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f);
 // Sorting: the steps of a network over rows, as kernels of their own.
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);
+// Transforms, an axis after the other. Arena bytes that the kernels need.
+absl::StatusOr<std::vector<Launch>> EmitFft(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                            const Instruction* i, const std::set<int64_t>& shared);
+int64_t FftScratchBytes(const Instruction* i);
 // The function of a kernel and its arrays; `finish` returns it.
 absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::string& symbol, const Instruction* i,
                                     const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit);

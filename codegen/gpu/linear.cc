@@ -1,0 +1,166 @@
+// Factorisations, triangular systems and transforms in kernels of kiln's own.
+#include "codegen/elemental/library.h"
+#include "codegen/gpu/kernels.h"
+
+namespace kiln::gpu {
+namespace {
+
+// A matrix at `base`, element (row, column) at row * `n` + column, or turned.
+struct Matrix {
+  Ir& ir;
+  PrimitiveType type;
+  llvm::Value *array, *base;
+  int64_t n;
+  bool turned;
+
+  llvm::Value* At(llvm::Value* row, llvm::Value* column) const {
+    return ir.Add(base, turned ? ir.Add(ir.Mul(column, n), row) : ir.Add(ir.Mul(row, n), column));
+  }
+  llvm::Value* Get(llvm::Value* row, llvm::Value* column) const { return ir.Load(type, array, At(row, column)).re; }
+  void Put(llvm::Value* v, llvm::Value* row, llvm::Value* column) const {
+    ir.Store(type, Val{v}, array, At(row, column));
+  }
+};
+
+absl::Status CheckReal(const Instruction* i) {
+  const PrimitiveType t = i->shape().type();
+  if (t == PrimitiveType::F32 || t == PrimitiveType::F64) return absl::OkStatus();
+  return ErrorAt(i, absl::StrCat(TextOf(t), " has no kernel"), absl::StatusCode::kUnimplemented);
+}
+
+constexpr int64_t kMostWorkBytes = int64_t{64} << 20;  // of a transform's workers together
+
+struct FftWorkers {
+  int64_t lines;  // of each
+  int64_t count;
+};
+
+FftWorkers WorkersFor(const Instruction* i, const FftAxis& axis) {
+  const int64_t most = std::max<int64_t>(1, kMostWorkBytes / FftWorkBytes(i));
+  int64_t lines = std::max<int64_t>(1, (axis.lines + most - 1) / most);
+  if (axis.kind != 0) lines = (lines + 1) / 2 * 2;  // real lines travel in pairs
+  return {lines, (axis.lines + lines - 1) / lines};
+}
+
+int64_t FftWorkerCount(const Instruction* i) {
+  int64_t count = 1;
+  for (const FftAxis& a : FftAxes(i)) count = std::max(count, WorkersFor(i, a).count);
+  return count;
+}
+
+}  // namespace
+
+int64_t FftScratchBytes(const Instruction* i) { return FftWorkerCount(i) * FftWorkBytes(i) + FftHalfBytes(i); }
+
+// A thread for a few lines of an axis, a launch for each axis.
+absl::StatusOr<std::vector<Launch>> EmitFft(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                            const Instruction* i, const std::set<int64_t>& shared) {
+  std::vector<Launch> out;
+  if (i->shape().ElementCount() == 0) return out;
+  for (const FftAxis& axis : FftAxes(i)) {
+    const auto emit = [&](Body& body) {
+      const FftWorkers workers = WorkersFor(i, axis);
+      return ForEach(body, workers.count, [&](llvm::Value* worker) {
+        const auto scratch = [&](llvm::Value* bytes) {
+          return ir.b.CreateInBoundsGEP(ir.b.getInt8Ty(), body.scratch, bytes);
+        };
+        llvm::Value* const places[] = {body.operands[0], scratch(ir.I64(FftWorkerCount(i) * FftWorkBytes(i))),
+                                       body.results[0]};
+        llvm::Value* first = ir.Mul(worker, workers.lines);
+        llvm::Value* last = ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.Add(first, ir.I64(workers.lines)),
+                                                       ir.I64(axis.lines));
+        EmitFftLines(ir, i, axis, places[axis.from], places[axis.to], scratch(ir.Mul(worker, FftWorkBytes(i))), first,
+                     last);
+        return absl::OkStatus();
+      });
+    };
+    ASSIGN_OR_RETURN(Launch l, EmitFunction(ir, target, absl::StrCat(symbol, "_axis", out.size()), i, shared, emit));
+    out.push_back(l);
+  }
+  return out;
+}
+
+// A block for each matrix: the columns of the factor one after the other, the rest of the matrix updated by each.
+absl::Status EmitCholesky(Body& body) {
+  RETURN_IF_ERROR(CheckReal(body.i));
+  Ir& ir = body.ir;
+  llvm::IRBuilder<>& b = ir.b;
+  const Shape& s = body.i->shape();
+  const int64_t n = s.dims().back();
+  if (s.ElementCount() == 0) return absl::OkStatus();
+  const PrimitiveType t = s.type();
+  constexpr int64_t kMostThreads = 256;
+  body.blocks = s.ElementCount() / (n * n);
+  body.threads = std::min<int64_t>(kMostThreads, (n * n + kWarp - 1) / kWarp * kWarp);
+  llvm::Value *thread = body.grid.Thread(), *base = ir.Mul(body.grid.Block(), n * n);
+  // The factor is lower; an upper one is its transpose.
+  const bool turned = !body.i->attrs().lower.value_or(false);
+  const Matrix a{ir, t, body.operands[0], base, n, turned}, l{ir, t, body.results[0], base, n, turned};
+  ir.Loop(thread, ir.I64(n * n), body.threads, [&](llvm::Value* e) {
+    llvm::Value *row = b.CreateUDiv(e, ir.I64(n)), *column = b.CreateURem(e, ir.I64(n));
+    llvm::Value* zero = ir.Constant(t, Element{}).re;
+    l.Put(ir.Select(b.CreateICmpULE(column, row), a.Get(row, column), zero), row, column);
+  });
+  body.grid.Barrier();
+  ir.Loop(ir.I64(0), ir.I64(n), 1, [&](llvm::Value* k) {
+    llvm::Value* pivot = l.Get(k, k);
+    llvm::Value* nan = llvm::ConstantFP::getNaN(pivot->getType());
+    // What is not positive, or no number, spoils all that follows.
+    llvm::Value* good = b.CreateFCmpOGT(pivot, llvm::ConstantFP::get(pivot->getType(), 0));
+    llvm::Value* root = ir.Select(good, b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, pivot), nan);
+    body.grid.Barrier();
+    ir.If(b.CreateICmpEQ(thread, ir.I64(0)), [&] { l.Put(root, k, k); });
+    llvm::Value* below = ir.Add(k, ir.I64(1));
+    ir.Loop(ir.Add(below, thread), ir.I64(n), body.threads,
+            [&](llvm::Value* row) { l.Put(b.CreateFDiv(l.Get(row, k), root), row, k); });
+    body.grid.Barrier();
+    llvm::Value* rest = b.CreateSub(ir.I64(n), below);
+    ir.Loop(thread, b.CreateMul(rest, rest), body.threads, [&](llvm::Value* e) {
+      llvm::Value *row = ir.Add(below, b.CreateUDiv(e, rest)), *column = ir.Add(below, b.CreateURem(e, rest));
+      ir.If(b.CreateICmpULE(column, row), [&] {
+        l.Put(b.CreateFSub(l.Get(row, column), b.CreateFMul(l.Get(row, k), l.Get(column, k))), row, column);
+      });
+    });
+    body.grid.Barrier();
+  });
+  return absl::OkStatus();
+}
+
+// A thread for each right-hand side.
+absl::Status EmitTriangularSolve(Body& body) {
+  RETURN_IF_ERROR(CheckReal(body.i));
+  Ir& ir = body.ir;
+  llvm::IRBuilder<>& b = ir.b;
+  const Attributes& at = body.i->attrs();
+  const Shape& s = body.i->shape();
+  const PrimitiveType t = s.type();
+  const bool left = at.left_side.value_or(false), unit = at.unit_diagonal.value_or(false);
+  const bool turned = at.transpose_a && (*at.transpose_a == "TRANSPOSE" || *at.transpose_a == "ADJOINT");
+  const int64_t rows = s.dim(s.rank() - 2), columns = s.dims().back(), n = left ? rows : columns,
+                sides = left ? columns : rows;
+  // Unknowns in the order in which they can be solved.
+  const bool ascending = (at.lower.value_or(false) != turned) == left;
+  const auto unknown = [&](llvm::Value* step) { return ascending ? step : b.CreateSub(ir.I64(n - 1), step); };
+  return ForEach(body, n ? s.ElementCount() / n : 0, [&](llvm::Value* place) {
+    llvm::Value *matrix = b.CreateUDiv(place, ir.I64(sides)), *side = b.CreateURem(place, ir.I64(sides));
+    const Matrix a{ir, t, body.operands[0], ir.Mul(matrix, n * n), n, turned};
+    llvm::Value* first = ir.Add(ir.Mul(matrix, rows * columns), ir.Mul(side, left ? 1 : columns));
+    const auto where = [&](llvm::Value* k) { return ir.Add(first, ir.Mul(k, left ? columns : 1)); };
+    ir.Loop(ir.I64(0), ir.I64(n), 1, [&](llvm::Value* step) {
+      llvm::Value* k = unknown(step);
+      llvm::Value* sum = ir.Alloca(ir.RegType(t), 1, 16);
+      b.CreateStore(ir.Load(t, body.operands[1], where(k)).re, sum);
+      ir.Loop(ir.I64(0), step, 1, [&](llvm::Value* before) {
+        llvm::Value* q = unknown(before);
+        llvm::Value* factor = left ? a.Get(k, q) : a.Get(q, k);
+        llvm::Value* term = b.CreateFMul(factor, ir.Load(t, body.results[0], where(q)).re);
+        b.CreateStore(b.CreateFSub(b.CreateLoad(ir.RegType(t), sum), term), sum);
+      });
+      llvm::Value* v = b.CreateLoad(ir.RegType(t), sum);
+      ir.Store(t, Val{unit ? v : b.CreateFDiv(v, a.Get(k, k))}, body.results[0], where(k));
+    });
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace kiln::gpu
