@@ -170,14 +170,19 @@ absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& target
     for (const Instruction* i : tunables) {
       if (ChosenAlgorithm(i, t.name) >= 0) continue;
       if (o.strict_tuning)
-        return ErrorAt(i, absl::StrCat("has no tuning result for ", t.name, ", and strict_tuning asks for one (kiln tune "
-                                       "measures it; its key is ", TuningKey(i), ")"));
+        return ErrorAt(i, absl::StrCat("has no tuning result for ", t.name,
+                                       ", and strict_tuning asks for one (kiln tune "
+                                       "measures it; its key is ",
+                                       TuningKey(i), ")"));
       ++untuned;
       out->untuned.push_back({t.name, i->name(), TuningKey(i), TuningText(i)});
     }
     if (untuned > 0)
-      out->notes.push_back(absl::StrCat(untuned, " of ", tunables.size(), " products and convolutions have no tuning "
-                                        "result for ", t.name, ": heuristics choose (the manifest lists them; kiln tune "
+      out->notes.push_back(absl::StrCat(untuned, " of ", tunables.size(),
+                                        " products and convolutions have no tuning "
+                                        "result for ",
+                                        t.name,
+                                        ": heuristics choose (the manifest lists them; kiln tune "
                                         "measures them)"));
   }
   return absl::OkStatus();

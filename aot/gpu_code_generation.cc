@@ -125,9 +125,8 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
   const std::string ptxas = FindPtxas(options.ptxas);
   if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
   std::vector<Variant>& variants = code->variants;
-  ParallelFor(variants.size(), [&](size_t k) {
-    variants[k].status = CompileVariant(emit, name, ptxas, options, &variants[k]);
-  });
+  ParallelFor(variants.size(),
+              [&](size_t k) { variants[k].status = CompileVariant(emit, name, ptxas, options, &variants[k]); });
   std::vector<std::string> architectures;
   for (const Variant& v : variants) {
     RETURN_IF_ERROR(v.status);

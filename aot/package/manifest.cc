@@ -51,8 +51,7 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
                       "products; subnormals ",
                       o.flush_subnormals ? "flushed" : "kept",
                       "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
-                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)),
-                      ",\n\"untuned\":[",
+                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
                       absl::StrJoin(m.untuned, ",",
                                     [](std::string* s, const UntunedKernel& u) {
                                       absl::StrAppend(s, "{\"target\":", JsonQuote(u.target),

@@ -61,8 +61,10 @@ const Command kCommands[] = {
      TuneCommand,
      "tune MODULE --target GPU --out PROGRAM [--name NAME] [--config F] [--results F]... [--denylist F] [--level N] "
      "[--again] [--dim N]",
-     "Packs every algorithm of the model's products and convolutions into one program, which measures them on a machine "
-     "with the GPU and writes NAME.GPU.tuning for later compiles (config: gpu { tuning_results }). What --results or the "
+     "Packs every algorithm of the model's products and convolutions into one program, which measures them on a "
+     "machine "
+     "with the GPU and writes NAME.GPU.tuning for later compiles (config: gpu { tuning_results }). What --results or "
+     "the "
      "config has results for is left out, unless --again. Needs a C compiler to link (CC, or cc).",
      {"target", "out", "name", "config", "results", "denylist", "level", "dim"},
      {"again"},

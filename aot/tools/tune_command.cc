@@ -59,10 +59,11 @@ absl::Status Run(const Arguments& args) {
   const char* cc = std::getenv("CC");
   RETURN_IF_ERROR(Link(cc && *cc ? cc : "cc", archive, program));
   unlink(archive.c_str());
-  std::printf("%s: %lld products and convolutions%s, %lld candidates; run it on a machine with an %s, and name the file "
-              "that it writes (%s.%s.tuning) in the config as gpu { tuning_results: ... }\n",
-              program.c_str(), static_cast<long long>(t.subjects), known.c_str(),
-              static_cast<long long>(t.candidates), t.target.c_str(), t.name.c_str(), t.target.c_str());
+  std::printf(
+      "%s: %lld products and convolutions%s, %lld candidates; run it on a machine with an %s, and name the file "
+      "that it writes (%s.%s.tuning) in the config as gpu { tuning_results: ... }\n",
+      program.c_str(), static_cast<long long>(t.subjects), known.c_str(), static_cast<long long>(t.candidates),
+      t.target.c_str(), t.name.c_str(), t.target.c_str());
   return absl::OkStatus();
 }
 

@@ -17,8 +17,8 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   Tuner out;
   out.name = CIdentifier(o.name);
   out.target = target.name;
-  ASSIGN_OR_RETURN(PlannedProgram planned, PlanProgram(std::move(module), out.name, o, ProgramTarget::kGpu,
-                                                       [](const std::string&) {}));
+  ASSIGN_OR_RETURN(PlannedProgram planned,
+                   PlanProgram(std::move(module), out.name, o, ProgramTarget::kGpu, [](const std::string&) {}));
   std::vector<Instruction*> subjects;
   absl::flat_hash_set<std::string> seen;
   for (Instruction* i : Tunables(*planned.module)) {

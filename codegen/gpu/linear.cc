@@ -67,8 +67,8 @@ absl::StatusOr<std::vector<Launch>> EmitFft(Ir& ir, const GpuTarget& target, con
         llvm::Value* const places[] = {body.operands[0], scratch(ir.I64(FftWorkerCount(i) * FftWorkBytes(i))),
                                        body.results[0]};
         llvm::Value* first = ir.Mul(worker, workers.lines);
-        llvm::Value* last = ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.Add(first, ir.I64(workers.lines)),
-                                                       ir.I64(axis.lines));
+        llvm::Value* last =
+            ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.Add(first, ir.I64(workers.lines)), ir.I64(axis.lines));
         EmitFftLines(ir, i, axis, places[axis.from], places[axis.to], scratch(ir.Mul(worker, FftWorkBytes(i))), first,
                      last);
         return absl::OkStatus();

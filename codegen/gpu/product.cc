@@ -109,7 +109,8 @@ class Kernel {
     constexpr int64_t kWidest = 16;  // bytes
     const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (s.width = kWidest / ByteWidth(s.held); s.width > 1; s.width /= 2)
-      if (s.source->run % s.width == 0 && minor % s.width == 0 && s.lines * s.depth % (s.width * body_.threads) == 0) break;
+      if (s.source->run % s.width == 0 && minor % s.width == 0 && s.lines * s.depth % (s.width * body_.threads) == 0)
+        break;
     s.width = std::max<int64_t>(s.width, 1);
     // Rows of words that lanes read together begin in different banks.
     s.pitch = s.lines_minor ? s.lines + 4 : s.depth + 16 / ByteWidth(s.held);
@@ -133,7 +134,9 @@ class Kernel {
     for (int64_t c = 0; c < Chunks(s); ++c) {
       llvm::Value* linear = ir_.Mul(ir_.Add(thread_, ir_.I64(c * body_.threads)), s.width);
       llvm::Value *inner = b_.CreateURem(linear, ir_.I64(minor)), *outer = b_.CreateUDiv(linear, ir_.I64(minor));
-      const auto place = [&] { visit(c, s.source->depth_first ? inner : outer, s.source->depth_first ? outer : inner); };
+      const auto place = [&] {
+        visit(c, s.source->depth_first ? inner : outer, s.source->depth_first ? outer : inner);
+      };
       if (s.lines * s.depth % (s.width * body_.threads) == 0)
         place();
       else
@@ -412,7 +415,8 @@ std::pair<Source, Source> OperandsOfConvolution(Ir& ir, const Instruction* i, co
     taps.push_back(in_features);
     for (size_t k = 0; k < outputs.size(); ++k) order.push_back(static_cast<int64_t>(k));
     for (size_t k = 0; k < taps.size(); ++k) tap_order.push_back(static_cast<int64_t>(k));
-    const std::vector<llvm::Value*> out = Delinearize(ir, line, outputs, order), tap = Delinearize(ir, depth, taps, tap_order);
+    const std::vector<llvm::Value*> out = Delinearize(ir, line, outputs, order),
+                                    tap = Delinearize(ir, depth, taps, tap_order);
     const Ints strides = Shape::Array(x.type(), x.dims()).Strides();
     llvm::Value *offset = ir.Add(ir.Mul(out[0], strides[0]), ir.Add(ir.Mul(group, in_features), tap.back())),
                 *inside = b.getTrue();
@@ -431,7 +435,10 @@ std::pair<Source, Source> OperandsOfConvolution(Ir& ir, const Instruction* i, co
     return Place{offset, inside};
   };
   const Source input{x.type(), false, in_features, input_array, window, nullptr};
-  const Source filter{kernel.type(), true, std::gcd(features, shape.n), kernel_array,
+  const Source filter{kernel.type(),
+                      true,
+                      std::gcd(features, shape.n),
+                      kernel_array,
                       [&ir, features, n = shape.n](llvm::Value* group, llvm::Value* line, llvm::Value* depth) {
                         return Place{ir.Add(ir.Mul(depth, features), ir.Add(ir.Mul(group, n), line))};
                       },
@@ -468,12 +475,12 @@ absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
   const Instruction* i = body.i;
   const auto [input, filter] = OperandsOfConvolution(body.ir, i, shape, body.operands[0], body.operands[1]);
   ElementEmitter elements(body.ir, body.operands);
-  return EmitProduct(body, {shape, input, filter,
-                            [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
-                              const Index at{OutputOf(body.ir, i, shape, group, row, column)};
-                              body.ir.Store(i->shape().type(), v, body.results[0], elements.Offset(i->shape(), at));
-                              return absl::OkStatus();
-                            }});
+  return EmitProduct(
+      body, {shape, input, filter, [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
+               const Index at{OutputOf(body.ir, i, shape, group, row, column)};
+               body.ir.Store(i->shape().type(), v, body.results[0], elements.Offset(i->shape(), at));
+               return absl::OkStatus();
+             }});
 }
 
 absl::Status EmitProductFusion(Body& body, const Computation& f) {
@@ -488,10 +495,9 @@ absl::Status EmitProductFusion(Body& body, const Computation& f) {
   const bool convolves = hero->Is(Opcode::Convolution);
   if (convolves && (!array(0) || !array(1)))
     return ErrorAt(body.i, "computes an operand of its convolution, which no kernel does", absl::StatusCode::kInternal);
-  const auto [a, b] = convolves
-                          ? OperandsOfConvolution(body.ir, hero, *shape, array(0), array(1))
-                          : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
-                                      OperandOf(hero, 1, elements, array(1), hero->operand(1)));
+  const auto [a, b] = convolves ? OperandsOfConvolution(body.ir, hero, *shape, array(0), array(1))
+                                : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
+                                            OperandOf(hero, 1, elements, array(1), hero->operand(1)));
   const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
     elements.Preset(hero, v);
     // The result may be seen with other extents than the product's.

@@ -41,8 +41,13 @@ absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
     if (!IsTunableProduct(dot)) return std::nullopt;
     const Shape &x = dot->operand(0)->shape(), &kernel = dot->operand(1)->shape(), &o = dot->shape();
     const int64_t groups = dot->attrs().feature_group_count.value_or(1), features = o.dims().back();
-    return ProductShape{groups, o.ElementCount() / features, features / groups, kernel.ElementCount() / features,
-                        x.type(), kernel.type(), o.type()};
+    return ProductShape{groups,
+                        o.ElementCount() / features,
+                        features / groups,
+                        kernel.ElementCount() / features,
+                        x.type(),
+                        kernel.type(),
+                        o.type()};
   }
   const Shape &l = dot->operand(0)->shape(), &r = dot->operand(1)->shape(), &o = dot->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };

@@ -113,11 +113,10 @@ absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& 
       candidates.push_back(t.Struct({t.Number(c.algorithm), launch, call}));
     }
     list.push_back(t.Struct({t.Text(TuningKey(s.instruction)), t.Text(TuningText(s.instruction)), t.Number(count),
-                             t.Array(arrays), t.Number(static_cast<int64_t>(candidates.size())),
-                             t.Array(candidates)}));
+                             t.Array(arrays), t.Number(static_cast<int64_t>(candidates.size())), t.Array(candidates)}));
   }
-  llvm::Constant* init = t.Struct({t.Text(name), t.Text(target), t.Number(level),
-                                   t.Number(static_cast<int64_t>(subjects.size())), t.Array(list)});
+  llvm::Constant* init = t.Struct(
+      {t.Text(name), t.Text(target), t.Number(level), t.Number(static_cast<int64_t>(subjects.size())), t.Array(list)});
   auto* g = new llvm::GlobalVariable(ir.module, init->getType(), true, llvm::GlobalValue::ExternalLinkage, init,
                                      name + "_tune_program");
   g->setVisibility(llvm::GlobalValue::HiddenVisibility);

@@ -1,7 +1,8 @@
 // What a pass is and what it may reach.
 //
-// A pass is a function Module -> changed. PassContext offers fuel, measured results and the pass's own notes, nothing else: no globals.
-// Guarantees asked of every pass: shapes and results of the entry stay, `changed` is truthful, order is deterministic.
+// A pass is a function Module -> changed. PassContext offers fuel, measured results and the pass's own notes, nothing
+// else: no globals. Guarantees asked of every pass: shapes and results of the entry stay, `changed` is truthful, order
+// is deterministic.
 #pragma once
 
 #include <functional>

@@ -4,6 +4,8 @@
 // breaks the device's context costs itself only: it is noted as failed, and a new worker goes on behind it.
 // Compiled to bitcode; kiln renames kiln_model_*.
 #define _POSIX_C_SOURCE 200809L
+#include "runtime_min/gpu/tune.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
@@ -14,8 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "runtime_min/gpu/tune.h"
 
 struct kiln_model_gpu;
 int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void* stream, char* error,
@@ -60,8 +60,8 @@ int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void*
   const struct kiln_gpu* t = gpu;
   int32_t status = 0;
   for (int64_t k = 0; k < repeats && !status; ++k)
-    status = running->launch ? t->launch(t->self, running->launch, arguments)
-                             : t->call(t->self, running->call, arguments);
+    status =
+        running->launch ? t->launch(t->self, running->launch, arguments) : t->call(t->self, running->call, arguments);
   return status;
 }
 
@@ -426,13 +426,14 @@ static int write_results(const char* path, struct note** found, const struct not
 
 static int usage(const char* program, int code) {
   const struct kiln_tune_program* p = &kiln_model_tune_program;
-  fprintf(code ? stderr : stdout,
-          "usage: %s [--out=FILE] [--device=N] [--level=1..4] [--rounds=N] [--least-ms=X] [--redzone-bytes=N] [--quiet]\n"
-          "Measures the products and convolutions of %s on an %s and writes FILE (%s.%s.tuning).\n"
-          "  --level  1 times only; 2 random operands; 3 writes them again for each candidate; 4 (default %lld) also\n"
-          "           compares results and looks for writes outside the arrays\n"
-          "  --rounds best of N (5); --least-ms: what one round takes at least (10)\n",
-          program, p->name, p->target, p->name, p->target, (long long)p->level);
+  fprintf(
+      code ? stderr : stdout,
+      "usage: %s [--out=FILE] [--device=N] [--level=1..4] [--rounds=N] [--least-ms=X] [--redzone-bytes=N] [--quiet]\n"
+      "Measures the products and convolutions of %s on an %s and writes FILE (%s.%s.tuning).\n"
+      "  --level  1 times only; 2 random operands; 3 writes them again for each candidate; 4 (default %lld) also\n"
+      "           compares results and looks for writes outside the arrays\n"
+      "  --rounds best of N (5); --least-ms: what one round takes at least (10)\n",
+      program, p->name, p->target, p->name, p->target, (long long)p->level);
   return code;
 }
 
@@ -513,7 +514,8 @@ int32_t kiln_model_tune(int32_t argc, char** argv) {
       struct note* lost = &found[subject][candidate];
       *lost = (struct note){.subject = subject, .candidate = candidate, .failure = kUnknown};
       const int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-      snprintf(lost->text, sizeof lost->text, by == SIGALRM ? "no answer in time" : "the process ended (signal %d)", by);
+      snprintf(lost->text, sizeof lost->text, by == SIGALRM ? "no answer in time" : "the process ended (signal %d)",
+               by);
       open = 0;
       if (++candidate == p->subject[subject].candidates) ++subject, candidate = 0;
     } else if (!heard) {
@@ -531,6 +533,7 @@ int32_t kiln_model_tune(int32_t argc, char** argv) {
     fprintf(stderr, "error: cannot write %s\n", o.out);
     return 1;
   }
-  printf("%s: %lld measured on %s, %d without a valid algorithm\n", o.out, (long long)p->subjects, device.text, untuned);
+  printf("%s: %lld measured on %s, %d without a valid algorithm\n", o.out, (long long)p->subjects, device.text,
+         untuned);
   return untuned != 0;
 }

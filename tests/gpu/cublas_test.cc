@@ -72,7 +72,8 @@ void ExpectSame(const std::string& text, const std::string& model, CompileOption
 
 TEST(Cublas, LayoutsOfEveryType) {
   int n = 0;
-  for (const auto& [in, out] : {std::pair{"f32", "f32"}, {"f64", "f64"}, {"bf16", "f32"}, {"f16", "f16"}, {"c64", "c64"}})
+  for (const auto& [in, out] :
+       {std::pair{"f32", "f32"}, {"f64", "f64"}, {"bf16", "f32"}, {"f16", "f16"}, {"c64", "c64"}})
     for (int turned = 0; turned < 4; ++turned) {
       const char *a = turned & 1 ? "24,40" : "40,24", *b = turned & 2 ? "32,24" : "24,32";
       ExpectSame(absl::StrCat("HloModule m\nENTRY e {\n a = ", in, "[", a, "] parameter(0)\n b = ", in, "[", b,

@@ -118,9 +118,11 @@ int cublasLtMatmulDescDestroy(void* desc) {
 }
 int cublasLtMatmulDescSetAttribute(void* desc, int attribute, const void* value, size_t bytes) {
   auto* d = static_cast<Desc*>(desc);
-  void* to = attribute == 3 ? static_cast<void*>(&d->transa) : attribute == 4 ? static_cast<void*>(&d->transb)
-             : attribute == 7 ? static_cast<void*>(&d->epilogue) : attribute == 8 ? static_cast<void*>(&d->bias)
-                                                                                  : nullptr;
+  void* to = attribute == 3   ? static_cast<void*>(&d->transa)
+             : attribute == 4 ? static_cast<void*>(&d->transb)
+             : attribute == 7 ? static_cast<void*>(&d->epilogue)
+             : attribute == 8 ? static_cast<void*>(&d->bias)
+                              : nullptr;
   if (!to || bytes != (attribute == 8 ? 8U : 4U)) return 7;
   std::memcpy(to, value, bytes);
   return 0;

@@ -48,8 +48,8 @@ class Tune : public testing::Test {
     CompileOptions o = Options();
     auto tuner = MakeTuner(Parsed(), o, false);
     ASSERT_TRUE(tuner.ok()) << tuner.status();
-    EXPECT_EQ(tuner->subjects, 2);           // equal products are one
-    EXPECT_EQ(tuner->candidates, 11 + 5);    // bf16 on every tile, f32 on those of threads
+    EXPECT_EQ(tuner->subjects, 2);         // equal products are one
+    EXPECT_EQ(tuner->candidates, 11 + 5);  // bf16 on every tile, f32 on those of threads
     o.emulation = CompileOptions::Emulation::kPlain;
     auto emulated = MakeTuner(Parsed(), o, false);
     ASSERT_TRUE(emulated.ok()) << emulated.status();
@@ -64,7 +64,8 @@ class Tune : public testing::Test {
   }
 
   int32_t Run(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {"m", "--out=" + file_, "--rounds=1", "--least-ms=0", "--redzone-bytes=1024", "--quiet"};
+    std::vector<std::string> words = {"m",      "--out=" + file_, "--rounds=1", "--least-ms=0", "--redzone-bytes=1024",
+                                      "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<char*> argv;
     for (std::string& w : words) argv.push_back(w.data());

@@ -115,8 +115,8 @@ void ExpectSame(const Literal& a, const Literal& b, bool exact) {
   }
 }
 
-// As if every product and convolution had been measured: "TARGET ALGORITHM MICROSECONDS SCRATCH" or, of what must not be
-// used, "TARGET ALGORITHM denied".
+// As if every product and convolution had been measured: "TARGET ALGORITHM MICROSECONDS SCRATCH" or, of what must not
+// be used, "TARGET ALGORITHM denied".
 TuningResults Tuned(const Module& m, const std::vector<std::string>& lines) {
   TuningResults out;
   for (const std::string& line : lines) {

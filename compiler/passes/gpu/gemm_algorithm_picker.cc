@@ -1,6 +1,5 @@
 // Products get the algorithm that was fastest when they were measured (kiln tune): one of the library's, or a tile of
 // kiln's own kernel. Without a result the library's or kiln's own choice stays.
-#include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/pick_algorithm.h"
 #include "compiler/pipeline/registry.h"
 
@@ -9,14 +8,13 @@ namespace kiln {
 absl::StatusOr<bool> GemmAlgorithmPicker(Module& m, PassContext& ctx) {
   bool changed = false;
   if (!ctx.tuning) return changed;
-  for (Computation* c : ControlComputations(m))
-    for (Instruction* i : c->PostOrder()) {
-      if (!IsTunableProduct(i)) continue;
-      const PickedAlgorithm picked = PickAlgorithm(i, *ctx.tuning);
-      if (picked.choice.empty() || picked.choice == AlgorithmOf(i) || !ctx.Take()) continue;
-      SetAlgorithm(i, picked.choice);
-      changed = true;
-    }
+  for (Instruction* i : Tunables(m)) {
+    if (!IsTunableProduct(i)) continue;
+    const PickedAlgorithm picked = PickAlgorithm(i, *ctx.tuning);
+    if (picked.choice.empty() || picked.choice == AlgorithmOf(i) || !ctx.Take()) continue;
+    SetAlgorithm(i, picked.choice);
+    changed = true;
+  }
   return changed;
 }
 

@@ -72,10 +72,11 @@ class Rewriter {
       Call(i);
       changed = true;
     }
-    // What surrounds the calls joins them, from the inside out.
-    for (Instruction* i : c->PostOrder()) {
-      if (!IsCallTo(i, kGemmTarget)) continue;
-      Instruction* call = i;
+    // What surrounds the calls joins them, from the inside out, and goes: only the calls stay.
+    std::vector<Instruction*> calls;
+    for (Instruction* i : c->PostOrder())
+      if (IsCallTo(i, kGemmTarget)) calls.push_back(i);
+    for (Instruction* call : calls) {
       while (Instruction* grown = Grow(call)) {
         call = grown;
         changed = true;

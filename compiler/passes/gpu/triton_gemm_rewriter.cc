@@ -65,10 +65,13 @@ Instruction* TakeUsers(Instruction* hero, absl::flat_hash_set<const Instruction*
 
 absl::StatusOr<bool> TritonGemmRewriter(Module& m, PassContext& ctx) {
   bool changed = false;
-  for (Computation* c : ControlComputations(m))
-    for (Instruction* i : c->PostOrder()) {
-      const bool convolution = ConvolutionAsProduct(i);
-      if ((!convolution && !Canonical(i)) || i->operand(0) == i->operand(1)) continue;
+  for (Computation* c : ControlComputations(m)) {
+    // Nothing but these stays while others are fused.
+    std::vector<Instruction*> products;
+    for (Instruction* i : c->PostOrder())
+      if ((ConvolutionAsProduct(i) || Canonical(i)) && i->operand(0) != i->operand(1)) products.push_back(i);
+    for (Instruction* i : products) {
+      const bool convolution = i->Is(Opcode::Convolution);
       absl::flat_hash_set<const Instruction*> members = {i};
       bool widens = false;
       if (!convolution)
@@ -79,6 +82,7 @@ absl::StatusOr<bool> TritonGemmRewriter(Module& m, PassContext& ctx) {
           "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
       changed = true;
     }
+  }
   return changed;
 }
 
