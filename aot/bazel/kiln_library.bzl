@@ -22,6 +22,9 @@ def _kiln_library_impl(ctx):
     if ctx.file.config:
         args.add("--config", ctx.file.config)
         inputs.append(ctx.file.config)
+    for results in ctx.files.tuning:
+        args.add("--tuning", results)
+        inputs.append(results)
     for level in ctx.attr.cpu_levels:
         args.add("--target", level)
     ctx.actions.run(
@@ -56,7 +59,7 @@ def _kiln_library_impl(ctx):
             linker_inputs = depset([cc_common.create_linker_input(
                 owner = ctx.label,
                 libraries = depset([library]),
-                user_link_flags = depset(["-lm", "-lpthread"]),
+                user_link_flags = depset(["-lm", "-lpthread", "-ldl"]),
             )]),
         ),
     )
@@ -72,6 +75,7 @@ kiln_library = rule(
         "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, or StableHLO text."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
         "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
+        "tuning": attr.label_list(allow_files = True, doc = "What tuning programs wrote (kiln tune)."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),
         # The target configuration, so that the compiler is not built a second time for the host.
         "_compiler": attr.label(default = "//aot/tools:kiln", executable = True, cfg = "target"),

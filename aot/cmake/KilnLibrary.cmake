@@ -1,4 +1,4 @@
-# kiln_library(NAME MODULE [CONFIG FILE] [LEVELS v3 v4 ...]): a module as a static library target.
+# kiln_library(NAME MODULE [CONFIG FILE] [LEVELS v3 v4 ...] [TUNING FILE...]): a module as a static library target.
 #
 #   set(KILN_EXECUTABLE /path/to/kiln)
 #   include(KilnLibrary.cmake)
@@ -8,7 +8,7 @@
 find_program(KILN_EXECUTABLE kiln DOC "The kiln compiler")
 
 function(kiln_library NAME MODULE)
-  cmake_parse_arguments(ARG "" "CONFIG" "LEVELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CONFIG" "LEVELS;TUNING" ${ARGN})
   if(NOT KILN_EXECUTABLE)
     message(FATAL_ERROR "kiln_library: set KILN_EXECUTABLE to the kiln compiler")
   endif()
@@ -21,6 +21,11 @@ function(kiln_library NAME MODULE)
     list(APPEND command --config "${config}")
     list(APPEND inputs "${config}")
   endif()
+  foreach(results IN LISTS ARG_TUNING)
+    get_filename_component(results "${results}" ABSOLUTE)
+    list(APPEND command --tuning "${results}")
+    list(APPEND inputs "${results}")
+  endforeach()
   foreach(level IN LISTS ARG_LEVELS)
     list(APPEND command --target "${level}")
   endforeach()
@@ -37,5 +42,5 @@ function(kiln_library NAME MODULE)
   set_target_properties(${NAME} PROPERTIES
     IMPORTED_LOCATION "${dir}/lib${NAME}.a"
     INTERFACE_INCLUDE_DIRECTORIES "${dir}"
-    INTERFACE_LINK_LIBRARIES "m;pthread")
+    INTERFACE_LINK_LIBRARIES "m;pthread;${CMAKE_DL_LIBS}")
 endfunction()

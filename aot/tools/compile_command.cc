@@ -9,6 +9,7 @@
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
 #include "aot/tools/commands.h"
+#include "aot/tuning/results.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
 
@@ -40,6 +41,9 @@ absl::Status Run(const Arguments& args) {
         o.cpu_levels.emplace_back(v);
       }
     }
+  }
+  if (args.Has("tuning")) {
+    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get()));
   }
   ImportOptions import;
   RETURN_IF_ERROR(ReadDim(args, &import));

@@ -22,11 +22,11 @@ struct Command {
 const Command kCommands[] = {
     {"compile",
      CompileCommand,
-     "compile MODULE --name NAME --out DIR [--config F] [--target T]... [--dim N] [--json]",
+     "compile MODULE --name NAME --out DIR [--config F] [--target T]... [--tuning F]... [--dim N] [--json]",
      "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx "
-     "(x86-64 levels), native; sm_75, sm_80, ... (NVIDIA GPUs), cuda (sm_80, sm_90 and sm_100). --dim: the extent of "
-     "every unbounded dimension.",
-     {"name", "out", "config", "target", "dim"},
+     "(x86-64 levels), native; sm_75, sm_80, ... (NVIDIA GPUs), cuda (sm_80, sm_90 and sm_100). --tuning: results of "
+     "kiln tune, beside those of the config. --dim: the extent of every unbounded dimension.",
+     {"name", "out", "config", "target", "tuning", "dim"},
      {"json"},
      1,
      1},

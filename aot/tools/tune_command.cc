@@ -41,7 +41,7 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("level") && (!absl::SimpleAtoi(args.Get("level"), &o.tuning_level) || o.tuning_level > 4))
     return InvalidArgument("error: --level is 1 to 4");
   if (args.Has("results") || args.Has("denylist")) {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("results"), args.Get("denylist")));
+    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("results"), args.Get("denylist"), o.tuning.get()));
   }
   o.name = args.Get("name", "model");
   ImportOptions import;
@@ -60,8 +60,8 @@ absl::Status Run(const Arguments& args) {
   RETURN_IF_ERROR(Link(cc && *cc ? cc : "cc", archive, program));
   unlink(archive.c_str());
   std::printf(
-      "%s: %lld products and convolutions%s, %lld candidates; run it on a machine with an %s, and name the file "
-      "that it writes (%s.%s.tuning) in the config as gpu { tuning_results: ... }\n",
+      "%s: %lld products and convolutions%s, %lld candidates; run it on a machine with an %s, and give the file "
+      "that it writes (%s.%s.tuning) to kiln compile --tuning\n",
       program.c_str(), static_cast<long long>(t.subjects), known.c_str(), static_cast<long long>(t.candidates),
       t.target.c_str(), t.name.c_str(), t.target.c_str());
   return absl::OkStatus();

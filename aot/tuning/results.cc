@@ -8,8 +8,9 @@
 namespace kiln {
 
 absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
-                                                                const std::string& denylist) {
-  auto out = std::make_shared<TuningResults>();
+                                                                const std::string& denylist,
+                                                                const TuningResults* known) {
+  auto out = known ? std::make_shared<TuningResults>(*known) : std::make_shared<TuningResults>();
   std::vector<tuning::Results> all;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(file));

@@ -10,8 +10,10 @@
 
 namespace kiln {
 
-// The results of all files together, without what `denylist` (empty: none) names. Errors name file and line.
+// The results of all files and of `known` (null: none) together, without what `denylist` (empty: none) names. Errors
+// name file and line.
 absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
-                                                                const std::string& denylist);
+                                                                const std::string& denylist,
+                                                                const TuningResults* known = nullptr);
 
 }  // namespace kiln

@@ -57,6 +57,37 @@ grep -q 'st.global.v4.f32' "$out/add.sm_90.ptx"
 "$kiln" compile tests/gpu/pack/softmax_4096x1024.hlo --name soft --out "$out" --config "$out/dump.config" >/dev/null
 [ "$(grep -c '.entry' "$out/soft.sm_90.ptx")" = 1 ]
 grep -q 'shfl.sync.bfly.b32' "$out/soft.sm_90.ptx"
+# Products of kiln's own run on tensor cores, with 16-byte loads, in registers that suffice.
+echo "debug { dump_dir: \"$out\" } gpu { targets: \"sm_90\" no_libraries: true }" >"$out/own.config"
+for model in gemm_bf16_1024 gemm_f16_1024 conv_3x3_56x56x64; do
+  "$kiln" compile tests/gpu/pack/$model.hlo --name own --out "$out" --config "$out/own.config" >/dev/null 2>&1
+  grep -q 'mma.sync.aligned.m16n8k16.row.col.f32' "$out/own.sm_90.ptx" || grep -q 'fma.rn' "$out/own.sm_90.ptx"
+  grep -q 'ld.global.nc.v4.u32' "$out/own.sm_90.ptx"
+done
+"$kiln" compile tests/gpu/pack/gemm_bf16_1024.hlo --name own --out "$out" --config "$out/own.config" >/dev/null 2>&1
+grep -q 'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32' "$out/own.sm_90.ptx"
+# A tuning program is built here, and on a machine without a GPU says so.
+"$kiln" tune tests/gpu/pack/gemm_bf16_1024.hlo --name own --target sm_90 --config "$out/own.config" --out "$out/tuner" \
+  >"$out/said"
+grep -q '1 products and convolutions, 11 candidates' "$out/said"
+"$out/tuner" --help | grep -q -e '--redzone-bytes'
+if ! ldconfig -p | grep -q libcuda.so.1; then
+  if "$out/tuner" >/dev/null 2>"$out/said"; then exit 1; fi
+  grep -q 'there is no NVIDIA driver' "$out/said"
+fi
+echo 'gpu { targets: "sm_90" strict_tuning: true }' >"$out/strict.config"
+if "$kiln" compile tests/gpu/pack/gemm_bf16_1024.hlo --name own --out "$out/bad" --config "$out/strict.config" \
+  >"$out/said" 2>&1; then exit 1; fi
+grep -q 'gemm_bf16_1024.hlo:[0-9]*:[0-9]*: error: .* has no tuning result for sm_90, and strict_tuning asks' "$out/said"
+key=$(sed -n 's/.*its key is \([0-9a-f]*\).*/\1/p' "$out/said")
+echo "devices { target: \"sm_90\" entries { key: \"$key\" candidates { algorithm: 3 microseconds: 1 } } }" >"$out/t.tuning"
+"$kiln" compile tests/gpu/pack/gemm_bf16_1024.hlo --name own --out "$out" --config "$out/strict.config" \
+  --tuning "$out/t.tuning" >/dev/null
+grep -q '"untuned":\[\]' "$out/own.manifest.json"
+echo 'devices { target: "sm_90" entry' >"$out/t.tuning"
+if "$kiln" compile tests/gpu/pack/gemm_bf16_1024.hlo --name own --out "$out" --target sm_90 --tuning "$out/t.tuning" \
+  >"$out/said" 2>&1; then exit 1; fi
+grep -q 't.tuning:[0-9]*:[0-9]*: error: ' "$out/said"
 # Errors name the GPUs that there are.
 if "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/bad" --target sm_17 >"$out/said" 2>&1; then exit 1; fi
 grep -q "GPU 'sm_17' is unknown; there are sm_75, sm_80" "$out/said"
