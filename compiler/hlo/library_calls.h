@@ -43,7 +43,8 @@ std::string ToText(const GemmConfig& c);
 absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call);
 
 // The tuple (result, u8[workspace]) of a convolution call; window, dim_labels and feature_group_count are attributes of
-// the call. Operands: input and filter (backward: what XLA gives them), then bias and side input of the fused form.
+// the call. Operands: input and filter, then bias and side input of the fused form. Backward calls keep the window of
+// the convolution that they were, not that of the forward one whose gradient they are.
 struct ConvConfig {
   double conv_scale = 1, side_scale = 0;
   std::string activation = "kNone";  // kRelu

@@ -134,6 +134,7 @@ Pipeline GpuPipeline(bool deterministic) {
       .Add("triton-gemm-rewriter")
       .Add("cublas-gemm-rewriter")
       .Add("cublas-gemm-broadcast-folding-rewriter")
+      .Add("gemm-fusion")
       .Add("reduction-degenerate-dim-remover")
       .Add("reduction-layout-normalizer")
       .Add("reduction-dimension-grouper");
