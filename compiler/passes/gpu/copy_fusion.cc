@@ -1,5 +1,6 @@
 // Copies of a loop's result become further results of the loop: one kernel writes them all.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/pipeline/registry.h"
 
@@ -16,8 +17,8 @@ bool PlainCopy(const Instruction* i) {
 absl::StatusOr<bool> CopyFusion(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
-    for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || !i->shape().IsArray() || !i->shape().HasDefaultLayout() ||
+    for (Instruction* i : OfOpcode(c, Opcode::Fusion)) {
+      if (IsCustomFusion(i) || !i->shape().IsArray() || !i->shape().HasDefaultLayout() ||
           !(*i->attrs().calls)->root()->IsElementwise())
         continue;
       std::vector<Instruction*> copies;

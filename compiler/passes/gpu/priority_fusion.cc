@@ -62,13 +62,13 @@ class Fuser {
     });
   }
 
-  const Cost& CostOf(const Instruction* i) {
+  Cost CostOf(const Instruction* i) {
     const auto it = cost_.find(i);
     return it != cost_.end() ? it->second : cost_.insert({i, CostOfKernel(i)}).first->second;
   }
 
   double Saved(const Instruction* p) {
-    const Cost& own = CostOf(p);
+    const Cost own = CostOf(p);
     int64_t inputs = 0;
     for (const Instruction* o : p->operands()) inputs += o->shape().ByteSize();
     double apart = EstimatedMicroseconds(own, kDevice), together = 0;

@@ -1,5 +1,6 @@
 // Loops that never run are their start, loops that run once their body; what no iteration changes is read from before
 // the loop, elements that are always equal become one, and elements that nobody needs leave the state.
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/simplify/inline_body.h"
 #include "compiler/pipeline/registry.h"
@@ -65,8 +66,8 @@ absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
   bool changed = false;
   std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
-    for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::While) || !IsPlainLoop(i)) continue;
+    for (Instruction* i : OfOpcode(c, Opcode::While)) {
+      if (!IsPlainLoop(i)) continue;
       const std::optional<Induction> v = FindInduction(i);
       if (v && v->trips <= 1) {
         if (!ctx.Take()) continue;

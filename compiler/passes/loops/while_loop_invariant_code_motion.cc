@@ -3,6 +3,7 @@
 // It may then run although the loop does not: only pure operations move, and only those whose result is not larger than
 // what they read, so that the state does not grow. Constants, broadcasts and what only
 // moves elements stay: inside, they become a part of what reads them.
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/pipeline/registry.h"
 
@@ -66,8 +67,8 @@ bool Grows(const Instruction* i) {
 absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : m.PostOrder()) {
-    for (Instruction* loop : c->PostOrder()) {
-      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop)) continue;
+    for (Instruction* loop : OfOpcode(c, Opcode::While)) {
+      if (!IsPlainLoop(loop)) continue;
       const std::vector<Instruction*> invariant = Invariant(loop);
       // What an iteration reads of them: those that moved work is the last step of.
       std::vector<Instruction*> moved;

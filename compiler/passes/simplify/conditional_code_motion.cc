@@ -2,6 +2,7 @@
 // instead of many, where it can fuse with what follows.
 #include <algorithm>
 
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/passes/simplify/branches.h"
 #include "compiler/passes/simplify/computation_text.h"
 #include "compiler/pipeline/registry.h"
@@ -38,8 +39,8 @@ absl::StatusOr<bool> ConditionalCodeMotion(Module& m, PassContext& ctx) {
   bool changed = false;
   const std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
-    for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::Conditional) || !i->shape().IsTuple() || !ReadByElement(i)) continue;
+    for (Instruction* i : OfOpcode(c, Opcode::Conditional)) {
+      if (!i->shape().IsTuple() || !ReadByElement(i)) continue;
       std::vector<Computation*> branches = BranchesOf(i);
       if (!std::all_of(branches.begin(), branches.end(),
                        [](const Computation* b) { return b->root()->Is(Opcode::Tuple); }))

@@ -1,5 +1,6 @@
 // Operands that a sort only carries along are dropped where nobody reads them sorted.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -9,8 +10,8 @@ absl::StatusOr<bool> SimplifySorts(Module& m, PassContext& ctx) {
   std::vector<Computation*> all;
   for (const auto& c : m.computations()) all.push_back(c.get());
   for (Computation* c : all) {
-    for (Instruction* sort : c->PostOrder()) {
-      if (!sort->Is(Opcode::Sort) || sort->operand_count() < 2 || sort->IsRoot()) continue;
+    for (Instruction* sort : OfOpcode(c, Opcode::Sort)) {
+      if (sort->operand_count() < 2 || sort->IsRoot()) continue;
       std::vector<bool> used(sort->operands().size(), false);
       bool only_elements = true;
       for (const Instruction* u : sort->users()) {
