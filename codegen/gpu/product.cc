@@ -144,18 +144,19 @@ class Kernel {
     }
   }
 
-  void PutStaged(const Side& s, int64_t slot, const Val& v) {
-    llvm::Value* at = s.staged[static_cast<size_t>(slot)];
+  // A value of type `t` in the slot at `at`.
+  void Put(PrimitiveType t, llvm::Value* at, const Val& v) {
     b_.CreateStore(v.re, at);
-    if (v.im) b_.CreateStore(v.im, b_.CreateInBoundsGEP(ir_.RegType(s.held), at, ir_.I64(1)));
+    if (v.im) b_.CreateStore(v.im, b_.CreateInBoundsGEP(ir_.RegType(t), at, ir_.I64(1)));
   }
-  Val GetStaged(const Side& s, int64_t slot) {
-    llvm::Value* at = s.staged[static_cast<size_t>(slot)];
-    llvm::Type* type = ir_.RegType(s.held);
+  Val Get(PrimitiveType t, llvm::Value* at) {
+    llvm::Type* type = ir_.RegType(t);
     Val v{b_.CreateLoad(type, at)};
-    if (IsComplex(s.held)) v.im = b_.CreateLoad(type, b_.CreateInBoundsGEP(type, at, ir_.I64(1)));
+    if (IsComplex(t)) v.im = b_.CreateLoad(type, b_.CreateInBoundsGEP(type, at, ir_.I64(1)));
     return v;
   }
+  void PutStaged(const Side& s, int64_t slot, const Val& v) { Put(s.held, s.staged[static_cast<size_t>(slot)], v); }
+  Val GetStaged(const Side& s, int64_t slot) { return Get(s.held, s.staged[static_cast<size_t>(slot)]); }
 
   // Reads this thread's elements of the step that begins at `k0`; past the operand's ends they are zero.
   absl::Status Stage(Side& s, llvm::Value* k0) {
@@ -241,18 +242,8 @@ class Kernel {
     const int64_t g = Group(each);
     return ir_.Add(ir_.Mul(worker, g), ir_.I64(k / g * g * workers + k % g));
   }
-  Val GetSum(int64_t k) {
-    llvm::Value* at = sums_[static_cast<size_t>(k)];
-    llvm::Type* type = ir_.RegType(sum_);
-    Val v{b_.CreateLoad(type, at)};
-    if (IsComplex(sum_)) v.im = b_.CreateLoad(type, b_.CreateInBoundsGEP(type, at, ir_.I64(1)));
-    return v;
-  }
-  void PutSum(int64_t k, const Val& v) {
-    llvm::Value* at = sums_[static_cast<size_t>(k)];
-    b_.CreateStore(v.re, at);
-    if (v.im) b_.CreateStore(v.im, b_.CreateInBoundsGEP(ir_.RegType(sum_), at, ir_.I64(1)));
-  }
+  Val GetSum(int64_t k) { return Get(sum_, sums_[static_cast<size_t>(k)]); }
+  void PutSum(int64_t k, const Val& v) { Put(sum_, sums_[static_cast<size_t>(k)], v); }
   // This thread's lines at depth `q`, neighbours read together.
   std::vector<Val> Lines(const Side& s, llvm::Value* q, llvm::Value* worker, int64_t workers, int64_t each) {
     std::vector<Val> out;
