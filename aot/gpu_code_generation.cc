@@ -9,6 +9,7 @@
 #include "codegen/gpu/lower_device.h"
 #include "codegen/gpu/tuner.h"
 #include "codegen/llvm/ptx.h"
+#include "codegen/llvm/tables.h"
 #include "compiler/base/parallel.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/library_calls.h"
@@ -43,53 +44,24 @@ struct Image {
   const std::string* bytes;
 };
 
-// The description that the runtime reads, and the code it points to.
-class Description {
- public:
-  Description(Ir& ir, const std::string& library) : ir_(ir), b_(ir.b), library_(library) {}
-
-  void Emit(const std::vector<Image>& images, const gpu::Program& program, int64_t regions, const GpuPorts& ports,
-            const std::string& architectures) {
-    std::vector<llvm::Constant*> list, names;
-    for (const Image& i : images)
-      list.push_back(llvm::ConstantStruct::getAnon(
-          ir_.ctx, {Number(i.machine_code), Number(i.major), Number(i.minor), Bytes(*i.bytes)}));
-    for (const gpu::Program::Kernel& k : program.kernels) names.push_back(Text(k.symbol));
-    llvm::Constant* init = llvm::ConstantStruct::getAnon(
-        ir_.ctx, {Number(static_cast<int64_t>(images.size())), Array(list), Number(static_cast<int64_t>(names.size())),
-                  Array(names), Number(regions), Number(ports.weights_bytes), Number(ports.arena_bytes),
-                  Number(static_cast<int64_t>(ports.argument_bytes.size())),
-                  Number(static_cast<int64_t>(ports.result_bytes.size())), Numbers(ports.argument_bytes),
-                  Numbers(ports.result_bytes), Numbers(ports.result_in_argument), Text(architectures)});
-    auto* g = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::ExternalLinkage, init,
-                                       library_ + "_gpu_program");
-    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  }
-
- private:
-  llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
-  llvm::Constant* Global(llvm::Constant* init, uint64_t align) {
-    auto* g = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
-                                       library_ + "_gpu_data");
-    g->setAlignment(llvm::Align(align));
-    return g;
-  }
-  llvm::Constant* Bytes(const std::string& s) { return Global(llvm::ConstantDataArray::getString(ir_.ctx, s), 64); }
-  llvm::Constant* Text(const std::string& s) { return Global(llvm::ConstantDataArray::getString(ir_.ctx, s), 1); }
-  llvm::Constant* Array(const std::vector<llvm::Constant*>& v) {
-    if (v.empty()) return llvm::ConstantPointerNull::get(b_.getPtrTy());
-    return Global(llvm::ConstantArray::get(llvm::ArrayType::get(v[0]->getType(), v.size()), v), 8);
-  }
-  llvm::Constant* Numbers(const std::vector<int64_t>& v) {
-    std::vector<llvm::Constant*> out;
-    for (int64_t n : v) out.push_back(Number(n));
-    return Array(out);
-  }
-
-  Ir& ir_;
-  llvm::IRBuilder<>& b_;
-  const std::string& library_;
-};
+// The description that the runtime reads (<library>_gpu_program), and the code it points to.
+void Describe(Ir& ir, const std::string& library, const std::vector<Image>& images, const gpu::Program& program,
+              int64_t regions, const GpuPorts& ports, const std::string& architectures) {
+  constexpr uint64_t kCodeAlignment = 64;
+  Tables t(ir, library + "_gpu_data");
+  std::vector<llvm::Constant*> list, names;
+  for (const Image& i : images)
+    list.push_back(
+        t.Struct({t.Number(i.machine_code), t.Number(i.major), t.Number(i.minor), t.Text(*i.bytes, kCodeAlignment)}));
+  for (const gpu::Program::Kernel& k : program.kernels) names.push_back(t.Text(k.symbol));
+  t.Publish(library + "_gpu_program",
+            t.Struct({t.Number(static_cast<int64_t>(images.size())), t.Array(list),
+                      t.Number(static_cast<int64_t>(names.size())), t.Array(names), t.Number(regions),
+                      t.Number(ports.weights_bytes), t.Number(ports.arena_bytes),
+                      t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                      t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
+                      t.Numbers(ports.result_bytes), t.Numbers(ports.result_in_argument), t.Text(architectures)}));
+}
 
 using EmitForTarget = std::function<absl::StatusOr<gpu::Program>(Ir&, const GpuTarget&)>;
 
@@ -188,7 +160,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   ASSIGN_OR_RETURN(const int64_t regions,
                    gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, code.started, entry));
-  Description(ir, program.name).Emit(code.images, kernels, regions, ports, code.architectures);
+  Describe(ir, program.name, code.images, kernels, regions, ports, code.architectures);
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
@@ -257,7 +229,7 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   }
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   Ir ir(context, module, host);
-  Description(ir, name).Emit(code.images, code.variants[0].program, 0, {}, code.architectures);
+  Describe(ir, name, code.images, code.variants[0].program, 0, {}, code.architectures);
   RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.tuning_level, code.images.size(), measured));
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.members.push_back({name + "_gpu.o", std::move(object)});

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/gpu/tiles.h"
+#include "codegen/llvm/tables.h"
 #include "compiler/hlo/library_calls.h"
 #include "runtime_min/gpu/tune.h"
 
@@ -21,36 +22,6 @@ std::vector<std::pair<Shape, int64_t>> ArraysOf(const Instruction* i) {
   add(i->shape(), KILN_TUNE_RESULT);
   return out;
 }
-
-class Tables {
- public:
-  Tables(Ir& ir, const std::string& name) : ir_(ir), b_(ir.b), name_(name) {}
-
-  llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
-  llvm::Constant* Null() { return llvm::ConstantPointerNull::get(b_.getPtrTy()); }
-  llvm::Constant* Struct(const std::vector<llvm::Constant*>& fields) {
-    return llvm::ConstantStruct::getAnon(ir_.ctx, fields);
-  }
-  llvm::Constant* Global(llvm::Constant* init) {
-    return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
-                                    name_ + "_tune_data");
-  }
-  llvm::Constant* Text(const std::string& s) { return Global(llvm::ConstantDataArray::getString(ir_.ctx, s)); }
-  llvm::Constant* Array(const std::vector<llvm::Constant*>& v) {
-    if (v.empty()) return Null();
-    return Global(llvm::ConstantArray::get(llvm::ArrayType::get(v[0]->getType(), v.size()), v));
-  }
-  llvm::Constant* Numbers(const std::vector<int64_t>& v) {
-    std::vector<llvm::Constant*> out;
-    for (int64_t n : v) out.push_back(Number(n));
-    return Array(out);
-  }
-
- private:
-  Ir& ir_;
-  llvm::IRBuilder<>& b_;
-  const std::string& name_;
-};
 
 }  // namespace
 
@@ -88,7 +59,7 @@ absl::StatusOr<std::vector<TuneSubject>> EmitCandidates(Ir& ir, const GpuTarget&
 
 absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& target, int64_t level, size_t images,
                             const std::vector<TuneSubject>& subjects) {
-  Tables t(ir, name);
+  Tables t(ir, name + "_tune_data");
   std::vector<llvm::Constant*> list;
   for (const TuneSubject& s : subjects) {
     std::vector<llvm::Constant*> arrays, candidates;
@@ -115,11 +86,8 @@ absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& 
     list.push_back(t.Struct({t.Text(TuningKey(s.instruction)), t.Text(TuningText(s.instruction)), t.Number(count),
                              t.Array(arrays), t.Number(static_cast<int64_t>(candidates.size())), t.Array(candidates)}));
   }
-  llvm::Constant* init = t.Struct(
-      {t.Text(name), t.Text(target), t.Number(level), t.Number(static_cast<int64_t>(subjects.size())), t.Array(list)});
-  auto* g = new llvm::GlobalVariable(ir.module, init->getType(), true, llvm::GlobalValue::ExternalLinkage, init,
-                                     name + "_tune_program");
-  g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  t.Publish(name + "_tune_program", t.Struct({t.Text(name), t.Text(target), t.Number(level),
+                                              t.Number(static_cast<int64_t>(subjects.size())), t.Array(list)}));
   return absl::OkStatus();
 }
 
