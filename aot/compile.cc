@@ -285,7 +285,6 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     out.kernels += code.kernels;
     members = std::move(code.members);
   } else if (on_gpu) {
-    if (out.communicates) return Unimplemented("error: a GPU program of several devices is not supported yet");
     GpuPorts ports;
     for (const Port& p : out.arguments) ports.argument_bytes.push_back(p.shape.ByteSize());
     for (const Port& p : out.results) {
@@ -294,6 +293,8 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     }
     ports.arena_bytes = gpu_programs[0].program.plan.buffers.temp_bytes();
     ports.weights_bytes = out.constant_bytes;
+    ports.communicates = out.communicates;
+    ports.exchange_bytes = LargestExchange(gpu_programs[0].program.thunks);
     std::vector<GpuTarget> targets;
     for (const std::string& name : o.gpu_targets) {
       ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(name));

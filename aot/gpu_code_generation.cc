@@ -57,8 +57,8 @@ void Describe(Ir& ir, const std::string& library, const std::vector<Image>& imag
   t.Publish(library + "_gpu_program",
             t.Struct({t.Number(static_cast<int64_t>(images.size())), t.Array(list),
                       t.Number(static_cast<int64_t>(names.size())), t.Array(names), t.Number(regions),
-                      t.Number(ports.weights_bytes), t.Number(ports.arena_bytes),
-                      t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                      t.Number(ports.weights_bytes), t.Number(ports.arena_bytes), t.Number(ports.communicates),
+                      t.Number(ports.exchange_bytes), t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
                       t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
                       t.Numbers(ports.result_bytes), t.Numbers(ports.result_in_argument), t.Text(architectures)}));
 }

@@ -11,6 +11,8 @@ struct GpuPorts {
   std::vector<int64_t> argument_bytes, result_bytes;
   std::vector<int64_t> result_in_argument;  // the argument that holds it, or -1
   int64_t arena_bytes = 0, weights_bytes = 0;
+  bool communicates = false;
+  int64_t exchange_bytes = 0;  // the largest exchange with other devices or queues
 };
 
 // Machine code for every target, PTX of the newest for devices to come, the entry and the program's description

@@ -9,6 +9,7 @@
 
 #include "aot/emulator/routines.h"
 #include "aot/emulator/shadow.h"
+#include "runtime_min/abi.h"
 
 // Saves what a call must keep and the stack pointer at *save, and goes on where `to` was saved.
 extern "C" void kiln_emulator_switch(void** save, void* to);
@@ -279,10 +280,22 @@ Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{libra
     std::memcpy(device, host, static_cast<size_t>(bytes));
     return 0;
   };
-  table_.wait = [](void*) { return 0; };
   table_.record = [](void* self, int64_t, kiln_gpu_region region, void* const* arguments, void* const* results,
                      void* arena, const void* comm) {
     return region(arguments, results, arena, static_cast<State*>(self)->table, comm);
+  };
+  table_.gather = [](void*, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,
+                     int64_t bytes) -> int32_t {
+    const auto* c = static_cast<const kiln_comm*>(comm);
+    return c->gather(c->self, c->device, group, members, mine, all, bytes);
+  };
+  table_.send = [](void*, const void* comm, int64_t channel, const void* data, int64_t bytes) -> int32_t {
+    const auto* c = static_cast<const kiln_comm*>(comm);
+    return c->send(c->self, c->device, channel, data, bytes);
+  };
+  table_.receive = [](void*, const void* comm, int64_t channel, void* data, int64_t bytes) -> int32_t {
+    const auto* c = static_cast<const kiln_comm*>(comm);
+    return c->receive(c->self, c->device, channel, data, bytes);
   };
 }
 

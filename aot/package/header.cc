@@ -174,6 +174,18 @@ enum {
   return out;
 }
 
+constexpr char kGpuComm[] =
+    R"(// The device that this program is, the caller's; needed before the first run. What devices exchange passes through
+// page-locked memory of the host, and a run waits for it.
+void $NAME_gpu_set_comm($NAME_gpu* gpu, const $NAME_comm* comm);
+)";
+
+constexpr char kGpuClassComm[] = R"(    // The device that this program is; needed before the first run.
+    void set_comm(const $NAME_comm* comm) {
+      if (gpu_) $NAME_gpu_set_comm(gpu_, comm);
+    }
+)";
+
 // What a library with a slow arena has besides.
 constexpr char kSlowDoc[] =
     "//   arguments[$UPPER_ARGUMENTS]  the slow arena: $UPPER_SLOW_ARENA_BYTES bytes aligned to $UPPER_ALIGNMENT, "
@@ -201,7 +213,9 @@ std::string Fill(std::string text, const CompiledModel& m) {
                                     {"$SLOWMEMBER", slow ? kSlowMember : ""},
                                     {"$SLOWCHECK", slow ? " || !context.slow_arena()" : ""}});
   text = absl::StrReplaceAll(text, {{"$COMMDECL", m.communicates ? kCommDeclaration : ""},
-                                    {"$CONTEXTCOMM", m.communicates ? kContextComm : ""}});
+                                    {"$CONTEXTCOMM", m.communicates ? kContextComm : ""},
+                                    {"$GPUCOMM", m.communicates ? kGpuComm : ""},
+                                    {"$GPUCLASSCOMM", m.communicates ? kGpuClassComm : ""}});
   return absl::StrReplaceAll(text,
                              {{"$NAME", m.name},
                               {"$DEVICES", absl::StrCat(m.devices)},
@@ -246,7 +260,7 @@ int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t 
 void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on);
 // What the last failure was.
 const char* $NAME_gpu_error(const $NAME_gpu* gpu);
-)";
+$GPUCOMM)";
 
 constexpr char kGpuClassBegin[] = R"(
   // The GPU program (code for $ARCHS), for one thread at a time.
@@ -264,7 +278,7 @@ constexpr char kGpuClassBegin[] = R"(
     const char* error() const { return gpu_ ? $NAME_gpu_error(gpu_) : problem_; }
     $NAME_gpu* get() const { return gpu_; }
     Status wait() { return {gpu_ ? $NAME_gpu_wait(gpu_) : code_}; }
-)";
+$GPUCLASSCOMM)";
 
 constexpr char kGpuClassEnd[] = R"(
    private:

@@ -34,9 +34,11 @@ const Command kCommands[] = {
      RunCommand,
      "run MODULE [--input F.npy]... [--seed N] [--out DIR] [--backend cpu|gpu-emulated|reference] [--threads N] "
      "[--repeat N] "
-     "[--target LEVEL] [--dim N] [--json]",
-     "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones.",
-     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim"},
+     "[--target LEVEL] [--dim N] [--devices N] [--json]",
+     "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones. A "
+     "program of several devices runs each as a thread: all are given the inputs, the first one's results are written. "
+     "--devices: how many, where the module does not say; inputs and results then have a row for each replica.",
+     {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim", "devices"},
      {"json"},
      1,
      1},

@@ -11,6 +11,7 @@
 #include "aot/tools/npy.h"
 #include "aot/tools/runner.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
 
 namespace kiln {
@@ -31,11 +32,67 @@ absl::StatusOr<ImportOptions> SettleFrom(const std::vector<std::string>& files) 
   return o;
 }
 
+Shape Stacked(const Shape& row, int64_t rows) {
+  Ints dims = row.dims();
+  dims.insert(dims.begin(), rows);
+  return Shape::Array(row.type(), dims);
+}
+
+// What each replica is given, of arrays with a row for each, and the rows that they return.
+absl::StatusOr<RunResult> RunReplicas(const Module& module, const std::vector<Literal>& stacked,
+                                      const CompileOptions& compile, const RunOptions& run) {
+  const int64_t replicas = module.replica_count, partitions = module.partition_count;
+  std::vector<DeviceProgram> programs;
+  for (int64_t r = 0; r < replicas; ++r) {
+    std::vector<Literal> rows;
+    for (const Literal& all : stacked) {
+      Literal row(Shape::Array(all.shape().type(), Ints(all.shape().dims().begin() + 1, all.shape().dims().end())));
+      for (int64_t k = 0; k < row.size(); ++k) row.Set(k, all.Get(r * row.size() + k));
+      rows.push_back(std::move(row));
+    }
+    programs.insert(programs.end(), static_cast<size_t>(partitions), DeviceProgram{&module, rows});
+  }
+  ASSIGN_OR_RETURN(const auto results, RunDevices(programs, replicas, partitions, {}, compile, run));
+  RunResult out;
+  for (size_t k = 0; k < results[0].size(); ++k) {
+    if (!results[0][k].shape().IsArray()) continue;
+    Literal all(Stacked(results[0][k].shape(), replicas));
+    for (int64_t r = 0; r < replicas; ++r) {
+      const Literal& row = results[static_cast<size_t>(r * partitions)][k];
+      for (int64_t e = 0; e < row.size(); ++e) all.Set(r * row.size() + e, row.Get(e));
+    }
+    out.results.push_back(std::move(all));
+  }
+  return out;
+}
+
+// As many as the module's collectives name, or else as --devices says: partitions of a program with shardings, replicas
+// of another.
+absl::Status SettleDevices(const Arguments& args, Module* m) {
+  RETURN_IF_ERROR(SettleDeviceCounts(m));
+  if (!args.Has("devices")) return absl::OkStatus();
+  int wanted = 0;
+  constexpr int kMost = 4096;
+  if (!absl::SimpleAtoi(args.Get("devices"), &wanted) || wanted < 1 || wanted > kMost)
+    return InvalidArgument("error: --devices takes a number from 1 to ", kMost);
+  const int64_t has = m->replica_count * m->partition_count;
+  bool sharded = false;
+  for (const auto& c : m->computations())
+    for (const auto& i : c->instructions()) sharded = sharded || i->attrs().sharding;
+  if (has == 1) (sharded ? m->partition_count : m->replica_count) = wanted;
+  if (has != 1 && has != wanted)
+    return InvalidArgument("error: --devices ", wanted, ": the program is one of ", has, " devices");
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& args) {
-  ASSIGN_OR_RETURN(ImportOptions import, SettleFrom(args.All("input")));
+  // Rows for replicas do not have the extents of the program's arguments.
+  ASSIGN_OR_RETURN(ImportOptions import,
+                   SettleFrom(args.Has("devices") ? std::vector<std::string>() : args.All("input")));
   RETURN_IF_ERROR(ReadDim(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
+  RETURN_IF_ERROR(SettleDevices(args, module.get()));
   CompileOptions compile;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
@@ -52,6 +109,7 @@ absl::Status Run(const Arguments& args) {
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   std::vector<Literal> inputs;
   const std::vector<std::string> files = args.All("input");
+  const bool rows = args.Has("devices") && module->replica_count > 1 && !files.empty();
   if (files.empty()) {
     inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
   } else {
@@ -68,12 +126,18 @@ absl::Status Run(const Arguments& args) {
     if (files.size() + sizes.size() != shapes.size())
       return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
     for (size_t k = 0; k < files.size(); ++k) {
-      ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], shapes[k]));
+      ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], rows ? Stacked(shapes[k], module->replica_count) : shapes[k]));
       inputs.push_back(std::move(l));
     }
+    if (rows && !sizes.empty()) return InvalidArgument("error: replicas are given the sizes of their arrays too");
     inputs.insert(inputs.end(), sizes.begin(), sizes.end());
   }
-  ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(module), inputs, compile, run));
+  RunResult r;
+  if (rows) {
+    ASSIGN_OR_RETURN(r, RunReplicas(*module, inputs, compile, run));
+  } else {
+    ASSIGN_OR_RETURN(r, RunModule(std::move(module), inputs, compile, run));
+  }
   if (args.Has("out")) {
     mkdir(args.Get("out").c_str(), 0777);
     for (size_t k = 0; k < r.results.size(); ++k)

@@ -12,7 +12,7 @@ namespace kiln::gpu {
 namespace {
 
 // Members of kiln_gpu, by place.
-enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kWait, kRecord };
+enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kRecord, kGather, kSend, kReceive };
 
 class GpuEntry : public HostEntry {
  public:
@@ -25,11 +25,11 @@ class GpuEntry : public HostEntry {
     llvm::Type* ptr = b_.getPtrTy();
     return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(3), ir_.I64(f)));
   }
-  void Ask(Field f, std::vector<llvm::Value*> arguments) {
+  void Ask(Field f, std::vector<llvm::Value*> arguments, kiln_status failure = KILN_GPU) {
     arguments.insert(arguments.begin(), Member(kSelf));
     std::vector<llvm::Type*> types;
     for (llvm::Value* v : arguments) types.push_back(v->getType());
-    Checked(b_.CreateCall(llvm::FunctionType::get(b_.getInt32Ty(), types, false), Member(f), arguments), KILN_GPU);
+    Checked(b_.CreateCall(llvm::FunctionType::get(b_.getInt32Ty(), types, false), Member(f), arguments), failure);
   }
   llvm::Constant* Record(const std::vector<llvm::Constant*>& fields, const char* name) {
     llvm::Constant* init = llvm::ConstantStruct::getAnon(ir_.ctx, fields);
@@ -147,9 +147,14 @@ class GpuEntry : public HostEntry {
   }
 
   void Replay(int64_t number, llvm::Function* region) override {
-    Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), fn_->getArg(4)});
+    Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
   }
-  void BeforeComm() override { Ask(kWait, {}); }
+  void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) override {
+    Ask(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}, KILN_COMMUNICATION);
+  }
+  void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes) override {
+    Ask(send ? kSend : kReceive, {Comm(), ir_.I64(channel), data, ir_.I64(bytes)}, KILN_COMMUNICATION);
+  }
 
   const KernelPlan& plan_;
   const std::vector<Image>& images_;

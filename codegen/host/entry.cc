@@ -203,7 +203,7 @@ absl::Status HostEntry::EmitConditional(const Thunk& t) {
   return absl::OkStatus();
 }
 
-llvm::Value* HostEntry::CommField(int64_t k) { return b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(4), ir_.I64(k)); }
+llvm::Value* HostEntry::CommField(int64_t k) { return b_.CreateInBoundsGEP(b_.getPtrTy(), Comm(), ir_.I64(k)); }
 
 llvm::Value* HostEntry::Device() { return b_.CreateLoad(b_.getInt64Ty(), CommField(1)); }
 
@@ -221,7 +221,23 @@ llvm::Constant* HostEntry::Table(const std::vector<int64_t>& values) {
                                   name_ + "_groups");
 }
 
-// comm->gather(self, device, group, members, mine, all, bytes); a device outside every group gets zeros.
+void HostEntry::Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) {
+  llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, ptr, i64, ptr, ptr, i64}, false);
+  Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
+                        {b_.CreateLoad(ptr, CommField(0)), Device(), group, members, mine, all, ir_.I64(bytes)}),
+          KILN_COMMUNICATION);
+}
+
+void HostEntry::Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes) {
+  llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, i64, ptr, i64}, false);
+  Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
+                        {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), data, ir_.I64(bytes)}),
+          KILN_COMMUNICATION);
+}
+
+// A device outside every group gets zeros.
 absl::Status HostEntry::EmitAllGather(const Thunk& t) {
   auto groups = DeviceGroups(*t.instruction, options_.replicas, options_.partitions);
   if (!groups.ok()) return ErrorAt(t.instruction, groups.status().message());
@@ -233,7 +249,7 @@ absl::Status HostEntry::EmitAllGather(const Thunk& t) {
     }
     members.insert(members.end(), g.begin(), g.end());
   }
-  llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+  llvm::Type* i64 = b_.getInt64Ty();
   llvm::Value* device = Device();
   auto entry = [&](const std::vector<int64_t>& table) {
     return b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, Table(table), device));
@@ -248,12 +264,7 @@ absl::Status HostEntry::EmitAllGather(const Thunk& t) {
   b_.CreateBr(done);
   b_.SetInsertPoint(meet);
   llvm::Value* group = b_.CreateInBoundsGEP(i64, Table(members), entry(at));
-  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, ptr, i64, ptr, ptr, i64}, false);
-  BeforeComm();
-  Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
-                        {b_.CreateLoad(ptr, CommField(0)), device, group, count, Pointer(t.reads[0]),
-                         Pointer(t.writes[0]), ir_.I64(t.reads[0].size)}),
-          KILN_COMMUNICATION);
+  Gather(group, count, Pointer(t.reads[0]), Pointer(t.writes[0]), t.reads[0].size);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
   return absl::OkStatus();
@@ -276,15 +287,9 @@ void HostEntry::EmitQueue(const Thunk& t) {
   const int64_t channel = i->Is(Opcode::Infeed)    ? KILN_INFEED
                           : i->Is(Opcode::Outfeed) ? KILN_OUTFEED
                                                    : i->attrs().channel_id.value_or(0);
-  llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, i64, ptr, i64}, false);
   std::vector<Slice> slices = send ? t.reads : t.writes;
   if (i->Is(Opcode::Recv)) slices.resize(1);  // the data, not the context beside it
-  BeforeComm();
-  for (const Slice& s : slices)
-    Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
-                          {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), Pointer(s), ir_.I64(s.size)}),
-            KILN_COMMUNICATION);
+  for (const Slice& s : slices) Queue(send, channel, Pointer(s), s.size);
 }
 
 // The library's only state: a counter of the random blocks that all runs have taken, beside a fixed key.

@@ -57,14 +57,16 @@ class HostEntry {
   virtual size_t RegionAt(const ThunkSequence&, size_t) { return 0; }
   // Runs the function of a region, of the entry's own type.
   virtual void Replay(int64_t, llvm::Function*) {}
-  // The host program is about to read or write arrays.
-  virtual void BeforeComm() {}
+  // The functions of kiln_comm (runtime_min/abi.h) with the target's arrays: where they are the host's, as they are.
+  virtual void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes);
+  virtual void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes);
 
   llvm::Value* Pointer(const Slice& s);
   // The table of the thunk's pointers: operands, results, and a kernel's scratch.
   llvm::Value* FillTable(const Thunk& t);
   // Goes on if `code` is 0; else the run ends with `status`.
   void Checked(llvm::Value* code, kiln_status status);
+  llvm::Value* Comm() { return fn_->getArg(4); }
 
   Ir& ir_;
   llvm::IRBuilder<>& b_;

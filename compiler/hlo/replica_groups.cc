@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "compiler/hlo/sharding.h"
 
 namespace kiln {
 namespace {
@@ -25,34 +26,13 @@ absl::StatusOr<Ints> Numbers(absl::string_view text) {
 absl::StatusOr<std::vector<Ints>> IotaGroups(absl::string_view text) {
   const std::vector<absl::string_view> sides = absl::StrSplit(text, "<=");
   if (sides.size() != 2) return InvalidArgument("replica groups '", text, "' are not understood");
-  const size_t t = sides[1].find('T');
   ASSIGN_OR_RETURN(Ints result, Numbers(sides[0]));
-  ASSIGN_OR_RETURN(Ints dims, Numbers(sides[1].substr(0, t)));
-  Ints order(dims.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (t != absl::string_view::npos) {
-    ASSIGN_OR_RETURN(order, Numbers(sides[1].substr(t + 1)));
-  }
-  const int64_t n = Product(dims);
-  if (result.size() != 2 || result[0] * result[1] != n || order.size() != dims.size() || n > (1 << 20))
+  ASSIGN_OR_RETURN(const Ints ids, ParseIota(sides[1]));
+  const auto n = static_cast<int64_t>(ids.size());
+  if (result.size() != 2 || result[0] < 0 || result[0] > n || result[0] * result[1] != n)
     return InvalidArgument("replica groups '", text, "' do not add up");
-  std::vector<bool> seen(dims.size());
-  for (int64_t d : order) {
-    if (d < 0 || d >= static_cast<int64_t>(dims.size()) || seen[d])
-      return InvalidArgument("replica groups '", text, "': not a permutation");
-    seen[d] = true;
-  }
-  Ints strides(dims.size(), 1);
-  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
-  std::vector<Ints> groups(result[0]);
-  for (int64_t k = 0; k < n; ++k) {
-    int64_t rest = k, id = 0;
-    for (size_t d = order.size(); d-- > 0;) {
-      id += rest % dims[order[d]] * strides[order[d]];
-      rest /= dims[order[d]];
-    }
-    groups[k / result[1]].push_back(id);
-  }
+  std::vector<Ints> groups(static_cast<size_t>(result[0]));
+  for (size_t k = 0; k < ids.size(); ++k) groups[k / static_cast<size_t>(result[1])].push_back(ids[k]);
   return groups;
 }
 
@@ -144,6 +124,40 @@ Mode ModeOf(const Instruction& i) {
 
 }  // namespace
 
+absl::StatusOr<Ints> ParseIota(absl::string_view text) {
+  const size_t t = text.find('T');
+  ASSIGN_OR_RETURN(const Ints dims, Numbers(text.substr(0, t)));
+  Ints order(dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (t != absl::string_view::npos) {
+    ASSIGN_OR_RETURN(order, Numbers(text.substr(t + 1)));
+  }
+  constexpr int64_t kMost = 1 << 20;
+  int64_t n = 1;
+  for (int64_t d : dims) {
+    if (d < 0 || (d > 0 && n > kMost / d)) return InvalidArgument("'", text, "' lists too many devices");
+    n *= d;
+  }
+  std::vector<bool> seen(dims.size());
+  for (int64_t d : order) {
+    if (d < 0 || d >= static_cast<int64_t>(dims.size()) || seen[d])
+      return InvalidArgument("'", text, "': not a permutation");
+    seen[d] = true;
+  }
+  if (order.size() != dims.size()) return InvalidArgument("'", text, "': not a permutation");
+  Ints strides(dims.size(), 1), ids;
+  for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t rest = k, id = 0;
+    for (size_t d = order.size(); d-- > 0;) {
+      id += rest % dims[order[d]] * strides[order[d]];
+      rest /= dims[order[d]];
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
 absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   if (!text.empty() && text[0] == '[') return IotaGroups(text);
@@ -163,6 +177,12 @@ absl::Status SettleDeviceCounts(Module* m) {
   int64_t replicas = 1, partitions = 1, devices = 1;
   for (const auto& c : m->computations())
     for (const auto& i : c->instructions()) {
+      if (i->Is(Opcode::CustomCall)) {
+        ASSIGN_OR_RETURN(const std::optional<ManualBoundary> boundary, ManualBoundaryOf(*i));
+        if (boundary)
+          for (const Sharding& s : boundary->shardings)
+            for (int64_t id : s.devices) partitions = std::max(partitions, id + 1);
+      }
       if (!i->HasTrait(Collective)) continue;
       int64_t largest = 0;
       if (i->attrs().replica_groups) {

@@ -13,6 +13,8 @@
 
 namespace kiln {
 
+// The numbers that "[4,2]T(1,0)" lists: an iota over the extents, transposed.
+absl::StatusOr<Ints> ParseIota(absl::string_view text);
 // "{{0,1},{2,3}}" or "[2,4]<=[4,2]T(1,0)"; empty for "{}".
 absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text);
 // Devices of each group of an all-reduce, all-gather, reduce-scatter, all-to-all or collective-broadcast.
@@ -22,7 +24,7 @@ absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instr
                                                                      int64_t partitions);
 
 // For a module that names no counts (one replica, one partition) and yet has collectives between more: as many as their
-// groups and pairs name. Changes nothing else.
+// groups and pairs name, partitions where a region is written for each of them. Changes nothing else.
 absl::Status SettleDeviceCounts(Module* module);
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +18,55 @@ using proto::HloInstructionProto;
 template <typename R>
 Ints ToInts(const R& r) {
   return Ints(r.begin(), r.end());
+}
+
+// A sharding as HLO text writes it.
+std::string ShardingText(const proto::OpSharding& s) {
+  const auto word = [](int type) {
+    switch (type) {
+      case proto::SHARDING_REPLICATED:
+        return "replicated";
+      case proto::SHARDING_MANUAL:
+        return "manual";
+      case proto::SHARDING_UNREDUCED:
+        return "unreduced";
+      default:
+        return "unknown";
+    }
+  };
+  if (s.type() == proto::SHARDING_TUPLE)
+    return absl::StrCat("{",
+                        absl::StrJoin(s.tuple_shardings(), ", ",
+                                      [](std::string* out, const auto& e) { absl::StrAppend(out, ShardingText(e)); }),
+                        "}");
+  if (s.type() == proto::SHARDING_MAXIMAL)
+    return absl::StrCat(
+        "{maximal device=", s.tile_assignment_devices_size() ? s.tile_assignment_devices(0) : int64_t{0}, "}");
+  if (s.type() != proto::SHARDING_OTHER) return absl::StrCat("{", word(s.type()), "}");
+  std::string out = absl::StrCat("{devices=[", absl::StrJoin(s.tile_assignment_dimensions(), ","), "]");
+  if (s.iota_reshape_dims_size()) {
+    absl::StrAppend(&out, "<=[", absl::StrJoin(s.iota_reshape_dims(), ","), "]");
+    if (s.iota_transpose_perm_size() > 1) absl::StrAppend(&out, "T(", absl::StrJoin(s.iota_transpose_perm(), ","), ")");
+  } else {
+    absl::StrAppend(&out, absl::StrJoin(s.tile_assignment_devices(), ","));
+  }
+  if (s.replicate_on_last_tile_dim()) out += " last_tile_dim_replicate";
+  if (s.last_tile_dims_size())
+    absl::StrAppend(
+        &out, " last_tile_dims={",
+        absl::StrJoin(s.last_tile_dims(), ", ", [&](std::string* to, int type) { absl::StrAppend(to, word(type)); }),
+        "}");
+  return out + "}";
+}
+
+// In the order of keys: a map of a proto has none.
+std::string FrontendText(const proto::FrontendAttributes& a) {
+  const std::map<std::string, std::string> sorted(a.map().begin(), a.map().end());
+  return absl::StrCat(
+      "{",
+      absl::StrJoin(sorted, ",",
+                    [](std::string* out, const auto& e) { absl::StrAppend(out, e.first, "=", QuoteHlo(e.second)); }),
+      "}");
 }
 
 class ProtoReader {
@@ -429,9 +479,19 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
   if (p.channel_id()) a.channel_id = p.channel_id();
   if (p.use_global_device_ids()) a.use_global_device_ids = true;
   if (p.is_host_transfer()) a.is_host_transfer = true;
-  if (p.replica_groups_size()) {
+  // Newer files have a list of its own for them.
+  const auto& list = p.collective_device_list();
+  const auto& groups = list.replica_groups_size() ? list.replica_groups() : p.replica_groups();
+  if (list.has_iota_replica_group_list()) {
+    const auto& iota = list.iota_replica_group_list();
+    std::string t = absl::StrCat("[", iota.num_replica_groups(), ",", iota.num_devices_per_group(), "]<=[",
+                                 absl::StrJoin(iota.iota_reshape_dims(), ","), "]");
+    if (iota.iota_transpose_perm_size() > 1)
+      absl::StrAppend(&t, "T(", absl::StrJoin(iota.iota_transpose_perm(), ","), ")");
+    a.replica_groups = attr::Raw(t);
+  } else if (!groups.empty()) {
     std::string t = "{";
-    for (const auto& g : p.replica_groups())
+    for (const auto& g : groups)
       absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", absl::StrJoin(g.replica_ids(), ","), "}");
     a.replica_groups = attr::Raw(t + "}");
   }
@@ -441,6 +501,8 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       absl::StrAppend(&t, t.size() > 1 ? "," : "", "{", g.source(), ",", g.target(), "}");
     a.source_target_pairs = attr::Raw(t + "}");
   }
+  if (p.has_sharding()) a.sharding = attr::Raw(ShardingText(p.sharding()));
+  if (p.frontend_attributes().map_size()) a.frontend_attributes = attr::Raw(FrontendText(p.frontend_attributes()));
   if (!p.async_execution_thread().empty()) a.async_execution_thread = attr::Str(p.async_execution_thread());
   if (!p.backend_config().empty())
     a.backend_config = attr::Raw(p.backend_config()[0] == '{' ? p.backend_config() : QuoteHlo(p.backend_config()));
@@ -527,6 +589,8 @@ absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
     a.must = e.kind() == 2;
     m_->aliases.push_back(std::move(a));
   }
+  if (p_.frontend_attributes().map_size())
+    m_->extra_header.push_back({"frontend_attributes", FrontendText(p_.frontend_attributes())});
   if (p_.has_host_program_shape()) {
     EntryLayout l;
     for (const auto& s : p_.host_program_shape().parameters()) {

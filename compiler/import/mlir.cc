@@ -29,6 +29,7 @@ class Parser {
   absl::Status ParseWhile(Op* op);
   absl::Status ParseReduce(Op* op);
   absl::Status ParseScan(Op* op);
+  absl::Status ParseManualComputation(Op* op);
   absl::Status ParseRegion(Region* r);
   absl::Status ParseOps(Region* r);
   absl::Status ParseDict(absl::flat_hash_map<std::string, std::string>* out);
@@ -394,6 +395,44 @@ absl::Status Parser::ParseScan(Op* op) {
   return ParseTypes(op);
 }
 
+// sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: type) { body } : (types) ->
+// types
+absl::Status Parser::ParseManualComputation(Op* op) {
+  RETURN_IF_ERROR(s_.Expect("("));
+  while (!s_.Eat(")")) {
+    if (!op->operands.empty()) RETURN_IF_ERROR(s_.Expect(","));
+    ASSIGN_OR_RETURN(std::string o, Operand());
+    op->operands.push_back(std::move(o));
+  }
+  for (const char* key : {"in_shardings", "out_shardings", "manual_axes"}) {
+    RETURN_IF_ERROR(s_.Expect(key));
+    RETURN_IF_ERROR(s_.Expect("="));
+    const char open = s_.Peek(), close = open == '[' ? ']' : '}';
+    const size_t start = s_.pos();
+    RETURN_IF_ERROR(s_.Expect(open == '[' ? "[" : "{"));
+    RETURN_IF_ERROR(Raw(std::string(1, close)).status());
+    RETURN_IF_ERROR(s_.Expect(std::string(1, close)));
+    op->attributes[key] = std::string(s_.text().substr(start, s_.pos() - start));
+  }
+  RETURN_IF_ERROR(s_.Expect("("));
+  Region body;
+  while (!s_.Eat(")")) {
+    if (!body.arguments.empty()) RETURN_IF_ERROR(s_.Expect(","));
+    BlockArgument a;
+    ASSIGN_OR_RETURN(a.name, Operand());
+    RETURN_IF_ERROR(s_.Expect(":"));
+    ASSIGN_OR_RETURN(a.type, ReadType());
+    SkipLoc();
+    body.arguments.push_back(std::move(a));
+  }
+  RETURN_IF_ERROR(s_.Expect("{"));
+  RETURN_IF_ERROR(ParseOps(&body));
+  RETURN_IF_ERROR(s_.Expect("}"));
+  op->regions.push_back(std::move(body));
+  RETURN_IF_ERROR(s_.Expect(":"));
+  return ParseTypes(op);
+}
+
 absl::StatusOr<std::string> Parser::PrettyValue() {
   // A run of bracketed groups and words without a comma at the top: [0] x [1], [b,f]x[i,o]->[b,f], e5m10, "text".
   s_.Peek();
@@ -430,6 +469,14 @@ absl::Status Parser::ParsePretty(Op* op) {
   if (n == "stablehlo.while") return ParseWhile(op);
   if (n == "stablehlo.reduce") return ParseReduce(op);
   if (n == "chlo.scan") return ParseScan(op);
+  if (n == "sdy.manual_computation") return ParseManualComputation(op);
+  if (n == "sdy.sharding_constraint" || n == "sdy.reshard") {
+    ASSIGN_OR_RETURN(std::string o, Operand());
+    op->operands.push_back(std::move(o));
+    ASSIGN_OR_RETURN(op->attributes["sharding"], PrettyValue());
+    RETURN_IF_ERROR(s_.Expect(":"));
+    return ParseTypes(op);
+  }
   if (n == "stablehlo.constant" || n == "mhlo.constant") {
     if (s_.Peek() == '{') RETURN_IF_ERROR(ParseDict(&op->attributes));
     s_.Peek();

@@ -43,6 +43,7 @@ std::vector<std::string> Simplification() {
 Pipeline CpuPipeline() {
   Pipeline p("cpu", FindPass);
   p.Add("defuser")
+      .Add("manual-sharding-expander")
       .Add("sharding-remover")
       .Add("custom-call-decomposer")
       .Add("custom-call-layouts")
@@ -82,6 +83,7 @@ Pipeline CpuPipeline() {
 Pipeline GpuPipeline(bool deterministic) {
   Pipeline p("gpu", FindPass);
   p.Add("defuser")
+      .Add("manual-sharding-expander")
       .Add("sharding-remover")
       .Add("custom-call-decomposer")
       .Add("custom-call-layouts")

@@ -1,5 +1,6 @@
 #include "compiler/thunk/thunk.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -143,6 +144,19 @@ bool Communicates(const ThunkSequence& thunks) {
       if (Communicates(n)) return true;
   }
   return false;
+}
+
+int64_t LargestExchange(const ThunkSequence& thunks) {
+  int64_t most = 0;
+  for (const Thunk& t : thunks) {
+    for (const ThunkSequence& n : t.nested) most = std::max(most, LargestExchange(n));
+    if (t.kind == ThunkKind::AllGather) most = std::max(most, t.reads[0].size + t.writes[0].size);
+    if (t.kind == ThunkKind::Send)
+      for (const Slice& s : t.reads) most = std::max(most, s.size);
+    if (t.kind == ThunkKind::Receive)
+      for (const Slice& s : t.writes) most = std::max(most, s.size);
+  }
+  return most;
 }
 
 int64_t CountThunks(const ThunkSequence& thunks) {

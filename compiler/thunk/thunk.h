@@ -40,5 +40,7 @@ std::string ToText(const ThunkSequence& thunks, int indent = 0);
 int64_t CountThunks(const ThunkSequence& thunks);
 // Some thunk exchanges data with other devices or with the host program.
 bool Communicates(const ThunkSequence& thunks);
+// The most bytes that one of those reads and writes: of a gather, its block and all blocks; of a queue, one array.
+int64_t LargestExchange(const ThunkSequence& thunks);
 
 }  // namespace kiln

@@ -48,10 +48,15 @@ struct kiln_gpu {
   int32_t (*read)(void* self, void* host, const void* device, int64_t bytes);
   // The bytes are taken before it returns.
   int32_t (*write)(void* self, void* device, const void* host, int64_t bytes);
-  int32_t (*wait)(void* self);
   // Runs `region`, recorded where that pays. `number`: its place among the entry's regions.
   int32_t (*record)(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,
                     void* arena, const void* comm);
+  // The functions of `comm`, a kiln_comm, with arrays on the device. They wait for what was started so far; a failure
+  // ends the run with KILN_COMMUNICATION.
+  int32_t (*gather)(void* self, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,
+                    int64_t bytes);
+  int32_t (*send)(void* self, const void* comm, int64_t channel, const void* data, int64_t bytes);
+  int32_t (*receive)(void* self, const void* comm, int64_t channel, void* data, int64_t bytes);
 };
 
 #endif  // KILN_RUNTIME_MIN_GPU_ABI_H_

@@ -43,6 +43,8 @@ __attribute__((weak)) extern const char kiln_model_weights[];
   F(ModuleFunction, cuModuleGetFunction, (void**, void*, const char*))                                    \
   F(Launch, cuLaunchKernel,                                                                               \
     (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)) \
+  F(HostAlloc, cuMemHostAlloc, (void**, size_t, unsigned))                                                \
+  F(HostFree, cuMemFreeHost, (void*))                                                                     \
   F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                            \
   F(Free, cuMemFree_v2, (uint64_t))                                                                       \
   F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                               \
@@ -96,6 +98,8 @@ struct kiln_model_gpu {
   void** functions;
   uint64_t weights, arena, workspace;
   void* gemm;  // the state of cublas.c
+  char* exchange;
+  const struct kiln_comm* comm;
   struct recording* recordings;
   char error[256];
 };
@@ -146,7 +150,7 @@ static int32_t wait(void* self) {
 
 static int32_t read_bytes(void* self, void* host, const void* device, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  TRY(g, "a copy to the host fails", driver.ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
+  if (bytes) TRY(g, "a copy to the host fails", driver.ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
   return wait(self);
 }
 
@@ -194,6 +198,40 @@ static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* 
   return 0;
 }
 
+// What goes to other devices passes through page-locked memory of the host, one exchange at a time: whatever carries
+// `comm` needs to know nothing of GPUs.
+static int32_t cut_off(struct kiln_model_gpu* g) {
+  snprintf(g->error, sizeof g->error, "another device, or a queue of the host program, failed");
+  return KILN_COMMUNICATION;
+}
+
+static int32_t gather(void* self, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,
+                      int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  const struct kiln_comm* c = comm;
+  int32_t status = read_bytes(g, g->exchange, mine, bytes);
+  if (status) return status;
+  if (c->gather(c->self, c->device, group, members, g->exchange, g->exchange + bytes, bytes)) return cut_off(g);
+  return write_bytes(g, all, g->exchange + bytes, members * bytes);
+}
+
+static int32_t send_bytes(void* self, const void* comm, int64_t channel, const void* data, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  const struct kiln_comm* c = comm;
+  int32_t status = read_bytes(g, g->exchange, data, bytes);
+  if (status) return status;
+  return c->send(c->self, c->device, channel, g->exchange, bytes) ? cut_off(g) : 0;
+}
+
+static int32_t receive_bytes(void* self, const void* comm, int64_t channel, void* data, int64_t bytes) {
+  struct kiln_model_gpu* g = self;
+  const struct kiln_comm* c = comm;
+  int32_t status = wait(g);  // for the last exchange, which may still be read
+  if (status) return status;
+  if (c->receive(c->self, c->device, channel, g->exchange, bytes)) return cut_off(g);
+  return write_bytes(g, data, g->exchange, bytes);
+}
+
 static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
   struct kiln_model_gpu* g = self;
   if (what->routine == KILN_GPU_GEMM && g->gemm)
@@ -215,6 +253,7 @@ void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
     if (g->weights) driver.Free(g->weights);
     if (g->gemm) kiln_model_gpu_gemm_close(g->gemm);
     if (g->arena) driver.Free(g->arena);
+    if (g->exchange) driver.HostFree(g->exchange);
     if (g->workspace) driver.Free(g->workspace);
     if (g->module) driver.ModuleUnload(g->module);
     if (g->own_stream) driver.StreamDestroy(g->stream);
@@ -284,6 +323,11 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
     if (kiln_model_gpu_gemm_open(&g->gemm, g->error, sizeof g->error)) return KILN_NO_DEVICE;
     TRY(g, "no memory for the workspace of cuBLASLt", driver.Alloc(&g->workspace, kWorkspaceBytes));
   }
+  if (p->exchange_bytes) {
+    void* exchange = NULL;
+    TRY(g, "no page-locked memory", driver.HostAlloc(&exchange, (size_t)p->exchange_bytes, 0));
+    g->exchange = exchange;
+  }
   if (p->weights_bytes) {
     TRY(g, "no memory for the weights", driver.Alloc(&g->weights, (size_t)p->weights_bytes));
     TRY(g, "the weights cannot be copied",
@@ -313,7 +357,8 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
     return status;
   }
   g->graphs = 1;
-  g->table = (struct kiln_gpu){g, (void*)g->weights, launch, call, copy, fill, read_bytes, write_bytes, wait, record};
+  g->table = (struct kiln_gpu){g,          (void*)g->weights, launch, call,   copy,       fill,
+                               read_bytes, write_bytes,       record, gather, send_bytes, receive_bytes};
   *out = g;
   return 0;
 }
@@ -332,12 +377,19 @@ void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_b
     snprintf(versions + n, versions_bytes - (size_t)n, ", cublasLt %lld", (long long)kiln_model_gpu_gemm_version());
 }
 
+// The caller's; needed before the first run of a program that communicates.
+void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* comm) { g->comm = comm; }
+
 void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on) { g->graphs = on != 0; }
 
 // `arguments`, `results` and `arena` are addresses on the device. Asynchronous: what it starts goes on the stream.
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
   if (!g || (!arguments && kiln_model_gpu_program.arguments) || (!results && kiln_model_gpu_program.results))
     return KILN_NULL_POINTER;
+  if (kiln_model_gpu_program.communicates && !g->comm) {
+    snprintf(g->error, sizeof g->error, "the program communicates and was not told how (_gpu_set_comm)");
+    return KILN_COMMUNICATION;
+  }
   TRY(g, "no context on the GPU", driver.ContextPush(g->context));
   int32_t status = 0;
   if (!arena && kiln_model_gpu_program.arena_bytes) {
@@ -345,7 +397,7 @@ int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, voi
     if (status) status = failed(g, "no memory for the arena", status);
     arena = (void*)g->arena;
   }
-  if (!status) status = kiln_model_gpu_entry(arguments, results, arena, &g->table, NULL);
+  if (!status) status = kiln_model_gpu_entry(arguments, results, arena, &g->table, g->comm);
   void* mine;
   driver.ContextPop(&mine);
   return status;

@@ -19,6 +19,8 @@ struct kiln_gpu_program {
   const char* const* kernel;  // their names
   int64_t regions;            // that the entry records
   int64_t weights_bytes, arena_bytes;
+  int64_t communicates;    // with other devices or with queues of the host program
+  int64_t exchange_bytes;  // of host memory that this passes through: the largest block that goes out and all that come
   int64_t arguments, results;
   const int64_t* argument_bytes;
   const int64_t* result_bytes;

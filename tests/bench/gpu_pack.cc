@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -39,22 +40,25 @@ std::string Ports(const std::vector<Port>& ports) {
 
 std::string ProgramText(const CompiledModel& m) {
   const std::string& n = m.name;
-  std::string out =
-      absl::StrCat("#include \"", n, "_c.h\"\n#include \"check.h\"\n\nstatic const struct pack_port arguments[] = {\n",
-                   Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
-                   "};\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ",
-                   m.arguments.size(), ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, "};\n");
-  for (const auto& [field, function] : {std::pair{"run", "_run"},
-                                        {"create", "_gpu_create"},
-                                        {"destroy", "_gpu_destroy"},
-                                        {"run_gpu", "_gpu_run"},
-                                        {"wait", "_gpu_wait"},
-                                        {"malloc", "_gpu_malloc"},
-                                        {"free", "_gpu_free"},
-                                        {"to_device", "_gpu_to_device"},
-                                        {"to_host", "_gpu_to_host"},
-                                        {"set_graphs", "_gpu_set_graphs"},
-                                        {"error", "_gpu_error"}})
+  std::string out = absl::StrCat(
+      "#include \"", n, "_c.h\"\n#include \"check.h\"\n\nstatic const struct pack_port arguments[] = {\n",
+      Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
+      "};\n\nstatic int32_t run(void* const* a, void* const* r, void* arena, const void* comm) {\n  (void)comm;\n"
+      "  return ",
+      n, "_run(a, r, arena, NULL", m.communicates ? ", comm" : "",
+      ");\n}\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ", m.arguments.size(),
+      ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, ", ", m.devices, ", run};\n");
+  std::vector<std::pair<const char*, const char*>> functions = {
+      {"create", "_gpu_create"},       {"destroy", "_gpu_destroy"}, {"run_gpu", "_gpu_run"},
+      {"wait", "_gpu_wait"},           {"malloc", "_gpu_malloc"},   {"free", "_gpu_free"},
+      {"to_device", "_gpu_to_device"}, {"to_host", "_gpu_to_host"}, {"set_graphs", "_gpu_set_graphs"},
+      {"error", "_gpu_error"}};
+  if (m.communicates)
+    functions.insert(functions.end(), {{"set_comm", "_gpu_set_comm"},
+                                       {"world_create", "_world_create"},
+                                       {"world_comm", "_world_comm"},
+                                       {"world_abort", "_world_abort"}});
+  for (const auto& [field, function] : functions)
     absl::StrAppend(&out, "  *(void**)&model.", field, " = (void*)", n, function, ";\n");
   return out + "  return pack_check(&model, argc, argv);\n}\n";
 }
@@ -102,7 +106,7 @@ absl::Status Pack(const std::string& path, const std::string& out, const std::st
   std::FILE* run = popen((program + " --repeat=1 2>&1").c_str(), "r");
   if (!run) return Internal("its program cannot be started");
   char line[1024] = "";
-  while (std::fgets(line, sizeof line, run)) row->started = line;
+  while (std::fgets(line, sizeof line, run)) row->started = std::string(absl::StripTrailingAsciiWhitespace(line));
   if (pclose(run) != 0) return InvalidArgument("its program fails: ", row->started);
   return absl::OkStatus();
 }
@@ -132,7 +136,7 @@ int Main(int argc, char** argv) {
     }
     all += row.program;
     std::printf("%-32s %8.0f ms %9lld bytes  %s\n", row.name.c_str(), row.ms, static_cast<long long>(row.program),
-                (s.ok() ? row.started : row.problem + "\n").substr(0, 200).c_str());
+                (s.ok() ? row.started : row.problem).substr(0, 200).c_str());
     std::fflush(stdout);
     rows.push_back(std::move(row));
   }

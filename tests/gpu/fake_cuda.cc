@@ -1,11 +1,12 @@
 // A CUDA driver for tests: device memory is host memory, streams run at once, graphs are lists of what was captured,
-// and kernels are run by whatever the test sets.
+// and kernels are run by whatever the test sets. Threads may use it at once, each with a stream of its own.
 #include "tests/gpu/fake_cuda.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ FakeCuda* fake = nullptr;
 struct Graph {
   std::vector<std::function<int()>> nodes;
 };
-Graph* capturing = nullptr;
+thread_local Graph* capturing = nullptr;
+std::mutex counting;
 
 struct Function {
   std::string name;
@@ -29,6 +31,7 @@ int Do(std::function<int()> what) {
 }
 
 int Count(int FakeCuda::*counter) {
+  const std::lock_guard<std::mutex> lock(counting);
   ++(fake->*counter);
   return 0;
 }
@@ -88,7 +91,7 @@ int cuLaunchKernel(void* f, unsigned blocks, unsigned, unsigned, unsigned thread
   for (int k = 0; k < buffers; ++k) arguments.push_back(*static_cast<void**>(parameters[k]));
   const int64_t number = *static_cast<int64_t*>(parameters[buffers]);
   return Do([=] {
-    ++fake->launches;
+    Count(&FakeCuda::launches);
     return fake->launch(fake->self, name.c_str(), blocks, threads, number, arguments.data());
   });
 }
@@ -99,6 +102,15 @@ int cuMemAlloc_v2(uint64_t* p, size_t bytes) {
 }
 int cuMemFree_v2(uint64_t p) {
   std::free(reinterpret_cast<void*>(p));
+  return 0;
+}
+int cuMemHostAlloc(void** p, size_t bytes, unsigned) {
+  Count(&FakeCuda::allocations);
+  *p = std::malloc(bytes);
+  return *p ? 0 : 2;
+}
+int cuMemFreeHost(void* p) {
+  std::free(p);
   return 0;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t n, void*) {

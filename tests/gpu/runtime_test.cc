@@ -1,9 +1,10 @@
 // The GPU runtime over a fake CUDA driver whose kernels are the program's own, run by the emulator: the right image is
 // loaded, results are right, graphs are recorded once and updated for new addresses, run() allocates nothing after the
-// first call, and machines without a fitting GPU are told so.
+// first call, machines without a fitting GPU are told so, and several devices meet through the host.
 #include <dlfcn.h>
 
 #include <cstring>
+#include <thread>
 
 #include "aot/compile.h"
 #include "compiler/hlo/parser.h"
@@ -47,8 +48,32 @@ ENTRY e {
   ROOT t = (f32[40,40], f32[40]) tuple(y, sum)
 })";
 
-CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::Emulation emulation) {
-  auto m = ParseHlo(kProgram, "m.hlo");
+// Each device's row times the number of the device, summed over pairs of devices; what the host sent, sent back.
+constexpr char kDevices[] = R"(HloModule d, replica_count=2, num_partitions=2
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[300] parameter(0)
+  r = u32[] replica-id()
+  p = u32[] partition-id()
+  two = u32[] constant(2)
+  r2 = u32[] multiply(r, two)
+  id = u32[] add(r2, p)
+  f = f32[] convert(id)
+  fb = f32[300] broadcast(f), dimensions={}
+  y = f32[300] multiply(x, fb)
+  s = f32[300] all-reduce(y), channel_id=1, use_global_device_ids=true, replica_groups={{0,3},{1,2}}, to_apply=add
+  token = token[] after-all()
+  in = (f32[300], token[]) infeed(token)
+  fed = f32[300] get-tuple-element(in), index=0
+  after = token[] get-tuple-element(in), index=1
+  t = f32[300] add(s, fed)
+  out = token[] outfeed(t, after), outfeed_shape=f32[300]
+  ROOT u = f32[300] negate(t)
+})";
+
+CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::Emulation emulation,
+                         const char* text = kProgram) {
+  auto m = ParseHlo(text, "m.hlo");
   EXPECT_TRUE(m.ok()) << m.status();
   CompileOptions o;
   o.name = "m";
@@ -179,6 +204,72 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
   device_->fake.devices = 0;
   EXPECT_EQ(image(9, 0), "refused");
   EXPECT_NE(std::string(error_).find("finds no GPU"), std::string::npos) << error_;
+}
+
+TEST(SeveralDevices, MeetThroughTheHost) {
+  void* const emulated =
+      LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices).archive, "devices_emulated");
+  void* const program =
+      LoadArchive(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices).archive, "devices");
+  const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+  ASSERT_TRUE(library);
+  EmulatedDevice device(library);
+  constexpr int kCount = 4, kElements = 300;
+  device.fake.devices = kCount;
+  const auto find = [&](const char* name) {
+    void* f = dlsym(program, name);
+    EXPECT_NE(f, nullptr) << name;
+    return f;
+  };
+  const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(find("m_gpu_create"));
+  const auto destroy = reinterpret_cast<void (*)(void*)>(find("m_gpu_destroy"));
+  const auto set_comm = reinterpret_cast<void (*)(void*, const kiln_comm*)>(find("m_gpu_set_comm"));
+  const auto run = reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(find("m_gpu_run_host"));
+  const auto error_of = reinterpret_cast<const char* (*)(const void*)>(find("m_gpu_error"));
+  const auto world_create = reinterpret_cast<void* (*)(int64_t)>(find("m_world_create"));
+  const auto world_comm = reinterpret_cast<kiln_comm* (*)(void*, int64_t)>(find("m_world_comm"));
+  const auto world_destroy = reinterpret_cast<void (*)(void*)>(find("m_world_destroy"));
+
+  void* const world = world_create(kCount);
+  std::vector<std::vector<float>> x(kCount, std::vector<float>(kElements)), y = x, sent = x, fed = x;
+  std::vector<std::string> errors(kCount);
+  std::vector<int32_t> alone(kCount), codes(kCount);
+  std::vector<std::thread> threads;
+  for (int d = 0; d < kCount; ++d) {
+    for (int k = 0; k < kElements; ++k) {
+      x[d][k] = static_cast<float>(k + 7 * d);
+      fed[d][k] = static_cast<float>(1000 * d);
+    }
+    kiln_comm* comm = world_comm(world, d);
+    ASSERT_EQ(comm->send(comm->self, d, KILN_INFEED, fed[d].data(), kElements * 4), 0);
+    threads.emplace_back([&, d, comm] {
+      void* gpu = nullptr;
+      char error[256] = "";
+      codes[d] = create(&gpu, d, nullptr, error, sizeof error);
+      errors[d] = error;
+      if (codes[d]) return;
+      const void* arguments[] = {x[d].data()};
+      void* results[] = {y[d].data()};
+      alone[d] = run(gpu, arguments, results);
+      set_comm(gpu, comm);
+      codes[d] = run(gpu, arguments, results);
+      errors[d] = error_of(gpu);
+      if (!codes[d]) codes[d] = comm->receive(comm->self, d, KILN_OUTFEED, sent[d].data(), kElements * 4);
+      destroy(gpu);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  world_destroy(world);
+  for (int d = 0; d < kCount; ++d) {
+    EXPECT_EQ(alone[d], KILN_COMMUNICATION) << "a program that was not told how to communicate";
+    ASSERT_EQ(codes[d], 0) << errors[d];
+    const int other = kCount - 1 - d;
+    for (int k = 0; k < kElements; ++k) {
+      const float want = x[d][k] * static_cast<float>(d) + x[other][k] * static_cast<float>(other) + fed[d][k];
+      ASSERT_EQ(sent[d][k], want) << "device " << d << ", element " << k;
+      ASSERT_EQ(y[d][k], -want);
+    }
+  }
 }
 
 }  // namespace

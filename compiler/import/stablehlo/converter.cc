@@ -1,6 +1,7 @@
 #include "compiler/import/stablehlo/converter.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -533,6 +534,22 @@ void Converter::ReadSharing(const Function& main) {
             [](const AliasEntry& a, const AliasEntry& b) { return a.output < b.output; });
 }
 
+namespace {
+
+// The meshes of a program, as a module's frontend attribute lists them; empty if there is none.
+std::string Meshes(const mlir::Program& p) {
+  constexpr absl::string_view kKey = "sdy.mesh.";
+  std::map<std::string, std::string> sorted;
+  for (const auto& [key, value] : p.attributes)
+    if (absl::StartsWith(key, kKey)) sorted[key.substr(kKey.size())] = value;
+  if (sorted.empty()) return "";
+  std::string out;
+  for (const auto& [name, value] : sorted) absl::StrAppend(&out, out.empty() ? "{" : ", ", name, " = #sdy.mesh", value);
+  return out + "}";
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
   for (const char* key : {"mhlo.num_replicas", "mhlo.num_partitions"}) {
     auto it = program_.attributes.find(key);
@@ -542,6 +559,10 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
     if (n < 1) return InvalidArgument(module_->file, ":1:1: error: ", key, " is ", n);
     (absl::EndsWith(key, "replicas") ? module_->replica_count : module_->partition_count) = n;
   }
+  if (const std::string meshes = Meshes(program_); !meshes.empty())
+    module_->extra_header.push_back({"frontend_attributes", absl::StrCat("{xla.sdy.meshes=", meshes, "}")});
+  else if (auto it = program_.attributes.find("mhlo.frontend_attributes"); it != program_.attributes.end())
+    module_->extra_header.push_back({"frontend_attributes", it->second});
   ASSIGN_OR_RETURN(const Function* main, Main());
   building_.insert(main->name);
   ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));

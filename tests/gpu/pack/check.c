@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,125 @@ static void* room(int64_t bytes) {
   return p;
 }
 
+// One device of the program, a thread of its own where there are several.
+struct device {
+  const struct pack_model* m;
+  int repeat;
+  void *world, *comm;
+  void **inputs, **cpu_in, **cpu_out, *gpu;
+  int bad;
+  double cpu_us, worst, median[2];
+  char error[256];
+};
+
+static void set_up(struct device* d, const struct pack_model* m) {
+  const size_t arguments = (size_t)m->arguments + 1, results = (size_t)m->results + 1;
+  d->m = m;
+  d->inputs = calloc(arguments, sizeof(void*));
+  d->cpu_in = calloc(arguments, sizeof(void*));
+  d->cpu_out = calloc(results, sizeof(void*));
+  if (!d->inputs || !d->cpu_in || !d->cpu_out) exit(3);
+  state = 0x9e3779b97f4a7c15u;  // every device is given the same
+  for (int k = 0; k < m->arguments; ++k) {
+    d->inputs[k] = room(m->argument[k].bytes);
+    d->cpu_in[k] = room(m->argument[k].bytes);
+    fill(&m->argument[k], d->inputs[k]);
+    memcpy(d->cpu_in[k], d->inputs[k], (size_t)m->argument[k].bytes);
+  }
+  for (int k = 0; k < m->results; ++k)
+    d->cpu_out[k] = m->result[k].alias >= 0 ? d->cpu_in[m->result[k].alias] : room(m->result[k].bytes);
+}
+
+// The others would wait for one that has failed.
+static void give_up(struct device* d) {
+  d->bad = 1;
+  if (d->world) d->m->world_abort(d->world);
+}
+
+static void* on_cpu(void* device) {
+  struct device* d = device;
+  void* arena = room((int64_t)d->m->arena_bytes);
+  const double start = now_us();
+  if (d->m->run(d->cpu_in, d->cpu_out, arena, d->comm)) give_up(d);
+  d->cpu_us = now_us() - start;
+  free(arena);
+  return NULL;
+}
+
+static int compare(struct device* d, void* const* on_device, int graphs) {
+  const struct pack_model* m = d->m;
+  int bad = 0;
+  for (int k = 0; k < m->results && !bad; ++k) {
+    void* got = room(m->result[k].bytes);
+    bad = m->to_host(d->gpu, got, on_device[k], (size_t)m->result[k].bytes);
+    const double far = difference(&m->result[k], d->cpu_out[k], got);
+    if (!bad && !(far <= limit(&m->result[k]))) {
+      printf("FAIL %s: result %d differs by %.3g of its largest value (graphs %s)\n", m->name, k, far,
+             graphs ? "on" : "off");
+      bad = 1;
+    }
+    d->worst = fmax(d->worst, far);
+    free(got);
+  }
+  return bad;
+}
+
+static void* on_gpu(void* device) {
+  struct device* d = device;
+  const struct pack_model* m = d->m;
+  void **in = calloc((size_t)m->arguments + 1, sizeof(void*)), **out = calloc((size_t)m->results + 1, sizeof(void*));
+  double* times = calloc((size_t)d->repeat, sizeof *times);
+  if (!in || !out || !times) exit(3);
+  if (d->comm) m->set_comm(d->gpu, d->comm);
+  int bad = 0;
+  for (int k = 0; k < m->arguments; ++k) in[k] = m->malloc(d->gpu, (size_t)m->argument[k].bytes);
+  for (int k = 0; k < m->results; ++k)
+    out[k] = m->result[k].alias >= 0 ? in[m->result[k].alias] : m->malloc(d->gpu, (size_t)m->result[k].bytes);
+  for (int graphs = 0; graphs < 2 && !bad; ++graphs) {
+    m->set_graphs(d->gpu, graphs);
+    for (int r = -3; r < d->repeat && !bad; ++r) {
+      if (r == -3)
+        for (int k = 0; k < m->arguments; ++k)
+          bad |= m->to_device(d->gpu, in[k], d->inputs[k], (size_t)m->argument[k].bytes);
+      bad |= m->wait(d->gpu);
+      const double t = now_us();
+      bad |= m->run_gpu(d->gpu, in, out, NULL);
+      bad |= m->wait(d->gpu);
+      if (r >= 0) times[r] = now_us() - t;
+      if (r == -3 && !bad) bad = compare(d, out, graphs);
+    }
+    qsort(times, (size_t)d->repeat, sizeof *times, compare_doubles);
+    d->median[graphs] = times[d->repeat / 2];
+  }
+  for (int k = 0; k < m->arguments; ++k) m->free(d->gpu, in[k]);
+  for (int k = 0; k < m->results; ++k)
+    if (m->result[k].alias < 0) m->free(d->gpu, out[k]);
+  if (bad) {
+    snprintf(d->error, sizeof d->error, "%s", m->error(d->gpu));
+    give_up(d);
+  }
+  free(in);
+  free(out);
+  free(times);
+  return NULL;
+}
+
+// Runs `f` for every device at once; whether one failed.
+static int each(struct device* devices, int count, void* (*f)(void*)) {
+  pthread_t* threads = calloc((size_t)count, sizeof *threads);
+  if (!threads) exit(3);
+  for (int k = 1; k < count; ++k)
+    if (pthread_create(&threads[k], NULL, f, &devices[k])) exit(3);
+  f(&devices[0]);
+  int bad = devices[0].bad;
+  for (int k = 1; k < count; ++k) {
+    pthread_join(threads[k], NULL);
+    bad |= devices[k].bad;
+  }
+  free(threads);
+  return bad;
+}
+
 int pack_check(const struct pack_model* m, int argc, char** argv) {
   int need_gpu = 0, repeat = 20;
   for (int k = 1; k < argc; ++k) {
@@ -117,76 +237,42 @@ int pack_check(const struct pack_model* m, int argc, char** argv) {
     if (!strncmp(argv[k], "--repeat=", 9)) repeat = atoi(argv[k] + 9);
     if (!strcmp(argv[k], "--help")) {
       printf(
-          "usage: %s [--need-gpu] [--repeat=N]\n%s on the CPU and on GPU 0: compares the results, prints times in us\n",
+          "usage: %s [--need-gpu] [--repeat=N]\n%s on the CPU and on the GPU: compares the results, prints times in "
+          "us\n",
           argv[0], m->name);
       return 0;
     }
   }
-  if (repeat < 1) repeat = 1;
-  void **inputs = calloc((size_t)m->arguments + 1, sizeof(void*)),
-       **cpu_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
-       **cpu_out = calloc((size_t)m->results + 1, sizeof(void*)),
-       **dev_in = calloc((size_t)m->arguments + 1, sizeof(void*)),
-       **dev_out = calloc((size_t)m->results + 1, sizeof(void*));
-  if (!inputs || !cpu_in || !cpu_out || !dev_in || !dev_out) return 3;
-  for (int k = 0; k < m->arguments; ++k) {
-    inputs[k] = room(m->argument[k].bytes);
-    cpu_in[k] = room(m->argument[k].bytes);
-    fill(&m->argument[k], inputs[k]);
-    memcpy(cpu_in[k], inputs[k], (size_t)m->argument[k].bytes);
+  struct device* devices = calloc((size_t)m->devices, sizeof *devices);
+  if (!devices) return 3;
+  void* world = m->world_create ? m->world_create(m->devices) : NULL;
+  for (int k = 0; k < m->devices; ++k) {
+    set_up(&devices[k], m);
+    devices[k].repeat = repeat < 1 ? 1 : repeat;
+    devices[k].world = world;
+    devices[k].comm = world ? m->world_comm(world, k) : NULL;
   }
-  for (int k = 0; k < m->results; ++k)
-    cpu_out[k] = m->result[k].alias >= 0 ? cpu_in[m->result[k].alias] : room(m->result[k].bytes);
-  const double start = now_us();
-  if (m->run(cpu_in, cpu_out, room((int64_t)m->arena_bytes), NULL)) {
+  if (each(devices, m->devices, on_cpu)) {
     printf("FAIL %s: the CPU program failed\n", m->name);
     return 1;
   }
-  const double cpu_us = now_us() - start;
-  char error[256] = "";
-  void* gpu = NULL;
-  if (m->create(&gpu, 0, NULL, error, sizeof error)) {
-    printf("%s %s: CPU %.0f us; no GPU: %s\n", need_gpu ? "FAIL" : "ONLY-CPU", m->name, cpu_us, error);
-    return need_gpu;
-  }
-  int bad = 0;
-  double worst = 0, median[2] = {0, 0};
-  double* times = calloc((size_t)repeat, sizeof *times);
-  for (int k = 0; k < m->arguments; ++k) dev_in[k] = m->malloc(gpu, (size_t)m->argument[k].bytes);
-  for (int k = 0; k < m->results; ++k)
-    dev_out[k] = m->result[k].alias >= 0 ? dev_in[m->result[k].alias] : m->malloc(gpu, (size_t)m->result[k].bytes);
-  for (int graphs = 0; graphs < 2 && !bad; ++graphs) {
-    m->set_graphs(gpu, graphs);
-    for (int r = -3; r < repeat && !bad; ++r) {
-      if (r == -3)
-        for (int k = 0; k < m->arguments; ++k)
-          bad |= m->to_device(gpu, dev_in[k], inputs[k], (size_t)m->argument[k].bytes);
-      bad |= m->wait(gpu);
-      const double t = now_us();
-      bad |= m->run_gpu(gpu, dev_in, dev_out, NULL);
-      bad |= m->wait(gpu);
-      if (r >= 0) times[r] = now_us() - t;
-      for (int k = 0; k < m->results && r == -3 && !bad; ++k) {
-        void* got = room(m->result[k].bytes);
-        bad |= m->to_host(gpu, got, dev_out[k], (size_t)m->result[k].bytes);
-        const double d = difference(&m->result[k], cpu_out[k], got);
-        if (!(d <= limit(&m->result[k]))) {
-          printf("FAIL %s: result %d differs by %.3g of its largest value (graphs %s)\n", m->name, k, d,
-                 graphs ? "on" : "off");
-          bad = 1;
-        }
-        worst = fmax(worst, d);
-        free(got);
-      }
+  for (int k = 0; k < m->devices; ++k) {
+    char error[256] = "";
+    if (m->create(&devices[k].gpu, k, NULL, error, sizeof error) &&
+        m->create(&devices[k].gpu, 0, NULL, error, sizeof error)) {
+      printf("%s %s: CPU %.0f us; no GPU: %s\n", need_gpu ? "FAIL" : "ONLY-CPU", m->name, devices[0].cpu_us, error);
+      return need_gpu;
     }
-    qsort(times, (size_t)repeat, sizeof *times, compare_doubles);
-    median[graphs] = times[repeat / 2];
   }
-  if (bad)
-    printf("FAIL %s: %s\n", m->name, m->error(gpu));
-  else
-    printf("PASS %s: CPU %.0f us, GPU %.1f us, with graphs %.1f us, worst difference %.2g\n", m->name, cpu_us,
-           median[0], median[1], worst);
-  m->destroy(gpu);
+  const int bad = each(devices, m->devices, on_gpu);
+  double worst = 0;
+  for (int k = 0; k < m->devices; ++k) {
+    worst = fmax(worst, devices[k].worst);
+    if (devices[k].bad) printf("FAIL %s: device %d: %s\n", m->name, k, devices[k].error);
+    m->destroy(devices[k].gpu);
+  }
+  if (!bad)
+    printf("PASS %s: CPU %.0f us, GPU %.1f us, with graphs %.1f us, worst difference %.2g\n", m->name,
+           devices[0].cpu_us, devices[0].median[0], devices[0].median[1], worst);
   return bad;
 }

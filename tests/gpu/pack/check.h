@@ -16,7 +16,8 @@ struct pack_model {
   int arguments, results;
   const struct pack_port *argument, *result;
   size_t arena_bytes;
-  int32_t (*run)(void* const* arguments, void* const* results, void* arena, const void* pool);
+  int devices;  // that it is a program of, all given the same arguments
+  int32_t (*run)(void* const* arguments, void* const* results, void* arena, const void* comm);
   int32_t (*create)(void** gpu, int32_t device, void* stream, char* error, size_t error_bytes);
   void (*destroy)(void* gpu);
   int32_t (*run_gpu)(void* gpu, void* const* arguments, void* const* results, void* arena);
@@ -27,10 +28,16 @@ struct pack_model {
   int32_t (*to_host)(void* gpu, void* host, const void* array, size_t bytes);
   void (*set_graphs)(void* gpu, int32_t on);
   const char* (*error)(const void* gpu);
+  // Of programs that communicate; else NULL.
+  void (*set_comm)(void* gpu, const void* comm);
+  void* (*world_create)(int64_t devices);
+  void* (*world_comm)(void* world, int64_t device);
+  void (*world_abort)(void* world);
 };
 
 // Runs the model on the CPU and, where there is one, on the GPU with graphs off and on; compares and times. Prints one
-// line; returns 0 if results agree or there is no GPU (and --need-gpu was not given).
+// line. Devices are threads; where there are fewer GPUs than devices, the first GPU is several of them. Returns 0 if
+// results agree or there is no GPU (and --need-gpu was not given).
 int pack_check(const struct pack_model* model, int argc, char** argv);
 
 #endif  // KILN_TESTS_GPU_PACK_CHECK_H_
