@@ -28,7 +28,7 @@ class FusionShell {
         return Concatenate(root);
       case Opcode::ReduceWindow:
         if (root->operand_count() > 2) return VariadicWindow(root);
-        if (Cumulative(root) >= 0) return Scan(root, Cumulative(root));
+        if (RunningDim(root) >= 0) return Scan(root, RunningDim(root));
         [[fallthrough]];
       default:
         return Loops(root);
@@ -367,23 +367,6 @@ class FusionShell {
   }
 
   // ---- Windows ----
-
-  // The one dimension of a window that spans it with all earlier (or later) positions, or -1: a running reduction.
-  static int64_t Cumulative(const Instruction* i) {
-    const Shape& s = i->operand(0)->shape();
-    if (i->shape().dims() != s.dims() || !i->attrs().window) return -1;
-    int64_t found = -1;
-    for (int64_t d = 0; d < s.rank(); ++d) {
-      const WindowDim& w = (*i->attrs().window)[d];
-      if (w == WindowDim{}) continue;
-      const bool plain = w.stride == 1 && w.lhs_dilate == 1 && w.rhs_dilate == 1 && w.size == s.dim(d);
-      const bool forward = w.pad_low == s.dim(d) - 1 && w.pad_high == 0,
-                 backward = w.pad_high == s.dim(d) - 1 && w.pad_low == 0;
-      if (!plain || (!forward && !backward) || found >= 0) return -1;
-      found = d;
-    }
-    return found;
-  }
 
   absl::StatusOr<int64_t> Scan(const Instruction* root, int64_t dim) {
     const Shape& s = root->shape();

@@ -384,4 +384,23 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
   return get();
 }
 
+int64_t RunningDim(const Instruction* i) {
+  if (!i->Is(Opcode::ReduceWindow) || !i->shape().IsArray()) return -1;
+  const Shape& s = i->shape();
+  int64_t found = -1;
+  for (int64_t d = 0; d < s.rank(); ++d) {
+    const WindowDim& w = (*i->attrs().window)[static_cast<size_t>(d)];
+    if (w == WindowDim{}) continue;
+    WindowDim forward;
+    forward.size = s.dim(d);
+    forward.pad_low = s.dim(d) - 1;
+    WindowDim backward;
+    backward.size = s.dim(d);
+    backward.pad_high = s.dim(d) - 1;
+    if (found >= 0 || !(w == forward || w == backward)) return -1;
+    found = d;
+  }
+  return found;
+}
+
 }  // namespace kiln

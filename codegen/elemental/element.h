@@ -89,6 +89,10 @@ struct ScatterPlan {
   const Instruction* scatter_;
 };
 
+// The one dimension along which a reduce-window of one array reaches from each element to the first, or to the last, of
+// its line, and nothing else: a running reduction. -1 of other windows.
+int64_t RunningDim(const Instruction* reduce_window);
+
 // Reduction-safe combine: float operations of this block may be reassociated, so that loops over them vectorise.
 void AllowReassociation(Ir& ir, bool allow);
 

@@ -136,6 +136,7 @@ absl::Status EmitFusion(Body& body) {
     return ErrorAt(body.i, "no kernel is known for this kind of fusion", absl::StatusCode::kUnimplemented);
   }
   if (Reduces(f)) return EmitReduction(body, f);
+  if (RunningDim(f.root()) >= 0) return EmitScan(body, f);
   switch (f.root()->opcode()) {
     case Opcode::DynamicUpdateSlice:
       return EmitUpdate(body, f);

@@ -71,7 +71,7 @@ absl::Status EmitSerial(Body& body) {
 }
 
 int64_t ScratchBytes(const Instruction* i) {
-  if (i->Is(Opcode::Sort)) return 0;
+  if (i->Is(Opcode::Sort) || i->Is(Opcode::TopK)) return 0;
   if (i->Is(Opcode::Fft)) return FftScratchBytes(i);
   return LibraryScratchBytes(i, 0);
 }
@@ -109,6 +109,7 @@ absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, 
                       : i->Is(Opcode::Copy)            ? EmitCopy
                       : i->Is(Opcode::Dot)             ? EmitDot
                       : i->Is(Opcode::Convolution)     ? EmitConvolution
+                      : i->Is(Opcode::TopK)            ? EmitTopK
                       : i->Is(Opcode::Cholesky)        ? EmitCholesky
                       : i->Is(Opcode::TriangularSolve) ? EmitTriangularSolve
                                                        : EmitSerial;

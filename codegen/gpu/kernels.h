@@ -60,6 +60,7 @@ absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
 // One with enough features, as the product of `shape` (ProductOf).
 absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape);
+absl::Status EmitTopK(Body& body);
 absl::Status EmitCholesky(Body& body);
 absl::Status EmitTriangularSolve(Body& body);
 // The algorithms of the kernel library, by one thread: what no other kernel serves (LAPACK).
@@ -72,6 +73,8 @@ absl::Status EmitReduction(Body& body, const Computation& f);
 absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Computation& f);
 absl::Status EmitScatter(Body& body, const Computation& f);
+// A running reduction: the root is a reduce-window with a RunningDim.
+absl::Status EmitScan(Body& body, const Computation& f);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.
 absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f);
 

@@ -1,5 +1,6 @@
 // Rows in one kernel: a block walks its row once for each reduction, and once more for the result.
 #include "codegen/elemental/element.h"
+#include "codegen/gpu/cells.h"
 #include "codegen/gpu/kernels.h"
 
 namespace kiln::gpu {
@@ -56,31 +57,20 @@ class Rows {
 
   absl::StatusOr<Val> Reduce(const Instruction* i) {
     const PrimitiveType t = i->shape().type();
-    const int64_t parts = IsComplex(t) ? 2 : 1;
     llvm::Type* type = ir_.RegType(t);
-    llvm::Value* slot = ir_.Alloca(type, parts, 16);
-    const auto get = [&](llvm::Value* from, llvm::Value* at) -> Val {
-      llvm::Value* e = ir_.Mul(at, parts);
-      Val v{b_.CreateLoad(type, b_.CreateInBoundsGEP(type, from, e))};
-      if (parts == 2) v.im = b_.CreateLoad(type, b_.CreateInBoundsGEP(type, from, ir_.Add(e, ir_.I64(1))));
-      return v;
-    };
-    const auto put = [&](llvm::Value* to, llvm::Value* at, const Val& v) {
-      llvm::Value* e = ir_.Mul(at, parts);
-      b_.CreateStore(v.re, b_.CreateInBoundsGEP(type, to, e));
-      if (v.im) b_.CreateStore(v.im, b_.CreateInBoundsGEP(type, to, ir_.Add(e, ir_.I64(1))));
-    };
+    const Cells slot(ir_, t, ir_.Alloca(type, Cells::parts(t), 16));
+    llvm::Value* only = ir_.I64(0);
     absl::Status status;
     const auto join = [&](const Val& v) {
-      auto r = Combine(i, get(slot, ir_.I64(0)), v);
+      auto r = Combine(i, slot.Get(only), v);
       if (r.ok())
-        put(slot, ir_.I64(0), *r);
+        slot.Put(only, *r);
       else
         status = r.status();
     };
     // A block has no more threads than its row has elements: each has one to begin with.
     ASSIGN_OR_RETURN(Val first, elements_.Emit(i->operand(0), At(thread_)));
-    put(slot, ir_.I64(0), first);
+    slot.Put(only, first);
     ir_.Loop(ir_.Add(thread_, ir_.I64(body_.threads)), ir_.I64(length_), body_.threads, [&](llvm::Value* k) {
       auto v = elements_.Emit(i->operand(0), At(k));
       if (v.ok())
@@ -89,22 +79,22 @@ class Rows {
         status = v.status();
     });
     RETURN_IF_ERROR(status);
-    for (int64_t mask = kWarp / 2; mask > 0; mask /= 2) join(body_.grid.ShuffleXor(get(slot, ir_.I64(0)), mask));
+    for (int64_t mask = kWarp / 2; mask > 0; mask /= 2) join(body_.grid.ShuffleXor(slot.Get(only), mask));
     RETURN_IF_ERROR(status);
     const int64_t warps = body_.threads / kWarp;
     if (warps > 1) {
-      llvm::Value* shared = body_.grid.Shared(type, parts * warps);
+      const Cells shared(ir_, t, body_.grid.Shared(type, Cells::parts(t) * warps));
       ir_.If(b_.CreateICmpEQ(b_.CreateURem(thread_, ir_.I64(kWarp)), ir_.I64(0)),
-             [&] { put(shared, b_.CreateUDiv(thread_, ir_.I64(kWarp)), get(slot, ir_.I64(0))); });
+             [&] { shared.Put(b_.CreateUDiv(thread_, ir_.I64(kWarp)), slot.Get(only)); });
       body_.grid.Barrier();
       // Every thread adds up all warps' shares, in one order.
-      put(slot, ir_.I64(0), get(shared, ir_.I64(0)));
-      ir_.Loop(ir_.I64(1), ir_.I64(warps), 1, [&](llvm::Value* w) { join(get(shared, w)); });
+      slot.Put(only, shared.Get(only));
+      ir_.Loop(ir_.I64(1), ir_.I64(warps), 1, [&](llvm::Value* w) { join(shared.Get(w)); });
     }
     ASSIGN_OR_RETURN(Val initial, elements_.Emit(i->operand(1), Index{}));
     join(initial);
     RETURN_IF_ERROR(status);
-    Val out = get(slot, ir_.I64(0));
+    Val out = slot.Get(only);
     if (IsFloat(t)) out.re = ir_.Round(t, out.re);
     return out;
   }

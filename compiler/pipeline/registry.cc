@@ -113,8 +113,8 @@ Pipeline GpuPipeline(bool deterministic) {
       .Add("dynamic-index-splitter")
       .Add("batchnorm-expander");
   p.FixedPoint(Simplification());
-  p.Add("topk-rewriter").Add("topk-specializer").Add("topk-decomposer").Add("stable-sort-expander");
-  p.FixedPoint({"reduce-window-rewriter"});
+  p.Add("topk-rewriter").Add("topk-specializer").Add("wide-topk-decomposer").Add("stable-sort-expander");
+  p.Add("cumulative-splitter");
   p.FixedPoint({"convert-mover", "algsimp"});
   p.Add("while-loop-trip-count-annotator");
   p.Add("dot-strength-reduction")

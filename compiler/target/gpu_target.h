@@ -12,6 +12,9 @@
 
 namespace kiln {
 
+// The most elements that the topk kernel selects: a block sorts them in shared memory.
+inline constexpr int64_t kMostTopK = 1024;
+
 struct GpuTarget {
   std::string name;          // "sm_90"
   std::string device;        // that the figures are of

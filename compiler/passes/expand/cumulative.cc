@@ -28,7 +28,7 @@ Expr PadWith(Expr x, Expr value, int64_t dim, int64_t low, int64_t high) {
 
 }  // namespace
 
-int64_t CumulativeDim(const Instruction* i) {
+int64_t CumulativeDim(const Instruction* i, int64_t longest) {
   if (!i->Is(Opcode::ReduceWindow) || i->operand_count() != 2 || !i->shape().IsArray() ||
       i->shape().dims() != i->operand(0)->shape().dims() || !IsScalarBody(*i->attrs().to_apply))
     return -1;
@@ -51,25 +51,25 @@ int64_t CumulativeDim(const Instruction* i) {
     WindowDim whole;
     whole.size = n;
     whole.pad_low = n - 1;
-    if (dim >= 0 || !(w == whole) || n <= kCumulativeBlock) return -1;
+    if (dim >= 0 || !(w == whole) || n <= longest) return -1;
     dim = d;
   }
   return dim;
 }
 
-Expr Cumulate(Expr x, Expr init, Computation* f, int64_t dim) {
+Expr Cumulate(Expr x, Expr init, Computation* f, int64_t dim, int64_t block) {
   const Ints dims = x.shape().dims();
   const int64_t n = dims[dim];
-  if (n <= kCumulativeBlock) return Window(x, init, f, dim);
-  const int64_t blocks = (n + kCumulativeBlock - 1) / kCumulativeBlock;
+  if (n <= block) return Window(x, init, f, dim);
+  const int64_t blocks = (n + block - 1) / block;
   Ints split = dims;
   split[dim] = blocks;
-  split.insert(split.begin() + dim + 1, kCumulativeBlock);
-  Expr inside = Window(ReshapeTo(PadWith(x, init, dim, 0, blocks * kCumulativeBlock - n), split), init, f, dim + 1);
+  split.insert(split.begin() + dim + 1, block);
+  Expr inside = Window(ReshapeTo(PadWith(x, init, dim, 0, blocks * block - n), split), init, f, dim + 1);
   Ints from(split.size(), 0), to = split, totals = dims;
-  from[dim + 1] = kCumulativeBlock - 1;
+  from[dim + 1] = block - 1;
   totals[dim] = blocks;
-  Expr before = Cumulate(ReshapeTo(SliceOf(inside, from, to), totals), init, f, dim);
+  Expr before = Cumulate(ReshapeTo(SliceOf(inside, from, to), totals), init, f, dim, block);
   // What all blocks before each one give: the totals one further, from init.
   Ints last = totals;
   last[dim] = blocks - 1;
@@ -79,7 +79,7 @@ Expr Cumulate(Expr x, Expr init, Computation* f, int64_t dim) {
     if (d != dim + 1) kept.push_back(d);
   Expr all = ApplyScalarBody(f, {BroadcastTo(before, split, kept), inside})[0];
   Ints flat = dims;
-  flat[dim] = blocks * kCumulativeBlock;
+  flat[dim] = blocks * block;
   return SliceOf(ReshapeTo(all, flat), Ints(dims.size(), 0), dims);
 }
 

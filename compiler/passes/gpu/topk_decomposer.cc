@@ -1,13 +1,17 @@
-// topk as a stable sort with the positions beside the values, of which the first k stay.
+// topk as a stable sort with the positions beside the values, of which the first k stay. The wide variant takes those
+// of more elements than a kernel selects.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/target/gpu_target.h"
 
 namespace kiln {
+namespace {
 
-absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) {
+absl::StatusOr<bool> Decompose(Module& m, PassContext& ctx, int64_t fewest) {
   return ExpandEach(
-      m, ctx, [](const Instruction* i) { return i->Is(Opcode::TopK) && !i->shape().HasDynamic(); },
+      m, ctx,
+      [&](const Instruction* i) { return i->Is(Opcode::TopK) && !i->shape().HasDynamic() && *i->attrs().k >= fewest; },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         Computation* c = i->parent();
         const Shape& s = i->operand(0)->shape();
@@ -37,5 +41,11 @@ absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) {
         return TupleOf(parts);
       });
 }
+
+}  // namespace
+
+absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) { return Decompose(m, ctx, 0); }
+
+absl::StatusOr<bool> WideTopkDecomposer(Module& m, PassContext& ctx) { return Decompose(m, ctx, kMostTopK + 1); }
 
 }  // namespace kiln

@@ -1,0 +1,242 @@
+// topk: a block for each row finds the k-th element digit by digit, collects what is not below it and sorts that.
+//
+// Elements are ordered by an unsigned key that grows as they do, and among equals by their distance from the row's end,
+// so that no two are alike and exactly k are collected, whatever the row holds. The row is read once for each digit of
+// eight bits; between readings the block counts in shared memory.
+#include "codegen/gpu/kernels.h"
+
+namespace kiln::gpu {
+namespace {
+
+constexpr int64_t kThreads = 256;  // one for each value of a digit
+constexpr int64_t kDigit = 8;
+
+class TopK {
+ public:
+  explicit TopK(Body& body) : body_(body), ir_(body.ir), b_(body.ir.b), type_(body.i->operand(0)->shape().type()) {
+    n_ = body.i->operand(0)->shape().dims().back();
+    k_ = *body.i->attrs().k;
+  }
+
+  void Run() {
+    llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
+    int64_t room = 1;
+    while (room < k_) room *= 2;
+    thread_ = body_.grid.Thread();
+    row_ = body_.grid.Block();
+    counts_ = body_.grid.Shared(i32, kThreads);
+    found_ =
+        body_.grid.Shared(i32, 2);  // a digit and how many of its elements are wanted; later, how many are collected
+    keys_ = body_.grid.Shared(i64, room);
+    places_ = body_.grid.Shared(i32, room);
+    for (llvm::Value** v : {&prefix_, &mask_, &place_prefix_, &place_mask_}) {
+      *v = ir_.Alloca(i64, 1, 8);
+      b_.CreateStore(ir_.I64(0), *v);
+    }
+    wanted_ = ir_.Alloca(i32, 1, 8);
+    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(k_)), wanted_);
+    Digits(KeyDigits(), prefix_, mask_, [&](llvm::Value* at) { return Key(at); });
+    int64_t place_digits = 0;
+    while (n_ - 1 >= int64_t{1} << (kDigit * place_digits)) ++place_digits;
+    Digits(place_digits, place_prefix_, place_mask_, [&](llvm::Value* at) { return Place(at); });
+    Collect(room);
+    Sort(room);
+    Write();
+  }
+
+ private:
+  llvm::Value* ElementAt(llvm::Value* at) { return ir_.Add(ir_.Mul(row_, n_), at); }
+  llvm::Value* Get(llvm::Type* type, llvm::Value* array, llvm::Value* at) {
+    return b_.CreateLoad(type, b_.CreateInBoundsGEP(type, array, at));
+  }
+  void Put(llvm::Value* v, llvm::Value* array, llvm::Value* at) {
+    b_.CreateStore(v, b_.CreateInBoundsGEP(v->getType(), array, at));
+  }
+  // Adds one and returns what was there.
+  llvm::Value* Count(llvm::Value* array, llvm::Value* at) {
+    return b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, b_.CreateInBoundsGEP(b_.getInt32Ty(), array, at),
+                              b_.getInt32(1), llvm::MaybeAlign(4), llvm::AtomicOrdering::Monotonic);
+  }
+
+  // Bits of an f32 that are the same for every number of a narrower type.
+  int64_t ConstantBits() const {
+    return type_ == PrimitiveType::BF16 ? 2 * kDigit : type_ == PrimitiveType::F16 ? kDigit : 0;
+  }
+  int64_t KeyDigits() const {
+    if (!IsFloat(type_)) return ByteWidth(type_);
+    return (type_ == PrimitiveType::F64 ? 8 : 4) - ConstantBits() / kDigit;
+  }
+
+  // i64, larger for what comes first.
+  llvm::Value* Key(llvm::Value* at) {
+    llvm::Value* v = ir_.Load(type_, body_.operands[0], ElementAt(at)).re;
+    const unsigned width =
+        IsFloat(type_) ? v->getType()->getScalarSizeInBits() : static_cast<unsigned>(8 * ByteWidth(type_));
+    llvm::Type* bits = b_.getIntNTy(width);
+    llvm::Value* sign = llvm::ConstantInt::get(bits, llvm::APInt::getSignMask(width));
+    if (IsFloat(type_)) {
+      // Negative numbers shrink as their bits grow.
+      v = b_.CreateBitCast(v, bits);
+      v = b_.CreateXor(v, b_.CreateOr(b_.CreateAShr(v, width - 1), sign));
+    } else if (IsSigned(type_)) {
+      v = b_.CreateXor(b_.CreateSExt(v, bits), sign);
+    } else {
+      v = b_.CreateZExt(v, bits);
+    }
+    if (!body_.i->attrs().largest.value_or(true)) v = b_.CreateNot(v);
+    return b_.CreateZExt(b_.CreateLShr(v, static_cast<uint64_t>(ConstantBits())), b_.getInt64Ty());
+  }
+  // Likewise among elements of one key.
+  llvm::Value* Place(llvm::Value* at) { return b_.CreateSub(ir_.I64(n_ - 1), at); }
+
+  // The k-th element agrees with what is known so far.
+  llvm::Value* Agrees(llvm::Value* at) {
+    llvm::Type* i64 = b_.getInt64Ty();
+    const auto same = [&](llvm::Value* v, llvm::Value* mask, llvm::Value* prefix) {
+      return b_.CreateICmpEQ(b_.CreateAnd(v, b_.CreateLoad(i64, mask)), b_.CreateLoad(i64, prefix));
+    };
+    return b_.CreateAnd(same(Key(at), mask_, prefix_), same(Place(at), place_mask_, place_prefix_));
+  }
+
+  // Learns the digits of the k-th element's number, the highest first.
+  void Digits(int64_t count, llvm::Value* prefix, llvm::Value* mask,
+              const std::function<llvm::Value*(llvm::Value*)>& number) {
+    llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
+    ir_.Loop(ir_.I64(0), ir_.I64(count), 1, [&](llvm::Value* step) {
+      llvm::Value* shift = ir_.Mul(b_.CreateSub(ir_.I64(count - 1), step), kDigit);
+      Put(b_.getInt32(0), counts_, thread_);
+      body_.grid.Barrier();
+      ir_.Loop(thread_, ir_.I64(n_), kThreads, [&](llvm::Value* at) {
+        ir_.If(Agrees(at),
+               [&] { Count(counts_, b_.CreateAnd(b_.CreateLShr(number(at), shift), ir_.I64((1 << kDigit) - 1))); });
+      });
+      body_.grid.Barrier();
+      // Running sums from the highest digit down: thread t looks at the t-th highest.
+      llvm::Value* mine = b_.CreateSub(ir_.I64(kThreads - 1), thread_);
+      llvm::Value *own = Get(i32, counts_, mine), *sum = ir_.Alloca(i32, 1, 8);
+      b_.CreateStore(own, sum);
+      for (int64_t distance = 1; distance < kThreads; distance *= 2) {
+        llvm::Value* before = ir_.Alloca(i32, 1, 8);
+        b_.CreateStore(b_.getInt32(0), before);
+        ir_.If(b_.CreateICmpUGE(thread_, ir_.I64(distance)),
+               [&] { b_.CreateStore(Get(i32, counts_, ir_.Add(mine, ir_.I64(distance))), before); });
+        b_.CreateStore(b_.CreateAdd(b_.CreateLoad(i32, sum), b_.CreateLoad(i32, before)), sum);
+        body_.grid.Barrier();
+        Put(b_.CreateLoad(i32, sum), counts_, mine);
+        body_.grid.Barrier();
+      }
+      llvm::Value *upto = b_.CreateLoad(i32, sum), *above = b_.CreateSub(upto, own),
+                  *wanted = b_.CreateLoad(i32, wanted_);
+      ir_.If(b_.CreateAnd(b_.CreateICmpULT(above, wanted), b_.CreateICmpUGE(upto, wanted)), [&] {
+        Put(b_.CreateTrunc(mine, i32), found_, ir_.I64(0));
+        Put(b_.CreateSub(wanted, above), found_, ir_.I64(1));
+      });
+      body_.grid.Barrier();
+      llvm::Value* digit = b_.CreateZExt(Get(i32, found_, ir_.I64(0)), i64);
+      b_.CreateStore(Get(i32, found_, ir_.I64(1)), wanted_);
+      b_.CreateStore(b_.CreateOr(b_.CreateLoad(i64, prefix), b_.CreateShl(digit, shift)), prefix);
+      b_.CreateStore(b_.CreateOr(b_.CreateLoad(i64, mask), b_.CreateShl(ir_.I64((1 << kDigit) - 1), shift)), mask);
+    });
+  }
+
+  // The k elements that are not below the k-th, in any order; the rest of the room sorts last.
+  void Collect(int64_t room) {
+    llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
+    body_.grid.Barrier();  // found_ was read
+    ir_.If(b_.CreateICmpEQ(thread_, ir_.I64(0)), [&] { Put(b_.getInt32(0), found_, ir_.I64(0)); });
+    ir_.Loop(ir_.Add(ir_.I64(k_), thread_), ir_.I64(room), kThreads, [&](llvm::Value* at) {
+      Put(ir_.I64(0), keys_, at);
+      Put(b_.getInt32(static_cast<uint32_t>(-1)), places_, at);
+    });
+    body_.grid.Barrier();
+    llvm::Value *key = b_.CreateLoad(i64, prefix_), *place = b_.CreateLoad(i64, place_prefix_);
+    ir_.Loop(thread_, ir_.I64(n_), kThreads, [&](llvm::Value* at) {
+      llvm::Value *own = Key(at), *own_place = Place(at);
+      llvm::Value* tied = b_.CreateAnd(b_.CreateICmpEQ(own, key), b_.CreateICmpUGE(own_place, place));
+      ir_.If(b_.CreateOr(b_.CreateICmpUGT(own, key), tied), [&] {
+        llvm::Value* slot = b_.CreateZExt(Count(found_, ir_.I64(0)), i64);
+        Put(own, keys_, slot);
+        Put(b_.CreateTrunc(own_place, i32), places_, slot);
+      });
+    });
+    body_.grid.Barrier();
+  }
+
+  void Sort(int64_t room) {
+    const auto step = [&](const std::function<llvm::Value*(llvm::Value*)>& low,
+                          const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& high) {
+      ir_.Loop(thread_, ir_.I64(room / 2), kThreads, [&](llvm::Value* pair) {
+        llvm::Value* x = low(pair);
+        Exchange(x, high(pair, x));
+      });
+      body_.grid.Barrier();
+    };
+    for (int64_t block = 2; block <= room; block *= 2) {
+      const int64_t half = block / 2;
+      step(
+          [&](llvm::Value* q) {
+            return ir_.Add(ir_.Mul(b_.CreateUDiv(q, ir_.I64(half)), block), b_.CreateURem(q, ir_.I64(half)));
+          },
+          [&](llvm::Value* q, llvm::Value*) {
+            return b_.CreateSub(ir_.Add(ir_.Mul(b_.CreateUDiv(q, ir_.I64(half)), block), ir_.I64(block - 1)),
+                                b_.CreateURem(q, ir_.I64(half)));
+          });
+      for (int64_t distance = half / 2; distance > 0; distance /= 2)
+        step(
+            [&](llvm::Value* q) {
+              return ir_.Add(ir_.Mul(b_.CreateUDiv(q, ir_.I64(distance)), 2 * distance),
+                             b_.CreateURem(q, ir_.I64(distance)));
+            },
+            [&](llvm::Value*, llvm::Value* x) { return ir_.Add(x, ir_.I64(distance)); });
+    }
+  }
+  void Exchange(llvm::Value* x, llvm::Value* y) {
+    llvm::Type *i32 = b_.getInt32Ty(), *i64 = b_.getInt64Ty();
+    llvm::Value *kx = Get(i64, keys_, x), *ky = Get(i64, keys_, y), *px = Get(i32, places_, x),
+                *py = Get(i32, places_, y);
+    llvm::Value* tied = b_.CreateAnd(b_.CreateICmpEQ(kx, ky), b_.CreateICmpSLT(px, py));
+    ir_.If(b_.CreateOr(b_.CreateICmpULT(kx, ky), tied), [&] {
+      Put(ky, keys_, x);
+      Put(kx, keys_, y);
+      Put(py, places_, x);
+      Put(px, places_, y);
+    });
+  }
+
+  void Write() {
+    llvm::Type *raw = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(type_))), *i32 = b_.getInt32Ty();
+    ir_.Loop(thread_, ir_.I64(k_), kThreads, [&](llvm::Value* q) {
+      llvm::Value* at = b_.CreateSub(b_.getInt32(static_cast<uint32_t>(n_ - 1)), Get(i32, places_, q));
+      llvm::Value* to = ir_.Add(ir_.Mul(row_, k_), q);
+      Put(at, body_.results[1], to);
+      Put(Get(raw, body_.operands[0], ElementAt(b_.CreateZExt(at, b_.getInt64Ty()))), body_.results[0], to);
+    });
+  }
+
+  Body& body_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const PrimitiveType type_;
+  int64_t n_, k_;
+  llvm::Value *thread_ = nullptr, *row_ = nullptr;
+  llvm::Value *counts_ = nullptr, *found_ = nullptr, *keys_ = nullptr, *places_ = nullptr;
+  // What is known of the k-th element's key and place, and how many elements like it are wanted.
+  llvm::Value *prefix_ = nullptr, *mask_ = nullptr, *place_prefix_ = nullptr, *place_mask_ = nullptr,
+              *wanted_ = nullptr;
+};
+
+}  // namespace
+
+absl::Status EmitTopK(Body& body) {
+  const Shape& s = body.i->operand(0)->shape();
+  const int64_t k = *body.i->attrs().k;
+  if (k > kMostTopK)
+    return ErrorAt(body.i, absl::StrCat("k is ", k, ", more than ", kMostTopK), absl::StatusCode::kUnimplemented);
+  if (s.ElementCount() == 0 || k == 0) return absl::OkStatus();
+  body.blocks = s.ElementCount() / s.dims().back();
+  body.threads = kThreads;
+  TopK(body).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace kiln::gpu

@@ -1,0 +1,77 @@
+// Running reductions, every access of the kernels watched, against the reference evaluator: lines along every
+// dimension, shorter and longer than a block's piece, from either end, and a reducer that minds the order of its
+// arguments. Values are small integers, so that every order of combining gives the same bits.
+#include "absl/strings/str_cat.h"
+#include "aot/tools/runner.h"
+#include "compiler/hlo/parser.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+void Compare(PrimitiveType t, const Ints& dims, int64_t dim, bool backward, const char* reducer) {
+  const std::string name(TextOf(t)), shape = Shape::Array(t, dims).ToString(false);
+  std::string size, pad;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+    const bool here = d == dim;
+    const int64_t n = here ? dims[static_cast<size_t>(d)] : 1;
+    absl::StrAppend(&size, d ? "x" : "", n);
+    absl::StrAppend(&pad, d ? "x" : "", backward ? 0 : n - 1, "_", backward ? n - 1 : 0);
+  }
+  const std::string zero = t == PrimitiveType::Pred ? "false" : IsComplex(t) ? "(0,0)" : "0";
+  const std::string program = absl::StrCat(
+      "HloModule m\nf {\n  a = ", name, "[] parameter(0)\n  b = ", name, "[] parameter(1)\n  ROOT r = ", name, "[] ",
+      reducer, "\n}\nENTRY e {\n  x = ", shape, " parameter(0)\n  z = ", name, "[] constant(", zero,
+      ")\n  ROOT w = ", shape, " reduce-window(x, z), window={size=", size, " pad=", pad, "}, to_apply=f\n}\n");
+  Literal x(Shape::Array(t, dims));
+  for (int64_t k = 0; k < x.size(); ++k) {
+    Element e;
+    e.i = t == PrimitiveType::Pred ? k % 97 == 5 : k % 5 - 2;
+    e.re = static_cast<double>(k * 7 % 5 - 2);
+    e.im = IsComplex(t) ? static_cast<double>(k % 3 - 1) : 0;
+    x.Set(k, e);
+  }
+  Literal results[2];
+  for (int b = 0; b < 2; ++b) {
+    auto m = ParseHlo(program, "m.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    RunOptions run;
+    run.backend = b ? "gpu-emulated" : "reference";
+    run.check_accesses = true;
+    auto r = RunModule(std::move(*m), {x}, {}, run);
+    ASSERT_TRUE(r.ok()) << r.status() << "\n" << program;
+    results[b] = r->results[0];
+  }
+  for (int64_t k = 0; k < x.size(); ++k) {
+    const Element want = results[0].Get(k), got = results[1].Get(k);
+    ASSERT_TRUE(want.i == got.i && want.re == got.re && want.im == got.im)
+        << program << "element " << k << ": " << want.re << "/" << want.i << " and " << got.re << "/" << got.i;
+  }
+}
+
+TEST(Scan, EveryTypeAlongEveryDimension) {
+  using P = PrimitiveType;
+  for (const P t : {P::F32, P::F64, P::S32, P::S8, P::U64, P::C64})
+    for (const int64_t dim : {0, 1, 2})
+      for (const bool backward : {false, true}) Compare(t, {3, 40, 37}, dim, backward, "add(a, b)");
+  for (const bool backward : {false, true}) {
+    Compare(P::Pred, {3, 140}, 1, backward, "or(a, b)");
+    Compare(P::BF16, {3, 140}, 1, backward, "maximum(a, b)");
+    Compare(P::F16, {3, 140}, 0, backward, "minimum(a, b)");
+  }
+}
+
+TEST(Scan, LinesOfEveryLength) {
+  for (const int64_t n : {2, 31, 32, 128, 129, 1023, 1024, 1025, 2500})
+    Compare(PrimitiveType::S32, {2, n}, 1, false, "add(a, b)");
+  Compare(PrimitiveType::S32, {4200}, 0, false, "add(a, b)");  // split first
+  Compare(PrimitiveType::F32, {1, 2, 1500, 1}, 2, true, "add(a, b)");
+}
+
+TEST(Scan, TheEarlierElementComesFirst) {
+  // Of the window's elements, reduced in order, the last one remains.
+  Compare(PrimitiveType::S32, {2, 1500}, 1, false, "copy(b)");
+}
+
+}  // namespace
+}  // namespace kiln
