@@ -86,7 +86,7 @@ absl::Status CollectCustomCalls(const ThunkSequence& thunks, std::vector<CustomC
 
 bool HasProducts(const ThunkSequence& thunks) {
   for (const Thunk& t : thunks) {
-    if (t.kind == ThunkKind::LibraryCall && IsCallTo(t.instruction, kGemmTarget)) return true;
+    if (t.kind == ThunkKind::LibraryCall && IsGemmCall(t.instruction)) return true;
     for (const ThunkSequence& n : t.nested)
       if (HasProducts(n)) return true;
   }

@@ -65,7 +65,13 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
   PipelineOptions pipeline = o.pipeline;
-  if (on_gpu && !o.gpu_libraries) pipeline.disabled.push_back("cublas-gemm-rewriter");
+  if (on_gpu && !o.gpu_libraries)
+    for (const char* pass : {"cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"}) pipeline.disabled.push_back(pass);
+  pipeline.f8_products = !o.gpu_targets.empty();
+  for (const std::string& name : o.gpu_targets) {
+    ASSIGN_OR_RETURN(const GpuTarget device, FindGpuTarget(name));
+    pipeline.f8_products = pipeline.f8_products && std::pair(device.major, device.minor) >= std::pair(8, 9);
+  }
   if (o.tuning_level > 0) pipeline.tuning = o.tuning.get();
   RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu_deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;

@@ -10,7 +10,23 @@
 namespace kiln {
 namespace {
 
-enum GemmNumber { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kAlpha, kBeta, kEpilogue };
+enum GemmNumber {
+  kIn,
+  kOut,
+  kBatch,
+  kM,
+  kN,
+  kK,
+  kTurnedA,
+  kTurnedB,
+  kStrideA,
+  kStrideB,
+  kAlpha,
+  kBeta,
+  kEpilogue,
+  kInB,
+  kScaled
+};
 enum Epilogue { kBias = 1, kRelu = 2, kGelu = 4 };
 
 double Double(int64_t bits) {
@@ -83,17 +99,21 @@ T Activate(T v, int64_t epilogue) {
 
 template <typename T>
 void Gemm(const int64_t* v, void* const* buffers) {
-  const auto in = *TypeFromProto(static_cast<int>(v[kIn])), out_type = *TypeFromProto(static_cast<int>(v[kOut]));
+  const auto in = *TypeFromProto(static_cast<int>(v[kIn])), in_b = *TypeFromProto(static_cast<int>(v[kInB])),
+             out_type = *TypeFromProto(static_cast<int>(v[kOut]));
   const int64_t m = v[kM], n = v[kN], k = v[kK];
-  const double alpha = Double(v[kAlpha]), beta = Double(v[kBeta]);
+  double alpha = Double(v[kAlpha]);
+  const double beta = Double(v[kBeta]);
   size_t next = 2;
+  if (v[kScaled])
+    for (int side = 0; side < 2; ++side) alpha *= View(PrimitiveType::F32, buffers[next++], 0, 1).Get(0).re;
   const void* c = beta != 0 ? buffers[next++] : nullptr;
   const void* bias = v[kEpilogue] & kBias ? buffers[next++] : nullptr;
   char* out = static_cast<char*>(buffers[next]);
   const std::vector<T> added = bias ? Read<T>(out_type, bias, 0, n) : std::vector<T>();
   for (int64_t g = 0; g < v[kBatch]; ++g) {
     std::vector<T> a = Read<T>(in, buffers[0], g * v[kStrideA], m * k),
-                   b = Read<T>(in, buffers[1], g * v[kStrideB], k * n);
+                   b = Read<T>(in_b, buffers[1], g * v[kStrideB], k * n);
     if (v[kTurnedA]) a = Turned(a, k, m);
     if (v[kTurnedB]) b = Turned(b, n, k);
     std::vector<T> sum(static_cast<size_t>(m * n));
@@ -123,7 +143,7 @@ void Gemm(const int64_t* v, void* const* buffers) {
 
 int32_t EmulateGemm(const int64_t* v, void* const* buffers) {
   const auto type = TypeFromProto(static_cast<int>(v[kIn]));
-  if (!type) return 1;
+  if (!type || !TypeFromProto(static_cast<int>(v[kInB]))) return 1;
   if (IsComplex(*type))
     Gemm<std::complex<double>>(v, buffers);
   else if (!IsFloat(*type))

@@ -30,7 +30,8 @@ absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
   const int64_t epilogue = (g.HasBias() ? 1 : 0) + (g.HasRelu() ? 2 : 0) + (g.HasGelu() ? 4 : 0);
   return RoutineCall{KILN_GPU_GEMM,
                      {Number(a.type()), Number(o.type()), batch, m, n, k, a_first, b_last, g.lhs_broadcast ? 0 : m * k,
-                      g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue}};
+                      g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue, Number(b.type()),
+                      IsCallTo(call, kGemmF8Target)}};
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ int64_t LibraryCandidates(const Instruction* call) {
 }
 
 absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call) {
-  if (IsCallTo(call, kGemmTarget)) return Gemm(call);
+  if (IsGemmCall(call)) return Gemm(call);
   return ErrorAt(call, "the runtime has no routine of that name", absl::StatusCode::kUnimplemented);
 }
 

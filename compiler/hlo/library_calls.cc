@@ -70,6 +70,12 @@ absl::StatusOr<Instruction*> Gemm(const Instruction* call, Computation* c, const
     return BroadcastTo(v, dims, mapped);
   };
   Expr a = whole(x[0], g.lhs_broadcast), b = whole(x[1], g.rhs_broadcast);
+  size_t next = 2;
+  if (IsCallTo(call, kGemmF8Target))
+    for (Expr* side : {&a, &b}) {
+      *side = ConvertTo(PrimitiveType::F32, *side);
+      *side = *side * BroadcastTo(x[next++], side->shape().dims());
+    }
   Instruction* dot = c->Add(Opcode::Dot, Shape::Array(t, out.dims()), {a.get(), b.get()});
   dot->attrs().lhs_batch_dims = g.lhs_batch;
   dot->attrs().rhs_batch_dims = g.rhs_batch;
@@ -77,7 +83,6 @@ absl::StatusOr<Instruction*> Gemm(const Instruction* call, Computation* c, const
   dot->attrs().rhs_contracting_dims = g.rhs_contracting;
   Expr v = dot;
   if (g.alpha != 1) v = v * g.alpha;
-  size_t next = 2;
   if (g.beta != 0) {
     Expr added = ConvertTo(t, x[next++]);
     v = v + (g.beta == 1 ? added : added * g.beta);
@@ -243,7 +248,7 @@ absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call) {
   c.lhs_broadcast = ConfigField(text, "lhs_stride").value_or("") == "0";
   c.rhs_broadcast = ConfigField(text, "rhs_stride").value_or("") == "0";
   c.algorithm = ConfigField(text, "selected_algorithm").value_or("-1");
-  const size_t operands = 2 + (c.beta != 0) + c.HasBias();
+  const size_t operands = (IsCallTo(call, kGemmF8Target) ? 4 : 2) + (c.beta != 0) + c.HasBias();
   if (call->operands().size() != operands)
     return ErrorAt(call, absl::StrCat("a product of this configuration takes ", operands, " operands"));
   return c;
@@ -295,6 +300,8 @@ bool IsCallTo(const Instruction* i, absl::string_view target) {
   return i->Is(Opcode::CustomCall) && i->attrs().custom_call_target && i->attrs().custom_call_target->text == target;
 }
 
+bool IsGemmCall(const Instruction* i) { return IsCallTo(i, kGemmTarget) || IsCallTo(i, kGemmF8Target); }
+
 bool IsLibraryCall(const Instruction* i) {
   if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target) return false;
   const absl::string_view t = i->attrs().custom_call_target->text;
@@ -303,7 +310,7 @@ bool IsLibraryCall(const Instruction* i) {
 }
 
 absl::StatusOr<Instruction*> MeaningOf(const Instruction* call, Computation* c, const std::vector<Instruction*>& x) {
-  if (IsCallTo(call, kGemmTarget)) return Gemm(call, c, x);
+  if (IsGemmCall(call)) return Gemm(call, c, x);
   if (IsCallTo(call, kConvForwardTarget) || IsCallTo(call, kConvBiasActivationTarget) ||
       IsCallTo(call, kConvBackwardInputTarget) || IsCallTo(call, kConvBackwardFilterTarget))
     return Convolution(call, c, x);

@@ -13,6 +13,8 @@
 namespace kiln {
 
 inline constexpr char kGemmTarget[] = "__cublas$lt$matmul";
+// Of 8-bit floats, each operand times a scale.
+inline constexpr char kGemmF8Target[] = "__cublas$lt$matmul$f8";
 inline constexpr char kConvForwardTarget[] = "__cudnn$convForward";
 inline constexpr char kConvBackwardInputTarget[] = "__cudnn$convBackwardInput";
 inline constexpr char kConvBackwardFilterTarget[] = "__cudnn$convBackwardFilter";
@@ -27,7 +29,8 @@ inline constexpr char kTriangularSolveTarget[] = "__cublas$triangularSolve";
 inline constexpr char kRadixSortTarget[] = "__cub$DeviceRadixSort";
 
 // out = epilogue(alpha * dot(a, b) + beta * c + bias); operands a, b, then c if beta is not 0, then bias (along the
-// last dimension) if the epilogue has one.
+// last dimension) if the epilogue has one. Of 8-bit floats: dot(a * scale_a, b * scale_b), and the scales, f32[],
+// follow b.
 struct GemmConfig {
   Ints lhs_batch, lhs_contracting, rhs_batch, rhs_contracting;
   double alpha = 1, beta = 0;
@@ -65,6 +68,8 @@ void SetAlgorithm(Instruction* i, const std::string& choice);
 
 bool IsLibraryCall(const Instruction* i);
 bool IsCallTo(const Instruction* i, absl::string_view target);
+// A product of either kind.
+bool IsGemmCall(const Instruction* i);
 
 // What `call` computes from `operands`, which are in `c`, in ordinary operations; a tuple where the call gives one.
 absl::StatusOr<Instruction*> MeaningOf(const Instruction* call, Computation* c,

@@ -23,6 +23,8 @@ class PassContext {
   int64_t fuel = -1;
   // What was measured on GPUs; null: nothing.
   const TuningResults* tuning = nullptr;
+  // Whether every device that the program is for multiplies 8-bit floats.
+  bool f8_products = true;
   // What passes that only look have to say, a line each.
   std::vector<std::string> notes;
 

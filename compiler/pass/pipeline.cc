@@ -41,6 +41,7 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
   PassContext ctx;
   ctx.fuel = o.fuel;
   ctx.tuning = o.tuning;
+  ctx.f8_products = o.f8_products;
   int counter = 0;
   for (size_t s = 0; s < steps_.size(); ++s) {
     for (int round = 0;; ++round) {

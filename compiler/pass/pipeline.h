@@ -22,6 +22,7 @@ struct PipelineOptions {
   std::string stop_after;
   // What was measured on GPUs, for the passes that choose algorithms; null: nothing.
   const TuningResults* tuning = nullptr;
+  bool f8_products = true;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;
   // Only after passes whose name holds a match of this expression (ECMAScript); empty: after all.

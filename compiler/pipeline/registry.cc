@@ -133,6 +133,7 @@ Pipeline GpuPipeline(bool deterministic) {
       .Add("variadic-op-splitter")
       .Add("layout-assignment")
       .Add("reshape-decomposer")
+      .Add("cublas-gemm-f8-rewriter")
       .Add("triton-gemm-rewriter")
       .Add("cublas-gemm-rewriter")
       .Add("cublas-gemm-broadcast-folding-rewriter")

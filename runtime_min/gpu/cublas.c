@@ -76,7 +76,7 @@ struct state {
 };
 
 enum { kNoSuchAlgorithm = -1 };
-enum { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kAlpha, kBeta, kEpilogue };
+enum { kIn, kOut, kBatch, kM, kN, kK, kTurnedA, kTurnedB, kStrideA, kStrideB, kAlpha, kBeta, kEpilogue, kInB, kScaled };
 
 // XLA's type numbers as CUDA's.
 static int cuda_type(int64_t t) {
@@ -97,6 +97,10 @@ static int cuda_type(int64_t t) {
       return 14;  // bf16
     case 18:
       return 5;  // c128
+    case 19:
+      return 29;  // f8e5m2
+    case 20:
+      return 28;  // f8e4m3fn
     default:
       return -1;
   }
@@ -115,9 +119,9 @@ static int make_layout(void** layout, int type, uint64_t rows, uint64_t columns,
 static int make_plan(struct plan* p, struct state* s, const int64_t* v, int64_t algorithm, size_t workspace) {
   enum { kTransA = 3, kTransB = 4, kEpilogueAttribute = 7, kMostWorkspace = 1 };
   enum { kCompute16Needs32 = 68, kCompute64 = 70, kCompute32I = 72 };
-  const int in = cuda_type(v[kIn]), out = cuda_type(v[kOut]);
+  const int in = cuda_type(v[kIn]), in_b = cuda_type(v[kInB]), out = cuda_type(v[kOut]);
   const int compute = v[kIn] == 12 || v[kIn] == 18 ? kCompute64 : v[kIn] == 2 ? kCompute32I : kCompute16Needs32;
-  const int scale = v[kIn] == 10 || v[kIn] == 16 ? 0 : v[kIn] == 2 ? 10 : in;
+  const int scale = v[kIn] == 10 || v[kIn] == 16 || v[kScaled] ? 0 : v[kIn] == 2 ? 10 : in;
   int code = lt.DescCreate(&p->desc, compute, scale);
   const int32_t first = v[kTurnedB] ? 1 : 0, second = v[kTurnedA] ? 1 : 0;
   if (!code) code = lt.DescSet(p->desc, kTransA, &first, sizeof first);
@@ -126,7 +130,7 @@ static int make_plan(struct plan* p, struct state* s, const int64_t* v, int64_t 
   const uint32_t epilogue = kEpilogues[v[kEpilogue]];
   if (!code) code = lt.DescSet(p->desc, kEpilogueAttribute, &epilogue, sizeof epilogue);
   const uint64_t m = (uint64_t)v[kM], n = (uint64_t)v[kN], k = (uint64_t)v[kK];
-  if (!code) code = make_layout(&p->a, in, v[kTurnedB] ? k : n, v[kTurnedB] ? n : k, v[kBatch], v[kStrideB]);
+  if (!code) code = make_layout(&p->a, in_b, v[kTurnedB] ? k : n, v[kTurnedB] ? n : k, v[kBatch], v[kStrideB]);
   if (!code) code = make_layout(&p->b, in, v[kTurnedA] ? m : k, v[kTurnedA] ? k : m, v[kBatch], v[kStrideA]);
   if (!code) code = make_layout(&p->c, out, n, m, v[kBatch], (int64_t)(m * n));
   if (code) return code;
@@ -219,10 +223,16 @@ int32_t kiln_model_gpu_gemm(void* state, const struct kiln_gpu_call* call, int64
   const void* scale = wide ? (void*)alpha : integer ? (void*)&alpha_int : (void*)alpha32;
   const void* keep = wide ? (void*)beta : integer ? (void*)&beta_int : (void*)beta32;
   int64_t next = 2;
+  if (v[kScaled]) {
+    enum { kScaleA = 17, kScaleB = 18 };
+    void *scale_a = buffers[next++], *scale_b = buffers[next++];
+    code = lt.DescSet(p->desc, kScaleA, &scale_b, sizeof scale_b);
+    if (!code) code = lt.DescSet(p->desc, kScaleB, &scale_a, sizeof scale_a);
+  }
   void* c = beta[0] != 0 ? buffers[next++] : NULL;
   if (v[kEpilogue] & 1) {
     void* bias = buffers[next++];
-    code = lt.DescSet(p->desc, kBiasPointer, &bias, sizeof bias);
+    if (!code) code = lt.DescSet(p->desc, kBiasPointer, &bias, sizeof bias);
   }
   void* out = buffers[next];
   if (!code)

@@ -19,7 +19,8 @@ int& LastAlgorithm() {
 }
 
 // Runs `text` through the runtime and compares with the evaluator; `model` must be another for each call.
-void ExpectSame(const std::string& text, const std::string& model, CompileOptions o = {}) {
+void ExpectSame(const std::string& text, const std::string& model, CompileOptions o = {},
+                const std::string& target = "sm_80") {
   auto module = ParseHlo(text, "m.hlo");
   ASSERT_TRUE(module.ok()) << module.status();
   std::mt19937 random(3);
@@ -40,16 +41,16 @@ void ExpectSame(const std::string& text, const std::string& model, CompileOption
   o.name = model;
   o.cpu_levels.clear();
   o.emulation = CompileOptions::Emulation::kPlain;
+  o.gpu_targets = {target};
   auto emulated = Compile((*module)->Clone(), o);
   ASSERT_TRUE(emulated.ok()) << emulated.status();
   o.emulation = CompileOptions::Emulation::kNone;
-  o.gpu_targets = {"sm_80"};
   auto program = Compile(std::move(*module), o);
   ASSERT_TRUE(program.ok()) << program.status();
   void* const kernels = LoadArchive(emulated->archive, model + "_emulated");
   void* const library = LoadArchive(program->archive, model);
   EmulatedDevice device(static_cast<const gpu::EmulatedLibrary*>(dlsym(kernels, (model + "_emulated").c_str())));
-  device.fake.major = 8;
+  device.fake.major = target == "sm_80" ? 8 : 9;
   const auto find = [&](const char* suffix) { return dlsym(library, (model + suffix).c_str()); };
   const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(find("_gpu_create"));
   const auto run = reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(find("_gpu_run_host"));
@@ -131,6 +132,37 @@ ENTRY e {
   ROOT r = f32[16,20] maximum(g, z)
 })",
              "epilogues");
+}
+
+TEST(Cublas, ScaledEightBitFloats) {
+  ExpectSame(R"(HloModule m
+ENTRY e {
+  a = f8e4m3fn[32,48] parameter(0)
+  b = f8e5m2[48,16] parameter(1)
+  sa = f32[] parameter(2)
+  sb = f32[] parameter(3)
+  c = f32[32,16] parameter(4)
+  wa = f32[32,48] convert(a)
+  ba = f32[32,48] broadcast(sa), dimensions={}
+  xa = f32[32,48] multiply(wa, ba)
+  wb = f32[48,16] convert(b)
+  d = f32[32,16] dot(xa, wb), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  bb = f32[32,16] broadcast(sb), dimensions={}
+  s = f32[32,16] multiply(d, bb)
+  n = f32[32,16] negate(c)
+  ROOT r = f32[32,16] add(s, n)
+})",
+             "eight_bits", {}, "sm_90");
+  ExpectSame(R"(HloModule m
+ENTRY e {
+  a = f8e4m3fn[2,16,32] parameter(0)
+  b = f8e4m3fn[2,48,32] parameter(1)
+  v = bf16[48] parameter(2)
+  d = bf16[2,16,48] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  w = bf16[2,16,48] broadcast(v), dimensions={2}
+  ROOT r = bf16[2,16,48] add(d, w)
+})",
+             "eight_bits_batched", {}, "sm_90");
 }
 
 TEST(Cublas, TheAlgorithmThatTuningChose) {

@@ -18,6 +18,8 @@ struct Desc {
   int32_t transa = 0, transb = 0;
   uint32_t epilogue = 1;
   const void* bias = nullptr;
+  const void* scale_a = nullptr;
+  const void* scale_b = nullptr;
 };
 struct MatrixLayout {
   int type;
@@ -50,6 +52,10 @@ PrimitiveType TypeOf(int cuda) {
       return PrimitiveType::C128;
     case 10:
       return PrimitiveType::S32;
+    case 28:
+      return PrimitiveType::F8E4M3FN;
+    case 29:
+      return PrimitiveType::F8E5M2;
     default:
       return PrimitiveType::BF16;
   }
@@ -118,12 +124,14 @@ int cublasLtMatmulDescDestroy(void* desc) {
 }
 int cublasLtMatmulDescSetAttribute(void* desc, int attribute, const void* value, size_t bytes) {
   auto* d = static_cast<Desc*>(desc);
-  void* to = attribute == 3   ? static_cast<void*>(&d->transa)
-             : attribute == 4 ? static_cast<void*>(&d->transb)
-             : attribute == 7 ? static_cast<void*>(&d->epilogue)
-             : attribute == 8 ? static_cast<void*>(&d->bias)
-                              : nullptr;
-  if (!to || bytes != (attribute == 8 ? 8U : 4U)) return 7;
+  void* to = attribute == 3    ? static_cast<void*>(&d->transa)
+             : attribute == 4  ? static_cast<void*>(&d->transb)
+             : attribute == 7  ? static_cast<void*>(&d->epilogue)
+             : attribute == 8  ? static_cast<void*>(&d->bias)
+             : attribute == 17 ? static_cast<void*>(&d->scale_a)
+             : attribute == 18 ? static_cast<void*>(&d->scale_b)
+                               : nullptr;
+  if (!to || bytes != (attribute >= 8 ? 8U : 4U)) return 7;
   std::memcpy(to, value, bytes);
   return 0;
 }
@@ -177,6 +185,8 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* a_
   fake_cublaslt_last_algorithm = static_cast<int>(chosen[1]);
   const uint64_t m = d->transa ? la.columns : la.rows, k = d->transa ? la.rows : la.columns;
   const uint64_t n = d->transb ? lb.rows : lb.columns, kb = d->transb ? lb.columns : lb.rows;
+  // 8-bit floats: both sides with the contracted dimension closest in memory, in sixteens.
+  if ((la.type >= 28 || lb.type >= 28) && (!d->transa || d->transb || m % 16 || n % 16 || k % 16)) return 15;
   if (k != kb || m != lo.rows || n != lo.columns || la.batch != lo.batch || lb.batch != lo.batch) return 7;
   const PrimitiveType scale = TypeOf(d->scale), ta = TypeOf(la.type), tb = TypeOf(lb.type), tc = TypeOf(lc.type),
                       to = TypeOf(lo.type);
@@ -191,6 +201,8 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* a_
           sum += Get(ta, a, g * la.stride + at_a) * Get(tb, b, g * lb.stride + at_b);
         }
         sum *= x;
+        for (const void* s : {d->scale_a, d->scale_b})
+          if (s) sum *= Get(PrimitiveType::F32, s, 0);
         const auto column = static_cast<int64_t>(j), row = static_cast<int64_t>(i);
         if (y != 0.0) sum += y * Get(tc, c, g * lc.stride + row + column * lc.ld);
         if (d->epilogue & 4) sum += Get(to, d->bias, row);

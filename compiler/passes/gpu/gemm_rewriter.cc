@@ -3,7 +3,12 @@
 //   alpha * dot(a, b) + beta * c, + bias, relu or gelu, converted: one call.
 // The sum with c is taken only if nobody else needs c, since the library may overwrite it; a bias is a vector along the
 // last dimension. Products of fewer than 100 elements in all stay loops, as do types that the library lacks.
+// Products of 8-bit floats, with the scales that their operands or the result are multiplied by, have calls of their
+// own, where every device has such products; a pass of their own finds them before others take their conversions.
 #include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
@@ -61,21 +66,50 @@ bool Served(const Instruction* i) {
   return a.type() != PrimitiveType::S8 || (whole(a) && whole(b) && whole(o) && minor);
 }
 
+// An operand that is an array of 8-bit floats times one number.
+struct ScaledF8 {
+  Instruction* array;
+  Instruction* scale;  // null: 1
+};
+
+std::optional<ScaledF8> AsScaledF8(Instruction* i) {
+  const auto narrow = [](const Instruction* v) {
+    return v->shape().type() == PrimitiveType::F8E4M3FN || v->shape().type() == PrimitiveType::F8E5M2;
+  };
+  const auto widened = [&](Instruction* v) -> Instruction* {
+    if (narrow(v)) return v;
+    return v->Is(Opcode::Convert) && narrow(v->operand(0)) ? v->operand(0) : nullptr;
+  };
+  if (Instruction* array = widened(i)) return ScaledF8{array, nullptr};
+  if (!i->Is(Opcode::Multiply)) return std::nullopt;
+  for (int64_t k = 0; k < 2; ++k) {
+    Instruction *array = widened(i->operand(k)), *scale = i->operand(1 - k);
+    if (array && scale->Is(Opcode::Broadcast) && scale->operand(0)->shape().rank() == 0)
+      return ScaledF8{array, scale->operand(0)};
+  }
+  return std::nullopt;
+}
+
 class Rewriter {
  public:
-  explicit Rewriter(PassContext& ctx) : ctx_(ctx) {}
+  // `others`: products of wider types too.
+  Rewriter(PassContext& ctx, bool others) : ctx_(ctx), others_(others) {}
 
   bool Run(Computation* c) {
     bool changed = false;
     for (Instruction* i : c->PostOrder()) {
-      if (!Served(i) || !ctx_.Take()) continue;
+      if (i->Is(Opcode::Dot) && ctx_.f8_products && CallF8(i)) {
+        changed = true;
+        continue;
+      }
+      if (!others_ || !Served(i) || !ctx_.Take()) continue;
       Call(i);
       changed = true;
     }
     // What surrounds the calls joins them, from the inside out, and goes: only the calls stay.
     std::vector<Instruction*> calls;
     for (Instruction* i : c->PostOrder())
-      if (IsCallTo(i, kGemmTarget)) calls.push_back(i);
+      if (IsGemmCall(i)) calls.push_back(i);
     for (Instruction* call : calls) {
       while (Instruction* grown = Grow(call)) {
         call = grown;
@@ -87,9 +121,9 @@ class Rewriter {
 
  private:
   static Instruction* MakeCall(Computation* c, const Shape& shape, std::vector<Instruction*> operands,
-                               const GemmConfig& config) {
+                               const GemmConfig& config, const std::string& target) {
     Instruction* call = c->Add(Opcode::CustomCall, shape, std::move(operands), "cublas-lt-matmul");
-    call->attrs().custom_call_target = attr::Str(kGemmTarget);
+    call->attrs().custom_call_target = attr::Str(target);
     call->attrs().backend_config = ToText(config);
     return call;
   }
@@ -108,7 +142,67 @@ class Rewriter {
     g.rhs_batch = dot->attrs().rhs_batch_dims.value_or(Ints());
     g.lhs_contracting = *dot->attrs().lhs_contracting_dims;
     g.rhs_contracting = *dot->attrs().rhs_contracting_dims;
-    Replace(dot, MakeCall(dot->parent(), dot->shape(), dot->operands(), g));
+    Replace(dot, MakeCall(dot->parent(), dot->shape(), dot->operands(), g, kGemmTarget));
+  }
+
+  // Instructions of `c` from place `from` on are new: row major in a module that has layouts.
+  static void GiveLayouts(Computation* c, size_t from, const Shape& like) {
+    if (!like.layout()) return;
+    for (size_t k = from; k < c->instructions().size(); ++k) c->instructions()[k]->mutable_shape().SetDefaultLayouts();
+  }
+
+  // The library multiplies matrices whose contracted dimension is minor, of extents that 16 divides, and not two of
+  // the type with fewer digits.
+  bool CallF8(Instruction* dot) {
+    const PrimitiveType out = dot->shape().type();
+    if (out != PrimitiveType::F32 && out != PrimitiveType::BF16 && out != PrimitiveType::F16) return false;
+    if (!FormServed(dot) || dot->shape().HasDynamic()) return false;
+    const std::optional<ScaledF8> a = AsScaledF8(dot->operand(0)), b = AsScaledF8(dot->operand(1));
+    if (!a || !b) return false;
+    const auto coarse = [](const ScaledF8& s) { return s.array->shape().type() == PrimitiveType::F8E5M2; };
+    if (coarse(*a) && coarse(*b)) return false;
+    const int64_t rank = dot->shape().rank();
+    for (const Instruction* i : {dot, dot->operand(0), dot->operand(1)})
+      if (i->shape().dim(rank - 1) % 16 || i->shape().dim(rank - 2) % 16 || i->shape().ElementCount() == 0)
+        return false;
+    if (!a->array->shape().HasDefaultLayout() || !b->array->shape().HasDefaultLayout() ||
+        !dot->shape().HasDefaultLayout() || !ctx_.Take())
+      return false;
+    Computation* c = dot->parent();
+    const size_t known = c->instructions().size();
+    const auto minor = [&](Instruction* array, int64_t contracting) -> Instruction* {
+      if (contracting == rank - 1) return array;
+      Ints order(static_cast<size_t>(rank));
+      std::iota(order.begin(), order.end(), 0);
+      std::swap(order[static_cast<size_t>(rank) - 1], order[static_cast<size_t>(rank) - 2]);
+      return TransposeBy(array, order).get();
+    };
+    const auto scale = [&](Instruction* s) -> Instruction* {
+      return s ? ConvertTo(PrimitiveType::F32, s).get() : c->AddConstant(Literal::Of(PrimitiveType::F32, 1));
+    };
+    GemmConfig g;
+    g.lhs_batch = dot->attrs().lhs_batch_dims.value_or(Ints());
+    g.rhs_batch = dot->attrs().rhs_batch_dims.value_or(Ints());
+    g.lhs_contracting = g.rhs_contracting = {rank - 1};
+    std::vector<Instruction*> sides = dot->operands();
+    const Shape laid_out = dot->shape();
+    Replace(dot, MakeCall(c, dot->shape(),
+                          {minor(a->array, (*dot->attrs().lhs_contracting_dims)[0]),
+                           minor(b->array, (*dot->attrs().rhs_contracting_dims)[0]), scale(a->scale), scale(b->scale)},
+                          g, kGemmF8Target));
+    GiveLayouts(c, known - 1, laid_out);  // the dot is gone
+    // The wide arrays go where nobody else reads them.
+    while (!sides.empty()) {
+      Instruction* side = sides.back();
+      sides.pop_back();
+      if (!side->users().empty() || side->Is(Opcode::Parameter) || side->IsRoot() ||
+          !side->control_predecessors().empty() || !side->control_successors().empty())
+        continue;
+      const std::set<Instruction*> operands(side->operands().begin(), side->operands().end());
+      c->Remove(side);
+      sides.insert(sides.end(), operands.begin(), operands.end());
+    }
+    return true;
   }
 
   // The call with its only user in it, or nullptr.
@@ -122,11 +216,18 @@ class Rewriter {
     const bool plain = g.epilogue == "DEFAULT";
     if (user->operand_count() == 2 && user->operand(0) == user->operand(1)) return nullptr;
     Instruction* other = user->operand_count() == 2 ? user->operand(user->operand(0) == call ? 1 : 0) : nullptr;
-    if (user->Is(Opcode::Multiply) && plain && g.beta == 0) {
+    const bool f8 = IsCallTo(call, kGemmF8Target);
+    if (f8 && user->Is(Opcode::Multiply) && plain && g.beta == 0 && other->Is(Opcode::Broadcast) &&
+        other->operand(0)->shape().rank() == 0 && !FloatSplat(other)) {
+      if (!ctx_.Take()) return nullptr;
+      const size_t known = call->parent()->instructions().size();
+      operands[2] = (Expr(operands[2]) * ConvertTo(PrimitiveType::F32, other->operand(0))).get();
+      GiveLayouts(call->parent(), known, call->shape());
+    } else if (user->Is(Opcode::Multiply) && plain && g.beta == 0) {
       const auto scale = FloatSplat(other);
       if (!scale || !std::isfinite(*scale) || !ctx_.Take()) return nullptr;
       g.alpha *= *scale;
-    } else if (user->Is(Opcode::Add) && Bias(other) && plain) {
+    } else if (user->Is(Opcode::Add) && Bias(other) && plain && !(f8 && call->shape().type() == PrimitiveType::F32)) {
       if (!ctx_.Take()) return nullptr;
       g.epilogue = "BIAS";
       operands.push_back(Bias(other));
@@ -141,7 +242,7 @@ class Rewriter {
     } else {
       return nullptr;
     }
-    Instruction* grown = MakeCall(call->parent(), user->shape(), operands, g);
+    Instruction* grown = MakeCall(call->parent(), user->shape(), operands, g, call->attrs().custom_call_target->text);
     Replace(user, grown);
     call->parent()->Remove(call);
     return grown;
@@ -156,14 +257,19 @@ class Rewriter {
   }
 
   PassContext& ctx_;
+  const bool others_;
 };
+
+absl::StatusOr<bool> Rewrite(Module& m, PassContext& ctx, bool others) {
+  bool changed = false;
+  for (Computation* c : ControlComputations(m)) changed |= Rewriter(ctx, others).Run(c);
+  return changed;
+}
 
 }  // namespace
 
-absl::StatusOr<bool> CublasGemmRewriter(Module& m, PassContext& ctx) {
-  bool changed = false;
-  for (Computation* c : ControlComputations(m)) changed |= Rewriter(ctx).Run(c);
-  return changed;
-}
+absl::StatusOr<bool> CublasGemmRewriter(Module& m, PassContext& ctx) { return Rewrite(m, ctx, true); }
+
+absl::StatusOr<bool> CublasGemmF8Rewriter(Module& m, PassContext& ctx) { return Rewrite(m, ctx, false); }
 
 }  // namespace kiln
