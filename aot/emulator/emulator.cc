@@ -284,6 +284,26 @@ Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{libra
                      void* arena, const void* comm) {
     return region(arguments, results, arena, static_cast<State*>(self)->table, comm);
   };
+  table_.loop = [](void* self, kiln_gpu_region condition, kiln_gpu_region body, void* const* arguments,
+                   void* const* results, void* arena, const void* comm, const void* predicate) -> int32_t {
+    const kiln_gpu* table = static_cast<State*>(self)->table;
+    int32_t status = condition(arguments, results, arena, table, comm);
+    while (!status && *static_cast<const uint8_t*>(predicate)) {
+      status = body(arguments, results, arena, table, comm);
+      if (!status) status = condition(arguments, results, arena, table, comm);
+    }
+    return status;
+  };
+  table_.choose = [](void* self, int64_t count, const kiln_gpu_region* branches, void* const* arguments,
+                     void* const* results, void* arena, const void* comm, const void* index,
+                     int32_t is_predicate) -> int32_t {
+    int64_t at = count - 1;
+    int32_t wanted = 0;
+    if (!is_predicate) std::memcpy(&wanted, index, sizeof wanted);
+    if (is_predicate && *static_cast<const uint8_t*>(index)) at = 0;
+    if (!is_predicate && wanted >= 0 && wanted < count) at = wanted;
+    return branches[at](arguments, results, arena, static_cast<State*>(self)->table, comm);
+  };
   table_.gather = [](void*, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,
                      int64_t bytes) -> int32_t {
     const auto* c = static_cast<const kiln_comm*>(comm);

@@ -256,6 +256,14 @@ void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes);
 void $NAME_gpu_free($NAME_gpu* gpu, void* array);
 int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes);
 int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes);
+// Copies beside runs: an upload is to an array that no run under way uses, and the next run waits for it; a download
+// begins when the runs that were started so far have ended, and later ones must not change its array. $NAME_gpu_wait
+// waits for both. From and to memory that is not page-locked they are slower, and may wait.
+int32_t $NAME_gpu_upload($NAME_gpu* gpu, void* array, const void* host, size_t bytes);
+int32_t $NAME_gpu_download($NAME_gpu* gpu, void* host, const void* array, size_t bytes);
+// Page-locked memory of the host.
+void* $NAME_gpu_malloc_host($NAME_gpu* gpu, size_t bytes);
+void $NAME_gpu_free_host($NAME_gpu* gpu, void* memory);
 // Whether long runs of kernels are recorded as graphs (they are).
 void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on);
 // What the last failure was.
@@ -278,6 +286,13 @@ constexpr char kGpuClassBegin[] = R"(
     const char* error() const { return gpu_ ? $NAME_gpu_error(gpu_) : problem_; }
     $NAME_gpu* get() const { return gpu_; }
     Status wait() { return {gpu_ ? $NAME_gpu_wait(gpu_) : code_}; }
+    // Copies beside runs: the next run waits for uploads; downloads wait for the runs started so far. wait() for both.
+    Status upload(void* array, const void* host, std::size_t bytes) {
+      return {gpu_ ? $NAME_gpu_upload(gpu_, array, host, bytes) : code_};
+    }
+    Status download(void* host, const void* array, std::size_t bytes) {
+      return {gpu_ ? $NAME_gpu_download(gpu_, host, array, bytes) : code_};
+    }
 $GPUCLASSCOMM)";
 
 constexpr char kGpuClassEnd[] = R"(

@@ -37,7 +37,11 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   const RuntimeOptions runtime{{}, o.flush_subnormals, false, Sanitizer::kNone};
   std::vector<std::pair<RuntimePart, const char*>> parts;
   if (o.emulation == CompileOptions::Emulation::kNone) {
-    parts = {{RuntimePart::kGpu, "gpu_runtime"}, {RuntimePart::kTune, "tune"}, {RuntimePart::kTuneMain, "main"}};
+    parts = {{RuntimePart::kGpu, "gpu_runtime"},
+             {RuntimePart::kGraphs, "gpu_graphs"},
+             {RuntimePart::kArrays, "gpu_arrays"},
+             {RuntimePart::kTune, "tune"},
+             {RuntimePart::kTuneMain, "main"}};
     if (code.calls_cublas) parts.push_back({RuntimePart::kCublas, "gpu_cublas"});
   }
   for (const auto& [part, suffix] : parts) {

@@ -12,7 +12,22 @@ namespace kiln::gpu {
 namespace {
 
 // Members of kiln_gpu, by place.
-enum Field { kSelf, kWeights, kLaunch, kCall, kCopy, kFill, kRead, kWrite, kRecord, kGather, kSend, kReceive };
+enum Field {
+  kSelf,
+  kWeights,
+  kLaunch,
+  kCall,
+  kCopy,
+  kFill,
+  kRead,
+  kWrite,
+  kRecord,
+  kLoop,
+  kChoose,
+  kGather,
+  kSend,
+  kReceive
+};
 
 class GpuEntry : public HostEntry {
  public:
@@ -121,17 +136,33 @@ class GpuEntry : public HostEntry {
         return 1;
       case ThunkKind::While: {
         const auto trips = TripCount(t);
-        int64_t body = 0;
-        for (const Thunk& x : t.nested[1]) {
-          const int64_t n = Nodes(x);
-          if (n < 0 || !trips) return -1;
-          body += n;
+        const int64_t body = Nodes(t.nested[1]), condition = trips ? 0 : Nodes(t.nested[0]);
+        constexpr int64_t kDecisions = 3;  // nodes of a loop besides
+        if (body < 0 || condition < 0) return -1;
+        return trips ? *trips * body : body + 2 * condition + kDecisions;
+      }
+      case ThunkKind::Conditional: {
+        int64_t all = 0;
+        for (const ThunkSequence& branch : t.nested) {
+          const int64_t n = Nodes(branch);
+          if (n < 0) return -1;
+          all += n + 2;
         }
-        return trips ? *trips * body : -1;
+        return all;
       }
       default:
         return -1;
     }
+  }
+
+  int64_t Nodes(const ThunkSequence& thunks) {
+    int64_t all = 0;
+    for (const Thunk& t : thunks) {
+      const int64_t n = Nodes(t);
+      if (n < 0) return -1;
+      all += n;
+    }
+    return all;
   }
 
   size_t RegionAt(const ThunkSequence& thunks, size_t k) override {
@@ -148,6 +179,21 @@ class GpuEntry : public HostEntry {
 
   void Replay(int64_t number, llvm::Function* region) override {
     Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
+  }
+  bool RunsParts(const Thunk& t) override { return Nodes(t) >= 0; }
+  void RunParts(const Thunk& t, const std::vector<llvm::Function*>& parts) override {
+    llvm::Value *arguments = fn_->getArg(0), *results = fn_->getArg(1), *arena = fn_->getArg(2);
+    if (t.kind == ThunkKind::While) {
+      Ask(kLoop, {parts[0], parts[1], arguments, results, arena, Comm(), Pointer(t.predicate)});
+      return;
+    }
+    std::vector<llvm::Constant*> branches(parts.begin(), parts.end());
+    auto* type = llvm::ArrayType::get(b_.getPtrTy(), branches.size());
+    auto* table = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::InternalLinkage,
+                                           llvm::ConstantArray::get(type, branches), name_ + "_branches");
+    const bool predicate = t.instruction->operand(0)->shape().type() == PrimitiveType::Pred;
+    Ask(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
+                  Pointer(t.predicate), b_.getInt32(predicate)});
   }
   void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) override {
     Ask(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}, KILN_COMMUNICATION);

@@ -42,21 +42,18 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
   return absl::OkStatus();
 }
 
-absl::Status HostEntry::EmitRegion(const ThunkSequence& thunks) {
+absl::StatusOr<llvm::Function*> HostEntry::EmitPart(const std::string& symbol, const ThunkSequence& thunks) {
   llvm::IRBuilderBase::InsertPointGuard back(b_);
   llvm::Function* outer = fn_;
   llvm::Value* outer_table = table_;
   std::map<kiln_status, llvm::BasicBlock*> outer_ends;
   ends_.swap(outer_ends);
-  const int64_t number = regions_++;
-  RETURN_IF_ERROR(EmitFunction(absl::StrCat(name_, "_region_", number), thunks, false));
-  llvm::Function* region = fn_;
+  RETURN_IF_ERROR(EmitFunction(symbol, thunks, false));
+  llvm::Function* part = fn_;
   fn_ = outer;
   table_ = outer_table;
   ends_.swap(outer_ends);
-  region_ = region;
-  region_number_ = number;
-  return absl::OkStatus();
+  return part;
 }
 
 llvm::Value* HostEntry::Pointer(const Slice& s) {
@@ -105,13 +102,28 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
   for (size_t k = 0; k < thunks.size(); ++k) {
     const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;
     if (length > 0) {
-      RETURN_IF_ERROR(EmitRegion(ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
-                                               thunks.begin() + static_cast<ptrdiff_t>(k + length))));
-      Replay(region_number_, region_);
+      const int64_t number = regions_++;
+      ASSIGN_OR_RETURN(llvm::Function * region,
+                       EmitPart(absl::StrCat(name_, "_region_", number),
+                                ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
+                                              thunks.begin() + static_cast<ptrdiff_t>(k + length))));
+      Replay(number, region);
       k += length - 1;
       continue;
     }
     const Thunk& t = thunks[k];
+    const bool counted = t.kind == ThunkKind::While && TripCount(t);
+    if ((t.kind == ThunkKind::While || t.kind == ThunkKind::Conditional) && !counted && RunsParts(t)) {
+      std::vector<llvm::Function*> parts;
+      for (const ThunkSequence& n : t.nested) {
+        ASSIGN_OR_RETURN(llvm::Function * part, EmitPart(absl::StrCat(name_, "_part_", parts_++), n));
+        parts.push_back(part);
+      }
+      RunParts(t, parts);
+      if (options_.poison_freed && entry)
+        for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
+      continue;
+    }
     switch (t.kind) {
       case ThunkKind::Kernel:
         KernelCall(t);

@@ -57,6 +57,10 @@ class HostEntry {
   virtual size_t RegionAt(const ThunkSequence&, size_t) { return 0; }
   // Runs the function of a region, of the entry's own type.
   virtual void Replay(int64_t, llvm::Function*) {}
+  // A loop or a choice whose condition and body, or branches, shall be functions of the entry's own type, which the
+  // target runs as values say.
+  virtual bool RunsParts(const Thunk&) { return false; }
+  virtual void RunParts(const Thunk&, const std::vector<llvm::Function*>&) {}
   // The functions of kiln_comm (runtime_min/abi.h) with the target's arrays: where they are the host's, as they are.
   virtual void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes);
   virtual void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes);
@@ -79,7 +83,8 @@ class HostEntry {
   static void Touched(const Thunk& t, std::vector<Slice>* out);
   static std::vector<Slice> LastUses(const ThunkSequence& thunks, size_t k);
   absl::Status EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry);
-  absl::Status EmitRegion(const ThunkSequence& thunks);
+  // A function of its own, in the middle of another.
+  absl::StatusOr<llvm::Function*> EmitPart(const std::string& symbol, const ThunkSequence& thunks);
   absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);
@@ -92,8 +97,7 @@ class HostEntry {
 
   // Where a run goes that a function of the host program failed, by what it returns then.
   std::map<kiln_status, llvm::BasicBlock*> ends_;
-  int64_t regions_ = 0, region_number_ = 0;  // so far, and the last one
-  llvm::Function* region_ = nullptr;
+  int64_t regions_ = 0, parts_ = 0;  // so far
 };
 
 }  // namespace kiln

@@ -223,6 +223,7 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
   const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize}, {kParallelBitcode, kParallelBitcodeSize},
                             {kPoolBitcode, kPoolBitcodeSize},         {kBoundsBitcode, kBoundsBitcodeSize},
                             {kWorldBitcode, kWorldBitcodeSize},       {kGpuBitcode, kGpuBitcodeSize},
+                            {kGraphsBitcode, kGraphsBitcodeSize},     {kArraysBitcode, kArraysBitcodeSize},
                             {kCublasBitcode, kCublasBitcodeSize},     {kTuneBitcode, kTuneBitcodeSize},
                             {kTuneMainBitcode, kTuneMainBitcodeSize}};
   const Source& source = sources[static_cast<int>(part)];

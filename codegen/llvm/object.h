@@ -28,6 +28,8 @@ enum class RuntimePart {
   kBounds,    // <name>_out_of_bounds
   kWorld,     // <name>_world_create, ...: devices as threads
   kGpu,       // <name>_gpu_create, <name>_gpu_run, ...
+  kGraphs,    // recorded regions
+  kArrays,    // <name>_gpu_malloc, <name>_gpu_upload, ...
   kCublas,    // products on the GPU
   kTune,      // <name>_tune: measures candidates on a GPU
   kTuneMain,  // main, which calls it

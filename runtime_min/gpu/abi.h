@@ -33,7 +33,7 @@ struct kiln_gpu_call {
   const int64_t* algorithm;  // of the library's candidates, for every image of the program; -1: the library's choice
 };
 
-// A part of an entry whose work may be recorded once and replayed.
+// A part of an entry: one whose work may be recorded once and replayed, or that runs often or not at all.
 typedef int32_t (*kiln_gpu_region)(void* const* arguments, void* const* results, void* arena, const void* gpu,
                                    const void* comm);
 
@@ -51,6 +51,13 @@ struct kiln_gpu {
   // Runs `region`, recorded where that pays. `number`: its place among the entry's regions.
   int32_t (*record)(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,
                     void* arena, const void* comm);
+  // While the byte at `predicate` is not 0 once `condition` has run: `body`, then `condition` again.
+  int32_t (*loop)(void* self, kiln_gpu_region condition, kiln_gpu_region body, void* const* arguments,
+                  void* const* results, void* arena, const void* comm, const void* predicate);
+  // One of `count` branches: that of the s32 at `index`, or the last if there is none of that number; or, of a
+  // predicate, by the byte there: the first if it is not 0, else the last.
+  int32_t (*choose)(void* self, int64_t count, const kiln_gpu_region* branches, void* const* arguments,
+                    void* const* results, void* arena, const void* comm, const void* index, int32_t is_predicate);
   // The functions of `comm`, a kiln_comm, with arrays on the device. They wait for what was started so far; a failure
   // ends the run with KILN_COMMUNICATION.
   int32_t (*gather)(void* self, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,

@@ -1,6 +1,8 @@
 // <model>_gpu_*: loads the library's GPU program through the CUDA driver and runs it on a stream.
 // Compiled to bitcode; kiln renames kiln_model_* for each model. The driver is opened when the first program is
 // created: a binary starts on a machine without one, and is told so.
+#include "runtime_min/gpu/driver.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -23,51 +25,9 @@ __attribute__((weak)) int32_t kiln_model_gpu_gemm(void* state, const struct kiln
                                                   void* const* buffers, void* workspace, size_t workspace_bytes,
                                                   void* stream, char* error, size_t error_bytes);
 __attribute__((weak)) int64_t kiln_model_gpu_gemm_version(void);
-enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 __attribute__((weak)) extern const char kiln_model_weights[];
 
-// The functions of the driver that are used: name in libcuda, parameters.
-#define DRIVER(F)                                                                                         \
-  F(Init, cuInit, (unsigned))                                                                             \
-  F(DeviceGetCount, cuDeviceGetCount, (int*))                                                             \
-  F(DeviceGet, cuDeviceGet, (int*, int))                                                                  \
-  F(DeviceGetAttribute, cuDeviceGetAttribute, (int*, int, int))                                           \
-  F(DeviceGetName, cuDeviceGetName, (char*, int, int))                                                    \
-  F(DriverGetVersion, cuDriverGetVersion, (int*))                                                         \
-  F(ContextRetain, cuDevicePrimaryCtxRetain, (void**, int))                                               \
-  F(ContextRelease, cuDevicePrimaryCtxRelease_v2, (int))                                                  \
-  F(ContextPush, cuCtxPushCurrent_v2, (void*))                                                            \
-  F(ContextPop, cuCtxPopCurrent_v2, (void**))                                                             \
-  F(ModuleLoad, cuModuleLoadData, (void**, const void*))                                                  \
-  F(ModuleUnload, cuModuleUnload, (void*))                                                                \
-  F(ModuleFunction, cuModuleGetFunction, (void**, void*, const char*))                                    \
-  F(Launch, cuLaunchKernel,                                                                               \
-    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)) \
-  F(HostAlloc, cuMemHostAlloc, (void**, size_t, unsigned))                                                \
-  F(HostFree, cuMemFreeHost, (void*))                                                                     \
-  F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                            \
-  F(Free, cuMemFree_v2, (uint64_t))                                                                       \
-  F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                               \
-  F(ToHost, cuMemcpyDtoHAsync_v2, (void*, uint64_t, size_t, void*))                                       \
-  F(Copy, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void*))                                      \
-  F(Fill, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void*))                                      \
-  F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                     \
-  F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                           \
-  F(StreamWait, cuStreamSynchronize, (void*))                                                             \
-  F(CaptureBegin, cuStreamBeginCapture_v2, (void*, int))                                                  \
-  F(CaptureEnd, cuStreamEndCapture, (void*, void**))                                                      \
-  F(GraphBuild, cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                         \
-  F(GraphUpdate, cuGraphExecUpdate_v2, (void*, void*, void*))                                             \
-  F(GraphLaunch, cuGraphLaunch, (void*, void*))                                                           \
-  F(GraphFree, cuGraphDestroy, (void*))                                                                   \
-  F(GraphExecFree, cuGraphExecDestroy, (void*))                                                           \
-  F(ErrorText, cuGetErrorString, (int, const char**))
-
-static struct {
-#define F(name, symbol, parameters) int(*name) parameters;
-  DRIVER(F)
-#undef F
-} driver;
+static struct kiln_gpu_driver driver;
 static const char* driver_problem;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
@@ -82,39 +42,10 @@ static void open_driver(void) {
   if (!driver.name) driver_problem = "the NVIDIA driver is too old: it lacks " #symbol;
   DRIVER(F)
 #undef F
+#define F(name, symbol, parameters) *(void**)&driver.name = dlsym(lib, #symbol);
+  CONDITIONAL(F)
+#undef F
 }
-
-// A recorded region: the graph, and the addresses that it was recorded with.
-struct recording {
-  void* exec;
-  void** addresses;
-};
-
-struct kiln_model_gpu {
-  struct kiln_gpu table;
-  int device, own_stream, graphs;
-  int64_t image;  // that was loaded, by place
-  void *context, *module, *stream;
-  void** functions;
-  uint64_t weights, arena, workspace;
-  void* gemm;  // the state of cublas.c
-  char* exchange;
-  const struct kiln_comm* comm;
-  struct recording* recordings;
-  char error[256];
-};
-
-static int32_t failed(struct kiln_model_gpu* g, const char* what, int code) {
-  const char* text = NULL;
-  if (driver.ErrorText) driver.ErrorText(code, &text);
-  snprintf(g->error, sizeof g->error, "%s: %s (%d)", what, text ? text : "unknown error", code);
-  return KILN_GPU;
-}
-#define TRY(g, what, call)                        \
-  do {                                            \
-    int code_ = (call);                           \
-    if (code_) return failed((g), (what), code_); \
-  } while (0)
 
 static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* const* buffers) {
   struct kiln_model_gpu* g = self;
@@ -125,76 +56,40 @@ static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* cons
   const int64_t blocks = what->grid[2 * g->image], threads = what->grid[2 * g->image + 1];
   if (blocks == 0) return 0;
   TRY(g, "a kernel does not start",
-      driver.Launch(g->functions[what->kernel], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, g->stream,
-                    parameters, NULL));
+      g->driver->Launch(g->functions[what->kernel], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, g->stream,
+                        parameters, NULL));
   return 0;
 }
 
 static int32_t copy(void* self, void* to, const void* from, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (bytes) TRY(g, "a copy fails", driver.Copy((uint64_t)to, (uint64_t)from, (size_t)bytes, g->stream));
+  if (bytes) TRY(g, "a copy fails", g->driver->Copy((uint64_t)to, (uint64_t)from, (size_t)bytes, g->stream));
   return 0;
 }
 
 static int32_t fill(void* self, void* to, int32_t byte, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (bytes) TRY(g, "a fill fails", driver.Fill((uint64_t)to, (unsigned char)byte, (size_t)bytes, g->stream));
+  if (bytes) TRY(g, "a fill fails", g->driver->Fill((uint64_t)to, (unsigned char)byte, (size_t)bytes, g->stream));
   return 0;
 }
 
 static int32_t wait(void* self) {
   struct kiln_model_gpu* g = self;
-  TRY(g, "the stream failed", driver.StreamWait(g->stream));
+  TRY(g, "the stream failed", g->driver->StreamWait(g->stream));
   return 0;
 }
 
-static int32_t read_bytes(void* self, void* host, const void* device, int64_t bytes) {
+int32_t kiln_model_gpu_read(void* self, void* host, const void* device, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (bytes) TRY(g, "a copy to the host fails", driver.ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
+  if (bytes) TRY(g, "a copy to the host fails", g->driver->ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
   return wait(self);
 }
 
-static int32_t write_bytes(void* self, void* device, const void* host, int64_t bytes) {
+int32_t kiln_model_gpu_write(void* self, void* device, const void* host, int64_t bytes) {
   struct kiln_model_gpu* g = self;
   // From pageable memory the driver takes the bytes before it returns.
-  if (bytes) TRY(g, "a copy to the device fails", driver.ToDevice((uint64_t)device, host, (size_t)bytes, g->stream));
-  return 0;
-}
-
-// Records the region as a graph the first time; later runs replay it, with the new addresses if there are any.
-static int32_t record(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,
-                      void* arena, const void* comm) {
-  struct kiln_model_gpu* g = self;
-  if (!g->graphs) return region(arguments, results, arena, &g->table, comm);
-  const int64_t na = kiln_model_gpu_program.arguments, nr = kiln_model_gpu_program.results;
-  struct recording* r = &g->recordings[number];
-  const size_t all = (size_t)(na + nr + 1) * sizeof(void*);
-  int same = r->exec != NULL && r->addresses[na + nr] == arena &&
-             !memcmp(r->addresses, arguments, (size_t)na * sizeof(void*)) &&
-             !memcmp(r->addresses + na, results, (size_t)nr * sizeof(void*));
-  if (!same) {
-    enum { kRelaxed = 2 };
-    void* graph = NULL;
-    TRY(g, "recording does not start", driver.CaptureBegin(g->stream, kRelaxed));
-    int32_t status = region(arguments, results, arena, &g->table, comm);
-    int code = driver.CaptureEnd(g->stream, &graph);
-    if (status) return status;
-    TRY(g, "recording fails", code);
-    char info[64];  // of a failed update; what it says is not needed
-    if (r->exec && driver.GraphUpdate(r->exec, graph, info)) {
-      driver.GraphExecFree(r->exec);
-      r->exec = NULL;
-    }
-    code = r->exec ? 0 : driver.GraphBuild(&r->exec, graph, 0);
-    driver.GraphFree(graph);
-    TRY(g, "a graph cannot be built", code);
-    if (!r->addresses) r->addresses = malloc(all);
-    if (!r->addresses) return KILN_GPU;
-    memcpy(r->addresses, arguments, (size_t)na * sizeof(void*));
-    memcpy(r->addresses + na, results, (size_t)nr * sizeof(void*));
-    r->addresses[na + nr] = arena;
-  }
-  TRY(g, "a graph does not start", driver.GraphLaunch(r->exec, g->stream));
+  if (bytes)
+    TRY(g, "a copy to the device fails", g->driver->ToDevice((uint64_t)device, host, (size_t)bytes, g->stream));
   return 0;
 }
 
@@ -209,16 +104,16 @@ static int32_t gather(void* self, const void* comm, const int64_t* group, int64_
                       int64_t bytes) {
   struct kiln_model_gpu* g = self;
   const struct kiln_comm* c = comm;
-  int32_t status = read_bytes(g, g->exchange, mine, bytes);
+  int32_t status = kiln_model_gpu_read(g, g->exchange, mine, bytes);
   if (status) return status;
   if (c->gather(c->self, c->device, group, members, g->exchange, g->exchange + bytes, bytes)) return cut_off(g);
-  return write_bytes(g, all, g->exchange + bytes, members * bytes);
+  return kiln_model_gpu_write(g, all, g->exchange + bytes, members * bytes);
 }
 
 static int32_t send_bytes(void* self, const void* comm, int64_t channel, const void* data, int64_t bytes) {
   struct kiln_model_gpu* g = self;
   const struct kiln_comm* c = comm;
-  int32_t status = read_bytes(g, g->exchange, data, bytes);
+  int32_t status = kiln_model_gpu_read(g, g->exchange, data, bytes);
   if (status) return status;
   return c->send(c->self, c->device, channel, g->exchange, bytes) ? cut_off(g) : 0;
 }
@@ -229,7 +124,7 @@ static int32_t receive_bytes(void* self, const void* comm, int64_t channel, void
   int32_t status = wait(g);  // for the last exchange, which may still be read
   if (status) return status;
   if (c->receive(c->self, c->device, channel, g->exchange, bytes)) return cut_off(g);
-  return write_bytes(g, data, g->exchange, bytes);
+  return kiln_model_gpu_write(g, data, g->exchange, bytes);
 }
 
 static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
@@ -244,24 +139,21 @@ static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* b
 void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
   if (!g) return;
   if (g->context) {
-    driver.ContextPush(g->context);
-    if (g->stream) driver.StreamWait(g->stream);
-    for (int64_t k = 0; g->recordings && k < kiln_model_gpu_program.regions; ++k) {
-      if (g->recordings[k].exec) driver.GraphExecFree(g->recordings[k].exec);
-      free(g->recordings[k].addresses);
-    }
-    if (g->weights) driver.Free(g->weights);
+    g->driver->ContextPush(g->context);
+    if (g->stream) g->driver->StreamWait(g->stream);
+    kiln_model_gpu_end_copies(g);
+    kiln_model_gpu_forget(g);
+    if (g->weights) g->driver->Free(g->weights);
     if (g->gemm) kiln_model_gpu_gemm_close(g->gemm);
-    if (g->arena) driver.Free(g->arena);
-    if (g->exchange) driver.HostFree(g->exchange);
-    if (g->workspace) driver.Free(g->workspace);
-    if (g->module) driver.ModuleUnload(g->module);
-    if (g->own_stream) driver.StreamDestroy(g->stream);
+    if (g->arena) g->driver->Free(g->arena);
+    if (g->exchange) g->driver->HostFree(g->exchange);
+    if (g->workspace) g->driver->Free(g->workspace);
+    if (g->module) g->driver->ModuleUnload(g->module);
+    if (g->own_stream) g->driver->StreamDestroy(g->stream);
     void* mine;
-    driver.ContextPop(&mine);
-    driver.ContextRelease(g->device);
+    g->driver->ContextPop(&mine);
+    g->driver->ContextRelease(g->device);
   }
-  free(g->recordings);
   free(g->functions);
   free(g);
 }
@@ -285,7 +177,7 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
   const struct kiln_gpu_program* p = &kiln_model_gpu_program;
   enum { kMajor = 75, kMinor = 76 };
   int count = 0, major = 0, minor = 0;
-  if (driver.Init(0) || driver.DeviceGetCount(&count) || count == 0) {
+  if (g->driver->Init(0) || g->driver->DeviceGetCount(&count) || count == 0) {
     snprintf(g->error, sizeof g->error, "the NVIDIA driver finds no GPU");
     return KILN_NO_DEVICE;
   }
@@ -293,9 +185,9 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
     snprintf(g->error, sizeof g->error, "there is no GPU %d: the machine has %d", device, count);
     return KILN_NO_DEVICE;
   }
-  TRY(g, "the GPU cannot be used", driver.DeviceGet(&g->device, device));
-  TRY(g, "the GPU cannot be asked", driver.DeviceGetAttribute(&major, kMajor, g->device));
-  TRY(g, "the GPU cannot be asked", driver.DeviceGetAttribute(&minor, kMinor, g->device));
+  TRY(g, "the GPU cannot be used", g->driver->DeviceGet(&g->device, device));
+  TRY(g, "the GPU cannot be asked", g->driver->DeviceGetAttribute(&major, kMajor, g->device));
+  TRY(g, "the GPU cannot be asked", g->driver->DeviceGetAttribute(&minor, kMinor, g->device));
   const struct kiln_gpu_image* image = choose(p, major, minor);
   if (!image) {
     snprintf(g->error, sizeof g->error, "the library has no code for GPU %d of compute capability %d.%d (it has: %s)",
@@ -304,34 +196,34 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
   }
   g->image = image - p->image;
   void* context;
-  TRY(g, "no context on the GPU", driver.ContextRetain(&context, g->device));
+  TRY(g, "no context on the GPU", g->driver->ContextRetain(&context, g->device));
   g->context = context;
-  TRY(g, "no context on the GPU", driver.ContextPush(context));
-  TRY(g, "the GPU program cannot be loaded", driver.ModuleLoad(&g->module, image->data));
+  TRY(g, "no context on the GPU", g->driver->ContextPush(context));
+  TRY(g, "the GPU program cannot be loaded", g->driver->ModuleLoad(&g->module, image->data));
   g->functions = calloc((size_t)p->kernels + 1, sizeof(void*));
   g->recordings = calloc((size_t)p->regions + 1, sizeof(struct recording));
   if (!g->functions || !g->recordings) return KILN_GPU;
   for (int64_t k = 0; k < p->kernels; ++k)
-    TRY(g, p->kernel[k], driver.ModuleFunction(&g->functions[k], g->module, p->kernel[k]));
+    TRY(g, p->kernel[k], g->driver->ModuleFunction(&g->functions[k], g->module, p->kernel[k]));
   g->stream = stream;
   if (!stream) {
     enum { kNonBlocking = 1 };
-    TRY(g, "no stream", driver.StreamCreate(&g->stream, kNonBlocking));
+    TRY(g, "no stream", g->driver->StreamCreate(&g->stream, kNonBlocking));
     g->own_stream = 1;
   }
   if (kiln_model_gpu_gemm_open) {
     if (kiln_model_gpu_gemm_open(&g->gemm, g->error, sizeof g->error)) return KILN_NO_DEVICE;
-    TRY(g, "no memory for the workspace of cuBLASLt", driver.Alloc(&g->workspace, kWorkspaceBytes));
+    TRY(g, "no memory for the workspace of cuBLASLt", g->driver->Alloc(&g->workspace, kWorkspaceBytes));
   }
   if (p->exchange_bytes) {
     void* exchange = NULL;
-    TRY(g, "no page-locked memory", driver.HostAlloc(&exchange, (size_t)p->exchange_bytes, 0));
+    TRY(g, "no page-locked memory", g->driver->HostAlloc(&exchange, (size_t)p->exchange_bytes, 0));
     g->exchange = exchange;
   }
   if (p->weights_bytes) {
-    TRY(g, "no memory for the weights", driver.Alloc(&g->weights, (size_t)p->weights_bytes));
+    TRY(g, "no memory for the weights", g->driver->Alloc(&g->weights, (size_t)p->weights_bytes));
     TRY(g, "the weights cannot be copied",
-        driver.ToDevice(g->weights, kiln_model_weights, (size_t)p->weights_bytes, g->stream));
+        g->driver->ToDevice(g->weights, kiln_model_weights, (size_t)p->weights_bytes, g->stream));
   }
   return 0;
 }
@@ -342,6 +234,7 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
   pthread_once(&driver_once, open_driver);
   struct kiln_model_gpu* g = calloc(1, sizeof *g);
   if (!g) return KILN_GPU;
+  g->driver = &driver;
   int32_t status = KILN_NO_DEVICE;
   if (driver_problem)
     snprintf(g->error, sizeof g->error, "%s", driver_problem);
@@ -349,7 +242,7 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
     status = set_up(g, device, stream);
   if (g->context) {
     void* mine;
-    driver.ContextPop(&mine);
+    g->driver->ContextPop(&mine);
   }
   if (status) {
     if (error && error_bytes) snprintf(error, error_bytes, "%s", g->error);
@@ -357,8 +250,20 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
     return status;
   }
   g->graphs = 1;
-  g->table = (struct kiln_gpu){g,          (void*)g->weights, launch, call,   copy,       fill,
-                               read_bytes, write_bytes,       record, gather, send_bytes, receive_bytes};
+  g->table = (struct kiln_gpu){g,
+                               (void*)g->weights,
+                               launch,
+                               call,
+                               copy,
+                               fill,
+                               kiln_model_gpu_read,
+                               kiln_model_gpu_write,
+                               kiln_model_gpu_record,
+                               kiln_model_gpu_loop,
+                               kiln_model_gpu_choose,
+                               gather,
+                               send_bytes,
+                               receive_bytes};
   *out = g;
   return 0;
 }
@@ -370,8 +275,8 @@ void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_b
                              size_t versions_bytes) {
   int driver_version = 0;
   name[0] = 0;
-  driver.DeviceGetName(name, (int)name_bytes, g->device);
-  driver.DriverGetVersion(&driver_version);
+  g->driver->DeviceGetName(name, (int)name_bytes, g->device);
+  g->driver->DriverGetVersion(&driver_version);
   const int n = snprintf(versions, versions_bytes, "driver %d", driver_version);
   if (kiln_model_gpu_gemm_version && n > 0 && (size_t)n < versions_bytes)
     snprintf(versions + n, versions_bytes - (size_t)n, ", cublasLt %lld", (long long)kiln_model_gpu_gemm_version());
@@ -390,93 +295,24 @@ int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, voi
     snprintf(g->error, sizeof g->error, "the program communicates and was not told how (_gpu_set_comm)");
     return KILN_COMMUNICATION;
   }
-  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
-  int32_t status = 0;
-  if (!arena && kiln_model_gpu_program.arena_bytes) {
-    if (!g->arena) status = driver.Alloc(&g->arena, (size_t)kiln_model_gpu_program.arena_bytes);
+  TRY(g, "no context on the GPU", g->driver->ContextPush(g->context));
+  int32_t status = kiln_model_gpu_await_uploads(g);
+  if (!status && !arena && kiln_model_gpu_program.arena_bytes) {
+    if (!g->arena) status = g->driver->Alloc(&g->arena, (size_t)kiln_model_gpu_program.arena_bytes);
     if (status) status = failed(g, "no memory for the arena", status);
     arena = (void*)g->arena;
   }
   if (!status) status = kiln_model_gpu_entry(arguments, results, arena, &g->table, g->comm);
   void* mine;
-  driver.ContextPop(&mine);
+  g->driver->ContextPop(&mine);
   return status;
 }
 
 int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
-  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
+  TRY(g, "no context on the GPU", g->driver->ContextPush(g->context));
   int32_t status = wait(g);
+  if (!status) status = kiln_model_gpu_await_copies(g);
   void* mine;
-  driver.ContextPop(&mine);
-  return status;
-}
-
-// Arrays on the device, for programs that use no CUDA interface of their own. NULL if there is no memory.
-void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes) {
-  uint64_t address = 0;
-  void* mine;
-  if (driver.ContextPush(g->context)) return NULL;
-  const int code = driver.Alloc(&address, bytes ? bytes : 1);
-  if (code) failed(g, "no memory for an array", code);
-  driver.ContextPop(&mine);
-  return (void*)address;
-}
-
-void kiln_model_gpu_free(struct kiln_model_gpu* g, void* array) {
-  void* mine;
-  if (!array || driver.ContextPush(g->context)) return;
-  driver.Free((uint64_t)array);
-  driver.ContextPop(&mine);
-}
-
-// On the stream, behind what was started before; `to_host` waits.
-int32_t kiln_model_gpu_to_device(struct kiln_model_gpu* g, void* array, const void* host, size_t bytes) {
-  void* mine;
-  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
-  const int32_t status = write_bytes(g, array, host, (int64_t)bytes);
-  driver.ContextPop(&mine);
-  return status;
-}
-
-int32_t kiln_model_gpu_to_host(struct kiln_model_gpu* g, void* host, const void* array, size_t bytes) {
-  void* mine;
-  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
-  const int32_t status = bytes ? read_bytes(g, host, array, (int64_t)bytes) : 0;
-  driver.ContextPop(&mine);
-  return status;
-}
-
-// The same with arrays of the host: copies them in, runs, waits, copies the results out.
-int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
-  if (!g || (!arguments && p->arguments) || (!results && p->results)) return KILN_NULL_POINTER;
-  TRY(g, "no context on the GPU", driver.ContextPush(g->context));
-  const int64_t all = p->arguments + p->results;
-  void** on_device = calloc((size_t)all + 1, sizeof(void*));
-  int32_t status = on_device ? 0 : KILN_GPU;
-  // A donated argument and its result are one array.
-  for (int64_t k = 0; k < all && !status; ++k) {
-    const int64_t argument = k < p->arguments ? k : p->result_in_argument[k - p->arguments];
-    if (k >= p->arguments && argument >= 0) {
-      on_device[k] = on_device[argument];
-      continue;
-    }
-    const int64_t bytes = k < p->arguments ? p->argument_bytes[k] : p->result_bytes[k - p->arguments];
-    uint64_t address = 0;
-    int code = driver.Alloc(&address, (size_t)(bytes ? bytes : 1));
-    if (code) status = failed(g, "no memory for an array", code);
-    on_device[k] = (void*)address;
-    if (!status && k < p->arguments) status = write_bytes(g, on_device[k], arguments[k], bytes);
-  }
-  if (!status) status = kiln_model_gpu_run(g, on_device, on_device + p->arguments, NULL);
-  for (int64_t k = 0; k < p->results && !status; ++k)
-    if (p->result_bytes[k]) status = read_bytes(g, results[k], on_device[p->arguments + k], p->result_bytes[k]);
-  if (!status) status = wait(g);
-  for (int64_t k = 0; on_device && k < all; ++k)
-    if (on_device[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
-      driver.Free((uint64_t)on_device[k]);
-  free(on_device);
-  void* mine;
-  driver.ContextPop(&mine);
+  g->driver->ContextPop(&mine);
   return status;
 }

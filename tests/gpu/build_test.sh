@@ -45,6 +45,18 @@ grep -q -e 'a GPU' -e 'there is no NVIDIA driver' -e 'finds no GPU' "$out/said"
 env PATH=/nonexistent "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/ptx" --target sm_90 \
   >"$out/said" 2>&1 || true
 if [ ! -x /usr/local/cuda/bin/ptxas ]; then grep -q 'no ptxas' "$out/said"; fi
+# The runtime's own kernel, which the driver compiles.
+cat >"$out/condition.c" <<'EOF'
+#include <stdio.h>
+
+#include "runtime_min/gpu/condition.h"
+
+int main(void) { return fputs(kiln_condition_ptx, stdout) < 0; }
+EOF
+cc -I. "$out/condition.c" -o "$out/condition"
+"$out/condition" >"$out/condition.ptx"
+ptxas=$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)
+for target in sm_75 sm_90 sm_120; do "$ptxas" -arch="$target" "$out/condition.ptx" -o "$out/condition.cubin"; done
 # What the kernels are meant to be made of: vector loads, shuffles, one kernel for a softmax.
 cat >"$out/add.hlo" <<'EOF'
 HloModule m

@@ -1,12 +1,16 @@
 // The GPU runtime over a fake CUDA driver whose kernels are the program's own, run by the emulator: the right image is
 // loaded, results are right, graphs are recorded once and updated for new addresses, run() allocates nothing after the
-// first call, machines without a fitting GPU are told so, and several devices meet through the host.
+// first call, loops and choices that values decide are part of graphs, copies go on beside runs, machines without a
+// fitting GPU are told so, and several devices meet through the host.
 #include <dlfcn.h>
 
+#include <cmath>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "aot/compile.h"
+#include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 #include "runtime_min/gpu/program.h"
@@ -46,6 +50,51 @@ ENTRY e {
   f = f32[] constant(0)
   sum = f32[40] reduce(y, f), dimensions={1}, to_apply=add
   ROOT t = (f32[40,40], f32[40]) tuple(y, sum)
+})";
+
+// Newton's square root until it is good enough, then one of three ends by the number of steps.
+constexpr char kDecisions[] = R"(HloModule c
+body {
+  s = (s32[], f32[64], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[64] get-tuple-element(s), index=1
+  x = f32[64] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  q = f32[64] divide(a, x)
+  m = f32[64] add(x, q)
+  h = f32[] constant(0.5)
+  hb = f32[64] broadcast(h), dimensions={}
+  y = f32[64] multiply(m, hb)
+  ROOT r = (s32[], f32[64], f32[64]) tuple(j, a, y)
+}
+larger { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] maximum(p, q) }
+cond {
+  s = (s32[], f32[64], f32[64]) parameter(0)
+  a = f32[64] get-tuple-element(s), index=1
+  x = f32[64] get-tuple-element(s), index=2
+  xx = f32[64] multiply(x, x)
+  d = f32[64] subtract(xx, a)
+  e = f32[64] abs(d)
+  z = f32[] constant(0)
+  worst = f32[] reduce(e, z), dimensions={0}, to_apply=larger
+  tol = f32[] constant(0.001)
+  ROOT l = pred[] compare(worst, tol), direction=GT
+}
+b0 { p = f32[64] parameter(0) ROOT r = f32[64] negate(p) }
+b1 { p = f32[64] parameter(0) ROOT r = f32[64] sine(p) }
+b2 { p = f32[64] parameter(0) ROOT r = f32[64] exponential(p) }
+ENTRY e {
+  a = f32[64] parameter(0)
+  z = s32[] constant(0)
+  s = (s32[], f32[64], f32[64]) tuple(z, a, a)
+  w = (s32[], f32[64], f32[64]) while(s), condition=cond, body=body
+  n = s32[] get-tuple-element(w), index=0
+  x = f32[64] get-tuple-element(w), index=2
+  five = s32[] constant(5)
+  k = s32[] subtract(n, five)
+  c = f32[64] conditional(k, x, x, x), branch_computations={b0, b1, b2}
+  ROOT t = (s32[], f32[64]) tuple(n, c)
 })";
 
 // Each device's row times the number of the device, summed over pairs of devices; what the host sent, sent back.
@@ -106,6 +155,8 @@ class Runtime : public testing::Test {
     run_ = reinterpret_cast<decltype(run_)>(find("m_gpu_run"));
     run_host_ = reinterpret_cast<decltype(run_host_)>(find("m_gpu_run_host"));
     wait_ = reinterpret_cast<decltype(wait_)>(find("m_gpu_wait"));
+    upload_ = reinterpret_cast<decltype(upload_)>(find("m_gpu_upload"));
+    download_ = reinterpret_cast<decltype(download_)>(find("m_gpu_download"));
     set_graphs_ = reinterpret_cast<decltype(set_graphs_)>(find("m_gpu_set_graphs"));
     for (size_t k = 0; k < x_.size(); ++k) x_[k] = static_cast<float>(k % 7) / 100;
   }
@@ -129,6 +180,8 @@ class Runtime : public testing::Test {
   int32_t (*run_host_)(void*, const void* const*, void* const*) = nullptr;
   int32_t (*wait_)(void*) = nullptr;
   void (*set_graphs_)(void*, int32_t) = nullptr;
+  int32_t (*upload_)(void*, void*, const void*, size_t) = nullptr;
+  int32_t (*download_)(void*, void*, const void*, size_t) = nullptr;
   std::vector<float> x_ = std::vector<float>(1600);
   char error_[256] = "";
 };
@@ -204,6 +257,76 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
   device_->fake.devices = 0;
   EXPECT_EQ(image(9, 0), "refused");
   EXPECT_NE(std::string(error_).find("finds no GPU"), std::string::npos) << error_;
+}
+
+TEST(Decisions, AreNodesOfGraphs) {
+  void* const emulated =
+      LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain, kDecisions).archive, "decisions_emulated");
+  void* const program =
+      LoadArchive(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDecisions).archive, "decisions");
+  const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+  ASSERT_TRUE(library);
+  EmulatedDevice device(library);
+  const auto create =
+      reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(dlsym(program, "m_gpu_create"));
+  const auto destroy = reinterpret_cast<void (*)(void*)>(dlsym(program, "m_gpu_destroy"));
+  const auto run =
+      reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(dlsym(program, "m_gpu_run_host"));
+  const auto set_graphs = reinterpret_cast<void (*)(void*, int32_t)>(dlsym(program, "m_gpu_set_graphs"));
+  ASSERT_TRUE(create && destroy && run && set_graphs);
+  auto module = ParseHlo(kDecisions, "m.hlo");
+  ASSERT_TRUE(module.ok()) << module.status();
+  enum { kHost, kGraphs, kOldDriver };
+  for (const int how : {kHost, kGraphs, kOldDriver}) {
+    void* gpu = nullptr;
+    char error[256] = "";
+    ASSERT_EQ(create(&gpu, 0, nullptr, error, sizeof error), 0) << error;
+    set_graphs(gpu, how != kHost);
+    device.fake.no_conditions = how == kOldDriver;
+    device.fake.conditional_nodes = device.fake.decisions = 0;
+    std::set<int64_t> steps;
+    for (const double scale : {1.5, 20.0, 100.0, 3.0}) {
+      Literal a(Shape::Array(PrimitiveType::F32, {64}));
+      for (int64_t k = 0; k < 64; ++k)
+        a.Set(k, Literal::Of(PrimitiveType::F32, scale * (1 + static_cast<double>(k) / 64)).Get(0));
+      auto want = Evaluate(**module, {a});
+      ASSERT_TRUE(want.ok()) << want.status();
+      int32_t n = 0;
+      std::vector<float> c(64);
+      const void* arguments[] = {a.data()};
+      void* results[] = {&n, c.data()};
+      ASSERT_EQ(run(gpu, arguments, results), 0);
+      EXPECT_EQ(n, want->elements()[0].Get(0).i);
+      for (int64_t k = 0; k < 64; ++k)
+        EXPECT_NEAR(c[static_cast<size_t>(k)], want->elements()[1].Get(k).re,
+                    1e-5 * std::abs(want->elements()[1].Get(k).re));
+      steps.insert(n);
+    }
+    EXPECT_GE(steps.size(), 3U) << "the loop should end after different numbers of steps";
+    EXPECT_EQ(device.fake.conditional_nodes > 0, how == kGraphs);
+    EXPECT_EQ(device.fake.decisions > 0, how == kGraphs);
+    destroy(gpu);
+  }
+}
+
+TEST_F(Runtime, CopiesGoOnBesideRuns) {
+  std::vector<float> sums, want = Expected(&sums);
+  void* gpu = nullptr;
+  ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
+  std::vector<float> x(1600), y(1600), s(40), host(1600);
+  void* arguments[] = {x.data()};
+  void* results[] = {y.data(), s.data()};
+  device_->fake.order.clear();
+  ASSERT_EQ(upload_(gpu, x.data(), x_.data(), 6400), 0);
+  ASSERT_EQ(run_(gpu, arguments, results, nullptr), 0);
+  ASSERT_EQ(download_(gpu, host.data(), y.data(), 6400), 0);
+  ASSERT_EQ(run_(gpu, arguments, results, nullptr), 0);  // nothing more was uploaded
+  ASSERT_EQ(wait_(gpu), 0);
+  EXPECT_EQ(host, want);
+  // Stream 0 runs the program; 1 uploads and 2 downloads.
+  EXPECT_EQ(device_->fake.order, (std::vector<std::string>{"to device on 1", "event on 1", "0 awaits 1", "event on 0",
+                                                           "2 awaits 0", "to host on 2"}));
+  destroy_(gpu);
 }
 
 TEST(SeveralDevices, MeetThroughTheHost) {
