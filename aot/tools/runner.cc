@@ -389,7 +389,8 @@ Literal UnflattenLiteral(const Shape& s, const std::vector<Literal>& arrays, siz
 absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
                                                              int64_t replicas, int64_t partitions,
                                                              const std::vector<Literal>& infeed,
-                                                             const CompileOptions& compile, const RunOptions& o) {
+                                                             const CompileOptions& compile, const RunOptions& o,
+                                                             CompiledModel* model) {
   RETURN_IF_ERROR(CheckBackend(o.backend));
   if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
   TempDir dir;
@@ -416,6 +417,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   RETURN_IF_ERROR(WaitFor(pid));
   std::vector<std::vector<Literal>> out;
   for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
+  if (model) *model = programs[0]->model;
   return out;
 }
 
@@ -433,7 +435,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     // Every device gets the same inputs; what the first one gives is shown.
     const std::vector<DeviceProgram> programs(devices, DeviceProgram{module.get(), arguments});
     ASSIGN_OR_RETURN(auto results,
-                     RunDevices(programs, module->replica_count, module->partition_count, {}, compile, o));
+                     RunDevices(programs, module->replica_count, module->partition_count, {}, compile, o, &out.model));
     out.results = std::move(results[0]);
     return out;
   }

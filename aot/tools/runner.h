@@ -40,12 +40,13 @@ struct DeviceProgram {
   std::vector<Literal> arguments;
 };
 
-// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order.
-// The results of each device, flattened.
+// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order. `model`, if
+// given, is told what the first device's program was compiled to. The results of each device, flattened.
 absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
                                                              int64_t replicas, int64_t partitions,
                                                              const std::vector<Literal>& infeed,
-                                                             const CompileOptions& compile, const RunOptions& options);
+                                                             const CompileOptions& compile, const RunOptions& options,
+                                                             CompiledModel* model = nullptr);
 
 // `arguments`: one literal for each flattened argument.
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,

@@ -159,13 +159,18 @@ absl::StatusOr<Sharding> ReadMeshSharding(Scanner& s, const Meshes& meshes,
   if (!s.Balanced(">").ok() || !s.Eat(">")) return NotUnderstood(text);
   Sharding out;
   out.kind = Sharding::kTiled;
+  const auto all = static_cast<int64_t>(mesh.devices.size());
+  int64_t tiles = 1;
   for (const auto& parts : dims) {
     int64_t n = 1;
-    for (const Part& p : parts) n *= p.size;
+    for (const Part& p : parts) {
+      n *= p.size;
+      tiles *= p.size;
+      if (tiles > all) return NotUnderstood(text);  // an axis cuts twice
+    }
     out.tiles.push_back(n);
   }
-  const int64_t tiles = Product(out.tiles), all = static_cast<int64_t>(mesh.devices.size());
-  if (tiles > all || all % tiles) return NotUnderstood(text);
+  if (all % tiles) return NotUnderstood(text);
   std::vector<Ints> of_tile(static_cast<size_t>(tiles));
   for (int64_t number = 0; number < all; ++number) {
     int64_t tile = 0;
@@ -311,6 +316,8 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
     out.shardings = *std::move(shardings);
     if (static_cast<int64_t>(out.shardings.size()) != i.operand_count())
       return ErrorAt(&i, "has another number of shardings than of arrays");
+    if (i.shape().IsTuple() ? i.shape().tuple().size() != out.shardings.size() : out.shardings.size() != 1)
+      return ErrorAt(&i, "gives another number of arrays than it takes");
     return out;
   }
   return std::nullopt;

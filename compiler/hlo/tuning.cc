@@ -1,7 +1,5 @@
 #include "compiler/hlo/tuning.h"
 
-#include <algorithm>
-
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

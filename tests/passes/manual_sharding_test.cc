@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "aot/tools/runner.h"
 #include "compiler/hlo/parser.h"
+#include "compiler/hlo/sharding.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
@@ -64,6 +65,28 @@ TEST(ManualSharding, TilesGatheredAreTheArray) {
         for (int64_t k = 0; k < x.size(); ++k)
           ASSERT_EQ(r.Get(k).re, -static_cast<double>(k)) << c.sharding << " on " << backend << ", element " << k;
     }
+  }
+}
+
+TEST(ManualSharding, TextThatIsNoShardingIsRefused) {
+  for (const char* text :
+       {"", "{", "replicated", "{devices}", "{devices=[2,2]0,1,2}", "{devices=[2,2]0,1,2,2}", "{devices=[2,2]<=[5]}",
+        "{devices=[2,2]<=[4]T}", "{devices=[2,2]<=[4]T(1)}", "{devices=[-2,-2]<=[4]}", "{devices=[2]0,x}",
+        "{devices=[99999999,99999999,99999999]<=[8]}", "{devices=[2,2]<=[4] last_tile_dims={manual, manual, manual}}",
+        "{devices=[2]<=[2] last_tile_dims={manual"})
+    EXPECT_FALSE(ParseSharding(text).ok()) << text;
+  for (const char* sharding :
+       {"<@other, [{}]>", "<@mesh, [{\\\"z\\\"}]>", "<@mesh, [{\\\"a\\\", \\\"a\\\"}]>", "<@mesh, [{",
+        "<@mesh, [{\\\"a\\\":(0)2}]>", "<mesh<[\\\"a\\\"=99999999999]>, [{}]>", "<@mesh, [{}]", ""}) {
+    const std::string program = absl::StrCat(
+        "HloModule m, num_partitions=2, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"a\"=2]>}}\nENTRY e {\n"
+        "  x = f32[8] parameter(0)\n  ROOT t = (f32[4]) custom-call(x), "
+        "custom_call_target=\"xla.sdy.GlobalToLocalShape\", frontend_attributes={xla.sdy.in_shardings="
+        "\"#sdy.sharding_per_value<[",
+        sharding, "]>\",xla.sdy.manual_axes=\"#sdy<manual_axes{\\\"a\\\"}>\"}\n}\n");
+    auto m = ParseHlo(program, "m.hlo");
+    ASSERT_TRUE(m.ok()) << m.status() << program;
+    EXPECT_FALSE(ManualBoundaryOf(*(*m)->entry()->root()).ok()) << sharding;
   }
 }
 

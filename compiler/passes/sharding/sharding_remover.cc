@@ -1,5 +1,4 @@
 // Calls that only carry a sharding stand for their operand: each partition computes the whole program.
-#include "absl/algorithm/container.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
 
@@ -10,9 +9,8 @@ absl::StatusOr<bool> ShardingRemover(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         if (!i->Is(Opcode::CustomCall) || i->operand_count() != 1) return false;
-        constexpr absl::string_view kCarriers[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
-                                                   "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier"};
-        return absl::c_linear_search(kCarriers, i->attrs().custom_call_target->text) &&
+        const std::string& t = i->attrs().custom_call_target->text;
+        return (t == "Sharding" || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape") &&
                i->operand(0)->shape().Compatible(i->shape());
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> { return i->operand(0); });
