@@ -147,7 +147,9 @@ TEST_P(Lapack, EigenvectorsDiagonalise) {
     for (int j = 0; j < c.n; ++j) {
       d[j][j] = r[1].Get(b * c.n + j).re;
       largest = std::max(largest, std::fabs(d[j][j]));
-      if (j) EXPECT_LE(d[j - 1][j - 1], d[j][j]);
+      if (j) {
+        EXPECT_LE(d[j - 1][j - 1], d[j][j]);
+      }
     }
     Near(Times(Times(v, d), Turned(v)), Part(a, b), Tolerance() * largest, "V D V^T");
     Near(Times(Turned(v), v), One(c.n), Tolerance(), "V^T V");
@@ -169,7 +171,9 @@ TEST_P(Lapack, SingularVectorsMultiplyBack) {
     for (int j = 0; j < k; ++j) {
       s[j][j] = r[1].Get(b * k + j).re;
       EXPECT_GE(s[j][j], 0);
-      if (j) EXPECT_GE(s[j - 1][j - 1], s[j][j]);
+      if (j) {
+        EXPECT_GE(s[j - 1][j - 1], s[j][j]);
+      }
     }
     Near(Times(Times(u, s), vt), Part(a, b), Tolerance(), "U S V^T");
     Near(Times(Turned(u), u), One(c.m), Tolerance(), "U^T U");
