@@ -8,7 +8,7 @@
 extern const struct kiln_gpu_program kiln_model_gpu_program;
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena);
 
-// Arrays on the device, for programs that use no CUDA interface of their own. NULL if there is no memory.
+// NULL if there is no memory.
 void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes) {
   uint64_t address = 0;
   void* mine;
@@ -69,7 +69,10 @@ int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arg
   for (int64_t k = 0; k < p->results && !status; ++k)
     if (p->result_bytes[k])
       status = kiln_model_gpu_read(g, results[k], on_device[p->arguments + k], p->result_bytes[k]);
-  if (!status) status = g->driver->StreamWait(g->stream) ? KILN_GPU : 0;
+  if (!status) {
+    const int code = g->driver->StreamWait(g->stream);
+    if (code) status = failed(g, "the stream failed", code);
+  }
   for (int64_t k = 0; on_device && k < all; ++k)
     if (on_device[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
       g->driver->Free((uint64_t)on_device[k]);
