@@ -56,6 +56,16 @@ absl::StatusOr<llvm::Function*> HostEntry::EmitPart(const std::string& symbol, c
   return part;
 }
 
+absl::Status HostEntry::EmitParts(const Thunk& t) {
+  std::vector<llvm::Function*> parts;
+  for (const ThunkSequence& n : t.nested) {
+    ASSIGN_OR_RETURN(llvm::Function * part, EmitPart(absl::StrCat(name_, "_part_", parts_++), n));
+    parts.push_back(part);
+  }
+  RunParts(t, parts);
+  return absl::OkStatus();
+}
+
 llvm::Value* HostEntry::Pointer(const Slice& s) {
   llvm::Type *ptr = b_.getPtrTy(), *byte = b_.getInt8Ty();
   switch (s.kind) {
@@ -112,18 +122,6 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
       continue;
     }
     const Thunk& t = thunks[k];
-    const bool counted = t.kind == ThunkKind::While && TripCount(t);
-    if ((t.kind == ThunkKind::While || t.kind == ThunkKind::Conditional) && !counted && RunsParts(t)) {
-      std::vector<llvm::Function*> parts;
-      for (const ThunkSequence& n : t.nested) {
-        ASSIGN_OR_RETURN(llvm::Function * part, EmitPart(absl::StrCat(name_, "_part_", parts_++), n));
-        parts.push_back(part);
-      }
-      RunParts(t, parts);
-      if (options_.poison_freed && entry)
-        for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
-      continue;
-    }
     switch (t.kind) {
       case ThunkKind::Kernel:
         KernelCall(t);
@@ -136,6 +134,10 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
           absl::Status status;
           ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = Emit(t.nested[1]); });
           RETURN_IF_ERROR(status);
+          break;
+        }
+        if (RunsParts(t)) {
+          RETURN_IF_ERROR(EmitParts(t));
           break;
         }
         auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
@@ -153,7 +155,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
         break;
       }
       case ThunkKind::Conditional:
-        RETURN_IF_ERROR(EmitConditional(t));
+        RETURN_IF_ERROR(RunsParts(t) ? EmitParts(t) : EmitConditional(t));
         break;
       case ThunkKind::CustomCall:
         RETURN_IF_ERROR(UserCall(t));

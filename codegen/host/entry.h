@@ -85,6 +85,8 @@ class HostEntry {
   absl::Status EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry);
   // A function of its own, in the middle of another.
   absl::StatusOr<llvm::Function*> EmitPart(const std::string& symbol, const ThunkSequence& thunks);
+  // Those of a loop or a choice, run by the target.
+  absl::Status EmitParts(const Thunk& t);
   absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);

@@ -5,9 +5,7 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/hlo/scanner.h"
 
@@ -29,6 +27,9 @@ absl::StatusOr<std::string> ReadQuoted(Scanner& s, absl::string_view text) {
   auto q = s.Quoted();
   return q.ok() ? q : NotUnderstood(text);
 }
+
+// A word or a quoted text; empty if neither comes next.
+std::string ReadName(Scanner& s) { return s.Peek() == '"' ? s.Quoted().value_or("") : std::string(s.Word("_.$-")); }
 
 // [2,1,4]
 absl::StatusOr<Ints> ReadInts(Scanner& s, absl::string_view text) {
@@ -98,7 +99,7 @@ absl::StatusOr<Meshes> ReadMeshes(const std::string& text) {
   if (!s.Eat("{")) return NotUnderstood(text);
   while (!s.Eat("}")) {
     if (!out.empty() && !s.Eat(",")) return NotUnderstood(text);
-    const std::string name = s.Peek() == '"' ? s.Quoted().value_or("") : std::string(s.Word("_.$-"));
+    const std::string name = ReadName(s);
     if (name.empty() || !s.Eat("=") || !s.Eat("#sdy.mesh")) return NotUnderstood(text);
     ASSIGN_OR_RETURN(out[name], ReadMesh(s, text));
   }
@@ -133,7 +134,7 @@ absl::StatusOr<Sharding> ReadMeshSharding(Scanner& s, const Meshes& meshes,
   if (!s.Eat("<")) return NotUnderstood(text);
   Mesh mesh;
   if (s.Eat("@")) {
-    const std::string name = s.Peek() == '"' ? s.Quoted().value_or("") : std::string(s.Word("_.$-"));
+    const std::string name = ReadName(s);
     const auto known = meshes.find(name);
     if (known == meshes.end()) return InvalidArgument("the sharding '", text, "' is over a mesh that is not defined");
     mesh = known->second;
@@ -207,7 +208,7 @@ absl::StatusOr<std::vector<Sharding>> MeshShardings(const Instruction& i, absl::
       axes.set_pos(axes.pos() + 1);
       continue;
     }
-    ASSIGN_OR_RETURN(std::string name, axes.Quoted());
+    ASSIGN_OR_RETURN(std::string name, ReadQuoted(axes, *manual_text));
     manual.insert(std::move(name));
   }
   Scanner s(*text, "");
@@ -284,7 +285,7 @@ std::optional<std::string> FrontendAttribute(absl::string_view attributes, absl:
   if (!s.Eat("{")) return std::nullopt;
   while (!s.AtEnd() && !s.Eat("}")) {
     s.Eat(",");
-    const std::string name = s.Peek() == '"' ? s.Quoted().value_or("") : std::string(s.Word("_.-"));
+    const std::string name = ReadName(s);
     if (name.empty() || !s.Eat("=")) return std::nullopt;
     absl::StatusOr<std::string> value = s.Peek() == '"' ? s.Quoted() : s.Balanced(",");
     if (!value.ok()) return std::nullopt;

@@ -20,6 +20,13 @@ Ints ToInts(const R& r) {
   return Ints(r.begin(), r.end());
 }
 
+// An iota over extents, transposed, as HLO text writes it.
+template <typename Dims, typename Order>
+std::string IotaText(const Dims& dims, const Order& order) {
+  const std::string transposed = order.size() > 1 ? absl::StrCat("T(", absl::StrJoin(order, ","), ")") : "";
+  return absl::StrCat("<=[", absl::StrJoin(dims, ","), "]", transposed);
+}
+
 // A sharding as HLO text writes it.
 std::string ShardingText(const proto::OpSharding& s) {
   const auto word = [](int type) {
@@ -45,8 +52,7 @@ std::string ShardingText(const proto::OpSharding& s) {
   if (s.type() != proto::SHARDING_OTHER) return absl::StrCat("{", word(s.type()), "}");
   std::string out = absl::StrCat("{devices=[", absl::StrJoin(s.tile_assignment_dimensions(), ","), "]");
   if (s.iota_reshape_dims_size()) {
-    absl::StrAppend(&out, "<=[", absl::StrJoin(s.iota_reshape_dims(), ","), "]");
-    if (s.iota_transpose_perm_size() > 1) absl::StrAppend(&out, "T(", absl::StrJoin(s.iota_transpose_perm(), ","), ")");
+    out += IotaText(s.iota_reshape_dims(), s.iota_transpose_perm());
   } else {
     absl::StrAppend(&out, absl::StrJoin(s.tile_assignment_devices(), ","));
   }
@@ -484,11 +490,8 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
   const auto& groups = list.replica_groups_size() ? list.replica_groups() : p.replica_groups();
   if (list.has_iota_replica_group_list()) {
     const auto& iota = list.iota_replica_group_list();
-    std::string t = absl::StrCat("[", iota.num_replica_groups(), ",", iota.num_devices_per_group(), "]<=[",
-                                 absl::StrJoin(iota.iota_reshape_dims(), ","), "]");
-    if (iota.iota_transpose_perm_size() > 1)
-      absl::StrAppend(&t, "T(", absl::StrJoin(iota.iota_transpose_perm(), ","), ")");
-    a.replica_groups = attr::Raw(t);
+    a.replica_groups = attr::Raw(absl::StrCat("[", iota.num_replica_groups(), ",", iota.num_devices_per_group(), "]",
+                                              IotaText(iota.iota_reshape_dims(), iota.iota_transpose_perm())));
   } else if (!groups.empty()) {
     std::string t = "{";
     for (const auto& g : groups)

@@ -2,9 +2,7 @@
 // dimension, shorter and longer than a block's piece, from either end, and a reducer that minds the order of its
 // arguments. Values are small integers, so that every order of combining gives the same bits.
 #include "absl/strings/str_cat.h"
-#include "aot/tools/runner.h"
-#include "compiler/hlo/parser.h"
-#include "gtest/gtest.h"
+#include "tests/gpu/both_backends.h"
 
 namespace kiln {
 namespace {
@@ -31,19 +29,10 @@ void Compare(PrimitiveType t, const Ints& dims, int64_t dim, bool backward, cons
     e.im = IsComplex(t) ? static_cast<double>(k % 3 - 1) : 0;
     x.Set(k, e);
   }
-  Literal results[2];
-  for (int b = 0; b < 2; ++b) {
-    auto m = ParseHlo(program, "m.hlo");
-    ASSERT_TRUE(m.ok()) << m.status();
-    RunOptions run;
-    run.backend = b ? "gpu-emulated" : "reference";
-    run.check_accesses = true;
-    auto r = RunModule(std::move(*m), {x}, {}, run);
-    ASSERT_TRUE(r.ok()) << r.status() << "\n" << program;
-    results[b] = r->results[0];
-  }
+  const auto results = RunOnBoth(program, x);
+  ASSERT_EQ(results[1].size(), 1U);
   for (int64_t k = 0; k < x.size(); ++k) {
-    const Element want = results[0].Get(k), got = results[1].Get(k);
+    const Element want = results[0][0].Get(k), got = results[1][0].Get(k);
     ASSERT_TRUE(want.i == got.i && want.re == got.re && want.im == got.im)
         << program << "element " << k << ": " << want.re << "/" << want.i << " and " << got.re << "/" << got.i;
   }

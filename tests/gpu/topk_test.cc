@@ -4,9 +4,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "aot/tools/runner.h"
-#include "compiler/hlo/parser.h"
-#include "gtest/gtest.h"
+#include "tests/gpu/both_backends.h"
 
 namespace kiln {
 namespace {
@@ -40,17 +38,8 @@ void Compare(PrimitiveType t, const Ints& dims, int64_t k, bool largest, bool ti
                                            Shape::Array(PrimitiveType::S32, kept).ToString(false), ") topk(x), k=", k,
                                            ", largest=", largest ? "true" : "false", "\n}\n");
   const Literal x = Values(t, dims, static_cast<uint32_t>(k * 31 + dims.back()), ties);
-  std::vector<Literal> results[2];
-  for (int b = 0; b < 2; ++b) {
-    auto m = ParseHlo(program, "m.hlo");
-    ASSERT_TRUE(m.ok()) << m.status();
-    RunOptions run;
-    run.backend = b ? "gpu-emulated" : "reference";
-    run.check_accesses = true;
-    auto r = RunModule(std::move(*m), {x}, {}, run);
-    ASSERT_TRUE(r.ok()) << r.status() << "\n" << program;
-    results[b] = r->results;
-  }
+  const auto results = RunOnBoth(program, x);
+  ASSERT_EQ(results[1].size(), 2U);
   for (size_t p = 0; p < 2; ++p)
     for (int64_t q = 0; q < results[0][p].size(); ++q) {
       const Element want = results[0][p].Get(q), got = results[1][p].Get(q);

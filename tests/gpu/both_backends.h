@@ -1,0 +1,32 @@
+// One program on the reference evaluator and on emulated kernels whose accesses are watched.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "aot/tools/runner.h"
+#include "compiler/hlo/parser.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+
+// The results of `program` on `x`: the evaluator's, then the kernels'. Empty, with a failure of the test, if one fails.
+inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const Literal& x) {
+  std::array<std::vector<Literal>, 2> results;
+  for (size_t b = 0; b < 2; ++b) {
+    auto m = ParseHlo(program, "m.hlo");
+    EXPECT_TRUE(m.ok()) << m.status();
+    if (!m.ok()) return {};
+    RunOptions run;
+    run.backend = b ? "gpu-emulated" : "reference";
+    run.check_accesses = true;
+    auto r = RunModule(std::move(*m), {x}, {}, run);
+    EXPECT_TRUE(r.ok()) << r.status() << "\n" << program;
+    if (!r.ok()) return {};
+    results[b] = std::move(r->results);
+  }
+  return results;
+}
+
+}  // namespace kiln
