@@ -12,8 +12,6 @@ class CpuEntry : public HostEntry {
            const EntryOptions& options)
       : HostEntry(ir, std::move(name), options), plan_(plan), units_(units) {}
 
-  void LeaveAlone() { fn_->addFnAttr(kWrittenAsRun); }
-
  private:
   // Bytes that the kernel touches, as a measure of whether waking other threads pays.
   static int64_t Work(const Thunk& t) {
@@ -110,7 +108,7 @@ absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thu
                        const std::vector<int64_t>& units, const EntryOptions& options) {
   CpuEntry entry(ir, name, plan, units, options);
   RETURN_IF_ERROR(entry.Run(absl::StrCat(name, "_entry_", ir.level.name), thunks));
-  if (options.kernels_elsewhere) entry.LeaveAlone();
+  if (options.kernels_elsewhere) entry.AddAttribute(kWrittenAsRun);
   return absl::OkStatus();
 }
 

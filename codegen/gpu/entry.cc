@@ -165,6 +165,8 @@ class GpuEntry : public HostEntry {
     return all;
   }
 
+  bool KeepsEntryWhole() const override { return true; }
+
   size_t RegionAt(const ThunkSequence& thunks, size_t k) override {
     constexpr int64_t kFewest = 5, kMost = 4096;  // nodes of a graph
     int64_t nodes = 0;

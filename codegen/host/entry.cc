@@ -1,11 +1,26 @@
 #include "codegen/host/entry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
 namespace {
+
+// Thunks that one function holds at most, and how deep they nest there.
+constexpr size_t kMostThunks = 128;
+constexpr int kMostDepth = 8;
+
+// Thunks with those nested in them, up to `most` + 1.
+size_t Count(const ThunkSequence& thunks, size_t most) {
+  size_t n = 0;
+  for (const Thunk& t : thunks) {
+    if (++n > most) break;
+    for (const ThunkSequence& s : t.nested) n += Count(s, most);
+  }
+  return n;
+}
 
 // Entries of the largest argument table.
 int64_t WidestTable(const ThunkSequence& thunks) {
@@ -31,9 +46,10 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
   fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
                                entry ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage, symbol,
                                ir_.module);
+  made_.push_back(fn_);
   b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
   table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);
-  RETURN_IF_ERROR(Emit(thunks, entry));
+  RETURN_IF_ERROR(thunks.size() > kMostThunks && !(entry && KeepsEntryWhole()) ? EmitInPieces(thunks) : Emit(thunks, entry));
   b_.CreateRet(b_.getInt32(KILN_OK));
   for (const auto& [status, block] : ends_) {
     b_.SetInsertPoint(block);
@@ -48,12 +64,47 @@ absl::StatusOr<llvm::Function*> HostEntry::EmitPart(const std::string& symbol, c
   llvm::Value* outer_table = table_;
   std::map<kiln_status, llvm::BasicBlock*> outer_ends;
   ends_.swap(outer_ends);
+  const int outer_depth = std::exchange(depth_, 0);
   RETURN_IF_ERROR(EmitFunction(symbol, thunks, false));
+  depth_ = outer_depth;
   llvm::Function* part = fn_;
   fn_ = outer;
   table_ = outer_table;
   ends_.swap(outer_ends);
   return part;
+}
+
+absl::Status HostEntry::CallPart(const ThunkSequence& thunks) {
+  ASSIGN_OR_RETURN(llvm::Function * part, EmitPart(absl::StrCat(name_, "_piece_", pieces_++), thunks));
+  part->addFnAttr(llvm::Attribute::NoInline);
+  std::vector<llvm::Value*> arguments;
+  for (llvm::Argument& a : fn_->args()) arguments.push_back(&a);
+  llvm::Value* code = b_.CreateCall(part, arguments);
+  auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
+  auto* failed = llvm::BasicBlock::Create(ir_.ctx, "failed", fn_);
+  b_.CreateCondBr(b_.CreateICmpEQ(code, b_.getInt32(KILN_OK)), next, failed);
+  b_.SetInsertPoint(failed);
+  b_.CreateRet(code);
+  b_.SetInsertPoint(next);
+  return absl::OkStatus();
+}
+
+absl::Status HostEntry::EmitInPieces(const ThunkSequence& thunks) {
+  // Pieces of pieces where even the calls would be too many.
+  size_t piece = kMostThunks;
+  while (thunks.size() / piece > kMostThunks) piece *= kMostThunks;
+  for (size_t k = 0; k < thunks.size(); k += piece)
+    RETURN_IF_ERROR(CallPart(ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
+                                           thunks.begin() + static_cast<ptrdiff_t>(std::min(k + piece, thunks.size())))));
+  return absl::OkStatus();
+}
+
+absl::Status HostEntry::EmitNested(const ThunkSequence& thunks) {
+  if (depth_ + 1 >= kMostDepth || Count(thunks, kMostThunks) > kMostThunks) return CallPart(thunks);
+  ++depth_;
+  const absl::Status status = Emit(thunks);
+  --depth_;
+  return status;
 }
 
 absl::Status HostEntry::EmitParts(const Thunk& t) {
@@ -132,7 +183,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
       case ThunkKind::While: {
         if (const auto count = TripCount(t)) {
           absl::Status status;
-          ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = Emit(t.nested[1]); });
+          ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = EmitNested(t.nested[1]); });
           RETURN_IF_ERROR(status);
           break;
         }
@@ -145,11 +196,11 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
         auto* done = llvm::BasicBlock::Create(ir_.ctx, "endwhile", fn_);
         b_.CreateBr(head);
         b_.SetInsertPoint(head);
-        RETURN_IF_ERROR(Emit(t.nested[0]));
+        RETURN_IF_ERROR(EmitNested(t.nested[0]));
         llvm::Value* go = b_.CreateICmpNE(Fetch(b_.getInt8Ty(), Pointer(t.predicate)), b_.getInt8(0));
         b_.CreateCondBr(go, body, done);
         b_.SetInsertPoint(body);
-        RETURN_IF_ERROR(Emit(t.nested[1]));
+        RETURN_IF_ERROR(EmitNested(t.nested[1]));
         b_.CreateBr(head);
         b_.SetInsertPoint(done);
         break;
@@ -210,7 +261,7 @@ absl::Status HostEntry::EmitConditional(const Thunk& t) {
   }
   for (size_t k = 0; k < blocks.size(); ++k) {
     b_.SetInsertPoint(blocks[k]);
-    RETURN_IF_ERROR(Emit(t.nested[k]));
+    RETURN_IF_ERROR(EmitNested(t.nested[k]));
     b_.CreateBr(done);
   }
   b_.SetInsertPoint(done);

@@ -36,6 +36,11 @@ class HostEntry {
   // runs kernels with.
   absl::Status Run(const std::string& symbol, const ThunkSequence& thunks);
 
+  // Gives every function that Run made an attribute.
+  void AddAttribute(llvm::StringRef attribute) {
+    for (llvm::Function* f : made_) f->addFnAttr(attribute);
+  }
+
   // Functions that the entry has replayed.
   int64_t regions() const { return regions_; }
 
@@ -53,6 +58,8 @@ class HostEntry {
   virtual llvm::Value* Weights() = 0;
   // How often a loop runs, where that is known and the target would rather not ask each time.
   virtual std::optional<int64_t> TripCount(const Thunk&) { return std::nullopt; }
+  // The entry's own sequence is not cut: regions are looked for in it, or the last use of every slice.
+  virtual bool KeepsEntryWhole() const { return options_.poison_freed; }
   // Thunks from `k` on that go together into a function which the target may record and replay; 0: none.
   virtual size_t RegionAt(const ThunkSequence&, size_t) { return 0; }
   // Runs the function of a region, of the entry's own type.
@@ -88,6 +95,11 @@ class HostEntry {
   // Those of a loop or a choice, run by the target.
   absl::Status EmitParts(const Thunk& t);
   absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
+  // The same in a function of its own if it is long or lies deep in loops, since LLVM's work on one function is not
+  // linear in its length and depth.
+  absl::Status EmitNested(const ThunkSequence& thunks);
+  absl::Status EmitInPieces(const ThunkSequence& thunks);
+  absl::Status CallPart(const ThunkSequence& thunks);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);
   void EmitDeviceId(const Thunk& t);
@@ -99,7 +111,9 @@ class HostEntry {
 
   // Where a run goes that a function of the host program failed, by what it returns then.
   std::map<kiln_status, llvm::BasicBlock*> ends_;
-  int64_t regions_ = 0, parts_ = 0;  // so far
+  std::vector<llvm::Function*> made_;
+  int64_t regions_ = 0, parts_ = 0, pieces_ = 0;  // so far
+  int depth_ = 0;                                 // of nested thunks in the function that is being emitted
 };
 
 }  // namespace kiln

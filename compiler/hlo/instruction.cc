@@ -32,13 +32,16 @@ int64_t Instruction::OperandIndex(const Instruction* o) const {
   return -1;
 }
 
-void Instruction::AddUser(Instruction* u) {
-  if (std::find(users_.begin(), users_.end(), u) == users_.end()) users_.push_back(u);
+const Attributes& Instruction::NoAttributes() {
+  static const auto* none = new Attributes;
+  return *none;
 }
+
+void Instruction::AddUser(Instruction* u) { users_.Add(u); }
 
 void Instruction::RemoveUser(Instruction* u) {
   if (u->OperandIndex(this) >= 0) return;  // still used through another operand
-  users_.erase(std::remove(users_.begin(), users_.end(), u), users_.end());
+  users_.Remove(u);
 }
 
 void Instruction::ReplaceOperand(int64_t i, Instruction* with) {
@@ -66,7 +69,7 @@ void Instruction::ReplaceUseWith(Instruction* user, Instruction* with) {
 }
 
 void Instruction::ReplaceAllUsesWith(Instruction* with) {
-  const std::vector<Instruction*> users = users_;
+  const std::vector<Instruction*> users = users_.list();
   for (Instruction* u : users)
     if (u != with) ReplaceUseWith(u, with);
   if (parent_->root_ == this) parent_->root_ = with;
@@ -92,7 +95,7 @@ bool Instruction::IsRoot() const { return parent_->root() == this; }
 
 bool Instruction::HasSideEffect() const {
   if (HasTrait(SideEffect) || HasTrait(Collective)) return true;
-  if (opcode_ == Opcode::CustomCall) return attrs_.custom_call_has_side_effect.value_or(false);
+  if (opcode_ == Opcode::CustomCall) return attrs().custom_call_has_side_effect.value_or(false);
   for (Computation* c : called())
     for (const auto& i : c->instructions())
       if (i->HasSideEffect()) return true;
@@ -115,7 +118,7 @@ namespace {
 // a table by id is small; one that would not be is a map.
 class Places {
  public:
-  explicit Places(const std::vector<std::unique_ptr<Instruction>>& list) {
+  explicit Places(const InstructionList& list) {
     int64_t last = 0;
     for (const auto& i : list) {
       first_ = std::min(first_, i->id());
@@ -123,11 +126,13 @@ class Places {
     }
     const bool dense = !list.empty() && last - first_ < 64 * static_cast<int64_t>(list.size()) + 1024;
     if (dense) table_.resize(static_cast<size_t>(last - first_) + 1);
-    for (size_t k = 0; k < list.size(); ++k) {
+    size_t k = 0;
+    for (const auto& i : list) {
       if (dense)
-        table_[static_cast<size_t>(list[k]->id() - first_)] = static_cast<uint32_t>(k);
+        table_[static_cast<size_t>(i->id() - first_)] = static_cast<uint32_t>(k);
       else
-        map_[list[k]->id()] = k;
+        map_[i->id()] = k;
+      ++k;
     }
   }
   size_t Of(const Instruction* i) const {
@@ -161,9 +166,11 @@ std::vector<Instruction*> Computation::PostOrder() const {
   const Places places(instructions_);
   std::vector<bool> seen(instructions_.size(), false);
   std::vector<std::pair<Instruction*, size_t>> stack;
-  for (size_t k = 0; k < instructions_.size(); ++k) {
+  size_t place = 0;
+  for (const auto& start : instructions_) {
+    const size_t k = place++;
     if (seen[k]) continue;
-    stack.push_back({instructions_[k].get(), 0});
+    stack.push_back({start.get(), 0});
     seen[k] = true;
     while (!stack.empty()) {
       auto& [i, next] = stack.back();
@@ -191,8 +198,15 @@ Instruction* Computation::Add(Opcode op, Shape shape, std::vector<Instruction*> 
   i->name_ = module_->UniqueName(name.empty() ? TextOf(op) : name);
   i->operands_ = std::move(operands);
   for (Instruction* o : i->operands_) o->AddUser(i);
-  instructions_.emplace_back(i);
+  instructions_.Append(std::unique_ptr<Instruction>(i));
   return i;
+}
+
+std::vector<Instruction*> Computation::AddedSince(int64_t id) const {
+  std::vector<Instruction*> out;
+  for (auto it = instructions_.rbegin(); it != instructions_.rend() && (*it)->id_ >= id; ++it) out.push_back(it->get());
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 Instruction* Computation::AddParameter(int64_t number, Shape shape, absl::string_view name) {
@@ -211,11 +225,11 @@ Instruction* Computation::AddConstant(Literal value, absl::string_view name) {
 
 Instruction* Computation::AddClone(const Instruction* from, Shape shape, std::vector<Instruction*> operands) {
   Instruction* i = Add(from->opcode(), std::move(shape), std::move(operands), from->name());
-  i->attrs_ = from->attrs_;
+  if (from->attrs_) i->attrs_ = std::make_unique<Attributes>(*from->attrs_);
   i->literal_ = from->literal_;
   i->loc_ = from->loc_;
   if (i->opcode_ == Opcode::Parameter) {
-    const int64_t n = *i->attrs_.parameter_number;
+    const int64_t n = *i->attrs_->parameter_number;
     if (static_cast<int64_t>(params_.size()) <= n) params_.resize(n + 1, nullptr);
     params_[n] = i;
   }
@@ -223,32 +237,23 @@ Instruction* Computation::AddClone(const Instruction* from, Shape shape, std::ve
 }
 
 void Computation::Remove(Instruction* x) {
-  KILN_CHECK(x->users_.empty());
+  KILN_CHECK(x->users().empty());
   x->DropControlDependencies();
   const std::vector<Instruction*> ops = std::move(x->operands_);
   x->operands_.clear();
   for (Instruction* o : ops) o->RemoveUser(x);
   module_->ReleaseName(x->name_);
-  if (x->opcode_ == Opcode::Parameter) params_[*x->attrs_.parameter_number] = nullptr;
-  // Mostly sorted by id; a list that was reordered is searched.
-  auto it = std::lower_bound(instructions_.begin(), instructions_.end(), x->id_,
-                             [](const auto& p, int64_t id) { return p->id_ < id; });
-  if (it == instructions_.end() || it->get() != x)
-    it = std::find_if(instructions_.begin(), instructions_.end(), [&](const auto& p) { return p.get() == x; });
-  instructions_.erase(it);
+  if (x->opcode_ == Opcode::Parameter) params_[*x->attrs_->parameter_number] = nullptr;
+  instructions_.Remove(x);
 }
 
 void Computation::RemoveParameter(int64_t number) {
   Remove(params_[number]);
   params_.erase(params_.begin() + number);
-  for (size_t i = number; i < params_.size(); ++i) params_[i]->attrs_.parameter_number = static_cast<int64_t>(i);
+  for (size_t i = number; i < params_.size(); ++i) params_[i]->attrs_->parameter_number = static_cast<int64_t>(i);
 }
 
-void Computation::Reorder(const std::vector<Instruction*>& order) {
-  KILN_CHECK(order.size() == instructions_.size());
-  for (auto& p : instructions_) p.release();
-  for (size_t i = 0; i < order.size(); ++i) instructions_[i].reset(order[i]);
-}
+void Computation::Reorder(const std::vector<Instruction*>& order) { instructions_.Assign(order); }
 
 void Instruction::Rename(const std::string& wanted) {
   Module* m = parent_->module();

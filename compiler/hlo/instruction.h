@@ -3,7 +3,7 @@
 // What: the container every pass edits. Computations own their instructions, the module owns its computations.
 // Guarantees: operand and user lists stay consistent under every edit made through these functions; names are unique
 //   within a module; iteration order never depends on addresses.
-// Cost: users are a vector without duplicates; replacing all uses is linear in the number of uses.
+// Cost: replacing all uses is linear in the number of uses; adding and removing an instruction or a use is O(1).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "compiler/base/status.h"
 #include "compiler/hlo/attributes.h"
+#include "compiler/hlo/instruction_list.h"
 #include "compiler/hlo/literal.h"
 #include "compiler/hlo/shape.h"
+#include "compiler/hlo/user_list.h"
 
 namespace kiln {
 
@@ -67,8 +69,12 @@ class Instruction {
   // Unique within the module, in order of creation.
   int64_t id() const { return id_; }
   Computation* parent() const { return parent_; }
-  Attributes& attrs() { return attrs_; }
-  const Attributes& attrs() const { return attrs_; }
+  // Made when they are first asked for to be written: most instructions have none.
+  Attributes& attrs() {
+    if (!attrs_) attrs_ = std::make_unique<Attributes>();
+    return *attrs_;
+  }
+  const Attributes& attrs() const { return attrs_ ? *attrs_ : NoAttributes(); }
   // Value of a constant.
   const Literal& literal() const { return literal_; }
   void set_literal(Literal l) { literal_ = std::move(l); }
@@ -78,7 +84,8 @@ class Instruction {
   const std::vector<Instruction*>& operands() const { return operands_; }
   Instruction* operand(int64_t i) const { return operands_[i]; }
   int64_t operand_count() const { return static_cast<int64_t>(operands_.size()); }
-  const std::vector<Instruction*>& users() const { return users_; }
+  const std::vector<Instruction*>& users() const { return users_.list(); }
+  bool IsUsedBy(const Instruction* user) const { return users_.Contains(user); }
   // Index of the first use of `o` as an operand, or -1.
   int64_t OperandIndex(const Instruction* o) const;
   void ReplaceOperand(int64_t i, Instruction* with);
@@ -106,8 +113,10 @@ class Instruction {
 
  private:
   friend class Computation;
+  friend class InstructionList;
   friend class Module;
   Instruction(Opcode op, Shape shape) : opcode_(op), shape_(std::move(shape)) {}
+  static const Attributes& NoAttributes();
   void AddUser(Instruction* u);
   void RemoveUser(Instruction* u);
 
@@ -117,12 +126,13 @@ class Instruction {
   int64_t id_ = 0;
   Computation* parent_ = nullptr;
   std::vector<Instruction*> operands_;
-  std::vector<Instruction*> users_;
+  UserList users_;
   std::vector<Instruction*> control_preds_;
   std::vector<Instruction*> control_succs_;
-  Attributes attrs_;
+  std::unique_ptr<Attributes> attrs_;
   Literal literal_;
   SourceLoc loc_;
+  size_t slot_ = 0;  // in its computation's list
 };
 
 class Computation {
@@ -132,7 +142,9 @@ class Computation {
   Instruction* root() const { return root_; }
   void set_root(Instruction* r) { root_ = r; }
   // In order of creation or, for a parsed or scheduled computation, of the text.
-  const std::vector<std::unique_ptr<Instruction>>& instructions() const { return instructions_; }
+  const InstructionList& instructions() const { return instructions_; }
+  // Those with an id of at least `id`, in order, given that they are the last of the list.
+  std::vector<Instruction*> AddedSince(int64_t id) const;
   const std::vector<Instruction*>& parameters() const { return params_; }
   Instruction* parameter(int64_t i) const { return params_[i]; }
   int64_t instruction_count() const { return static_cast<int64_t>(instructions_.size()); }
@@ -161,7 +173,7 @@ class Computation {
   std::string name_;
   Module* module_ = nullptr;
   Instruction* root_ = nullptr;
-  std::vector<std::unique_ptr<Instruction>> instructions_;
+  InstructionList instructions_;
   std::vector<Instruction*> params_;
   std::string execution_thread_;
 };
@@ -200,6 +212,8 @@ class Module {
   // Removes computations that the entry does not reach; true if any was.
   bool RemoveUnreachableComputations();
   int64_t instruction_count() const;
+  // The id of the instruction that is added next, to whichever computation.
+  int64_t next_id() const { return next_id_; }
 
   std::string UniqueName(absl::string_view hint);
   void ReleaseName(const std::string& name) { names_.erase(name); }
@@ -240,11 +254,13 @@ absl::Status ErrorAt(const Instruction* instruction, absl::string_view message,
 
 template <typename Fn>
 void Instruction::MapCalled(Fn fn) {
-  for (auto* c : {&attrs_.to_apply, &attrs_.calls, &attrs_.condition, &attrs_.body, &attrs_.true_computation,
-                  &attrs_.false_computation, &attrs_.select, &attrs_.scatter}) {
+  if (!attrs_) return;
+  Attributes& a = *attrs_;
+  for (auto* c : {&a.to_apply, &a.calls, &a.condition, &a.body, &a.true_computation, &a.false_computation, &a.select,
+                  &a.scatter}) {
     if (*c) *c = fn(**c);
   }
-  for (auto* cs : {&attrs_.branch_computations, &attrs_.called_computations}) {
+  for (auto* cs : {&a.branch_computations, &a.called_computations}) {
     if (!*cs) continue;
     for (Computation*& c : **cs) c = fn(c);
   }

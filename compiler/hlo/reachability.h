@@ -1,6 +1,6 @@
 // Which instruction of a computation depends on which, by operands and control edges.
 //
-// Cost: a bit for every pair. Stale after any edit of the computation.
+// Cost: a bit for every pair, so passes ask Affordable first. Stale after any edit of the computation.
 #pragma once
 
 #include <vector>
@@ -12,6 +12,12 @@ namespace kiln {
 
 class Reachability {
  public:
+  // At most 50 MB.
+  static bool Affordable(const Computation* c) {
+    constexpr int64_t kMostInstructions = 20000;
+    return c->instruction_count() <= kMostInstructions;
+  }
+
   explicit Reachability(const Computation* c) {
     const std::vector<Instruction*> order = c->PostOrder();
     words_ = (order.size() + 63) / 64;

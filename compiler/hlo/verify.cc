@@ -42,7 +42,7 @@ absl::Status CheckStructure(const Module& m) {
       for (const Instruction* o : i->operands()) {
         if (!mine.contains(o))
           return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " is of another computation"));
-        if (std::find(o->users().begin(), o->users().end(), i.get()) == o->users().end())
+        if (!o->IsUsedBy(i.get()))
           return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " does not list it as a user"),
                          absl::StatusCode::kInternal);
       }

@@ -272,7 +272,13 @@ int64_t Place(const std::vector<Class>& results, std::vector<Allocation>* temps)
     for (size_t k : which) v.push_back(values[k]);
     return v;
   };
+  // Each result is offered to all that is left, which is quadratic in their number: the largest results come first, and
+  // the rest goes without where that would take too long.
+  constexpr double kMostWork = 5e8;
+  double work = 0;
   for (const Class& r : results) {
+    work += static_cast<double>(rest.size()) * static_cast<double>(rest.size()) / 2;
+    if (rest.empty() || work > kMostWork) break;
     const HeapResult in = GlobalDecreasing(of(rest), HeapOrder::kSpatial, r.size, {{0, {r.size, r.begin, r.end}}});
     std::vector<size_t> left;
     for (size_t k = 0; k < rest.size(); ++k)

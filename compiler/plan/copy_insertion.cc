@@ -70,15 +70,23 @@ class Inserter {
     return v;
   }
 
-  // Rebuilds `v` (a tuple value) with leaf `index` replaced.
+  // `v` (a tuple value) with leaf `index` replaced: changed itself where only one place sees it, else another tuple.
   Instruction* Rebuild(Instruction* v, const ShapeIndex& index, size_t depth, Instruction* with) {
     if (depth == index.size()) return with;
+    const int64_t at = index[depth];
+    if (v->Is(Opcode::Tuple) && v->users().size() + (v->IsRoot() ? 1 : 0) == 1) {
+      Instruction* part = v->operand(at);
+      if (depth + 1 == index.size() || std::count(v->operands().begin(), v->operands().end(), part) == 1) {
+        v->ReplaceOperand(at, Rebuild(part, index, depth + 1, with));
+        return v;
+      }
+    }
     Computation* c = v->parent();
     std::vector<Instruction*> parts;
     std::vector<Shape> shapes;
     for (size_t k = 0; k < v->shape().tuple().size(); ++k) {
       Instruction* e = Extract(v, {static_cast<int64_t>(k)});
-      if (static_cast<int64_t>(k) == index[depth]) e = Rebuild(e, index, depth + 1, with);
+      if (static_cast<int64_t>(k) == at) e = Rebuild(e, index, depth + 1, with);
       parts.push_back(e);
       shapes.push_back(e->shape());
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace kiln {
@@ -67,6 +68,7 @@ HeapResult PlaceInOrder(const std::vector<HeapValue>& values, const std::vector<
   std::stable_sort(placed.begin(), placed.end(), by_offset);
   for (size_t k : order) {
     const HeapValue& v = values[k];
+    if (v.size > capacity) continue;
     const int64_t alignment = AlignmentOf(v.size);
     int64_t at = 0, best = -1, best_gap = INT64_MAX;
     for (const TakenRange& p : placed) {
@@ -78,7 +80,7 @@ HeapResult PlaceInOrder(const std::vector<HeapValue>& values, const std::vector<
       at = std::max(at, AlignUp(p.offset + p.value.size, alignment));
     }
     if (best < 0) best = at;
-    if (v.size > capacity || best > capacity - v.size) continue;
+    if (best > capacity - v.size) continue;
     out.offsets[k] = best;
     out.total = std::max(out.total, best + v.size);
     const TakenRange range{best, v};
@@ -106,22 +108,29 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
     events.push_back({values[k].end + 1, 0, k});
   }
   std::sort(events.begin(), events.end());
-  std::map<int64_t, int64_t> free;  // offset to size; no two touch
+  std::map<int64_t, int64_t> free;              // offset to size; no two touch
+  std::set<std::pair<int64_t, int64_t>> by_size;  // the same as (size, offset)
+  auto take = [&](std::map<int64_t, int64_t>::iterator chunk) {
+    by_size.erase({chunk->second, chunk->first});
+    return free.erase(chunk);
+  };
   auto release = [&](int64_t offset, int64_t size) {
     if (size == 0) return;
     auto next = free.lower_bound(offset);
     if (next != free.end() && offset + size == next->first) {
       size += next->second;
-      next = free.erase(next);
+      next = take(next);
     }
     if (next != free.begin()) {
       auto before = std::prev(next);
       if (before->first + before->second == offset) {
-        before->second += size;
-        return;
+        offset = before->first;
+        size += before->second;
+        take(before);
       }
     }
     free[offset] = size;
+    by_size.insert({size, offset});
   };
   for (const auto& [time, begins, k] : events) {
     const HeapValue& v = values[k];
@@ -130,18 +139,15 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
       continue;
     }
     const int64_t alignment = AlignmentOf(v.size);
-    auto best = free.end();
-    for (auto it = free.begin(); it != free.end(); ++it) {
-      const int64_t lost = AlignUp(it->first, alignment) - it->first;
-      if (it->second - lost >= v.size && (best == free.end() || it->second < best->second)) best = it;
-    }
+    auto best = by_size.lower_bound({v.size, INT64_MIN});
+    while (best != by_size.end() && best->first - (AlignUp(best->second, alignment) - best->second) < v.size) ++best;
     int64_t chunk, size;
-    if (best != free.end()) {
-      std::tie(chunk, size) = *best;
-      free.erase(best);
+    if (best != by_size.end()) {
+      std::tie(size, chunk) = *best;
+      take(free.find(chunk));
     } else if (!free.empty() && std::prev(free.end())->first + std::prev(free.end())->second == out.total) {
       chunk = std::prev(free.end())->first;
-      free.erase(std::prev(free.end()));
+      take(std::prev(free.end()));
       size = AlignUp(chunk, alignment) + v.size - chunk;
     } else {
       chunk = out.total;
@@ -157,7 +163,9 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
 }
 
 HeapResult ChooseBestHeap(const std::vector<HeapValue>& values) {
+  constexpr size_t kMostForDecreasing = 20000;  // placing them in order is quadratic
   HeapResult best = LazyBestFit(values);
+  if (values.size() > kMostForDecreasing) return best;
   HeapOrder best_order = HeapOrder::kSpatial;
   int64_t least = INT64_MAX;
   for (HeapOrder order : {HeapOrder::kSpatial, HeapOrder::kPressure, HeapOrder::kArea, HeapOrder::kTemporal}) {
@@ -168,10 +176,10 @@ HeapResult ChooseBestHeap(const std::vector<HeapValue>& values) {
     }
     if (other.total <= best.total) best = std::move(other);
   }
-  constexpr size_t kMostValues = 3000;  // placing them is quadratic
+  constexpr size_t kMostForRepair = 3000;
   constexpr int kMostRounds = 40;
   const int64_t peak = PeakOf(values);
-  if (values.size() > kMostValues) return best;
+  if (values.size() > kMostForRepair) return best;
   std::vector<size_t> order = InOrder(values, best_order);
   HeapResult now = PlaceInOrder(values, order, INT64_MAX, {});
   for (int round = 0; round < kMostRounds && best.total > peak; ++round) {

@@ -34,9 +34,14 @@ class ComputationScheduler {
     for (Instruction* i : post_) {
       bytes_[i] = TakesStorage(i) ? i->shape().ByteSize() : 0;
       // Storage that each use keeps alive, through tuples and bitcasts.
-      for (Instruction* o : i->operands()) Sources(o, &reads_[i]);
-      std::sort(reads_[i].begin(), reads_[i].end(), [](auto* a, auto* b) { return a->id() < b->id(); });
-      reads_[i].erase(std::unique(reads_[i].begin(), reads_[i].end()), reads_[i].end());
+      std::vector<Instruction*>& reads = reads_[i];
+      for (Instruction* o : i->operands()) {
+        const std::vector<Instruction*>& of_operand = storage_.at(o);
+        reads.insert(reads.end(), of_operand.begin(), of_operand.end());
+      }
+      std::sort(reads.begin(), reads.end(), [](auto* a, auto* b) { return a->id() < b->id(); });
+      reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+      storage_[i] = StorageOf(i);
     }
     for (Instruction* i : post_) {
       for (Instruction* r : reads_[i]) ++readers_[r];
@@ -49,9 +54,7 @@ class ComputationScheduler {
           over.push_back(r);
       }
     }
-    std::vector<Instruction*> live_out;
-    Sources(c->root(), &live_out);
-    for (Instruction* r : live_out) ++readers_[r];
+    for (Instruction* r : storage_.at(c->root())) ++readers_[r];
     if (results == ResultMemory::kFree)
       ForEachLeaf(c->root()->shape(), [&](const ShapeIndex& idx, const Shape& s) {
         if (s.IsArray()) LiesInResult({c->root(), idx}, s.ByteSize());
@@ -113,27 +116,32 @@ class ComputationScheduler {
       it->second = std::max<int64_t>(0, it->second - bytes);
   }
 
-  void Sources(Instruction* i, std::vector<Instruction*>* out) {
+  // The instructions whose memory holds the value of `i`; those of its operands are known.
+  std::vector<Instruction*> StorageOf(Instruction* i) const {
+    std::vector<Instruction*> out;
+    const auto add = [&](const Instruction* o) {
+      const std::vector<Instruction*>& of_operand = storage_.at(o);
+      out.insert(out.end(), of_operand.begin(), of_operand.end());
+    };
     switch (i->opcode()) {
       case Opcode::Tuple:
-        for (Instruction* o : i->operands()) Sources(o, out);
-        return;
-      case Opcode::GetTupleElement:
-        if (i->operand(0)->Is(Opcode::Tuple)) return Sources(i->operand(0)->operand(*i->attrs().tuple_index), out);
-        if (i->operand(0)->Is(Opcode::While) && i->operand(0)->operand(0)->Is(Opcode::Tuple)) {
-          out->push_back(i->operand(0));
-          return Sources(i->operand(0)->operand(0)->operand(*i->attrs().tuple_index), out);
-        }
-        [[fallthrough]];
+        for (Instruction* o : i->operands()) add(o);
+        return out;
+      case Opcode::GetTupleElement: {
+        const Instruction* tuple = i->operand(0)->Is(Opcode::While) ? i->operand(0)->operand(0) : i->operand(0);
+        add(tuple->Is(Opcode::Tuple) ? tuple->operand(*i->attrs().tuple_index) : i->operand(0));
+        return out;
+      }
       case Opcode::Bitcast:
-        return Sources(i->operand(0), out);
+      case Opcode::While:
+        add(i->operand(0));
+        return out;
       default:
         break;
     }
-    const int64_t k = InPlaceOperand(i);
-    out->push_back(i);
-    if (k >= 0) Sources(i->operand(k), out);  // works in its operand's storage
-    if (i->Is(Opcode::While)) Sources(i->operand(0), out);
+    if (bytes_.at(i) > 0) out.push_back(i);
+    if (const int64_t k = InPlaceOperand(i); k >= 0) add(i->operand(k));  // works in its operand's storage
+    return out;
   }
 
   int64_t Extra(const Instruction* i) const {
@@ -268,9 +276,7 @@ class ComputationScheduler {
       least = std::max(least, both - std::min(taken, bytes[k]));
     }
     if (least >= bound) return {};
-    std::vector<Instruction*> results;
-    Sources(c_->root(), &results);
-    for (const Instruction* r : results) live_out.set(place.at(r));
+    for (const Instruction* r : storage_.at(c_->root())) live_out.set(place.at(r));
 
     struct State {
       Set done;
@@ -334,7 +340,7 @@ class ComputationScheduler {
   const absl::flat_hash_map<const Computation*, int64_t>& peaks_;
   std::vector<Instruction*> post_;
   absl::flat_hash_map<const Instruction*, int64_t> bytes_;
-  absl::flat_hash_map<const Instruction*, std::vector<Instruction*>> reads_;
+  absl::flat_hash_map<const Instruction*, std::vector<Instruction*>> reads_, storage_;
   absl::flat_hash_map<const Instruction*, std::vector<Instruction*>> takes_over_;
   absl::flat_hash_map<Instruction*, int64_t> readers_;
 };

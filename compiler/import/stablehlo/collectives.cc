@@ -72,8 +72,8 @@ absl::StatusOr<std::vector<Ints>> GroupsOf(Call& call, const Instruction* i) {
 // Effects on one computation's queues happen in the order of the text.
 Instruction* Ordered(Call& call, Instruction* i) {
   const auto& all = call.c->instructions();
-  for (size_t k = all.size(); k-- > 0;) {
-    Instruction* before = all[k].get();
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    Instruction* before = it->get();
     if (before == i) continue;
     if (before->HasTrait(SideEffect)) {
       before->AddControlDependencyTo(i);

@@ -290,11 +290,10 @@ absl::Status Converter::BuildOps(const Region& r, Computation* c, Env* env, Valu
 }
 
 absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
-  const size_t first_new = c->instructions().size();
+  const int64_t first_new = c->module()->next_id();
   ASSIGN_OR_RETURN(Values values, Convert(op, c, env));
   // Extents that the text leaves open follow from the operands.
-  for (size_t k = first_new; k < c->instructions().size(); ++k) {
-    Instruction* i = c->instructions()[k].get();
+  for (Instruction* i : c->AddedSince(first_new)) {
     if (!Unbounded(i->shape())) continue;
     auto shape = InferShape(*i);
     if (!shape.ok()) return Fail(op, shape.status().message(), shape.status().code());

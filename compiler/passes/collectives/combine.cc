@@ -46,6 +46,7 @@ absl::StatusOr<bool> CombineCollectives(Module& m, PassContext& ctx, Opcode op, 
       if (i->Is(op) && i->attrs().constrain_layout.value_or(false)) return false;
   bool changed = false;
   for (const auto& c : m.computations()) {
+    if (!Reachability::Affordable(c.get())) continue;
     absl::flat_hash_set<const Instruction*> done;  // never looked at again
     while (true) {
       const Reachability reach(c.get());

@@ -30,7 +30,7 @@ int64_t SharedBytes(const Instruction* a, const Instruction* b) {
 absl::StatusOr<bool> MultiOutputFusion(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m)) {
-    while (true) {
+    while (Reachability::Affordable(c)) {
       const Reachability reach(c);
       std::vector<Instruction*> loops;
       for (Instruction* i : c->PostOrder())

@@ -145,10 +145,10 @@ class Rewriter {
     Replace(dot, MakeCall(dot->parent(), dot->shape(), dot->operands(), g, kGemmTarget));
   }
 
-  // Instructions of `c` from place `from` on are new: row major in a module that has layouts.
-  static void GiveLayouts(Computation* c, size_t from, const Shape& like) {
+  // Instructions of `c` with ids from `first_new` on are row major in a module that has layouts.
+  static void GiveLayouts(Computation* c, int64_t first_new, const Shape& like) {
     if (!like.layout()) return;
-    for (size_t k = from; k < c->instructions().size(); ++k) c->instructions()[k]->mutable_shape().SetDefaultLayouts();
+    for (Instruction* i : c->AddedSince(first_new)) i->mutable_shape().SetDefaultLayouts();
   }
 
   // The library multiplies matrices whose contracted dimension is minor, of extents that 16 divides, and not two of
@@ -169,7 +169,7 @@ class Rewriter {
         !dot->shape().HasDefaultLayout() || !ctx_.Take())
       return false;
     Computation* c = dot->parent();
-    const size_t known = c->instructions().size();
+    const int64_t first_new = c->module()->next_id();
     const auto minor = [&](Instruction* array, int64_t contracting) -> Instruction* {
       if (contracting == rank - 1) return array;
       Ints order(static_cast<size_t>(rank));
@@ -190,7 +190,7 @@ class Rewriter {
                           {minor(a->array, (*dot->attrs().lhs_contracting_dims)[0]),
                            minor(b->array, (*dot->attrs().rhs_contracting_dims)[0]), scale(a->scale), scale(b->scale)},
                           g, kGemmF8Target));
-    GiveLayouts(c, known - 1, laid_out);  // the dot is gone
+    GiveLayouts(c, first_new, laid_out);
     // The wide arrays go where nobody else reads them.
     while (!sides.empty()) {
       Instruction* side = sides.back();
@@ -220,9 +220,9 @@ class Rewriter {
     if (f8 && user->Is(Opcode::Multiply) && plain && g.beta == 0 && other->Is(Opcode::Broadcast) &&
         other->operand(0)->shape().rank() == 0 && !FloatSplat(other)) {
       if (!ctx_.Take()) return nullptr;
-      const size_t known = call->parent()->instructions().size();
+      const int64_t first_new = call->parent()->module()->next_id();
       operands[2] = (Expr(operands[2]) * ConvertTo(PrimitiveType::F32, other->operand(0))).get();
-      GiveLayouts(call->parent(), known, call->shape());
+      GiveLayouts(call->parent(), first_new, call->shape());
     } else if (user->Is(Opcode::Multiply) && plain && g.beta == 0) {
       const auto scale = FloatSplat(other);
       if (!scale || !std::isfinite(*scale) || !ctx_.Take()) return nullptr;

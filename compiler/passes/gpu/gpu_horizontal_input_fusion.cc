@@ -18,6 +18,7 @@ const Instruction* SmallReduce(const Instruction* i) {
 }
 
 bool FuseOne(Computation* c, PassContext& ctx) {
+  if (!Reachability::Affordable(c)) return false;
   const Reachability reach(c);
   for (Instruction* user : c->PostOrder()) {
     std::vector<Instruction*> small;

@@ -66,6 +66,7 @@ void Fuse(const std::vector<Instruction*>& loops) {
 }
 
 bool FuseOne(Computation* c, PassContext& ctx) {
+  if (!Reachability::Affordable(c)) return false;
   const Reachability reach(c);
   for (Instruction* user : c->PostOrder()) {
     std::vector<Instruction*> group;

@@ -31,7 +31,7 @@ bool PairReductions(Computation* c, PassContext& ctx) {
   std::vector<Instruction*> reductions;
   for (Instruction* i : c->PostOrder())
     if (ReduceRoot(i) && i->control_predecessors().empty() && i->control_successors().empty()) reductions.push_back(i);
-  if (reductions.size() < 2) return false;
+  if (reductions.size() < 2 || !Reachability::Affordable(c)) return false;
   const Reachability reach(c);
   for (size_t x = 0; x < reductions.size(); ++x)
     for (size_t y = x + 1; y < reductions.size(); ++y) {

@@ -76,8 +76,8 @@ absl::StatusOr<bool> LatencyHidingScheduler(Module& m, PassContext& ctx) {
     for (const auto& i : c->instructions()) any = any || Starts(i.get());
     if (!any) continue;
     const std::vector<Instruction*> order = Order(c);
-    bool same = order.size() == c->instructions().size();
-    for (size_t k = 0; same && k < order.size(); ++k) same = c->instructions()[k].get() == order[k];
+    const bool same = std::equal(order.begin(), order.end(), c->instructions().begin(), c->instructions().end(),
+                                 [](const Instruction* a, const auto& b) { return a == b.get(); });
     if (same || !ctx.Take()) continue;
     c->Reorder(order);
     changed = true;

@@ -1,5 +1,6 @@
 // Equal instructions over equal operands become one. Never what has side effects, may differ from run to run, or is
 // ordered by control edges.
+#include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/pipeline/registry.h"
 
@@ -13,6 +14,20 @@ std::string Key(const Instruction* i) {
   o.metadata = false;
   std::string t = ToText(*i, o);
   return t.substr(t.find(" = "));
+}
+
+// Of a constant: its shape and a sample of its bytes, so that large ones cost little.
+uint64_t ConstantHash(const Instruction* i) {
+  if (!i->shape().IsArray()) return 0;
+  constexpr int64_t kSample = 256, kPieces = 16;
+  const Literal& l = i->literal();
+  const auto piece = [&](int64_t from, int64_t size, uint64_t seed) {
+    return StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()) + from, static_cast<size_t>(size)), seed);
+  };
+  uint64_t h = static_cast<uint64_t>(l.byte_size()) * 31 + static_cast<uint64_t>(i->shape().type());
+  if (l.byte_size() <= kSample * kPieces) return l.byte_size() ? piece(0, l.byte_size(), h) : h;
+  for (int64_t k = 0; k < kPieces; ++k) h = piece((l.byte_size() - kSample) / (kPieces - 1) * k, kSample, h);
+  return h;
 }
 
 bool CseCandidate(const Instruction* i) {
@@ -42,9 +57,7 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
       Instruction* first = nullptr;
       if (i->Is(Opcode::Constant)) {
         // Constants compare by value; their text could be megabytes.
-        const uint64_t h =
-            i->shape().IsArray() ? i->literal().byte_size() * 31 + static_cast<uint64_t>(i->shape().type()) : 0;
-        auto& bucket = constants[h];
+        auto& bucket = constants[ConstantHash(i)];
         for (Instruction* o : bucket)
           if (o->shape() == i->shape() && o->literal() == i->literal()) first = o;
         if (!first) bucket.push_back(i);

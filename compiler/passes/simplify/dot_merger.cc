@@ -58,7 +58,7 @@ bool MergeOnce(Computation* c, PassContext& ctx) {
   std::vector<Instruction*> dots;
   for (Instruction* i : c->PostOrder())
     if (Candidate(i)) dots.push_back(i);
-  if (dots.size() < 2) return false;
+  if (dots.size() < 2 || !Reachability::Affordable(c)) return false;
   const Reachability reach(c);
   for (size_t x = 0; x < dots.size(); ++x)
     for (size_t y = x + 1; y < dots.size(); ++y)
