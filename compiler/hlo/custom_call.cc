@@ -12,6 +12,55 @@
 namespace kiln {
 namespace {
 
+int HexValue(char c) {
+  return absl::ascii_isdigit(c) ? c - '0' : absl::ascii_isxdigit(c) ? absl::ascii_toupper(c) - 'A' + 10 : -1;
+}
+
+// Unescapes what stands between the quotes; the offset of what is no escape, or npos.
+size_t Unescape(absl::string_view body, std::string* out) {
+  for (size_t k = 0; k < body.size(); ++k) {
+    if (body[k] != '\\') {
+      *out += body[k];
+      continue;
+    }
+    const char c = k + 1 < body.size() ? body[k + 1] : 0;
+    if (c == '"' || c == '\\') {
+      *out += c;
+      ++k;
+    } else if (c == 'n' || c == 't') {
+      *out += c == 'n' ? '\n' : '\t';
+      ++k;
+    } else if (k + 2 < body.size() && HexValue(c) >= 0 && HexValue(body[k + 2]) >= 0) {
+      *out += static_cast<char>(HexValue(c) << 4 | HexValue(body[k + 2]));
+      k += 2;
+    } else {
+      return k;
+    }
+  }
+  return absl::string_view::npos;
+}
+
+}  // namespace
+
+// Strings of attributes have MLIR's escapes, in HLO too; the importer reads its strings by the same function.
+absl::StatusOr<std::string> ReadMlirString(Scanner* s);
+
+absl::StatusOr<std::string> ReadMlirString(Scanner* s) {
+  if (s->Peek() != '"') return s->Error("expected a quoted string");
+  const size_t start = s->pos() + 1;
+  const absl::string_view t = s->text();
+  size_t end = start;
+  while (end < t.size() && t[end] != '"') end += t[end] == '\\' ? 2 : 1;
+  if (end >= t.size()) return s->ErrorAtPos(start - 1, "unterminated string");
+  std::string out;
+  if (const size_t bad = Unescape(t.substr(start, end - start), &out); bad != absl::string_view::npos)
+    return s->ErrorAtPos(start + bad, "a backslash in a string needs \", \\, n, t or two hexadecimal digits behind it");
+  s->set_pos(end + 1);
+  return out;
+}
+
+namespace {
+
 // i32, ui8, f64, i1 as MLIR writes them; HLO's own spellings too.
 std::optional<PrimitiveType> ScalarType(absl::string_view text) {
   if (text == "i1") return PrimitiveType::Pred;
@@ -37,13 +86,15 @@ class DictionaryReader {
       if (!out.empty()) RETURN_IF_ERROR(s_.Expect(","));
       CallAttributeValue v;
       if (s_.Peek() == '"') {
-        ASSIGN_OR_RETURN(v.name, s_.Quoted());
+        ASSIGN_OR_RETURN(v.name, ReadMlirString(&s_));
       } else {
         v.name = std::string(s_.Word("_.$-"));
       }
       if (v.name.empty()) return s_.Error("expected the name of an attribute");
       RETURN_IF_ERROR(s_.Expect("="));
+      written_.clear();
       RETURN_IF_ERROR(Value(&v));
+      RETURN_IF_ERROR(Settle(&v));
       out.push_back(std::move(v));
     }
     std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -54,7 +105,7 @@ class DictionaryReader {
   absl::Status Value(CallAttributeValue* v) {
     if (s_.Peek() == '"') {
       v->text = true;
-      ASSIGN_OR_RETURN(v->string, s_.Quoted());
+      ASSIGN_OR_RETURN(v->string, ReadMlirString(&s_));
       return absl::OkStatus();
     }
     if (s_.Eat("array<")) {
@@ -85,7 +136,10 @@ class DictionaryReader {
         count = std::min<int64_t>(count * extent, 1 << 20);
         at = end + 1;
       }
-      if (v->values.size() == 1) v->values.resize(static_cast<size_t>(count), v->values[0]);
+      if (v->values.size() == 1) {
+        v->values.resize(static_cast<size_t>(count), v->values[0]);
+        written_.resize(static_cast<size_t>(count), written_[0]);
+      }
       if (static_cast<int64_t>(v->values.size()) != count)
         return s_.Error(absl::StrCat("attribute '", v->name, "' has another number of elements than its type"));
       return s_.Expect(">");
@@ -104,7 +158,8 @@ class DictionaryReader {
   // A number and its type: `3 : i32`, `1.5`, `true`.
   absl::Status Typed(CallAttributeValue* v) {
     RETURN_IF_ERROR(Number(v));
-    std::string type = boolean_ ? "i1" : real_ ? "f64" : "i64";
+    const Written how = written_.back();
+    std::string type = how == Written::kBool ? "i1" : how == Written::kReal ? "f64" : "i64";
     if (s_.Eat(":")) type = std::string(s_.Word());
     return Type(v, type);
   }
@@ -123,17 +178,20 @@ class DictionaryReader {
     s_.Peek();
     const std::string w(s_.Word("_.+-"));
     Element e;
-    boolean_ = w == "true" || w == "false";
-    real_ = false;
     uint64_t u;
-    if (boolean_) {
+    if (w == "true" || w == "false") {
       e.i = w == "true";
+      written_.push_back(Written::kBool);
     } else if (absl::SimpleAtoi(w, &e.i)) {
-      e.re = static_cast<double>(e.i);
-    } else if (absl::SimpleAtoi(w, &u) || (absl::StartsWith(w, "0x") && absl::SimpleHexAtoi(w, &u))) {
+      written_.push_back(Written::kInteger);
+    } else if (absl::SimpleAtoi(w, &u)) {
       e.i = static_cast<int64_t>(u);
+      written_.push_back(Written::kLarge);
+    } else if (absl::StartsWith(w, "0x") && absl::SimpleHexAtoi(w, &u)) {
+      e.i = static_cast<int64_t>(u);
+      written_.push_back(Written::kBits);
     } else if (absl::SimpleAtod(w, &e.re)) {
-      real_ = true;
+      written_.push_back(Written::kReal);
     } else {
       return s_.Error(absl::StrCat("attribute '", v->name, "' has a value that is no number, string or list"));
     }
@@ -141,8 +199,39 @@ class DictionaryReader {
     return absl::OkStatus();
   }
 
+  // The numbers as values of the type, which stands behind them.
+  absl::Status Settle(CallAttributeValue* v) {
+    const PrimitiveType t = v->type;
+    for (size_t k = 0; k < v->values.size(); ++k) {
+      Element& e = v->values[k];
+      bool fits;
+      if (IsFloat(t)) {
+        fits = written_[k] != Written::kBool;
+        if (written_[k] == Written::kBits)
+          e.re = DecodeFloat(t, static_cast<uint64_t>(e.i));
+        else if (written_[k] != Written::kReal)
+          e.re = written_[k] == Written::kLarge ? static_cast<double>(static_cast<uint64_t>(e.i))
+                                                : static_cast<double>(e.i);
+      } else {
+        const int bits = InfoOf(t).bits;
+        const uint64_t u = static_cast<uint64_t>(e.i);
+        fits = written_[k] != Written::kReal && (t == PrimitiveType::Pred || written_[k] != Written::kBool);
+        // Signless integers may be written either way.
+        if (written_[k] == Written::kLarge || written_[k] == Written::kBits || e.i >= 0)
+          fits = fits && (bits == 64 || u >> bits == 0);
+        else
+          fits = fits && IsSigned(t) && e.i >= -(int64_t{1} << (bits - 1));
+        e.i = WrapInt(t, e.i);
+      }
+      if (!fits) return s_.Error(absl::StrCat("attribute '", v->name, "' has a value that ", TextOf(t), " cannot hold"));
+    }
+    return absl::OkStatus();
+  }
+
+  enum class Written { kBool, kInteger, kLarge, kBits, kReal };
+
   Scanner s_;
-  bool boolean_ = false, real_ = false;
+  std::vector<Written> written_;  // how each number of the value was
 };
 
 std::string Unquoted(absl::string_view text) {

@@ -131,6 +131,8 @@ absl::Status Regroup(absl::string_view op, Attributes* a) {
     auto it = a->find(key);
     if (it != a->end() && (it->second == "\"\"" || absl::EndsWith(it->second, " NOTYPE>"))) a->erase(it);
   }
+  for (const char* key : {"operand_layouts", "result_layouts"})
+    if (auto it = a->find(key); it != a->end() && it->second == "[]") a->erase(it);
   return absl::OkStatus();
 }
 

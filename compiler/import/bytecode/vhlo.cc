@@ -1,13 +1,17 @@
 #include "compiler/import/bytecode/vhlo.h"
 
 #include <bit>
+#include <cmath>
+#include <utility>
 
-#include "absl/strings/escaping.h"
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
+#include "compiler/import/mlir_string.h"
 #include "compiler/import/dense.h"
 
 namespace kiln::bytecode {
@@ -92,12 +96,19 @@ const EnumInfo* EnumOf(uint64_t code) {
 
 double DoubleOf(int64_t bits) { return std::bit_cast<double>(bits); }
 
+// A number of its own, or the bits of what is none.
+std::string NumberText(PrimitiveType type, double v) {
+  return std::isfinite(v) ? absl::StrFormat("%.17g", v) : absl::StrFormat("0x%X", EncodeFloat(type, v));
+}
+
 // "[[1, 2], [3, 4]]" of a literal.
 void Nested(const Literal& l, int64_t dim, int64_t* next, std::string* out) {
   if (dim == l.shape().rank()) {
     const Element e = l.Get((*next)++);
     if (l.type() == PrimitiveType::Pred)
       *out += e.i ? "true" : "false";
+    else if (IsFloat(l.type()))
+      *out += NumberText(l.type(), e.re);
     else
       absl::StrAppend(out, e.i);
     return;
@@ -108,6 +119,14 @@ void Nested(const Literal& l, int64_t dim, int64_t* next, std::string* out) {
     Nested(l, dim + 1, next, out);
   }
   *out += ']';
+}
+
+// A dictionary's key that needs no quotes.
+bool IsBareIdentifier(absl::string_view key) {
+  if (key.empty() || absl::ascii_isdigit(key[0])) return false;
+  for (char c : key)
+    if (!absl::ascii_isalnum(c) && c != '_' && c != '.' && c != '$') return false;
+  return true;
 }
 
 std::string MlirElement(PrimitiveType t) {
@@ -217,17 +236,27 @@ absl::StatusOr<FunctionType> Tables::Function(uint64_t attribute) {
 
 absl::StatusOr<std::string> Tables::Attribute(uint64_t index) {
   ASSIGN_OR_RETURN(const Entry* e, Find(in_.attributes, index, "attribute"));
-  if (!texts_[index]) {
+  // A dictionary states tensors in full, so that its text need not serve elsewhere.
+  if (in_dictionary_ || !texts_[index]) {
     if (depth_ >= kMaxDepth) return Fail(e->bytes, "attributes nest too deep, or hold themselves");
     ++depth_;
     auto text = ReadAttribute(*e);
     --depth_;
     RETURN_IF_ERROR(text.status());
+    if (in_dictionary_) {
+      RETURN_IF_ERROR(Charge(*text, *e));
+      return text;
+    }
     texts_[index] = std::move(*text);
   }
-  if (texts_[index]->size() > text_left_) return Fail(e->bytes, "attributes that are out of proportion to the file");
-  text_left_ -= texts_[index]->size();
+  RETURN_IF_ERROR(Charge(*texts_[index], *e));
   return *texts_[index];
+}
+
+absl::Status Tables::Charge(const std::string& text, const Entry& e) {
+  if (text.size() > text_left_) return Fail(e.bytes, "attributes that are out of proportion to the file");
+  text_left_ -= text.size();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> Tables::ReadAttribute(const Entry& e) {
@@ -258,12 +287,14 @@ absl::StatusOr<std::string> Tables::ReadList(Cursor& c) {
 absl::StatusOr<std::string> Tables::ReadDictionary(Cursor& c) {
   const uint64_t n = c.Count();
   std::vector<std::string> parts;
+  const bool outer = std::exchange(in_dictionary_, true);
+  const absl::Cleanup restore = [&] { in_dictionary_ = outer; };
   for (uint64_t k = 0; k < n; ++k) {
     const uint64_t name = c.Varint(), value = c.Varint();
     RETURN_IF_ERROR(Check(c));
     ASSIGN_OR_RETURN(std::string key, String(name));
     ASSIGN_OR_RETURN(std::string text, Attribute(value));
-    parts.push_back(absl::StrCat(key, " = ", text));
+    parts.push_back(absl::StrCat(IsBareIdentifier(key) ? key : QuoteMlir(key), " = ", text));
   }
   RETURN_IF_ERROR(Check(c));
   return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
@@ -280,7 +311,7 @@ absl::StatusOr<std::string> Tables::ReadInteger(Cursor& c) {
   return absl::StrCat(WrapInt(type.type(), v), " : ", MlirElement(type.type()));
 }
 
-// Integers in full, so that every reader of lists understands them; other elements as bytes.
+// Integers in full, so that every reader of lists understands them; in a dictionary, floats too; other elements as bytes.
 absl::StatusOr<std::string> Tables::ReadTensor(Cursor& c, bool builtin) {
   const uint64_t index = c.Varint();
   if (builtin && index >= in_.types.size()) return Fail(c, "a tensor's type is none");
@@ -294,8 +325,10 @@ absl::StatusOr<std::string> Tables::ReadTensor(Cursor& c, bool builtin) {
     extents.push_back(absl::StrCat(d, "x"));
   }
   const std::string suffix = absl::StrCat(" : tensor<", absl::StrJoin(extents, ""), MlirElement(type.type()), ">");
-  const bool listed = (IsIntegral(type.type()) || type.type() == PrimitiveType::Pred) && type.rank() > 0 &&
-                      type.ElementCount() <= kMaxListedElements;
+  const bool listed =
+      type.ElementCount() <= kMaxListedElements &&
+      (in_dictionary_ ? !IsComplex(type.type())
+                      : (IsIntegral(type.type()) || type.type() == PrimitiveType::Pred) && type.rank() > 0);
   if (!listed) return absl::StrCat("dense<bytes:", bytes, ">");
   if (type.ElementCount() == 0)
     return type.rank() == 1 ? absl::StrCat("array<", MlirElement(type.type()), ">") : absl::StrCat("dense<>", suffix);
@@ -338,7 +371,7 @@ absl::StatusOr<std::string> Tables::ReadVhlo(Cursor c) {
       if (!type.IsArray() || !IsFloat(type.type())) return Fail(c, "a float's type is none");
       const int64_t bits = InfoOf(type.type()).bits <= 8 ? c.Byte() : c.SignedVarint();
       RETURN_IF_ERROR(Check(c));
-      return absl::StrCat(absl::StrFormat("%.17g", DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
+      return absl::StrCat(NumberText(type.type(), DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
                           MlirElement(type.type()));
     }
     case kInteger:
@@ -358,7 +391,7 @@ absl::StatusOr<std::string> Tables::ReadVhlo(Cursor c) {
     }
     case kString: {
       ASSIGN_OR_RETURN(std::string text, RawString(c));
-      return absl::StrCat("\"", absl::CEscape(text), "\"");
+      return QuoteMlir(text);
     }
     case kTensor:
       return ReadTensor(c, false);
@@ -390,7 +423,7 @@ absl::StatusOr<std::string> Tables::ReadBuiltin(Cursor c) {
       return ReadDictionary(c);
     case kBuiltinString: {
       ASSIGN_OR_RETURN(std::string text, RawString(c));
-      return absl::StrCat("\"", absl::CEscape(text), "\"");
+      return QuoteMlir(text);
     }
     case kBuiltinType: {
       const uint64_t index = c.Varint();
@@ -407,7 +440,7 @@ absl::StatusOr<std::string> Tables::ReadBuiltin(Cursor c) {
       const int64_t bits = c.SignedVarint();
       RETURN_IF_ERROR(Check(c));
       if (!type.IsArray() || !IsFloat(type.type())) return Fail(c, "a float's type is none");
-      return absl::StrCat(absl::StrFormat("%.17g", DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
+      return absl::StrCat(NumberText(type.type(), DecodeFloat(type.type(), static_cast<uint64_t>(bits))), " : ",
                           MlirElement(type.type()));
     }
     case kBuiltinDense:

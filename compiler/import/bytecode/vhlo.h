@@ -40,6 +40,7 @@ class Tables {
 
  private:
   absl::StatusOr<std::string> ReadAttribute(const Entry& e);
+  absl::Status Charge(const std::string& text, const Entry& e);
   absl::StatusOr<std::string> ReadVhlo(Cursor c);
   absl::StatusOr<std::string> ReadBuiltin(Cursor c);
   absl::StatusOr<std::string> ReadList(Cursor& c);
@@ -63,6 +64,7 @@ class Tables {
   std::vector<std::optional<std::string>> texts_;
   std::vector<std::optional<mlir::Type>> types_;
   int depth_ = 0;
+  bool in_dictionary_ = false;  // inside an attribute that is a dictionary
   size_t text_left_;
 };
 

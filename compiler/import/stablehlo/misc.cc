@@ -1,120 +1,12 @@
 // StableHLO operations with attributes of their own that belong to no larger family.
-#include <algorithm>
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "compiler/import/chlo.h"
 #include "compiler/import/dense.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {
-
-namespace {
-
-// [dense<[0, 1]> : tensor<2xindex>, array<i64: 1>]: one layout for each array, minor to major.
-absl::StatusOr<std::vector<Ints>> Layouts(Call& call, absl::string_view key) {
-  std::vector<Ints> out;
-  const std::string text = call.Resolve(call.op.Attr(key));
-  for (size_t at = 0; at < text.size();) {
-    const size_t dense = text.find("dense<", at), array = text.find("array<", at);
-    const size_t start = std::min(dense, array);
-    if (start == std::string::npos) break;
-    const size_t close = text.find('>', start);
-    if (close == std::string::npos) break;
-    Ints layout;
-    for (absl::string_view word : absl::StrSplit(absl::string_view(text).substr(start + 6, close - start - 6),
-                                                 absl::ByAnyChar("[]:, "), absl::SkipEmpty())) {
-      int64_t d;
-      if (absl::SimpleAtoi(word, &d)) layout.push_back(d);
-    }
-    out.push_back(std::move(layout));
-    at = start == dense ? text.find("tensor<", close) : close;
-    if (at != std::string::npos) at = text.find('>', at);
-  }
-  return out;
-}
-
-// `s` in the layout; the one number of a splat stands for a vector's.
-absl::StatusOr<Shape> InLayout(Call& call, Shape s, const Ints& layout) {
-  if (!s.IsArray() || s.rank() == 0) return s;
-  Ints sorted = layout;
-  std::sort(sorted.begin(), sorted.end());
-  bool permutation = static_cast<int64_t>(sorted.size()) == s.rank();
-  for (size_t k = 0; permutation && k < sorted.size(); ++k) permutation = sorted[k] == static_cast<int64_t>(k);
-  if (!permutation) return call.Fail(absl::StrCat("a layout does not fit ", s.ToString(false)));
-  s.set_layout(Layout{layout, ""});
-  return s;
-}
-
-// Layouts that the function asks for, kept where one is not row major.
-absl::Status KeepLayouts(Call& call, Instruction* i) {
-  if (call.op.Has("operand_layouts")) {
-    ASSIGN_OR_RETURN(std::vector<Ints> layouts, Layouts(call, "operand_layouts"));
-    if (layouts.size() != call.x.size()) return call.Fail("has another number of operand layouts than operands");
-    std::vector<std::string> parts;
-    bool any = false;
-    for (size_t k = 0; k < layouts.size(); ++k) {
-      ASSIGN_OR_RETURN(Shape s, InLayout(call, call.x[k]->shape(), layouts[k]));
-      any = any || (s.IsArray() && !s.HasDefaultLayout());
-      parts.push_back(s.ToString());
-    }
-    if (any) i->attrs().operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(parts, ", "), "}"));
-  }
-  if (call.op.Has("result_layouts")) {
-    ASSIGN_OR_RETURN(std::vector<Ints> layouts, Layouts(call, "result_layouts"));
-    if (layouts.size() != call.types.size()) return call.Fail("has another number of result layouts than results");
-    std::vector<Shape> parts;
-    bool any = false;
-    for (size_t k = 0; k < layouts.size(); ++k) {
-      ASSIGN_OR_RETURN(Shape s, InLayout(call, call.types[k], layouts[k]));
-      any = any || (s.IsArray() && !s.HasDefaultLayout());
-      parts.push_back(std::move(s));
-    }
-    if (any) i->mutable_shape() = parts.size() == 1 ? parts[0] : Shape::Tuple(parts);
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<Values> ConvertCustomCall(Call& call) {
-  if (call.op.Attr("callee") == "shape_assertion" || call.op.Attr("call_target_name") == "\"shape_assertion\"") {
-    // JAX states what its dimension variables must satisfy: with static shapes that is known here.
-    if (call.x.empty()) return call.Fail("takes a condition");
-    auto holds = call.converter.Evaluate(call.x[0]);
-    if (!holds.ok()) return call.Fail(holds.status().message(), holds.status().code());
-    if (!holds->Get(0).i) return call.Fail(call.op.Attr("error_message"));
-    return Values{};
-  }
-  Instruction* i =
-      call.Add(Opcode::CustomCall, call.types.size() == 1 ? call.result() : Shape::Tuple(call.types), call.x);
-  std::string target = call.op.Has("callee") ? call.op.Attr("callee") : call.op.Attr("call_target_name");
-  if (target.size() > 1 && target[0] == '"') target = target.substr(1, target.size() - 2);
-  i->attrs().custom_call_target = attr::Str(target);
-  if (call.Flag("has_side_effect", false)) i->attrs().custom_call_has_side_effect = true;
-  for (const char* key : {"backend_config", "mhlo.backend_config"}) {
-    std::string cfg = call.op.Attr(key);
-    if (!cfg.empty() && cfg != "\"\"" && cfg != "{}") i->attrs().backend_config = attr::Raw(cfg);
-  }
-  if (call.op.Has("mhlo.frontend_attributes"))
-    i->attrs().frontend_attributes = attr::Raw(call.op.Attr("mhlo.frontend_attributes"));
-  if (call.op.Has("mhlo.sharding")) {
-    std::string sh = call.op.Attr("mhlo.sharding");
-    if (sh.size() > 2 && sh[0] == '"') sh = sh.substr(1, sh.size() - 2);
-    i->attrs().sharding = attr::Raw(sh);
-  }
-  if (call.op.Has("api_version")) {
-    const int64_t v = call.One("api_version", 1);
-    if (v == 2) i->attrs().api_version = "API_VERSION_STATUS_RETURNING";
-    if (v == 3) i->attrs().api_version = "API_VERSION_STATUS_RETURNING_UNIFIED";
-    if (v == 4) i->attrs().api_version = "API_VERSION_TYPED_FFI";
-  }
-  RETURN_IF_ERROR(KeepLayouts(call, i));
-  return call.types.size() == 1 ? Values{i} : call.Split(i);
-}
 
 absl::StatusOr<Values> ConvertCompare(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
