@@ -8,6 +8,7 @@
 #include "aot/gpu_code_generation.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
+#include "aot/package/names.h"
 #include "aot/planning.h"
 #include "codegen/llvm/object.h"
 #include "compiler/base/text.h"
@@ -27,24 +28,17 @@ struct Planned {
   std::vector<int64_t> offsets;  // of its constants in the library's weights
 };
 
+// Named as the config has it, as the program has it, or by number.
 absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted,
                                             const std::vector<std::string>& own, const char* stem) {
   if (!wanted.empty() && wanted.size() != shapes.size())
     return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", shapes.size());
+  std::vector<std::string> names = wanted;
+  for (size_t k = names.size(); k < shapes.size(); ++k)
+    names.push_back(k < own.size() && !own[k].empty() ? own[k] : absl::StrCat(stem, k));
+  ASSIGN_OR_RETURN(names, NamePorts(names, !wanted.empty(), stem));
   std::vector<Port> ports;
-  absl::flat_hash_set<std::string> used;
-  for (size_t k = 0; k < shapes.size(); ++k) {
-    Port p;
-    p.shape = shapes[k];
-    std::string name = !wanted.empty() ? wanted[k] : k < own.size() && !own[k].empty() ? own[k] : absl::StrCat(stem, k);
-    p.name = CIdentifier(name);
-    if (!used.insert(p.name).second) {
-      if (!wanted.empty()) return InvalidArgument("error: two ", stem, "s are named '", p.name, "'");
-      p.name = absl::StrCat(p.name, "_", k);
-      used.insert(p.name);
-    }
-    ports.push_back(std::move(p));
-  }
+  for (size_t k = 0; k < shapes.size(); ++k) ports.push_back({names[k], shapes[k]});
   return ports;
 }
 
@@ -68,11 +62,14 @@ int64_t LeafNumber(const Shape& tuple, const ShapeIndex& index) {
 }
 
 // The functions that the host program must provide, by target.
-absl::Status CollectCustomCalls(const ThunkSequence& thunks, std::vector<CustomCallSignature>* out) {
+absl::Status CollectCustomCalls(const ThunkSequence& thunks, const std::string& library,
+                                std::vector<CustomCallSignature>* out) {
   for (const Thunk& t : thunks) {
-    for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCustomCalls(n, out));
+    for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCustomCalls(n, library, out));
     if (t.kind != ThunkKind::CustomCall) continue;
     ASSIGN_OR_RETURN(CustomCallSignature s, SignatureOf(t.instruction));
+    if (const std::string why = WhyNotATarget(s.target, library); !why.empty())
+      return ErrorAt(t.instruction, absl::StrCat("calls '", s.target, "', which is ", why));
     auto known = std::find_if(out->begin(), out->end(), [&](const auto& k) { return k.target == s.target; });
     if (known == out->end())
       out->push_back(std::move(s));
@@ -150,7 +147,7 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->thunks += CountThunks(p.thunks);
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);
-  RETURN_IF_ERROR(CollectCustomCalls(p.thunks, &out->custom_calls));
+  RETURN_IF_ERROR(CollectCustomCalls(p.thunks, out->name, &out->custom_calls));
   for (const auto& c : p.module->computations())
     for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
   out->passes.insert(out->passes.end(), p.passes.begin(), p.passes.end());

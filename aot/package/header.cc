@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "aot/compile.h"
+#include "aot/package/names.h"
 #include "compiler/base/text.h"
 
 namespace kiln {
@@ -126,8 +127,10 @@ enum {
 #include "compiler/hlo/types.def"
     out += "};\n";
   }
-  for (const CustomCallSignature& c : m.custom_calls) {
-    const std::string id = CIdentifier(c.target);
+  const std::vector<std::string> functions = NameCallTargets(m.custom_calls, m.name);
+  for (size_t k = 0; k < m.custom_calls.size(); ++k) {
+    const CustomCallSignature& c = m.custom_calls[k];
+    const std::string& id = functions[k];
     absl::StrAppend(&out, "\n// Custom call \"", c.target, "\".\n");
     std::string parameters;
     switch (c.api) {
@@ -145,8 +148,10 @@ enum {
         absl::StrAppend(&out, "typedef struct ", type);
         if (!c.attributes.empty()) {
           out += " {\n";
-          for (const CallAttributeValue& a : c.attributes) {
-            const std::string field = CIdentifier(a.name);
+          const std::vector<std::string> fields = NameAttributes(c, m.name);
+          for (size_t f = 0; f < fields.size(); ++f) {
+            const CallAttributeValue& a = c.attributes[f];
+            const std::string& field = fields[f];
             if (a.text)
               absl::StrAppend(&out, "  const char* ", field, ";\n  size_t ", field, "_size;\n");
             else if (a.list)
@@ -306,7 +311,7 @@ constexpr char kGpuClassEnd[] = R"(
 // What a typed function of the model takes, after its first parameter.
 std::string Parameters(const CompiledModel& m) {
   std::string out;
-  for (const Port& p : m.arguments) absl::StrAppend(&out, ",\n                    Argument_", p.name, " ", p.name);
+  for (const Port& p : m.arguments) absl::StrAppend(&out, ",\n                    Argument_", p.name, " in_", p.name);
   for (const Port& p : m.results)
     if (p.alias < 0) absl::StrAppend(&out, ",\n                    Result_", p.name, " out_", p.name);
   return out;
@@ -315,7 +320,7 @@ std::string Parameters(const CompiledModel& m) {
 // The same as what a call passes on.
 std::string Passed(const CompiledModel& m) {
   std::string out;
-  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : ", ", p.name);
+  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : ", ", "in_", p.name);
   for (const Port& p : m.results)
     if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : ", ", "out_", p.name);
   return out;
@@ -328,11 +333,11 @@ std::string Tables(const CompiledModel& m, bool slow_arena) {
     absl::StrAppend(&out, "    void* const ", name, "[] = {");
     for (const Port& p : ports) {
       if (is_arg)
-        absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", p.name, ".data()),");
+        absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(in_", p.name, ".data()),");
       else if (p.alias < 0)
         absl::StrAppend(&out, "\n        out_", p.name, ".data(),");
       else
-        absl::StrAppend(&out, "\n        ", m.arguments[p.alias].name, ".data(),");
+        absl::StrAppend(&out, "\n        in_", m.arguments[p.alias].name, ".data(),");
     }
     if (is_arg && slow_arena) out += "\n        context.slow_arena(),";
     out += ports.empty() ? "nullptr};\n" : "};\n";
@@ -398,10 +403,10 @@ std::string BatchRun(const CompiledModel& m) {
   std::string arguments, results;
   for (size_t k = 0; k < m.arguments.size(); ++k) {
     const Port& p = m.arguments[k];
-    absl::StrAppend(&out, ",\n                    Array<", p.alias < 0 ? "const " : "", CType(p.shape.type()), "> ",
+    absl::StrAppend(&out, ",\n                    Array<", p.alias < 0 ? "const " : "", CType(p.shape.type()), "> in_",
                     p.name, " /* ", BatchShapeText(m, false, k), " */");
-    absl::StrAppend(&arguments, "const_cast<", CType(p.shape.type()), "*>(", p.name, ".data), ");
-    check("argument", p.name, p.name);
+    absl::StrAppend(&arguments, "const_cast<", CType(p.shape.type()), "*>(in_", p.name, ".data), ");
+    check("argument", "in_" + p.name, p.name);
   }
   for (size_t k = 0; k < m.results.size(); ++k) {
     const Port& p = m.results[k];
@@ -410,7 +415,7 @@ std::string BatchRun(const CompiledModel& m) {
                       BatchShapeText(m, true, k), " */");
       check("result", "out_" + p.name, p.name);
     }
-    absl::StrAppend(&results, p.alias < 0 ? "out_" + p.name : m.arguments[p.alias].name, ".data, ");
+    absl::StrAppend(&results, p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name, ".data, ");
   }
   if (m.slow_bytes > 0) arguments += "context.slow_arena(), ";
   absl::StrAppend(&out,

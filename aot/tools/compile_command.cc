@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
+#include "aot/package/names.h"
 #include "aot/tools/commands.h"
 #include "aot/tuning/results.h"
 #include "compiler/base/text.h"
@@ -24,7 +25,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(o, ParseConfig(text, args.Get("config")));
   }
   o.name = args.Get("name");
-  if (CIdentifier(o.name) != o.name) return InvalidArgument("error: --name '", o.name, "' is not a C identifier");
+  RETURN_IF_ERROR(CheckLibraryName(o.name));
   if (args.Has("target")) {
     o.cpu_levels.clear();
     o.gpu_targets.clear();
