@@ -610,6 +610,8 @@ class FusionShell {
     Ints outer;
     for (int64_t k : order)
       if (k < d) outer.push_back(k);
+    // More copies than that in a row, unrolled, would keep LLVM's scheduler busy for seconds.
+    constexpr int64_t kMostInline = 64;
     for (const Instruction* o : root->operands()) {
       // Whole rows of an array that is there already: bytes move as they lie.
       const Instruction* stored = o;
@@ -622,7 +624,8 @@ class FusionShell {
           o->shape().dims(), rows ? outer : order,
           [&](std::vector<llvm::Value*> at) -> absl::Status {
             if (rows) {
-              CopyRow(o->shape(), body_.operands[*stored->attrs().parameter_number], at, d, base, s);
+              CopyRow(o->shape(), body_.operands[*stored->attrs().parameter_number], at, d, base, s,
+                      root->operand_count() <= kMostInline);
               return absl::OkStatus();
             }
             ASSIGN_OR_RETURN(Val v, elements_.Emit(o, Linear(o->shape(), at)));
@@ -637,9 +640,10 @@ class FusionShell {
     return unit >= 0 ? s.dim(unit) : 1;
   }
 
-  // The elements of `array` from dimension `d` inwards, at `at` of the dimensions before, to where `d` is `base`.
+  // The elements of `array` from dimension `d` inwards, at `at` of the dimensions before, to where `d` is `base`;
+  // in line, or by a call of memcpy.
   void CopyRow(const Shape& from, llvm::Value* array, const std::vector<llvm::Value*>& at, int64_t d, int64_t base,
-               const Shape& to) {
+               const Shape& to, bool in_line) {
     const int64_t width = from.ByteSize() / from.ElementCount();
     int64_t row = 1;
     for (int64_t k = d; k < from.rank(); ++k) row *= from.dim(k);
@@ -649,9 +653,16 @@ class FusionShell {
     auto place = [&](llvm::Value* array, const Shape& shape, const Index& index) {
       return ir_.b.CreateInBoundsGEP(byte, array, ir_.Mul(elements_.Offset(shape, index), width));
     };
-    const llvm::MaybeAlign align(static_cast<uint64_t>(std::min<int64_t>(width, 8)));
-    ir_.b.CreateMemCpy(place(body_.results[0], to, target), align, place(array, from, Index{at}), align,
-                       static_cast<uint64_t>(row * width));
+    llvm::Value *out = place(body_.results[0], to, target), *in = place(array, from, Index{at});
+    if (in_line) {
+      const llvm::MaybeAlign align(static_cast<uint64_t>(std::min<int64_t>(width, 8)));
+      ir_.b.CreateMemCpy(out, align, in, align, static_cast<uint64_t>(row * width));
+      return;
+    }
+    llvm::Type* ptr = ir_.b.getPtrTy();
+    const auto memcpy = ir_.module.getOrInsertFunction(
+        "memcpy", llvm::FunctionType::get(ptr, {ptr, ptr, ir_.b.getInt64Ty()}, false));
+    ir_.b.CreateCall(memcpy, {out, in, ir_.I64(row * width)})->addFnAttr(llvm::Attribute::NoBuiltin);
   }
 
   Body& body_;

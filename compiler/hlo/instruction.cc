@@ -93,12 +93,27 @@ void Instruction::DropControlDependencies() {
 
 bool Instruction::IsRoot() const { return parent_->root() == this; }
 
+namespace {
+bool IsSideEffect(const Instruction* i) {
+  if (i->HasTrait(SideEffect) || i->HasTrait(Collective)) return true;
+  return i->Is(Opcode::CustomCall) && i->attrs().custom_call_has_side_effect.value_or(false);
+}
+}  // namespace
+
 bool Instruction::HasSideEffect() const {
-  if (HasTrait(SideEffect) || HasTrait(Collective)) return true;
-  if (opcode_ == Opcode::CustomCall) return attrs().custom_call_has_side_effect.value_or(false);
-  for (Computation* c : called())
-    for (const auto& i : c->instructions())
-      if (i->HasSideEffect()) return true;
+  if (IsSideEffect(this)) return true;
+  // Each computation once, however often and deeply it is called.
+  std::vector<Computation*> work = called();
+  absl::flat_hash_set<const Computation*> seen(work.begin(), work.end());
+  while (!work.empty()) {
+    const Computation* c = work.back();
+    work.pop_back();
+    for (const auto& i : c->instructions()) {
+      if (IsSideEffect(i.get())) return true;
+      for (Computation* callee : i->called())
+        if (seen.insert(callee).second) work.push_back(callee);
+    }
+  }
   return false;
 }
 

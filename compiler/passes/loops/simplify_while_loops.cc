@@ -60,10 +60,20 @@ bool UnifyDuplicates(Instruction* loop) {
   return changed;
 }
 
+// How many instructions call each computation.
+absl::flat_hash_map<const Computation*, int64_t> CountCallers(const Module& m) {
+  absl::flat_hash_map<const Computation*, int64_t> out;
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions())
+      for (const Computation* callee : i->called()) ++out[callee];
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
   bool changed = false;
+  absl::flat_hash_map<const Computation*, int64_t> callers = CountCallers(m);
   std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
     for (Instruction* i : OfOpcode(c, Opcode::While)) {
@@ -73,17 +83,14 @@ absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
         if (!ctx.Take()) continue;
         i->ReplaceAllUsesWith(v->trips == 0 ? i->operand(0) : InlineBody(c, *i->attrs().body, {i->operand(0)}, i));
         c->Remove(i);
+        callers = CountCallers(m);
         changed = true;
         continue;
       }
       if (!ctx.Take()) continue;
       bool did = ReadInvariantsOutside(i);
       // Bodies may be shared by loops that differ in what they start with.
-      bool own = true;
-      for (const auto& other : m.computations())
-        for (const auto& x : other->instructions())
-          for (const Computation* f : x->called())
-            own = own && (x.get() == i || (f != *i->attrs().body && f != *i->attrs().condition));
+      const bool own = callers[*i->attrs().body] == 1 && callers[*i->attrs().condition] == 1;
       if (own) did = UnifyDuplicates(i) || did;
       const std::vector<bool> live = LiveElements(i);
       if (std::find(live.begin(), live.end(), false) != live.end() &&

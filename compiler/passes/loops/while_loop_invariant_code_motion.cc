@@ -30,9 +30,9 @@ bool Cheap(const Instruction* i) {
 }
 
 bool Stays(const Instruction* i) {
-  return i->HasSideEffect() || i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() ||
-         i->Is(Opcode::Rng) || i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
-         i->Is(Opcode::Call) || i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier);
+  return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
+         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call) ||
+         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
 }
 
 // The instructions of the body that do not depend on the iteration, in order.

@@ -13,11 +13,20 @@ bool ReadByElement(const Instruction* state) {
          !state->IsRoot();
 }
 
+// Each computation is looked at once, however often and deeply it is called.
 bool Pure(const Computation* c) {
-  for (const auto& i : c->instructions()) {
-    if (i->HasSideEffect() || !i->control_predecessors().empty()) return false;
-    for (const Computation* callee : i->called())
-      if (!Pure(callee)) return false;
+  std::vector<const Computation*> work = {c};
+  absl::flat_hash_set<const Computation*> seen = {c};
+  while (!work.empty()) {
+    c = work.back();
+    work.pop_back();
+    for (const auto& i : c->instructions()) {
+      if (!i->control_predecessors().empty()) return false;
+      const bool control = i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call);
+      if (!control && i->HasSideEffect()) return false;
+      for (const Computation* callee : i->called())
+        if (seen.insert(callee).second) work.push_back(callee);
+    }
   }
   return true;
 }
