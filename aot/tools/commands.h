@@ -29,6 +29,10 @@ struct Arguments {
 // --dim N: the extent of every unbounded dimension.
 absl::Status ReadDim(const Arguments& args, ImportOptions* import);
 
+// How many devices there are: as the module says, as its collectives name, or else as --devices says (partitions of a
+// program with shardings, replicas of another).
+absl::Status SettleDevices(const Arguments& args, Module* module);
+
 // Each returns the exit code: 0 success, 1 wrong input, 2 wrong usage.
 int CompileCommand(const Arguments& args);
 int RunCommand(const Arguments& args);

@@ -1,49 +1,101 @@
 // kiln diff FILE: compiled code against the reference evaluator on the same seeded inputs.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
-#include "aot/tools/runner.h"
+#include "aot/tools/program.h"
 #include "aot/tools/ulp.h"
 #include "compiler/import/import.h"
 
 namespace kiln {
 namespace {
 
+struct Limits {
+  double ulps = HUGE_VAL, absolute = HUGE_VAL, relative = 0;
+};
+
+absl::StatusOr<Limits> ReadLimits(const Arguments& args) {
+  Limits out;
+  if (args.Has("rtol")) out.absolute = 0;
+  for (const auto& [key, value] :
+       {std::pair<const char*, double*>{"ulps", &out.ulps}, {"atol", &out.absolute}, {"rtol", &out.relative}})
+    if (args.Has(key) && (!absl::SimpleAtod(args.Get(key), value) || !(*value >= 0)))
+      return InvalidArgument("error: --", key, " takes a number of at least 0");
+  return out;
+}
+
+// The largest differences of two arrays of floats; where one is NaN or infinite and the other is not, infinite.
+struct Differences {
+  double absolute = 0, relative = 0;
+  bool within = true;
+};
+
+Differences Between(const Literal& got, const Literal& want, const Limits& limits) {
+  Differences out;
+  for (int64_t k = 0; k < want.size(); ++k) {
+    const Element g = got.Get(k), w = want.Get(k);
+    for (const auto& [a, b] : {std::pair<double, double>{g.re, w.re}, {g.im, w.im}}) {
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      const double d = std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : HUGE_VAL;
+      out.absolute = std::max(out.absolute, d);
+      out.relative = std::max(out.relative, d / std::fabs(b));
+      out.within = out.within && std::isfinite(d) && d <= limits.absolute + limits.relative * std::fabs(b);
+    }
+  }
+  return out;
+}
+
+// Prints how a result compares; whether it is within the limits.
+bool Report(const std::string& title, const Literal& got, const Literal& want, const Limits& limits) {
+  const std::string shape = want.shape().ToString(false);
+  if (got.type() != want.type() || got.shape().dims() != want.shape().dims()) {
+    std::printf("%s: compiled %s, reference %s\n", title.c_str(), got.shape().ToString(false).c_str(), shape.c_str());
+    return false;
+  }
+  const UlpError e = LargestUlpError(got, want);
+  if (e.ulps == 0) {
+    std::printf("%s %s: equal\n", title.c_str(), shape.c_str());
+    return true;
+  }
+  const std::string where = absl::StrCat("at element ", e.element, ": compiled ", e.got, ", reference ", e.want);
+  if (!IsFloat(want.type()) && !IsComplex(want.type())) {
+    std::printf("%s %s: differs %s\n", title.c_str(), shape.c_str(), where.c_str());
+    return false;
+  }
+  const Differences d = Between(got, want, limits);
+  std::printf("%s %s: largest difference %.3g absolute, %.3g relative; %.1f ulps of the reference %s\n", title.c_str(),
+              shape.c_str(), d.absolute, d.relative, e.ulps, where.c_str());
+  return d.within && e.ulps <= limits.ulps;
+}
+
 absl::StatusOr<int> Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadDim(args, &import));
+  ASSIGN_OR_RETURN(const Limits limits, ReadLimits(args));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
-  RETURN_IF_ERROR(MakeStatic(module.get()));
-  int seed = 0;
+  RETURN_IF_ERROR(SettleDevices(args, module.get()));
+  uint64_t seed = 0;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
-  const std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
+  std::vector<Values> inputs;
+  const int64_t devices = module->replica_count * module->partition_count;
+  for (int64_t d = 0; d < devices; ++d) inputs.push_back(SeededValues(*module, seed, d));
   CompileOptions compile;
   compile.cpu_levels = {"native"};
   compile.flush_subnormals = false;  // the evaluator keeps them
   RunOptions reference, compiled;
   reference.backend = "reference";
   compiled.backend = args.Get("backend", "cpu");
-  ASSIGN_OR_RETURN(RunResult want, RunModule(module->Clone(), inputs, compile, reference));
-  ASSIGN_OR_RETURN(RunResult got, RunModule(std::move(module), inputs, compile, compiled));
-  double limit = HUGE_VAL;
-  if (args.Has("ulps") && !absl::SimpleAtod(args.Get("ulps"), &limit))
-    return InvalidArgument("error: --ulps takes a number");
-  bool differs = false;
-  for (size_t k = 0; k < want.results.size(); ++k) {
-    if (!want.results[k].shape().IsArray()) continue;
-    const UlpError e = LargestUlpError(got.results[k], want.results[k]);
-    std::printf("result %zu %s: largest error %.1f ulps", k, want.results[k].shape().ToString(false).c_str(), e.ulps);
-    if (e.ulps > 0)
-      std::printf(" at element %lld: compiled %s, reference %s", static_cast<long long>(e.element), e.got.c_str(),
-                  e.want.c_str());
-    std::printf("\n");
-    differs = differs || (e.ulps > 0 && !IsFloat(want.results[k].type()) && !IsComplex(want.results[k].type())) ||
-              std::isinf(e.ulps) || e.ulps > limit;
-  }
-  return differs ? 1 : 0;
+  ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*module, inputs, compile, reference));
+  ASSIGN_OR_RETURN(const std::vector<Values> got, RunProgram(*module, inputs, compile, compiled));
+  bool within = true;
+  for (size_t d = 0; d < want.size(); ++d)
+    for (size_t k = 0; k < want[d].size(); ++k) {
+      const std::string title = devices > 1 ? absl::StrCat("device ", d, " result ", k) : absl::StrCat("result ", k);
+      within = Report(title, got[d][k], want[d][k], limits) && within;
+    }
+  return within ? 0 : 1;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
+#include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
 namespace {
@@ -52,10 +53,12 @@ const Command kCommands[] = {
      1000000},
     {"diff",
      DiffCommand,
-     "diff FILE [--seed N] [--backend cpu] [--dim N] [--ulps N]",
-     "Compares compiled code with the reference evaluator on seeded inputs; the largest error in ulps. --dim: the "
-     "extent of every unbounded dimension. Exit code 1 if integers differ, or floats by more than --ulps.",
-     {"seed", "backend", "dim", "ulps"},
+     "diff FILE [--seed N] [--backend cpu] [--dim N] [--devices N] [--atol X] [--rtol X] [--ulps N]",
+     "Compares compiled code with the reference evaluator on seeded inputs: types, extents, sizes, and the largest "
+     "difference of each result. --dim: the extent of every unbounded dimension. --devices: how many, where the module "
+     "does not say; each has inputs of its own. Exit code 1 if anything but floats differs, or floats by more than "
+     "--atol + --rtol * |reference|, or than --ulps.",
+     {"seed", "backend", "dim", "devices", "atol", "rtol", "ulps"},
      {},
      1,
      1},
@@ -188,6 +191,23 @@ int Main(int argc, char** argv) {
 absl::Status ReadDim(const Arguments& args, ImportOptions* import) {
   if (args.Has("dim") && (!absl::SimpleAtoi(args.Get("dim"), &import->dim) || import->dim < 0))
     return InvalidArgument("error: --dim takes a number of at least 0");
+  return absl::OkStatus();
+}
+
+absl::Status SettleDevices(const Arguments& args, Module* m) {
+  RETURN_IF_ERROR(SettleDeviceCounts(m));
+  if (!args.Has("devices")) return absl::OkStatus();
+  int wanted = 0;
+  constexpr int kMost = 4096;
+  if (!absl::SimpleAtoi(args.Get("devices"), &wanted) || wanted < 1 || wanted > kMost)
+    return InvalidArgument("error: --devices takes a number from 1 to ", kMost);
+  const int64_t has = m->replica_count * m->partition_count;
+  bool sharded = false;
+  for (const auto& c : m->computations())
+    for (const auto& i : c->instructions()) sharded = sharded || i->attrs().sharding;
+  if (has == 1) (sharded ? m->partition_count : m->replica_count) = wanted;
+  if (has != 1 && has != wanted)
+    return InvalidArgument("error: --devices ", wanted, ": the program is one of ", has, " devices");
   return absl::OkStatus();
 }
 

@@ -11,7 +11,6 @@
 #include "aot/tools/npy.h"
 #include "aot/tools/runner.h"
 #include "compiler/base/text.h"
-#include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
 
 namespace kiln {
@@ -64,25 +63,6 @@ absl::StatusOr<RunResult> RunReplicas(const Module& module, const std::vector<Li
     out.results.push_back(std::move(all));
   }
   return out;
-}
-
-// As many as the module's collectives name, or else as --devices says: partitions of a program with shardings, replicas
-// of another.
-absl::Status SettleDevices(const Arguments& args, Module* m) {
-  RETURN_IF_ERROR(SettleDeviceCounts(m));
-  if (!args.Has("devices")) return absl::OkStatus();
-  int wanted = 0;
-  constexpr int kMost = 4096;
-  if (!absl::SimpleAtoi(args.Get("devices"), &wanted) || wanted < 1 || wanted > kMost)
-    return InvalidArgument("error: --devices takes a number from 1 to ", kMost);
-  const int64_t has = m->replica_count * m->partition_count;
-  bool sharded = false;
-  for (const auto& c : m->computations())
-    for (const auto& i : c->instructions()) sharded = sharded || i->attrs().sharding;
-  if (has == 1) (sharded ? m->partition_count : m->replica_count) = wanted;
-  if (has != 1 && has != wanted)
-    return InvalidArgument("error: --devices ", wanted, ": the program is one of ", has, " devices");
-  return absl::OkStatus();
 }
 
 absl::Status Run(const Arguments& args) {

@@ -142,6 +142,14 @@ absl::StatusOr<Literal> Each(const Instruction& i, const std::vector<const Liter
   return Literal::Tuple(std::move(out));
 }
 
+// What a start hands to its done as given: the operand, or a tuple of several.
+Literal Given(const std::vector<const Literal*>& x) {
+  if (x.size() == 1) return *x[0];
+  std::vector<Literal> all;
+  for (const Literal* l : x) all.push_back(*l);
+  return Literal::Tuple(std::move(all));
+}
+
 absl::StatusOr<const Participant*> Queues(const Instruction& i) {
   if (!Participant::Current()) return ErrorAt(&i, "needs a host program's queues", absl::StatusCode::kUnimplemented);
   return Participant::Current();
@@ -149,7 +157,8 @@ absl::StatusOr<const Participant*> Queues(const Instruction& i) {
 
 }  // namespace
 
-absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& result,
+                                       const std::vector<const Literal*>& x) {
   const Literal token = Literal(Shape::Token());
   switch (i.opcode()) {
     case Opcode::PartitionId:
@@ -175,7 +184,7 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<c
     case Opcode::AllGather:
     case Opcode::AllGatherStart: {
       const bool start = i.Is(Opcode::AllGatherStart);
-      const Shape& shape = start ? i.shape().tuple()[1] : i.shape();
+      const Shape& shape = start ? result.tuple()[1] : result;
       std::vector<Literal> out;
       for (size_t k = 0; k < x.size(); ++k) {
         const Shape& s = shape.IsTuple() ? shape.tuple()[k] : shape;
@@ -183,7 +192,7 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<c
         out.push_back(m.position < 0 ? Literal(s) : Join(m.values, (*i.attrs().dimensions)[0], s));
       }
       Literal all = shape.IsTuple() ? Literal::Tuple(std::move(out)) : out[0];
-      return start ? Literal::Tuple({*x[0], all}) : all;
+      return start ? Literal::Tuple({Given(x), all}) : all;
     }
     case Opcode::AllGatherDone:
     case Opcode::CollectivePermuteDone:
@@ -195,8 +204,12 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<c
     case Opcode::CollectivePermute:
       return Each(i, x, [&](const Literal& v, const Shape&) { return Permute(i, v); });
     case Opcode::CollectivePermuteStart: {
-      ASSIGN_OR_RETURN(Literal moved, Permute(i, *x[0]));
-      std::vector<Literal> parts = {*x[0], moved};
+      std::vector<Literal> moved;
+      for (const Literal* l : x) {
+        ASSIGN_OR_RETURN(Literal m, Permute(i, *l));
+        moved.push_back(std::move(m));
+      }
+      std::vector<Literal> parts = {Given(x), x.size() == 1 ? moved[0] : Literal::Tuple(moved)};
       for (size_t k = 2; k < i.shape().tuple().size(); ++k) parts.emplace_back(i.shape().tuple()[k]);
       return Literal::Tuple(std::move(parts));
     }

@@ -53,16 +53,17 @@ Ints FreeDims(const Shape& s, const Ints& batch, const Ints& contracting) {
   return f;
 }
 
-absl::StatusOr<Literal> Dot(const Instruction& i, const Literal& l, const Literal& r) {
+absl::StatusOr<Literal> Dot(const Instruction& i, const Shape& shape, const Literal& l, const Literal& r) {
   const Attributes& a = i.attrs();
   const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
   const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
   const Ints lf = FreeDims(l.shape(), lb, lc), rf = FreeDims(r.shape(), rb, rc);
   Ints ke;
-  for (int64_t d : lc) ke.push_back(l.shape().dim(d));
-  const IndexSpace os(i.shape().dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
-  Literal out(i.shape());
-  const PrimitiveType lt = l.type(), rt = r.type(), t = i.shape().type();
+  // Of two extents that meet, one may be a size: no more than that meets.
+  for (size_t k = 0; k < lc.size(); ++k) ke.push_back(std::min(l.shape().dim(lc[k]), r.shape().dim(rc[k])));
+  const IndexSpace os(shape.dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
+  Literal out(shape);
+  const PrimitiveType lt = l.type(), rt = r.type(), t = shape.type();
   for (int64_t n = 0; n < out.size(); ++n) {
     const Ints o = os.At(n);
     Ints lp(l.shape().rank()), rp(r.shape().rank());
@@ -91,13 +92,14 @@ absl::StatusOr<Literal> Dot(const Instruction& i, const Literal& l, const Litera
 //   among its free ones       each row meets its group's slice of the right side; rows past the last group give zeros
 //   among the contracted ones one result for each group, along a new first dimension
 //   among the batch ones      an ordinary dot
-absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Literal& l, const Literal& r, const Literal& sizes) {
+absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Shape& shape, const Literal& l, const Literal& r,
+                                  const Literal& sizes) {
   const Attributes& a = i.attrs();
   const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
   const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
   const Ints group_dims = a.rhs_group_dims.value_or(Ints());
   const int64_t ragged = a.lhs_ragged_dims->at(0);
-  if (std::find(lb.begin(), lb.end(), ragged) != lb.end()) return Dot(i, l, r);
+  if (std::find(lb.begin(), lb.end(), ragged) != lb.end()) return Dot(i, shape, l, r);
   const bool contracted = std::find(lc.begin(), lc.end(), ragged) != lc.end();
   if (sizes.shape().rank() != 1)
     return ErrorAt(&i, "group sizes that differ by batch are not supported", absl::StatusCode::kUnimplemented);
@@ -112,9 +114,9 @@ absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Literal& l, const 
     if (std::find(group_dims.begin(), group_dims.end(), d) == group_dims.end()) rf.push_back(d);
   Ints ke;
   for (int64_t d : lc) ke.push_back(l.shape().dim(d));
-  const IndexSpace os(i.shape().dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
-  const PrimitiveType t = i.shape().type();
-  Literal out(i.shape());
+  const IndexSpace os(shape.dims()), ls(l.shape().dims()), rs(r.shape().dims()), ks(ke);
+  const PrimitiveType t = shape.type();
+  Literal out(shape);
   for (int64_t n = 0; n < out.size(); ++n) {
     const Ints o = os.At(n);
     Ints lp(l.shape().rank()), rp(r.shape().rank());
@@ -157,19 +159,19 @@ Literal Scaled(const Literal& x, const Literal& scale) {
   return out;
 }
 
-absl::StatusOr<Literal> Convolution(const Instruction& i, const Literal& x, const Literal& k) {
+absl::StatusOr<Literal> Convolution(const Instruction& i, const Shape& shape, const Literal& x, const Literal& k) {
   const ConvDimensionNumbers& d = *i.attrs().dim_labels;
   const attr::Win w = i.attrs().window.value_or(attr::Win());
   const int64_t fg = i.attrs().feature_group_count.value_or(1), bg = i.attrs().batch_group_count.value_or(1);
   const size_t n = w.size();
-  Literal out(i.shape());
-  const IndexSpace os(i.shape().dims()), is(x.shape().dims()), ks(k.shape().dims());
+  Literal out(shape);
+  const IndexSpace os(shape.dims()), is(x.shape().dims()), ks(k.shape().dims());
   Ints taps;
   for (const WindowDim& q : w) taps.push_back(q.size);
   const IndexSpace ts(taps);
   const int64_t ci = k.shape().dim(d.kernel_input), co = k.shape().dim(d.kernel_output);
   const int64_t batch = x.shape().dim(d.input_batch) / bg;
-  const PrimitiveType t = i.shape().type();
+  const PrimitiveType t = shape.type();
   for (int64_t p = 0; p < out.size(); ++p) {
     const Ints o = os.At(p);
     const int64_t of = o[d.output_feature];
@@ -202,11 +204,12 @@ absl::StatusOr<Literal> Convolution(const Instruction& i, const Literal& x, cons
 
 }  // namespace
 
-absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x) {
-  if (i.Is(Opcode::Dot) && x.size() == 2) return Dot(i, *x[0], *x[1]);
-  if (i.Is(Opcode::RaggedDot)) return RaggedDot(i, *x[0], *x[1], *x[2]);
-  if (i.Is(Opcode::ScaledDot)) return Dot(i, Scaled(*x[0], *x[2]), Scaled(*x[1], *x[3]));
-  if (i.Is(Opcode::Convolution)) return Convolution(i, *x[0], *x[1]);
+absl::StatusOr<Literal> EvalContraction(const Instruction& i, const Shape& shape,
+                                        const std::vector<const Literal*>& x) {
+  if (i.Is(Opcode::Dot) && x.size() == 2) return Dot(i, shape, *x[0], *x[1]);
+  if (i.Is(Opcode::RaggedDot)) return RaggedDot(i, shape, *x[0], *x[1], *x[2]);
+  if (i.Is(Opcode::ScaledDot)) return Dot(i, shape, Scaled(*x[0], *x[2]), Scaled(*x[1], *x[3]));
+  if (i.Is(Opcode::Convolution)) return Convolution(i, shape, *x[0], *x[1]);
   return absl::NotFoundError("");
 }
 

@@ -6,18 +6,22 @@
 #include <functional>
 
 #include "compiler/eval/families.h"
+#include "compiler/eval/runtime_shape.h"
 #include "compiler/eval/scalar.h"
 
 namespace kiln {
 
-absl::StatusOr<Literal> EvalElementwise(const Instruction& i, const std::vector<const Literal*>& x) {
-  Literal out(i.shape());
+absl::StatusOr<Literal> EvalElementwise(const Instruction& i, const Shape& shape,
+                                        const std::vector<const Literal*>& x) {
+  Literal out(shape);
   const int64_t n = out.size();
+  const IndexSpace space(shape.dims());
   Element e[3];
   for (int64_t k = 0; k < n; ++k) {
     for (size_t o = 0; o < x.size(); ++o) {
-      // Scalar predicates and bounds apply to every element.
-      e[o] = x[o]->Get(x[o]->shape().rank() == 0 ? 0 : k);
+      // Scalar predicates and bounds apply to every element; an array without a size may be larger than the result.
+      const Ints& dims = x[o]->shape().dims();
+      e[o] = x[o]->Get(dims.empty() ? 0 : dims == shape.dims() ? k : IndexSpace(dims).Linear(space.At(k)));
     }
     ASSIGN_OR_RETURN(Element r, EvaluateScalar(i, e));
     out.Set(k, r);
@@ -56,12 +60,18 @@ absl::StatusOr<Literal> EvalScan(const Instruction& i, const std::vector<const L
   const Computation& body = **i.attrs().to_apply;
   const size_t carries = static_cast<size_t>(i.attrs().num_carries.value_or(0)), inputs = x.size() - carries;
   const int64_t d = i.attrs().scan_dimension.value_or(0);
-  const std::vector<Shape> results = i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()};
+  std::vector<Shape> results = i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()};
   const size_t outputs = results.size() - carries;
   std::vector<Literal> out, state;
-  for (size_t k = 0; k < outputs; ++k) out.emplace_back(results[k]);
   for (size_t k = 0; k < carries; ++k) state.push_back(*x[inputs + k]);
   const int64_t steps = inputs ? x[0]->shape().dim(d) : outputs ? results[0].dim(d) : 0;
+  for (size_t k = 0; k < outputs; ++k) {
+    results[k] = Shape::Array(results[k].type(), results[k].dims());
+    results[k].mutable_dims()[d] = steps;
+    out.emplace_back(results[k]);
+  }
+  for (size_t k = 1; k < inputs; ++k)
+    if (x[k]->shape().dim(d) != steps) return ErrorAt(&i, "its inputs have different sizes");
   for (int64_t s = 0; s < steps; ++s) {
     const int64_t at = i.attrs().is_reverse.value_or(false) ? steps - 1 - s : s;
     std::vector<Literal> in;
@@ -83,10 +93,23 @@ absl::StatusOr<Literal> EvalScan(const Instruction& i, const std::vector<const L
   return i.shape().IsTuple() ? Literal::Tuple(std::move(out)) : std::move(out[0]);
 }
 
-}  // namespace
+// What is wrong with a value of an instruction of shape `want`, or nothing: element types and extents, sizes by bounds.
+std::string Mismatch(const Literal& got, const Shape& want) {
+  if (want.IsTuple() || got.shape().IsTuple()) {
+    if (!want.IsTuple() || !got.shape().IsTuple() || got.elements().size() != want.tuple().size())
+      return absl::StrCat("is ", got.shape().ToString(false));
+    for (size_t k = 0; k < want.tuple().size(); ++k)
+      if (std::string why = Mismatch(got.elements()[k], want.tuple()[k]); !why.empty()) return why;
+    return "";
+  }
+  bool same = got.type() == want.type() && got.shape().rank() == want.rank();
+  for (int64_t d = 0; same && d < want.rank(); ++d) same = got.shape().dim(d) <= want.dim(d);
+  return same ? "" : absl::StrCat("is ", got.shape().ToString(false));
+}
 
-absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vector<const Literal*>& x) {
-  if (i.IsElementwise()) return EvalElementwise(i, x);
+absl::StatusOr<Literal> ValueOf(const Instruction& i, const std::vector<const Literal*>& x) {
+  ASSIGN_OR_RETURN(const Shape shape, RuntimeShape(i, x));
+  if (i.IsElementwise()) return EvalElementwise(i, shape, x);
   switch (i.opcode()) {
     case Opcode::Constant:
       return i.literal();
@@ -148,10 +171,11 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
     case Opcode::Scan:
       return EvalScan(i, x);
     case Opcode::Map: {
-      Literal out(i.shape());
+      Literal out(shape);
+      const IndexSpace space(shape.dims());
       for (int64_t k = 0; k < out.size(); ++k) {
         std::vector<Element> in;
-        for (const Literal* l : x) in.push_back(l->Get(k));
+        for (const Literal* l : x) in.push_back(l->Get(IndexSpace(l->shape().dims()).Linear(space.At(k))));
         ASSIGN_OR_RETURN(Literal r, CallScalar(**i.attrs().to_apply, in));
         out.Set(k, r.Get(0));
       }
@@ -160,16 +184,26 @@ absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vec
     default:
       break;
   }
-  for (auto family :
-       {EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalLapack, EvalLibraryCall, EvalCollective}) {
-    auto r = family(i, x);
+  for (auto family : {EvalDynamicSize, EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalBatchNorm,
+                      EvalRandom, EvalLapack, EvalLibraryCall, EvalCollective}) {
+    auto r = family(i, shape, x);
     if (r.ok() || !absl::IsNotFound(r.status())) return r;
   }
   return ErrorAt(&i, "the reference evaluator does not know this operation", absl::StatusCode::kUnimplemented);
 }
 
+}  // namespace
+
+absl::StatusOr<Literal> EvaluateInstruction(const Instruction& i, const std::vector<const Literal*>& x) {
+  ASSIGN_OR_RETURN(Literal out, ValueOf(i, x));
+  if (std::string why = Mismatch(out, i.shape()); !why.empty())
+    return ErrorAt(&i, absl::StrCat("the evaluator's value ", why, ", the instruction ", i.shape().ToString(false)),
+                   absl::StatusCode::kInternal);
+  return out;
+}
+
 absl::StatusOr<Literal> EvaluateComputation(const Computation& c, const std::vector<Literal>& arguments) {
-  absl::flat_hash_map<const Instruction*, Literal> value;
+  absl::flat_hash_map<const Instruction*, Literal> value, before_sizes;
   absl::flat_hash_map<const Instruction*, int> uses;
   const auto order = c.PostOrder();
   for (const Instruction* i : order)
@@ -181,6 +215,12 @@ absl::StatusOr<Literal> EvaluateComputation(const Computation& c, const std::vec
     }
     std::vector<const Literal*> x;
     for (const Instruction* o : i->operands()) x.push_back(&value.at(o));
+    if (i->Is(Opcode::SetDimensionSize)) {
+      // A size that is set again may grow.
+      const auto whole = before_sizes.find(i->operand(0));
+      const Literal array = whole == before_sizes.end() ? *x[0] : whole->second;
+      x.push_back(&(before_sizes[i] = array));
+    }
     auto r = EvaluateInstruction(*i, x);
     if (!r.ok()) return r.status();
     for (const Instruction* o : i->operands())
@@ -194,6 +234,7 @@ absl::StatusOr<Literal> Evaluate(const Module& m, const std::vector<Literal>& ar
   if (arguments.size() != m.entry()->parameters().size())
     return InvalidArgument("error: ", arguments.size(), " arguments given, the entry takes ",
                            m.entry()->parameters().size());
+  ForgetRandomState();
   return EvaluateComputation(*m.entry(), arguments);
 }
 

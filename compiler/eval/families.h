@@ -1,4 +1,5 @@
-// Evaluator entry points by op family. Each answers NotFound for an opcode that is not of its family.
+// Evaluator entry points by op family, on operands of run-time extents; `shape` is what RuntimeShape says of the
+// result. Each answers NotFound for an opcode that is not of its family.
 #pragma once
 
 #include <vector>
@@ -8,14 +9,20 @@
 
 namespace kiln {
 
-absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<const Literal*>& x);
-absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<const Literal*>& x);
-absl::StatusOr<Literal> EvalContraction(const Instruction& i, const std::vector<const Literal*>& x);
-absl::StatusOr<Literal> EvalCollective(const Instruction& i, const std::vector<const Literal*>& x);
-absl::StatusOr<Literal> EvalLapack(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalReduction(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalContraction(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalLapack(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 // Calls of GPU libraries (hlo/library_calls.h).
-absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const std::vector<const Literal*>& x);
-absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalBatchNorm(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalRandom(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+// As a program finds it that was just created.
+void ForgetRandomState();
+// What lies past a size is not there; a static result that reads it has zeros.
+absl::StatusOr<Literal> EvalDynamicSize(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 // A called computation on scalars.
 absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Element>& args);
 
@@ -29,6 +36,11 @@ class IndexSpace {
     int64_t n = 0;
     for (size_t d = 0; d < dims_.size(); ++d) n += index[d] * strides_[d];
     return n;
+  }
+  bool Holds(const Ints& index) const {
+    for (size_t d = 0; d < dims_.size(); ++d)
+      if (index[d] < 0 || index[d] >= dims_[d]) return false;
+    return true;
   }
   Ints At(int64_t linear) const {
     Ints v(dims_.size());

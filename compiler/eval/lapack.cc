@@ -100,7 +100,7 @@ void Orthonormalise(Matrix* m) {
 
 }  // namespace
 
-absl::StatusOr<Literal> EvalLapack(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalLapack(const Instruction& i, const Shape&, const std::vector<const Literal*>& x) {
   const std::optional<LapackCall> call = LapackOf(&i);
   if (!call) return absl::NotFoundError("");
   const int64_t m = call->rows, n = call->cols, k = std::min(m, n);

@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const Shape&, const std::vector<const Literal*>& x) {
   if (!IsLibraryCall(&i)) return absl::NotFoundError("");
   Module m("library_call");
   Computation* c = m.AddComputation("meaning");
@@ -19,7 +19,7 @@ absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const std::vector<
   }
   ASSIGN_OR_RETURN(Instruction * root, MeaningOf(&i, c, operands));
   c->set_root(root);
-  return Evaluate(m, arguments);
+  return EvaluateComputation(*c, arguments);
 }
 
 }  // namespace kiln

@@ -36,15 +36,15 @@ std::vector<C> Transform(const std::vector<C>& in, bool inverse) {
   return out;
 }
 
-absl::StatusOr<Literal> Fft(const Instruction& i, const Literal& x) {
+absl::StatusOr<Literal> Fft(const Instruction& i, const Shape& shape, const Literal& x) {
   const std::string& type = i.attrs().fft_type->text;
   const Ints& len = *i.attrs().fft_length;
-  const int64_t rank = i.shape().rank(), axes = static_cast<int64_t>(len.size());
+  const int64_t rank = shape.rank(), axes = static_cast<int64_t>(len.size());
   const bool inverse = type == "IFFT" || type == "IRFFT";
   // Work array in the full complex shape.
-  Ints dims = i.shape().dims();
+  Ints dims = shape.dims();
   for (int64_t k = 0; k < axes; ++k) dims[rank - axes + k] = len[k];
-  const IndexSpace ws(dims), is(x.shape().dims()), os(i.shape().dims());
+  const IndexSpace ws(dims), is(x.shape().dims()), os(shape.dims());
   std::vector<C> v(Product(dims));
   const int64_t last = rank - 1;
   for (int64_t n = 0; n < static_cast<int64_t>(v.size()); ++n) {
@@ -78,15 +78,15 @@ absl::StatusOr<Literal> Fft(const Instruction& i, const Literal& x) {
       }
     }
   }
-  Literal out(i.shape());
+  Literal out(shape);
   for (int64_t n = 0; n < out.size(); ++n) Put(&out, n, v[ws.Linear(os.At(n))]);
   return out;
 }
 
-Literal Cholesky(const Instruction& i, const Literal& x) {
-  const int64_t n = i.shape().dims().back();
+Literal Cholesky(const Instruction& i, const Shape& shape, const Literal& x) {
+  const int64_t n = shape.dims().back();
   const bool lower = i.attrs().lower.value_or(false);
-  Literal out(i.shape());
+  Literal out(shape);
   for (int64_t b = 0; b < (n ? x.size() / (n * n) : 0); ++b) {
     auto a = [&](int64_t r, int64_t c) { return b * n * n + (lower ? r * n + c : c * n + r); };
     bool bad = false;
@@ -112,7 +112,7 @@ Literal Cholesky(const Instruction& i, const Literal& x) {
   return out;
 }
 
-Literal TriangularSolve(const Instruction& i, const Literal& a, const Literal& b) {
+Literal TriangularSolve(const Instruction& i, const Shape& shape, const Literal& a, const Literal& b) {
   const Attributes& t = i.attrs();
   const int64_t n = a.shape().dims().back();
   const bool left = t.left_side.value_or(false), lower = t.lower.value_or(false),
@@ -120,7 +120,7 @@ Literal TriangularSolve(const Instruction& i, const Literal& a, const Literal& b
   const bool trans = t.transpose_a && (*t.transpose_a == "TRANSPOSE" || *t.transpose_a == "ADJOINT"),
              conj = t.transpose_a && *t.transpose_a == "ADJOINT";
   const int64_t rows = b.shape().dim(b.shape().rank() - 2), cols = b.shape().dims().back();
-  Literal out(i.shape());
+  Literal out(shape);
   const int64_t batches = n ? a.size() / (n * n) : 0;
   for (int64_t q = 0; q < batches; ++q) {
     auto coef = [&](int64_t r, int64_t c) {
@@ -277,14 +277,14 @@ absl::StatusOr<Literal> RngBits(const Instruction& i, const Literal& state) {
 
 }  // namespace
 
-absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x) {
   switch (i.opcode()) {
     case Opcode::Fft:
-      return Fft(i, *x[0]);
+      return Fft(i, shape, *x[0]);
     case Opcode::Cholesky:
-      return Cholesky(i, *x[0]);
+      return Cholesky(i, shape, *x[0]);
     case Opcode::TriangularSolve:
-      return TriangularSolve(i, *x[0], *x[1]);
+      return TriangularSolve(i, shape, *x[0], *x[1]);
     case Opcode::RngBitGenerator:
       return RngBits(i, *x[0]);
     default:

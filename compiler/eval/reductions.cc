@@ -21,9 +21,7 @@ Literal Pack(const Instruction& i, std::vector<Literal> parts) {
   return i.shape().IsTuple() ? Literal::Tuple(std::move(parts)) : std::move(parts[0]);
 }
 
-std::vector<Shape> Leaves(const Instruction& i) {
-  return i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()};
-}
+std::vector<Shape> Parts(const Shape& s) { return s.IsTuple() ? s.tuple() : std::vector<Shape>{s}; }
 
 // Accumulators wider than the element type where that is a narrow float, as the emitters use.
 Shape AccumulatorShape(const Shape& s) {
@@ -32,9 +30,9 @@ Shape AccumulatorShape(const Shape& s) {
 }
 
 // One array per result, filled with the initial value; `x` holds the arrays, then the initial values.
-std::vector<Literal> Accumulators(const Instruction& i, const std::vector<const Literal*>& x) {
+std::vector<Literal> Accumulators(const Shape& shape, const std::vector<const Literal*>& x) {
   std::vector<Literal> acc;
-  for (const Shape& s : Leaves(i)) {
+  for (const Shape& s : Parts(shape)) {
     const Element init = x[x.size() / 2 + acc.size()]->Get(0);
     acc.emplace_back(s);
     for (int64_t k = 0; k < acc.back().size(); ++k) acc.back().Set(k, init);
@@ -42,35 +40,44 @@ std::vector<Literal> Accumulators(const Instruction& i, const std::vector<const 
   return acc;
 }
 
+// The extents that the first `n` operands share: of one with a size and one without, the size.
+Ints Common(const std::vector<const Literal*>& x, size_t n) {
+  Ints out = x[0]->shape().dims();
+  for (size_t c = 1; c < n; ++c)
+    for (size_t d = 0; d < out.size(); ++d) out[d] = std::min(out[d], x[c]->shape().dim(static_cast<int64_t>(d)));
+  return out;
+}
+
 }  // namespace
 
-absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalReduction(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x) {
   const Attributes& a = i.attrs();
   switch (i.opcode()) {
     case Opcode::Reduce: {
       const size_t n = x.size() / 2;
-      std::vector<Literal> acc = Accumulators(i, x);
-      const IndexSpace is(x[0]->shape().dims()), os(acc[0].shape().dims());
-      for (int64_t k = 0; k < x[0]->size(); ++k) {
+      std::vector<Literal> acc = Accumulators(shape, x);
+      const Ints extents = Common(x, n);
+      const IndexSpace is(extents), os(acc[0].shape().dims());
+      for (int64_t k = 0; k < Product(extents); ++k) {
         const Ints p = is.At(k);
         Ints o;
         for (size_t d = 0; d < p.size(); ++d)
           if (std::find(a.dimensions->begin(), a.dimensions->end(), static_cast<int64_t>(d)) == a.dimensions->end())
             o.push_back(p[d]);
         std::vector<Element> next;
-        for (size_t c = 0; c < n; ++c) next.push_back(x[c]->Get(k));
+        for (size_t c = 0; c < n; ++c) next.push_back(x[c]->Get(IndexSpace(x[c]->shape().dims()).Linear(p)));
         RETURN_IF_ERROR(Combine(**a.to_apply, &acc, os.Linear(o), next));
       }
       return Pack(i, std::move(acc));
     }
     case Opcode::ReduceWindow: {
       const size_t n = x.size() / 2;
-      std::vector<Literal> acc = Accumulators(i, x);
-      const Shape& s = x[0]->shape();
+      std::vector<Literal> acc = Accumulators(shape, x);
+      const Shape s = Shape::Array(x[0]->type(), Common(x, n));
       const attr::Win w = a.window.value_or(attr::Win(s.rank()));
       Ints size;
       for (const WindowDim& d : w) size.push_back(d.size);
-      const IndexSpace is(s.dims()), os(acc[0].shape().dims()), ws(size);
+      const IndexSpace os(acc[0].shape().dims()), ws(size);
       for (int64_t k = 0; k < acc[0].size(); ++k) {
         const Ints o = os.At(k);
         for (int64_t q = 0; q < Product(size); ++q) {
@@ -84,7 +91,7 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
           }
           if (!inside) continue;
           std::vector<Element> next;
-          for (size_t c = 0; c < n; ++c) next.push_back(x[c]->Get(is.Linear(p)));
+          for (size_t c = 0; c < n; ++c) next.push_back(x[c]->Get(IndexSpace(x[c]->shape().dims()).Linear(p)));
           RETURN_IF_ERROR(Combine(**a.to_apply, &acc, k, next));
         }
       }
@@ -93,7 +100,7 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
     case Opcode::SelectAndScatter: {
       const Shape& s = x[0]->shape();
       const attr::Win w = a.window.value_or(attr::Win(s.rank()));
-      std::vector<Literal> out = {Literal(AccumulatorShape(i.shape()))};
+      std::vector<Literal> out = {Literal(AccumulatorShape(shape))};
       for (int64_t k = 0; k < out[0].size(); ++k) out[0].Set(k, x[2]->Get(0));
       Ints size;
       for (const WindowDim& d : w) size.push_back(d.size);
@@ -121,14 +128,18 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
         ASSIGN_OR_RETURN(Literal r, CallScalar(**a.scatter, {out[0].Get(best), x[1]->Get(k)}));
         out[0].Set(best, r.Get(0));
       }
-      Literal result(i.shape());
+      Literal result(shape);
       for (int64_t k = 0; k < result.size(); ++k) result.Set(k, out[0].Get(k));
       return result;
     }
     case Opcode::Sort: {
-      const Shape& s = x[0]->shape();
+      const Shape s = Parts(shape)[0];
       std::vector<Literal> out;
-      for (const Literal* l : x) out.push_back(*l);
+      for (const Literal* l : x) {
+        if (l->shape().dims() != s.dims())
+          return ErrorAt(&i, "sorts arrays of which one has a size and one has not", absl::StatusCode::kUnimplemented);
+        out.push_back(*l);
+      }
       if (s.rank() == 0) return Pack(i, std::move(out));
       const int64_t d = a.dimensions ? (*a.dimensions)[0] : s.rank() - 1;
       const int64_t n = s.dim(d);
@@ -179,7 +190,7 @@ absl::StatusOr<Literal> EvalReduction(const Instruction& i, const std::vector<co
     case Opcode::TopK: {
       const Shape& s = x[0]->shape();
       const int64_t n = s.dims().back(), k = *a.k;
-      Literal values(i.shape().tuple()[0]), indices(i.shape().tuple()[1]);
+      Literal values(shape.tuple()[0]), indices(shape.tuple()[1]);
       const bool largest = a.largest.value_or(true);
       for (int64_t r = 0; r < (n ? x[0]->size() / n : 0); ++r) {
         std::vector<int64_t> order(n);

@@ -23,23 +23,25 @@ int64_t ClampStart(const Literal& l, int64_t n, int64_t extent, int64_t window) 
 
 }  // namespace
 
-absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<const Literal*>& x) {
+absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x) {
   const Attributes& a = i.attrs();
-  if (i.shape().IsTuple()) {
+  if (shape.IsTuple()) {
     if (!i.Is(Opcode::Scatter)) return absl::NotFoundError("");
-  } else if (!i.shape().IsArray()) {
+  } else if (!shape.IsArray()) {
     return absl::NotFoundError("");
   }
-  const bool tuple = i.shape().IsTuple();
-  Literal out = tuple ? Literal() : Literal(i.shape());
-  const IndexSpace os(tuple ? Ints() : i.shape().dims());
+  const bool tuple = shape.IsTuple();
+  Literal out = tuple ? Literal() : Literal(shape);
+  const IndexSpace os(tuple ? Ints() : shape.dims());
   const int64_t n = tuple ? 0 : out.size();
   switch (i.opcode()) {
     case Opcode::Reshape:
     case Opcode::Bitcast:
-      return x[0]->Reshaped(i.shape());
+      if (x[0]->size() != n) return Internal(i.name(), ": reshapes ", x[0]->size(), " elements to ", n);
+      return x[0]->Reshaped(shape);
     case Opcode::BitcastConvert: {
       const int from = InfoOf(x[0]->type()).bits, to = InfoOf(out.type()).bits;
+      if (x[0]->size() * from != n * to) return Internal(i.name(), ": its bits do not fill its shape");
       if (from >= 8 && to >= 8) {
         if (n) std::memcpy(out.mutable_data(), x[0]->data(), out.byte_size());
         return out;
@@ -79,7 +81,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
     case Opcode::Reverse: {
       for (int64_t k = 0; k < n; ++k) {
         Ints o = os.At(k);
-        for (int64_t d : *a.dimensions) o[d] = i.shape().dim(d) - 1 - o[d];
+        for (int64_t d : *a.dimensions) o[d] = shape.dim(d) - 1 - o[d];
         CopyElement(*x[0], os.Linear(o), &out, k);
       }
       return out;
@@ -89,7 +91,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       for (int64_t k = 0; k < n; ++k) {
         Ints o = os.At(k);
         for (size_t d = 0; d < o.size(); ++d) o[d] = (*a.slice)[d].start + o[d] * (*a.slice)[d].stride;
-        CopyElement(*x[0], is.Linear(o), &out, k);
+        if (is.Holds(o)) CopyElement(*x[0], is.Linear(o), &out, k);
       }
       return out;
     }
@@ -102,7 +104,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
         for (size_t d = 0; d < p.size(); ++d) {
           const PadDim& q = (*a.padding)[d];
           p[d] = q.low + p[d] * (q.interior + 1);
-          inside = inside && p[d] >= 0 && p[d] < i.shape().dim(d);
+          inside = inside && p[d] >= 0 && p[d] < shape.dim(d);
         }
         if (inside) CopyElement(*x[0], k, &out, os.Linear(p));
       }
@@ -125,26 +127,29 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
     case Opcode::Iota: {
       for (int64_t k = 0; k < n; ++k) {
         Element e;
-        e.i = i.shape().rank() ? os.At(k)[a.iota_dimension.value_or(0)] : 0;
-        out.Set(k, ConvertElement(e, PrimitiveType::S64, i.shape().type()));
+        e.i = shape.rank() ? os.At(k)[a.iota_dimension.value_or(0)] : 0;
+        out.Set(k, ConvertElement(e, PrimitiveType::S64, shape.type()));
       }
       return out;
     }
     case Opcode::DynamicSlice:
     case Opcode::DynamicUpdateSlice: {
+      // Starts are clamped by bounds: the window's and the array's.
       const bool slice = i.Is(Opcode::DynamicSlice);
-      const Shape& window = slice ? i.shape() : x[1]->shape();
+      const Shape &bound = i.operand(0)->shape(), &reach = slice ? i.shape() : i.operand(1)->shape();
+      const Shape& window = slice ? shape : x[1]->shape();
       const IndexSpace big(x[0]->shape().dims()), small(window.dims());
       Ints start;
       for (int64_t d = 0; d < window.rank(); ++d) {
         const size_t first = slice ? 1 : 2;
         const bool vec = x.size() == first + 1 && x[first]->shape().rank() == 1;
-        start.push_back(ClampStart(vec ? *x[first] : *x[first + d], vec ? d : 0, x[0]->shape().dim(d), window.dim(d)));
+        start.push_back(ClampStart(vec ? *x[first] : *x[first + d], vec ? d : 0, bound.dim(d), reach.dim(d)));
       }
       if (!slice) out = *x[0];
       for (int64_t k = 0; k < window.ElementCount(); ++k) {
         Ints p = small.At(k);
         for (size_t d = 0; d < p.size(); ++d) p[d] += start[d];
+        if (!big.Holds(p)) continue;
         if (slice)
           CopyElement(*x[0], big.Linear(p), &out, k);
         else
@@ -160,7 +165,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       for (int64_t k = 0; k < n; ++k) {
         const Ints o = os.At(k);
         Ints batch, window;
-        for (int64_t d = 0; d < i.shape().rank(); ++d)
+        for (int64_t d = 0; d < shape.rank(); ++d)
           (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch)
               .push_back(o[d]);
         Ints from(s.rank(), 0);
@@ -168,7 +173,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
           Ints p = batch;
           if (*a.index_vector_dim < idx.rank()) p.insert(p.begin() + *a.index_vector_dim, static_cast<int64_t>(c));
           const int64_t d = (*a.start_index_map)[c];
-          from[d] = ClampStart(*x[1], xs.Linear(p), s.dim(d), (*a.slice_sizes)[d]);
+          from[d] = ClampStart(*x[1], xs.Linear(p), i.operand(0)->shape().dim(d), (*a.slice_sizes)[d]);
         }
         for (size_t c = 0; c < ob.size(); ++c) from[ob[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
         size_t w = 0;
@@ -179,7 +184,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
             continue;
           from[d] += window[w++];
         }
-        CopyElement(*x[0], is.Linear(from), &out, k);
+        if (is.Holds(from)) CopyElement(*x[0], is.Linear(from), &out, k);
       }
       return out;
     }
@@ -189,7 +194,8 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
       for (size_t c = 0; c < count; ++c) results.push_back(*x[c]);
       const Literal& idx = *x[count];
       const Shape& s = x[0]->shape();
-      const Shape& u = x[count + 1]->shape();
+      const Shape &u = x[count + 1]->shape(), &bound = i.operand(0)->shape();
+      const Shape& reach = i.operand(static_cast<int64_t>(count) + 1)->shape();
       const IndexSpace is(s.dims()), xs(idx.shape().dims()), us(u.dims());
       const Ints ib = a.input_batching_dims.value_or(Ints()), sb = a.scatter_indices_batching_dims.value_or(Ints());
       Ints window_extent(s.rank(), 1);
@@ -199,7 +205,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
                 a.inserted_window_dims->end() ||
             std::find(ib.begin(), ib.end(), d) != ib.end())
           continue;
-        window_extent[d] = u.dim((*a.update_window_dims)[wd++]);
+        window_extent[d] = reach.dim((*a.update_window_dims)[wd++]);
       }
       for (int64_t k = 0; k < u.ElementCount(); ++k) {
         const Ints p = us.At(k);
@@ -218,7 +224,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
           const int64_t d = (*a.scatter_dims_to_operand_dims)[c];
           to[d] = idx.Get(xs.Linear(q)).i;
           // A window with any part outside is skipped whole.
-          inside = inside && to[d] >= 0 && to[d] <= s.dim(d) - window_extent[d];
+          inside = inside && to[d] >= 0 && to[d] <= bound.dim(d) - window_extent[d];
         }
         if (!inside) continue;
         for (size_t c = 0; c < ib.size(); ++c) to[ib[c]] = batch[sb[c] - (sb[c] > *a.index_vector_dim ? 1 : 0)];
@@ -230,6 +236,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const std::vector<cons
             continue;
           to[d] += window[w++];
         }
+        if (!is.Holds(to)) continue;
         const int64_t at = is.Linear(to);
         std::vector<Element> args;
         for (size_t c = 0; c < count; ++c) args.push_back(results[c].Get(at));
