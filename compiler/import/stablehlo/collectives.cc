@@ -83,6 +83,25 @@ Instruction* Ordered(Call& call, Instruction* i) {
   return i;
 }
 
+// Dimension `d` holds blocks for each pair of `outer` and `inner` indices; the pairs change their order.
+Expr Swapped(Expr x, int64_t d, int64_t outer, int64_t inner) {
+  Ints dims = x.shape().dims(), split = dims, order;
+  split[d] /= outer * inner;
+  split.insert(split.begin() + d, {outer, inner});
+  for (size_t k = 0; k < split.size(); ++k) order.push_back(static_cast<int64_t>(k));
+  std::swap(order[d], order[d + 1]);
+  return ReshapeTo(TransposeBy(ReshapeTo(x, split), order), dims);
+}
+
+// Replicas of one group when it also spans all partitions, else one: StableHLO numbers the members of such a group
+// partition by partition, HLO replica by replica.
+int64_t ReplicasAcrossPartitions(const Instruction* i) {
+  const Attributes& a = i->attrs();
+  if (!a.channel_id || a.use_global_device_ids.value_or(false) || !a.replica_groups) return 1;
+  const auto groups = ParseReplicaGroups(a.replica_groups->text);
+  return groups.ok() && !groups->empty() ? static_cast<int64_t>((*groups)[0].size()) : 1;
+}
+
 }  // namespace
 
 absl::StatusOr<Values> ConvertCollective(Call& call) {
@@ -96,7 +115,23 @@ absl::StatusOr<Values> ConvertCollective(Call& call) {
   }
   if (call.op.Has("all_gather_dim")) i->attrs().dimensions = Ints{call.One("all_gather_dim", 0)};
   if (call.op.Has("scatter_dimension")) i->attrs().dimensions = Ints{call.One("scatter_dimension", 0)};
-  return tuple ? call.Split(i) : Values{i};
+  const int64_t replicas = ReplicasAcrossPartitions(i);
+  if (replicas == 1 || (*o != Opcode::AllGather && *o != Opcode::ReduceScatter))
+    return tuple ? call.Split(i) : Values{i};
+  const int64_t d = (*i->attrs().dimensions)[0];
+  Values results = tuple ? call.Split(i) : Values{i};
+  for (size_t k = 0; k < results.size() && k < call.x.size(); ++k) {
+    const Shape &whole = (*o == Opcode::AllGather ? results[k] : call.x[k])->shape(),
+                &part = (*o == Opcode::AllGather ? call.x[k] : results[k])->shape();
+    if (d < 0 || d >= whole.rank() || d >= part.rank() || part.dim(d) == 0) continue;
+    const int64_t partitions = whole.dim(d) / part.dim(d) / replicas;
+    if (partitions < 2 || whole.dim(d) != part.dim(d) * partitions * replicas) continue;
+    if (*o == Opcode::AllGather)
+      results[k] = call.Finish(Swapped(results[k], d, replicas, partitions).get());
+    else
+      i->ReplaceOperand(static_cast<int64_t>(k), Swapped(call.x[k], d, partitions, replicas).get());
+  }
+  return results;
 }
 
 // HLO exchanges blocks of one dimension in place; blocks that join along another move there afterwards.
