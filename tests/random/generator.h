@@ -8,7 +8,16 @@
 
 namespace kiln {
 
-// The same module for the same seed on every machine.
-std::unique_ptr<Module> RandomModule(uint64_t seed);
+struct RandomOptions {
+  // Replicas; of more than one, programs have collectives between them.
+  int64_t devices = 1;
+  // Bounded dynamic dimensions: sizes that travel through loops, choices and tuples.
+  bool dynamic = false;
+  // Only what XLA's text and StableHLO can express, so that the module can be given to XLA.
+  bool portable = false;
+};
+
+// The same module for the same seed and options on every machine.
+std::unique_ptr<Module> RandomModule(uint64_t seed, const RandomOptions& options = {});
 
 }  // namespace kiln

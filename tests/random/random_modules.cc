@@ -1,10 +1,8 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
 // of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR.
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
-#include "aot/tools/ulp.h"
+#include "absl/strings/numbers.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
@@ -15,19 +13,18 @@
 namespace kiln {
 namespace {
 
-absl::Status Same(const std::vector<Literal>& got, const std::vector<Literal>& want) {
-  for (size_t r = 0; r < want.size(); ++r) {
-    const UlpError e = LargestUlpError(got[r], want[r]);
-    if (e.ulps > 0) return InvalidArgument("result ", r, " element ", e.element, ": ", e.got, ", expected ", e.want);
-  }
-  return absl::OkStatus();
-}
+struct Options {
+  RandomOptions random;
+  std::vector<std::string> backends;
+  const char* keep = nullptr;
+};
 
-absl::Status Try(uint64_t seed, const RunOptions& compiled, std::string* text) {
-  std::unique_ptr<Module> m = RandomModule(seed);
+absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
+  const std::unique_ptr<Module> m = RandomModule(seed, o.random);
   *text = ToText(*m);
   RETURN_IF_ERROR(VerifyModule(*m));
-  const std::vector<Literal> args = SmallArguments(*m, seed);
+  std::vector<Values> arguments;
+  for (int64_t d = 0; d < o.random.devices; ++d) arguments.push_back(SmallValues(*m, seed, d));
   CompileOptions full, plain;
   full.cpu_levels = plain.cpu_levels = {"native"};
   full.flush_subnormals = plain.flush_subnormals = false;
@@ -36,36 +33,55 @@ absl::Status Try(uint64_t seed, const RunOptions& compiled, std::string* text) {
       "algsimp", "cse", "constant-folding", "cpu-instruction-fusion", "transpose-folding", "conditional-simplifier"};
   RunOptions reference;
   reference.backend = "reference";
-  ASSIGN_OR_RETURN(RunResult want, RunModule(m->Clone(), args, full, reference));
-  ASSIGN_OR_RETURN(RunResult got, RunModule(m->Clone(), args, full, compiled));
-  if (absl::Status s = Same(got.results, want.results); !s.ok()) return InvalidArgument("optimised: ", s.message());
-  ASSIGN_OR_RETURN(RunResult raw, RunModule(std::move(m), args, plain, compiled));
-  if (absl::Status s = Same(raw.results, want.results); !s.ok()) return InvalidArgument("unoptimised: ", s.message());
+  ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*m, arguments, full, reference));
+  for (const std::string& backend : o.backends)
+    for (const bool optimised : {true, false}) {
+      RunOptions run;
+      run.backend = backend;
+      run.check_accesses = true;
+      const std::string how = absl::StrCat(backend, optimised ? ", optimised" : ", unoptimised");
+      const auto got = RunProgram(*m, arguments, optimised ? full : plain, run);
+      if (!got.ok()) return InvalidArgument(how, ": ", got.status().message());
+      for (size_t d = 0; d < want.size(); ++d)
+        if (absl::Status s = SameValues((*got)[d], want[d], {}); !s.ok())
+          return InvalidArgument(how, want.size() > 1 ? absl::StrCat(", device ", d) : "", ": ", s.message());
+    }
   return absl::OkStatus();
 }
 
+int Usage() {
+  std::fprintf(
+      stderr,
+      "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic 1]\n");
+  return 2;
+}
+
 int Main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated]\n");
-    return 2;
-  }
-  const uint64_t first = std::strtoull(argv[1], nullptr, 10), count = std::strtoull(argv[2], nullptr, 10);
-  const char* keep = nullptr;
-  RunOptions compiled;
-  compiled.check_accesses = true;
+  Options o;
+  uint64_t first = 0, count = 0;
+  if (argc < 3 || argc % 2 == 0 || !absl::SimpleAtoi(argv[1], &first) || !absl::SimpleAtoi(argv[2], &count))
+    return Usage();
   for (int k = 3; k + 1 < argc; k += 2) {
-    if (!std::strcmp(argv[k], "--keep")) keep = argv[k + 1];
-    if (!std::strcmp(argv[k], "--backend")) compiled.backend = argv[k + 1];
+    const std::string key = argv[k];
+    if (key == "--keep")
+      o.keep = argv[k + 1];
+    else if (key == "--backend")
+      o.backends.emplace_back(argv[k + 1]);
+    else if (key == "--dynamic")
+      o.random.dynamic = true;
+    else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)
+      return Usage();
   }
+  if (o.backends.empty()) o.backends = {"cpu", "gpu-emulated"};
   uint64_t failed = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string text;
-    const absl::Status s = Try(seed, compiled, &text);
+    const absl::Status s = Try(seed, o, &text);
     if (s.ok()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());
-    if (keep)
-      if (absl::Status w = WriteFile(absl::StrCat(keep, "/", seed, ".hlo"), text); !w.ok())
+    if (o.keep)
+      if (absl::Status w = WriteFile(absl::StrCat(o.keep, "/", seed, ".hlo"), text); !w.ok())
         std::printf("%s\n", std::string(w.message()).c_str());
     std::fflush(stdout);
   }

@@ -188,7 +188,7 @@ Instruction* Simplify(Instruction* i) {
     }
     case Opcode::Slice: {
       if (i->shape().dims() == x(0)->shape().dims()) return x(0);
-      if (x(0)->Is(Opcode::Slice)) {
+      if (x(0)->Is(Opcode::Slice) && i->shape().ElementCount() > 0) {
         attr::Slices s = *i->attrs().slice;
         for (size_t d = 0; d < s.size(); ++d) {
           const SliceDim& in = (*x(0)->attrs().slice)[d];

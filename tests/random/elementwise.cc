@@ -1,0 +1,78 @@
+// Random elementwise operations.
+#include "tests/random/growth.h"
+
+namespace kiln {
+namespace {
+
+std::optional<Expr> BinaryOf(Growth& g, Computation* c, Expr x) {
+  // The other operand is sometimes the same value.
+  Expr y = g.Chance(15) ? x : g.Fit(c, x.type(), x.shape().dims());
+  if (!Growth::Number(x)) {
+    const Opcode ops[] = {Opcode::And, Opcode::Or, Opcode::Xor};
+    return Binary(ops[g.Pick(3)], x, y);
+  }
+  const Opcode ops[] = {Opcode::Add, Opcode::Subtract, Opcode::Multiply, Opcode::Maximum, Opcode::Minimum};
+  return g.Tame(Binary(ops[g.Pick(5)], g.Tame(x), y));
+}
+
+std::optional<Expr> IntegerBinary(Growth& g, Computation* c, Expr x) {
+  if (!IsIntegral(x.type())) return std::nullopt;
+  const Opcode ops[] = {Opcode::And,
+                        Opcode::Or,
+                        Opcode::Xor,
+                        Opcode::Divide,
+                        Opcode::Remainder,
+                        Opcode::ShiftLeft,
+                        Opcode::ShiftRightLogical,
+                        Opcode::ShiftRightArithmetic};
+  return g.Tame(Binary(ops[g.Pick(8)], x, g.Fit(c, x.type(), x.shape().dims())));
+}
+
+std::optional<Expr> UnaryOf(Growth& g, Computation*, Expr x) {
+  if (!Growth::Number(x)) return Unary(Opcode::Not, x);
+  if (IsFloat(x.type())) {
+    const Opcode ops[] = {Opcode::Negate, Opcode::Abs, Opcode::Floor, Opcode::Ceil, Opcode::Sign, Opcode::Sqrt};
+    const Opcode op = ops[g.Pick(6)];
+    return op == Opcode::Sqrt ? Unary(Opcode::Floor, Unary(op, Unary(Opcode::Abs, g.Tame(x)))) : Unary(op, x);
+  }
+  const Opcode ops[] = {Opcode::Negate, Opcode::Not, Opcode::Popcnt, Opcode::CountLeadingZeros,
+                        Opcode::Abs,    Opcode::Sign};
+  // Signs of unsigned numbers are HLO, not StableHLO.
+  return Unary(ops[g.Pick(IsUnsigned(x.type()) && g.options.portable ? 4 : 6)], x);
+}
+
+std::optional<Expr> Comparison(Growth& g, Computation* c, Expr x) {
+  const char* directions[] = {"LT", "LE", "GT", "GE", "EQ", "NE"};
+  return CompareExpr(directions[g.Pick(6)], x, g.Chance(10) ? x : g.Fit(c, x.type(), x.shape().dims()));
+}
+
+std::optional<Expr> Selection(Growth& g, Computation* c, Expr x) {
+  const bool scalar = g.Chance(20);
+  return SelectExpr(g.Fit(c, PrimitiveType::Pred, scalar ? Ints() : x.shape().dims()), x,
+                    g.Fit(c, x.type(), x.shape().dims()));
+}
+
+std::optional<Expr> Conversion(Growth& g, Computation*, Expr x) { return ConvertTo(g.AnyType(), g.Tame(x)); }
+
+// A function of scalars on every element of two arrays.
+std::optional<Expr> Mapped(Growth& g, Computation* c, Expr x) {
+  if (!Growth::Number(x)) return std::nullopt;
+  Computation* f = g.module->AddComputation("mapped");
+  Expr a = f->AddParameter(0, Shape::Scalar(x.type()), "a"), b = f->AddParameter(1, Shape::Scalar(x.type()), "b");
+  f->set_root(SelectExpr(CompareExpr("LT", a, b), Binary(Opcode::Subtract, b, a), a).get());
+  Instruction* i = c->Add(Opcode::Map, Shape::Array(x.type(), x.shape().dims()),
+                          {g.Tame(x).get(), g.Fit(c, x.type(), x.shape().dims()).get()});
+  i->attrs().to_apply = f;
+  i->attrs().dimensions = Ints();
+  for (int64_t d = 0; d < x.shape().rank(); ++d) i->attrs().dimensions->push_back(d);
+  return g.Tame(i);
+}
+
+}  // namespace
+
+std::vector<Maker> ElementwiseMakers() {
+  return {{10, BinaryOf}, {3, IntegerBinary}, {6, UnaryOf}, {4, Comparison},
+          {4, Selection}, {5, Conversion},    {2, Mapped}};
+}
+
+}  // namespace kiln
