@@ -1,5 +1,6 @@
 #include "compiler/hlo/printer.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -92,6 +93,35 @@ std::string ToText(const Computation& c, const PrintOptions& o) {
   return out + "\n";
 }
 
+namespace {
+
+// XLA's reader knows a computation only behind its text. In list order where calls leave a choice; unreachable ones
+// too.
+std::vector<const Computation*> CalleesFirst(const Module& m) {
+  std::vector<const Computation*> out;
+  absl::flat_hash_set<const Computation*> seen;
+  for (const auto& root : m.computations()) {
+    std::vector<std::pair<const Computation*, bool>> stack = {{root.get(), false}};
+    while (!stack.empty()) {
+      const auto [c, called_first] = stack.back();
+      stack.pop_back();
+      if (called_first) {
+        out.push_back(c);
+        continue;
+      }
+      if (!seen.insert(c).second) continue;
+      stack.push_back({c, true});
+      std::vector<const Computation*> callees;
+      for (const Instruction* i : c->PostOrder())
+        for (const Computation* callee : i->called()) callees.push_back(callee);
+      for (size_t k = callees.size(); k-- > 0;) stack.push_back({callees[k], false});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string ToText(const Module& m, const PrintOptions& o) {
   std::string out = absl::StrCat("HloModule ", m.name());
   if (m.is_scheduled) out += ", is_scheduled=true";
@@ -116,11 +146,8 @@ std::string ToText(const Module& m, const PrintOptions& o) {
   for (const auto& [k, v] : m.extra_header) absl::StrAppend(&out, ", ", k, "=", v);
   out += "\n\n";
   out += m.preamble;
-  // Callees first in list order; unreachable computations are kept.
-  for (const auto& c : m.computations()) {
-    if (c.get() == m.entry()) continue;
-    absl::StrAppend(&out, ToText(*c, o), "\n");
-  }
+  for (const Computation* c : CalleesFirst(m))
+    if (c != m.entry()) absl::StrAppend(&out, ToText(*c, o), "\n");
   return absl::StrCat(out, "ENTRY ", ToText(*m.entry(), o));
 }
 
