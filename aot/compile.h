@@ -26,6 +26,8 @@ struct CompileOptions {
   int64_t slow_arena_bytes = 0;
   // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
   bool poison_freed = false;
+  // The plan is checked against the HLO (compiler/thunk/check) before code is made of it.
+  bool check_plan = false;
   // Subnormal numbers count as zero while the model runs, as XLA:CPU has it.
   bool flush_subnormals = true;
   // The most threads that one run uses; 0: as many as its pool has, 1: no code for threads.

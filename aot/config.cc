@@ -111,6 +111,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.bounds_check = c.debug().bounds_check();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();
+  o.check_plan = c.debug().check_plan();
   o.pipeline.verify_each = c.debug().verify_each();
   o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;
   o.pipeline.stop_after = c.debug().stop_after();

@@ -9,6 +9,7 @@
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/thunk/check/plan_check.h"
 
 namespace kiln {
 namespace {
@@ -95,6 +96,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                              o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
                              " or offloaded; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
+  if (o.check_plan) RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
   if (!o.pipeline.dump_dir.empty()) {
     const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name),
                       after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");

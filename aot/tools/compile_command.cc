@@ -43,6 +43,7 @@ absl::Status Run(const Arguments& args) {
       }
     }
   }
+  if (args.Has("check-plan")) o.check_plan = true;
   if (args.Has("tuning")) {
     ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get()));
   }

@@ -23,12 +23,14 @@ struct Command {
 const Command kCommands[] = {
     {"compile",
      CompileCommand,
-     "compile MODULE --name NAME --out DIR [--config F] [--target T]... [--tuning F]... [--dim N] [--json]",
+     "compile MODULE --name NAME --out DIR [--config F] [--target T]... [--tuning F]... [--dim N] [--check-plan] "
+     "[--json]",
      "Compiles into DIR/libNAME.a, DIR/NAME.h, DIR/NAME_c.h and DIR/NAME.manifest.json. Targets: v2, v3, v4, amx "
      "(x86-64 levels), native; sm_75, sm_80, ... (NVIDIA GPUs), cuda (sm_80, sm_90 and sm_100). --tuning: results of "
-     "kiln tune, beside those of the config. --dim: the extent of every unbounded dimension.",
+     "kiln tune, beside those of the config. --dim: the extent of every unbounded dimension. --check-plan: every "
+     "read and write of the plan is checked against what the program says.",
      {"name", "out", "config", "target", "tuning", "dim"},
-     {"json"},
+     {"json", "check-plan"},
      1,
      1},
     {"run",

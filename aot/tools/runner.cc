@@ -325,6 +325,7 @@ absl::Status CheckBackend(const std::string& backend) {
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
   using Emulation = CompileOptions::Emulation;
   CompileOptions out = compile;
+  out.check_plan = true;  // what is about to run is worth it
   if (run.backend == "gpu-emulated") out.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
   return out;
 }

@@ -144,12 +144,13 @@ class Assigner {
     };
     for (Instruction* i : schedule_.at(c)) {
       // Values pass through these without storage of their own.
-      if (PassesThrough(i)) {
+      const bool ordered = i->Is(Opcode::AddDependency) || i->Is(Opcode::Domain);
+      if (PassesThrough(i) || ordered) {
         EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) {
           Leaf from;
           if (i->Is(Opcode::Tuple))
             from = {i->operand(idx[0]), ShapeIndex(idx.begin() + 1, idx.end())};
-          else if (i->Is(Opcode::Bitcast))
+          else if (i->Is(Opcode::Bitcast) || ordered)
             from = {i->operand(0), idx};
           else {
             ShapeIndex f = {*i->attrs().tuple_index};

@@ -23,6 +23,22 @@ bool Reaches(const Instruction* from, const Instruction* to) {
   return false;
 }
 
+// True if `i` needs the old elements of operand `k` only where output `output`, which takes the operand's place, leaves
+// them as they are: no index, update or other output is computed from them.
+bool OnlyUpdates(const Instruction* i, int64_t k, int64_t output) {
+  if (!i->Is(Opcode::Fusion)) return true;
+  const Computation* body = *i->attrs().calls;
+  // The way from the parameter to the updated operand of the root; a second use anywhere on it reads elements.
+  for (const Instruction* v = body->parameter(k);;) {
+    if (v->users().size() != 1) return false;
+    const Instruction* user = v->users()[0];
+    if (std::count(user->operands().begin(), user->operands().end(), v) != 1) return false;
+    if (user == body->root()) return user->operand(output) == v;
+    if (!user->Is(Opcode::Bitcast)) return false;
+    v = user;
+  }
+}
+
 class Inserter {
  public:
   explicit Inserter(Module& m) : m_(m) {
@@ -149,11 +165,11 @@ class Inserter {
       for (int64_t o = 0; o < outputs; ++o) {
         int64_t k = InPlaceOperand(i, o);
         if (k < 0) continue;
-        if (!operands.insert(k).second) k = SplitOperand(i, o, k);
+        // What reads the elements that the update replaces keeps an operand of its own, with the old ones.
+        if (!operands.insert(k).second || !OnlyUpdates(i, k, o)) k = SplitOperand(i, o, k);
         const Leaf src = SourceOf({i->operand(k), {}});
         bool root = false;
         UsesOf(src, &root);
-        // The kernel may also read the array through another path; those reads must not see the update.
         const bool twice = !taken.insert(src).second || UsedTwice(i, src);
         if (twice || root || !Writable(src) || !OrderUsesBefore(src, i)) {
           i->ReplaceOperand(k, Copy(i->operand(k)));
@@ -163,7 +179,7 @@ class Inserter {
     return absl::OkStatus();
   }
 
-  // A fusion that updates one operand for two of its outputs gets another operand for output `o`.
+  // The fusion gets another operand, equal to `k`, for output `o` to update.
   int64_t SplitOperand(Instruction* fusion, int64_t o, int64_t k) {
     Computation* body = *fusion->attrs().calls;
     const int64_t number = fusion->operand_count();
@@ -181,10 +197,7 @@ class Inserter {
     int n = 0;
     for (Instruction* o : i->operands())
       if (o->shape().IsArray() && SourceOf({o, {}}) == src) ++n;
-    if (n > 1) return true;
-    if (!i->Is(Opcode::Fusion)) return false;
-    const int64_t k = InPlaceOperand(i);
-    return k >= 0 && (*i->attrs().calls)->parameter(k)->users().size() > 1;
+    return n > 1;
   }
 
   void LoopBody(Instruction* loop) {
@@ -290,8 +303,11 @@ class Inserter {
   bool OverwrittenLater(const Leaf& src) {
     for (Instruction* u : UsesOf(src)) {
       if (u->Is(Opcode::While)) return true;
-      const int64_t k = InPlaceOperand(u);
-      if (k >= 0 && u->operand(k)->shape().IsArray() && SourceOf({u->operand(k), {}}) == src) return true;
+      const int64_t outputs = u->shape().IsTuple() ? static_cast<int64_t>(u->shape().tuple().size()) : 1;
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int64_t k = InPlaceOperand(u, o);
+        if (k >= 0 && u->operand(k)->shape().IsArray() && SourceOf({u->operand(k), {}}) == src) return true;
+      }
     }
     return false;
   }

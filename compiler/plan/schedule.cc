@@ -18,6 +18,8 @@ bool TakesStorage(const Instruction* i) {
     case Opcode::Tuple:
     case Opcode::GetTupleElement:
     case Opcode::Bitcast:
+    case Opcode::AddDependency:
+    case Opcode::Domain:
     case Opcode::While:
       return false;
     default:
@@ -133,6 +135,8 @@ class ComputationScheduler {
         return out;
       }
       case Opcode::Bitcast:
+      case Opcode::AddDependency:
+      case Opcode::Domain:
       case Opcode::While:
         add(i->operand(0));
         return out;
