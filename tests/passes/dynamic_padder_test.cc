@@ -91,5 +91,229 @@ TEST(DynamicPadder, ArgumentsAndResultsGetTheirSizes) {
   EXPECT_EQ((*m)->entry()->root()->shape().ToString(false), "(f32[8,4], s32[])");
 }
 
+// Sizes that travel: what each program gives was worked out by hand.
+struct Travel {
+  const char* name;
+  const char* body;  // after the functions below
+  std::vector<std::vector<int64_t>> arguments, results;
+};
+void PrintTo(const Travel& t, std::ostream* os) { *os << t.name; }
+
+constexpr char kFunctions[] = R"(HloModule t
+add { a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ ROOT s = s32[] add(a, b) }
+)";
+
+const Travel kTravels[] = {
+    {"LoopState",
+     R"(less { t = (s32[], s32[<=3]) parameter(0)
+ k = s32[] get-tuple-element(t), index=0
+ n = s32[] constant(2)
+ ROOT l = pred[] compare(k, n), direction=LT }
+step { t = (s32[], s32[<=3]) parameter(0)
+ k = s32[] get-tuple-element(t), index=0
+ one = s32[] constant(1)
+ next = s32[] add(k, one)
+ v = s32[<=3] get-tuple-element(t), index=1
+ twice = s32[<=3] add(v, v)
+ ROOT r = (s32[], s32[<=3]) tuple(next, twice) }
+ENTRY e { x = s32[3] parameter(0)
+ n = s32[] parameter(1)
+ d = s32[<=3] set-dimension-size(x, n), dimensions={0}
+ z = s32[] constant(0)
+ t = (s32[], s32[<=3]) tuple(z, d)
+ w = (s32[], s32[<=3]) while(t), condition=less, body=step
+ y = s32[<=3] get-tuple-element(w), index=1
+ ROOT r = s32[] reduce(y, z), dimensions={0}, to_apply=add })",
+     {{1, 10, 100}, {2}},
+     {{44}}},
+    // Each iteration keeps one element less; the condition looks at the size.
+    {"ASizeThatALoopChanges",
+     R"(more { t = (s32[], s32[<=4]) parameter(0)
+ v = s32[<=4] get-tuple-element(t), index=1
+ n = s32[] get-dimension-size(v), dimensions={0}
+ two = s32[] constant(2)
+ ROOT l = pred[] compare(n, two), direction=GT }
+step { t = (s32[], s32[<=4]) parameter(0)
+ sum = s32[] get-tuple-element(t), index=0
+ v = s32[<=4] get-tuple-element(t), index=1
+ z = s32[] constant(0)
+ s = s32[] reduce(v, z), dimensions={0}, to_apply=add
+ next = s32[] add(sum, s)
+ n = s32[] get-dimension-size(v), dimensions={0}
+ one = s32[] constant(1)
+ less = s32[] subtract(n, one)
+ w = s32[<=4] set-dimension-size(v, less), dimensions={0}
+ ROOT r = (s32[], s32[<=4]) tuple(next, w) }
+ENTRY e { x = s32[4] parameter(0)
+ z = s32[] constant(0)
+ n = s32[] constant(4)
+ d = s32[<=4] set-dimension-size(x, n), dimensions={0}
+ t = (s32[], s32[<=4]) tuple(z, d)
+ w = (s32[], s32[<=4]) while(t), condition=more, body=step
+ sums = s32[] get-tuple-element(w), index=0
+ y = s32[<=4] get-tuple-element(w), index=1
+ s = s32[] reduce(y, z), dimensions={0}, to_apply=add
+ ROOT r = (s32[], s32[]) tuple(sums, s) })",
+     {{1, 10, 100, 1000}},
+     {{1222}, {11}}},
+    {"ATupleOfAChoice",
+     R"(left { p = (s32[<=3,2]) parameter(0)
+ v = s32[<=3,2] get-tuple-element(p), index=0
+ a = s32[<=3,2] add(v, v)
+ ROOT t = (s32[<=3,2], s32[<=3,2]) tuple(v, a) }
+right { p = (s32[<=3,2]) parameter(0)
+ v = s32[<=3,2] get-tuple-element(p), index=0
+ one = s32[] constant(1)
+ w = s32[<=3,2] set-dimension-size(v, one), dimensions={0}
+ ROOT t = (s32[<=3,2], s32[<=3,2]) tuple(v, w) }
+ENTRY e { x = s32[3,2] parameter(0)
+ which = s32[] parameter(1)
+ n = s32[] constant(2)
+ d = s32[<=3,2] set-dimension-size(x, n), dimensions={0}
+ t = (s32[<=3,2]) tuple(d)
+ c = (s32[<=3,2], s32[<=3,2]) conditional(which, t, t), branch_computations={left, right}
+ a = s32[<=3,2] get-tuple-element(c), index=0
+ b = s32[<=3,2] get-tuple-element(c), index=1
+ z = s32[] constant(0)
+ s = s32[2] reduce(a, z), dimensions={0}, to_apply=add
+ q = s32[2] reduce(b, z), dimensions={0}, to_apply=add
+ ROOT r = (s32[2], s32[2]) tuple(s, q) })",
+     {{1, 2, 10, 20, 100, 200}, {1}},
+     {{11, 22}, {1, 2}}},
+    {"AnArrayOfAChoice",
+     R"(left { p = s32[<=3] parameter(0)
+ ROOT a = s32[<=3] add(p, p) }
+right { p = s32[<=3] parameter(0)
+ ROOT a = s32[<=3] negate(p) }
+ENTRY e { x = s32[3] parameter(0)
+ which = pred[] parameter(1)
+ n = s32[] constant(2)
+ d = s32[<=3] set-dimension-size(x, n), dimensions={0}
+ c = s32[<=3] conditional(which, d, d), true_computation=left, false_computation=right
+ z = s32[] constant(0)
+ ROOT s = s32[] reduce(c, z), dimensions={0}, to_apply=add })",
+     {{1, 10, 100}, {1}},
+     {{22}}},
+    {"BarriersAndNestedTuples",
+     R"(ENTRY e { x = s32[4] parameter(0)
+ n = s32[] parameter(1)
+ d = s32[<=4] set-dimension-size(x, n), dimensions={0}
+ inner = (s32[4], s32[<=4]) tuple(x, d)
+ outer = ((s32[4], s32[<=4]), s32[4]) tuple(inner, x)
+ b = ((s32[4], s32[<=4]), s32[4]) opt-barrier(outer)
+ i = (s32[4], s32[<=4]) get-tuple-element(b), index=0
+ w = s32[4] get-tuple-element(i), index=0
+ v = s32[<=4] get-tuple-element(i), index=1
+ z = s32[] constant(0)
+ s = s32[] reduce(v, z), dimensions={0}, to_apply=add
+ q = s32[] reduce(w, z), dimensions={0}, to_apply=add
+ ROOT r = (s32[], s32[]) tuple(s, q) })",
+     {{1, 10, 100, 1000}, {3}},
+     {{111}, {1111}}},
+    {"ACallTwiceWithDifferentSizes",
+     R"(sum { p = s32[<=4] parameter(0)
+ z = s32[] constant(0)
+ ROOT s = s32[] reduce(p, z), dimensions={0}, to_apply=add }
+ENTRY e { x = s32[4] parameter(0)
+ one = s32[] constant(1)
+ three = s32[] constant(3)
+ a = s32[<=4] set-dimension-size(x, one), dimensions={0}
+ b = s32[<=4] set-dimension-size(x, three), dimensions={0}
+ p = s32[] call(a), to_apply=sum
+ q = s32[] call(b), to_apply=sum
+ ROOT r = (s32[], s32[]) tuple(p, q) })",
+     {{1, 10, 100, 1000}},
+     {{1}, {111}}},
+    {"ALoopInALoop",
+     R"(less { t = (s32[], (s32[<=3], s32[])) parameter(0)
+ k = s32[] get-tuple-element(t), index=0
+ n = s32[] constant(2)
+ ROOT l = pred[] compare(k, n), direction=LT }
+inner { t = (s32[], (s32[<=3], s32[])) parameter(0)
+ k = s32[] get-tuple-element(t), index=0
+ one = s32[] constant(1)
+ next = s32[] add(k, one)
+ p = (s32[<=3], s32[]) get-tuple-element(t), index=1
+ v = s32[<=3] get-tuple-element(p), index=0
+ a = s32[] get-tuple-element(p), index=1
+ z = s32[] constant(0)
+ s = s32[] reduce(v, z), dimensions={0}, to_apply=add
+ b = s32[] add(a, s)
+ q = (s32[<=3], s32[]) tuple(v, b)
+ ROOT r = (s32[], (s32[<=3], s32[])) tuple(next, q) }
+outer { t = (s32[], (s32[<=3], s32[])) parameter(0)
+ k = s32[] get-tuple-element(t), index=0
+ one = s32[] constant(1)
+ next = s32[] add(k, one)
+ p = (s32[<=3], s32[]) get-tuple-element(t), index=1
+ z = s32[] constant(0)
+ i = (s32[], (s32[<=3], s32[])) tuple(z, p)
+ w = (s32[], (s32[<=3], s32[])) while(i), condition=less, body=inner
+ q = (s32[<=3], s32[]) get-tuple-element(w), index=1
+ ROOT r = (s32[], (s32[<=3], s32[])) tuple(next, q) }
+ENTRY e { x = s32[3] parameter(0)
+ n = s32[] parameter(1)
+ d = s32[<=3] set-dimension-size(x, n), dimensions={0}
+ z = s32[] constant(0)
+ p = (s32[<=3], s32[]) tuple(d, z)
+ t = (s32[], (s32[<=3], s32[])) tuple(z, p)
+ w = (s32[], (s32[<=3], s32[])) while(t), condition=less, body=outer
+ q = (s32[<=3], s32[]) get-tuple-element(w), index=1
+ ROOT r = s32[] get-tuple-element(q), index=1 })",
+     {{1, 10, 100}, {2}},
+     {{44}}},
+    // A result's size is a result; the initial value of a product is not taken once more for each element left out.
+    {"AnInitialValueThatIsNotNeutral",
+     R"(ENTRY e { x = s32[4] parameter(0)
+ n = s32[] parameter(1)
+ d = s32[<=4] set-dimension-size(x, n), dimensions={0}
+ five = s32[] constant(5)
+ s = s32[] reduce(d, five), dimensions={0}, to_apply=add
+ ROOT r = (s32[<=4], s32[]) tuple(d, s) })",
+     {{1, 10, 100, 1000}, {2}},
+     {{1, 10, 100, 1000}, {16}, {2}}},
+};
+
+class SizesTravel : public testing::TestWithParam<Travel> {};
+
+TEST_P(SizesTravel, WithTheirValues) {
+  auto m = ParseHlo(std::string(kFunctions) + GetParam().body, "t.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
+  PassContext ctx;
+  auto changed = DynamicPadder(**m, ctx);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
+  std::vector<Literal> arguments;
+  for (size_t p = 0; p < GetParam().arguments.size(); ++p) {
+    Literal l((*m)->entry()->parameter(static_cast<int64_t>(p))->shape());
+    for (int64_t k = 0; k < l.size(); ++k) {
+      Element e;
+      e.i = GetParam().arguments[p][static_cast<size_t>(k)];
+      l.Set(k, e);
+    }
+    arguments.push_back(l);
+  }
+  auto got = Evaluate(**m, arguments);
+  ASSERT_TRUE(got.ok()) << got.status();
+  const std::vector<Literal> leaves = got->shape().IsTuple() ? got->elements() : std::vector<Literal>{*got};
+  ASSERT_EQ(leaves.size(), GetParam().results.size());
+  for (size_t r = 0; r < leaves.size(); ++r)
+    for (int64_t k = 0; k < leaves[r].size(); ++k)
+      EXPECT_EQ(leaves[r].Get(k).i, GetParam().results[r][static_cast<size_t>(k)]) << "result " << r << ", " << k;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, SizesTravel, testing::ValuesIn(kTravels),
+                         [](const auto& p) { return std::string(p.param.name); });
+
+TEST(DynamicPadder, RefusesASizeThatNobodyStated) {
+  auto m = ParseHlo("HloModule m\nENTRY e { ROOT i = s32[<=4] iota(), iota_dimension=0 }", "t.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  PassContext ctx;
+  EXPECT_EQ(DynamicPadder(**m, ctx).status().code(), absl::StatusCode::kUnimplemented);
+}
+
 }  // namespace
 }  // namespace kiln

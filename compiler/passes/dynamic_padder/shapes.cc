@@ -1,0 +1,167 @@
+// Sizes where elements move: broadcasts, transposes, slices, concatenations, gathers, and where sizes are stated.
+#include <algorithm>
+
+#include "compiler/passes/dynamic_padder/sized_computation.h"
+
+namespace kiln::padding {
+namespace {
+
+bool Holds(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+
+absl::Status PadSetDimensionSize(SizedComputation& f, Instruction* i) {
+  Instruction* x = i->operand(0);
+  const int64_t d = (*i->attrs().dimensions)[0];
+  Sizes sizes = f.Of(x);
+  sizes[d] = i->operand(1);
+  if (!i->shape().is_dynamic(d)) sizes.erase(d);
+  // The array is the operand's own; a copy keeps the two sizes apart.
+  Shape s = x->shape();
+  StripDynamic(&s);
+  Instruction* same = f.computation()->Add(Opcode::Copy, s, {x});
+  same->set_loc(i->loc());
+  return f.Replace(i, same, {{{}, sizes}});
+}
+
+Sizes OfTranspose(const Instruction* i, const Sizes& in) {
+  Sizes out;
+  for (int64_t d = 0; d < i->shape().rank(); ++d)
+    if (const auto it = in.find((*i->attrs().dimensions)[d]); it != in.end()) out[d] = it->second;
+  return out;
+}
+
+Sizes OfSlice(SizedComputation& f, const Instruction* i, const Sizes& in) {
+  Sizes out;
+  for (const auto& [d, s] : in) {
+    const SliceDim& r = (*i->attrs().slice)[d];
+    const Expr rest = Expr(s) - static_cast<double>(r.start);
+    Expr count = (rest + static_cast<double>(r.stride - 1)) / static_cast<double>(r.stride);
+    count = Binary(Opcode::Minimum, count, f.Int(i->shape().dim(d)));
+    out[d] = SelectExpr(rest < 0.0, f.Int(0), count).get();
+  }
+  return out;
+}
+
+absl::Status PadPad(SizedComputation& f, Instruction* i) {
+  Instruction* x = i->operand(0);
+  Sizes out;
+  for (const auto& [d, s] : f.Of(x)) {
+    const PadDim& p = (*i->attrs().padding)[d];
+    const Expr between = Binary(Opcode::Maximum, Expr(s) - 1.0, f.Int(0)) * static_cast<double>(p.interior);
+    const Expr total = Expr(s) + between + static_cast<double>(p.low + p.high);
+    out[d] = Binary(Opcode::Maximum, total, f.Int(0)).get();
+  }
+  i->ReplaceOperand(0, f.Masked(x, AllDims(x->shape()), i->operand(1)));
+  f.Set(i, out);
+  return absl::OkStatus();
+}
+
+absl::Status PadConcatenate(SizedComputation& f, Instruction* i) {
+  const int64_t along = (*i->attrs().dimensions)[0];
+  bool joined = false;
+  Sizes out;
+  for (const Instruction* o : i->operands())
+    for (const auto& [d, s] : f.Of(o)) {
+      joined = joined || d == along;
+      if (d != along) out[d] = s;
+    }
+  if (!joined) {
+    f.Set(i, out);
+    return absl::OkStatus();
+  }
+  // Each part overwrites what lies past the size of the one before it.
+  Expr at = f.Int(0), whole = BroadcastTo(f.Zero(i), i->shape().dims());
+  for (Instruction* o : i->operands()) {
+    std::vector<Expr> starts(i->shape().rank(), f.Int(0));
+    starts[along] = at;
+    whole = UpdateOf(whole, o, starts);
+    at = at + f.SizeOf(o, along);
+  }
+  out[along] = at.get();
+  return f.Replace(i, whole.get(), {{{}, out}});
+}
+
+absl::Status PadReverse(SizedComputation& f, Instruction* i) {
+  const Sizes in = f.Of(i->operand(0));
+  const Ints dims = i->shape().dims();
+  const std::vector<Instruction*> users = i->users();
+  const bool root = i->IsRoot();
+  Expr y = i;
+  for (int64_t d : *i->attrs().dimensions) {
+    if (!in.count(d)) continue;
+    // What lay past the size is in front now: start behind it.
+    const Expr twice = ConcatOf({y, BroadcastTo(f.Zero(i), dims)}, d);
+    std::vector<Expr> starts(i->shape().rank(), f.Int(0));
+    starts[d] = f.Int(dims[d]) - Expr(in.at(d));
+    y = DynamicSliceOf(twice, starts, dims);
+  }
+  f.Set(y.get(), in);
+  if (y.get() == i) return absl::OkStatus();
+  for (Instruction* u : users) i->ReplaceUseWith(u, y.get());
+  if (root) f.computation()->set_root(y.get());
+  return absl::OkStatus();
+}
+
+absl::Status PadGather(SizedComputation& f, Instruction* i) {
+  if (f.IsDynamic(i->operand(0))) return RefuseDynamic(f, i);
+  // Batch dimensions of the result are those of the indices, in order.
+  const Ints offset = i->attrs().offset_dims.value_or(Ints());
+  const Sizes& indices = f.Of(i->operand(1));
+  Sizes out;
+  int64_t from = 0;
+  for (int64_t d = 0; d < i->shape().rank(); ++d) {
+    if (Holds(offset, d)) continue;
+    if (from == i->attrs().index_vector_dim.value_or(-1)) ++from;
+    if (const auto it = indices.find(from); it != indices.end()) out[d] = it->second;
+    ++from;
+  }
+  f.Set(i, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PadShapeOperation(SizedComputation& f, Instruction* i) {
+  Instruction* x = i->operand(0);
+  const Sizes in = f.Of(x);
+  Sizes out;
+  switch (i->opcode()) {
+    case Opcode::SetDimensionSize:
+      return PadSetDimensionSize(f, i);
+    case Opcode::GetDimensionSize:
+      return f.Replace(i, f.SizeOf(x, (*i->attrs().dimensions)[0]).get(), {});
+    case Opcode::Reshape:
+    case Opcode::DynamicReshape:
+      return PadReshape(f, i);
+    case Opcode::Pad:
+      return PadPad(f, i);
+    case Opcode::Concatenate:
+      return PadConcatenate(f, i);
+    case Opcode::Reverse:
+      return PadReverse(f, i);
+    case Opcode::Gather:
+      return PadGather(f, i);
+    case Opcode::Broadcast:
+      for (const auto& [d, s] : in) out[(*i->attrs().dimensions)[d]] = s;
+      break;
+    case Opcode::Transpose:
+      out = OfTranspose(i, in);
+      break;
+    case Opcode::Slice:
+      out = OfSlice(f, i, in);
+      break;
+    case Opcode::DynamicUpdateSlice:
+      if (f.IsDynamic(i->operand(1))) return RefuseDynamic(f, i);
+      out = in;
+      break;
+    case Opcode::DynamicSlice:
+      for (const auto& [d, s] : in)
+        if (i->shape().dim(d) == x->shape().dim(d)) out[d] = s;
+      break;
+    default:
+      return RefuseDynamic(f, i);
+  }
+  f.Set(i, out);
+  return absl::OkStatus();
+}
+
+}  // namespace kiln::padding
