@@ -162,6 +162,7 @@ absl::StatusOr<Literal> EvalShapeOp(const Instruction& i, const Shape& shape, co
       const Shape& idx = x[1]->shape();
       const IndexSpace is(s.dims()), xs(idx.dims());
       const Ints ob = a.operand_batching_dims.value_or(Ints()), sb = a.start_indices_batching_dims.value_or(Ints());
+      if (x[0]->size() == 0) return out;  // windows without elements: zeros
       for (int64_t k = 0; k < n; ++k) {
         const Ints o = os.At(k);
         Ints batch, window;

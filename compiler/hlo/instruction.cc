@@ -68,11 +68,40 @@ void Instruction::ReplaceUseWith(Instruction* user, Instruction* with) {
     if (user->operand(i) == this) user->ReplaceOperand(i, with);
 }
 
+namespace {
+// True if `to` runs after `from` by data or control edges, or is it.
+bool Precedes(const Instruction* from, const Instruction* to) {
+  std::vector<const Instruction*> work = {from};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* i = work.back();
+    work.pop_back();
+    if (i == to) return true;
+    if (!seen.insert(i).second) continue;
+    work.insert(work.end(), i->users().begin(), i->users().end());
+    work.insert(work.end(), i->control_successors().begin(), i->control_successors().end());
+  }
+  return false;
+}
+}  // namespace
+
 void Instruction::ReplaceAllUsesWith(Instruction* with) {
   const std::vector<Instruction*> users = users_.list();
   for (Instruction* u : users)
     if (u != with) ReplaceUseWith(u, with);
   if (parent_->root_ == this) parent_->root_ = with;
+  if (with == this || with->parent_ != parent_) return;
+  // Order holds for what takes the place; where that is computed before a predecessor, for what uses the value.
+  for (Instruction* p : std::vector<Instruction*>(control_preds_)) {
+    if (!Precedes(with, p)) {
+      p->AddControlDependencyTo(with);
+      continue;
+    }
+    for (Instruction* u : users)
+      if (u != with && !Precedes(u, p)) p->AddControlDependencyTo(u);
+  }
+  for (Instruction* s : std::vector<Instruction*>(control_succs_))
+    if (!Precedes(s, with)) with->AddControlDependencyTo(s);
 }
 
 void Instruction::AddControlDependencyTo(Instruction* s) {
@@ -253,6 +282,9 @@ Instruction* Computation::AddClone(const Instruction* from, Shape shape, std::ve
 
 void Computation::Remove(Instruction* x) {
   KILN_CHECK(x->users().empty());
+  // What ran before it still runs before what ran after it.
+  for (Instruction* p : std::vector<Instruction*>(x->control_preds_))
+    for (Instruction* s : x->control_succs_) p->AddControlDependencyTo(s);
   x->DropControlDependencies();
   const std::vector<Instruction*> ops = std::move(x->operands_);
   x->operands_.clear();

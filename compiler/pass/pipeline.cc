@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
@@ -78,7 +79,13 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
         }
         if (pass->name == o.stop_after) return absl::OkStatus();
       }
-      if (!steps_[s].repeat || !changed || round + 1 >= kFixpointCap) break;
+      if (!steps_[s].repeat || !changed) break;
+      if (round + 1 >= kFixpointCap) {
+        if (o.on_note)
+          o.on_note(absl::StrCat("pipeline ", name_, ": ", absl::StrJoin(steps_[s].passes, ", "), " still change the module after ",
+                                 kFixpointCap, " rounds"));
+        break;
+      }
     }
   }
   if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pipeline ", name_, ": ", v.message());

@@ -21,7 +21,10 @@ std::vector<Expr> StartsAt(Expr rows, Expr at, const Ints& map, int64_t rank) {
 
 absl::StatusOr<bool> GatherExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx, [](Instruction* i) { return i->Is(Opcode::Gather) && i->shape().ElementCount() > 0; },
+      m, ctx,
+      [](Instruction* i) {
+        return i->Is(Opcode::Gather) && i->shape().ElementCount() > 0 && i->operand(0)->shape().ElementCount() > 0;
+      },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         Instruction* plain = WithoutBatching(i);
         Computation* c = i->parent();

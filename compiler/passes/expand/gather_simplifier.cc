@@ -20,7 +20,8 @@ bool Simple(const Instruction* i) {
 
 absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx, [](Instruction* i) { return i->Is(Opcode::Gather) && !Simple(i); },
+      m, ctx,
+      [](Instruction* i) { return i->Is(Opcode::Gather) && !Simple(i) && i->operand(0)->shape().ElementCount() > 0; },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         Instruction* plain = WithoutBatching(i);
         Expr rows = IndexRows(plain->operand(1), *plain->attrs().index_vector_dim);

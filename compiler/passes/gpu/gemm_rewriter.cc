@@ -130,8 +130,6 @@ class Rewriter {
 
   static void Replace(Instruction* old, Instruction* with) {
     with->set_loc(old->loc());
-    for (Instruction* p : std::vector<Instruction*>(old->control_predecessors())) p->AddControlDependencyTo(with);
-    for (Instruction* s : std::vector<Instruction*>(old->control_successors())) with->AddControlDependencyTo(s);
     old->ReplaceAllUsesWith(with);
     old->parent()->Remove(old);
   }

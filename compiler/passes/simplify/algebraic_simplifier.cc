@@ -1,7 +1,9 @@
 // Local algebra over one instruction and its operands.
 //
-// Keeps: every result bit for bit, NaN, infinities and signed zeros included, unless a rule says why it may not differ.
-// Source: HLO semantics; passes.md section 5.
+// Keeps: shapes, types and every result bit for bit, NaN, infinities and signed zeros included, with these exceptions:
+//   power(x, 2) and power(x, 3) are products, as in XLA: the cube is rounded twice and may differ in its last bit;
+//   a sum of one element may be -0 where HLO's order of addition allows +0.
+// Source: HLO semantics; XLA's AlgebraicSimplifier.
 #include <algorithm>
 #include <cmath>
 
@@ -284,6 +286,29 @@ Instruction* Simplify(Instruction* i) {
   return nullptr;
 }
 
+// True if `n` may take the place of `i`: the same type, extents and layout. Mixed precision makes an operand another
+// type than the result, and a layout was asked for by somebody.
+bool Replaces(Instruction* n, const Instruction* i) {
+  if (!n->shape().Compatible(i->shape())) return false;
+  if (!i->shape().layout() || !n->shape().IsArray()) return true;
+  if (!n->shape().layout()) n->mutable_shape().SetDefaultLayouts();
+  return n->shape().layout() == i->shape().layout();
+}
+
+// What is added to a computation from now on.
+class Built {
+ public:
+  explicit Built(Computation* c) : c_(c), before_(c->instruction_count()) {}
+  // Takes it out again, users before what they use.
+  void Discard() const {
+    while (c_->instruction_count() > before_) c_->Remove(c_->instructions().back().get());
+  }
+
+ private:
+  Computation* c_;
+  int64_t before_;
+};
+
 }  // namespace
 
 absl::StatusOr<bool> AlgebraicSimplifier(Module& m, PassContext& ctx) {
@@ -292,13 +317,12 @@ absl::StatusOr<bool> AlgebraicSimplifier(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (i->users().empty() && !i->IsRoot()) continue;
       if (i->shape().HasDynamic() || !i->control_predecessors().empty() || !i->control_successors().empty()) continue;
+      const Built built(c.get());
       Instruction* n = Simplify(i);
-      if (!n || n == i) continue;
-      if (i->shape().layout() && n->shape().IsArray()) {
-        if (!n->shape().layout()) n->mutable_shape().SetDefaultLayouts();
-        if (n->shape().layout() != i->shape().layout()) continue;  // would change a layout somebody asked for
+      if (!n || n == i || !Replaces(n, i) || !ctx.Take()) {
+        built.Discard();
+        continue;
       }
-      if (!ctx.Take()) continue;
       if (n->loc().line == 0) n->set_loc(i->loc());
       i->ReplaceAllUsesWith(n);
       changed = true;

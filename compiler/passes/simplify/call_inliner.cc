@@ -11,7 +11,6 @@ absl::StatusOr<bool> CallInliner(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Call) || !ctx.Take()) continue;
       Instruction* root = InlineBody(c, *i->attrs().to_apply, i->operands(), i);
-      for (Instruction* s : i->control_successors()) root->AddControlDependencyTo(s);
       i->ReplaceAllUsesWith(root);
       c->Remove(i);
       changed = true;

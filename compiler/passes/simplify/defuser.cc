@@ -39,7 +39,6 @@ absl::StatusOr<bool> Defuser(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Fusion) || !ctx.Take()) continue;
       Instruction* root = InlineBody(c, *i->attrs().calls, i->operands(), i);
-      for (Instruction* s : std::vector<Instruction*>(i->control_successors())) root->AddControlDependencyTo(s);
       i->ReplaceAllUsesWith(root);
       c->Remove(i);
       changed = true;

@@ -16,6 +16,12 @@ Instruction* InlineBody(Computation* into, const Computation* callee, const std:
     if (n->loc().line == 0) n->set_loc(site->loc());
     for (Instruction* p : i->control_predecessors())
       if (!p->Is(Opcode::Parameter)) map.at(p)->AddControlDependencyTo(n);
+    // Order asked of the call holds for what may be seen to run.
+    const bool ordered = !site->control_predecessors().empty() || !site->control_successors().empty();
+    if (ordered && site->parent() == into && n->HasSideEffect()) {
+      for (Instruction* p : std::vector<Instruction*>(site->control_predecessors())) p->AddControlDependencyTo(n);
+      for (Instruction* s : std::vector<Instruction*>(site->control_successors())) n->AddControlDependencyTo(s);
+    }
     map[i] = n;
   }
   return map.at(callee->root());

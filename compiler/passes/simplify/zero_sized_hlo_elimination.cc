@@ -1,4 +1,5 @@
-// Arrays without elements become constants.
+// Arrays without elements become constants, and so does what is gathered from one: zeros, as in XLA.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
@@ -7,6 +8,14 @@ absl::StatusOr<bool> ZeroSizedHloElimination(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
+      if (i->Is(Opcode::Gather) && i->operand(0)->shape().ElementCount() == 0 && i->shape().ElementCount() > 0 &&
+          !i->shape().HasDynamic() && ctx.Take()) {
+        const Expr zero = c->AddConstant(Literal::Of(i->shape().type(), 0));
+        i->ReplaceAllUsesWith(BroadcastTo(zero, i->shape().dims()).get());
+        c->Remove(i);
+        changed = true;
+        continue;
+      }
       if (!i->shape().IsArray() || i->shape().ElementCount() != 0 || i->Is(Opcode::Constant) ||
           i->Is(Opcode::Parameter) || i->HasSideEffect() || i->shape().HasDynamic() || !ctx.Take())
         continue;
