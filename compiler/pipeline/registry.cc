@@ -74,6 +74,7 @@ Pipeline CpuPipeline() {
       .Add("tuple-simplifier")
       .Add("flatten-call-graph")
       .Add("layout-assignment")
+      .Add("optimize-input-output-buffer-alias")
       .Add("reshape-decomposer");
   p.FixedPoint({"algsimp", "cse", "dce"});
   p.Add("cpu-instruction-fusion").Add("fusion-wrapper").Add("cse").Add("cpu-multi-output-fusion").Add("dce");
@@ -132,6 +133,7 @@ Pipeline GpuPipeline(bool deterministic) {
       .Add("flatten-call-graph")
       .Add("variadic-op-splitter")
       .Add("layout-assignment")
+      .Add("optimize-input-output-buffer-alias")
       .Add("reshape-decomposer")
       .Add("cublas-gemm-f8-rewriter")
       .Add("triton-gemm-rewriter")
