@@ -28,8 +28,10 @@ absl::Status EmitScatter(Body& body, const Computation& f) {
   const PrimitiveType t = plan.target.type();
   const int64_t bytes = ByteWidth(t);
   if (!unique && (plan.arrays > 1 || bytes > 8))
-    return ErrorAt(root, "several arrays, or elements of more than 64 bits, cannot be updated atomically on a GPU",
-                   absl::StatusCode::kInternal);
+    return ErrorAt(root,
+                   "several arrays, or elements of more than 64 bits, cannot be updated atomically on a GPU; the pass "
+                   "gpu-scatter-expander is needed",
+                   absl::StatusCode::kUnimplemented);
   Ints order;
   for (int64_t d : plan.batch_dims) order.push_back(d);
   for (int64_t d : plan.window_dims) order.push_back(d);

@@ -165,6 +165,9 @@ absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, co
   const SortShape s = ShapeOf(i);
   std::vector<Launch> out;
   if (i->operand(0)->shape().ElementCount() == 0) return out;
+  if (i->attrs().is_stable.value_or(false))
+    return ErrorAt(i, "the network that sorts on a GPU is not stable; the pass stable-sort-expander is needed",
+                   absl::StatusCode::kUnimplemented);
   const auto add = [&](const std::string& suffix, const std::function<absl::Status(Body&)>& emit) -> absl::Status {
     ASSIGN_OR_RETURN(Launch l, EmitFunction(ir, target, symbol + suffix, i, shared, emit));
     out.push_back(l);

@@ -15,11 +15,93 @@ std::vector<const Computation*> Running(const Module& m) {
   return out;
 }
 
+bool IsCanonical(const ConvDimensionNumbers& d) {
+  const int64_t n = static_cast<int64_t>(d.input_spatial.size());
+  for (int64_t s = 0; s < n; ++s)
+    if (d.input_spatial[s] != s + 1 || d.kernel_spatial[s] != s || d.output_spatial[s] != s + 1) return false;
+  return d.input_batch == 0 && d.output_batch == 0 && d.input_feature == n + 1 && d.output_feature == n + 1 &&
+         d.kernel_input == n && d.kernel_output == n + 1;
+}
+
+bool ConvolvesInAnotherOrder(const Instruction& i) {
+  return i.Is(Opcode::Convolution) &&
+         (!IsCanonical(*i.attrs().dim_labels) || i.attrs().batch_group_count.value_or(1) != 1);
+}
+
+bool MultipliesOtherRanks(const Instruction& i) {
+  if (!i.Is(Opcode::Dot) || i.attrs().sparsity) return false;
+  const auto one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
+  const Ints first = {0};
+  return i.shape().rank() != 3 || i.attrs().lhs_batch_dims != first || i.attrs().rhs_batch_dims != first ||
+         !one(i.attrs().lhs_contracting_dims) || !one(i.attrs().rhs_contracting_dims);
+}
+
+bool TakesIndicesAsVector(const Instruction& i) {
+  const int64_t first = i.Is(Opcode::DynamicSlice) ? 1 : i.Is(Opcode::DynamicUpdateSlice) ? 2 : -1;
+  return first >= 0 && i.operand_count() == first + 1 && i.operand(first)->shape().rank() == 1;
+}
+
+bool RegroupsBitsOfNarrowTypes(const Instruction& i) {
+  if (!i.Is(Opcode::BitcastConvert)) return false;
+  const int from = InfoOf(i.operand(0)->shape().type()).bits, to = InfoOf(i.shape().type()).bits;
+  return from != to && (from < 8 || to < 8);
+}
+
+bool CarriesSharding(const Instruction& i) {
+  if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return false;
+  const std::string& target = i.attrs().custom_call_target->text;
+  return target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
+}
+
+bool GathersFromNothing(const Instruction& i) {
+  return i.Is(Opcode::Gather) && i.operand(0)->shape().ElementCount() == 0 && i.shape().ElementCount() > 0;
+}
+
+// Forms of legal operations that no kernel knows, and the pass that writes them in another.
+struct Form {
+  bool (*is)(const Instruction&);
+  const char* what;
+  const char* pass;
+};
+constexpr Form kExpandedForms[] = {
+    {[](const Instruction& i) { return i.shape().HasDynamic(); }, "kernels know no dynamic dimensions",
+     "dynamic-padder"},
+    {ConvolvesInAnotherOrder, "kernels convolve b01f_01io->b01f without groups of batches",
+     "convolution-canonicalization"},
+    {MultipliesOtherRanks, "kernels multiply one batch of matrices by another", "dot-decomposer"},
+    {TakesIndicesAsVector, "kernels take one scalar for each index", "dynamic-index-splitter"},
+    {RegroupsBitsOfNarrowTypes, "elements narrower than a byte lie in bytes of their own", "bitcast-dtypes-expander"},
+    {GathersFromNothing, "there is no element to read", "zero-sized-hlo-elimination"},
+    {CarriesSharding, "there is no such function", "manual-sharding-expander and sharding-remover"},
+    {[](const Instruction& i) { return i.Is(Opcode::OptimizationBarrier); }, "no code orders values",
+     "optimization-barrier-expander"},
+    {[](const Instruction& i) { return i.Is(Opcode::Call); }, "no code calls a computation", "call-inliner"},
+};
+
 absl::Status CheckCore(const Module& m) {
   for (const Computation* c : m.PostOrder())
-    for (const auto& i : c->instructions())
+    for (const auto& i : c->instructions()) {
+      for (const Form& f : kExpandedForms)
+        if (f.is(*i))
+          return ErrorAt(i.get(), absl::StrCat(f.what, "; the pass ", f.pass, " is needed"),
+                         absl::StatusCode::kUnimplemented);
       if (InfoOf(i->opcode()).lowering == Lowering::Expanded)
         return ErrorAt(i.get(), "is not supported", absl::StatusCode::kUnimplemented);
+    }
+  return absl::OkStatus();
+}
+
+// Storage is planned once for each computation, so one caller may own it.
+absl::Status CheckOwnComputations(const Module& m) {
+  absl::flat_hash_set<const Computation*> owned;
+  for (const Computation* c : m.PostOrder())
+    for (const auto& i : c->instructions()) {
+      if (!i->Is(Opcode::While) && !i->Is(Opcode::Conditional)) continue;
+      for (const Computation* callee : i->called())
+        if (!owned.insert(callee).second)
+          return ErrorAt(i.get(), absl::StrCat(callee->name(), " has another caller; the pass flatten-call-graph is needed"),
+                         absl::StatusCode::kUnimplemented);
+    }
   return absl::OkStatus();
 }
 
@@ -28,16 +110,19 @@ absl::Status CheckLaidOut(const Module& m) {
     for (const auto& i : c->instructions()) {
       bool bare = false;
       ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) { bare = bare || (s.IsArray() && !s.layout()); });
-      if (bare) return ErrorAt(i.get(), "has no layout", absl::StatusCode::kInternal);
+      if (bare)
+        return ErrorAt(i.get(), "has no layout; the pass layout-assignment is needed", absl::StatusCode::kUnimplemented);
     }
   return absl::OkStatus();
 }
 
 absl::Status CheckFused(const Module& m) {
+  RETURN_IF_ERROR(CheckOwnComputations(m));
   for (const Computation* c : Running(m))
     for (const auto& i : c->instructions())
       if (InfoOf(i->opcode()).lowering == Lowering::Elemental && !i->Is(Opcode::Copy))
-        return ErrorAt(i.get(), "is outside every fusion", absl::StatusCode::kInternal);
+        return ErrorAt(i.get(), "is outside every fusion; the pass fusion-wrapper is needed",
+                       absl::StatusCode::kUnimplemented);
   return absl::OkStatus();
 }
 

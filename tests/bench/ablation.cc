@@ -4,6 +4,7 @@
 // Instructions, kernels and arena are those of the planned program; times are those of one thread, the median of
 // several runs, and of the whole compile for one CPU level. Times are taken on at most kTimed of the programs that a
 // pass changes, with and without it in turn. Ratios are without / with the pass, as geometric means over what changed.
+// A program that gives other results without a pass, rather than not compiling, is an error.
 #include <sched.h>
 
 #include <algorithm>
@@ -75,7 +76,31 @@ absl::Status Measure(const Module& module, const std::string& pass, Program* p, 
 
 struct Times {
   double run_us, compile_ms;
+  std::vector<Literal> results;
 };
+
+// The same numbers, but for what another order of sums and roundings does to floats.
+bool Agree(const std::vector<Literal>& a, const std::vector<Literal>& b) {
+  for (size_t r = 0; r < a.size(); ++r) {
+    if (!IsFloat(a[r].type()) && !IsComplex(a[r].type())) {
+      if (!(a[r] == b[r])) return false;
+      continue;
+    }
+    double largest = 0;
+    for (int64_t k = 0; k < a[r].size(); ++k)
+      if (const Element e = a[r].Get(k); std::isfinite(e.re) && std::isfinite(e.im))
+        largest = std::max({largest, std::fabs(e.re), std::fabs(e.im)});
+    const double close = largest * std::max(1e-3, std::ldexp(16, -InfoOf(ComponentType(a[r].type())).mantissa_bits));
+    const auto same = [&](double x, double y) {
+      return x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= close;
+    };
+    for (int64_t k = 0; k < a[r].size(); ++k) {
+      const Element x = a[r].Get(k), y = b[r].Get(k);
+      if (!same(x.re, y.re) || !same(x.im, y.im)) return false;
+    }
+  }
+  return true;
+}
 
 absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
   CompileOptions compile;
@@ -85,11 +110,12 @@ absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
   RunOptions run;
   run.repeat = 9;
   const std::vector<Literal> arguments = SeededArguments(*p.module, 1);
-  Times best{1e30, 1e30};
+  Times best{1e30, 1e30, {}};
   for (int k = 0; k < 2; ++k) {
     ASSIGN_OR_RETURN(RunResult r, RunModule(p.module->Clone(), arguments, compile, run));
     best.run_us = std::min(best.run_us, r.min_us);
     best.compile_ms = std::min(best.compile_ms, r.model.compile_ms);
+    best.results = std::move(r.results);
   }
   return best;
 }
@@ -171,6 +197,10 @@ int Main(int argc, char** argv) {
         ++failed;
         failure = Reason(without.ok() ? with.status() : without.status(), *timed[k]);
         continue;
+      }
+      if (!Agree(with->results, without->results)) {
+        std::fprintf(stderr, "error: without %s, %s gives other results\n", pass.c_str(), timed[k]->name.c_str());
+        return 1;
       }
       run.Add(without->run_us * 1000, with->run_us * 1000);
       compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);

@@ -1,4 +1,6 @@
 // Pipelines and facts: orders that cannot hold, names that do not exist, and what the checkers of facts refuse.
+#include <algorithm>
+
 #include "compiler/hlo/parser.h"
 #include "compiler/pipeline/registry.h"
 #include "gtest/gtest.h"
@@ -27,6 +29,79 @@ TEST(Facts, EachCheckerRefuses) {
   EXPECT_TRUE(CheckFacts(**bare, fact::Typed | fact::Core).ok());
   EXPECT_FALSE(CheckFacts(**bare, fact::LaidOut).ok());
   EXPECT_FALSE(CheckFacts(**bare, fact::Fused).ok());
+}
+
+// What code generation needs of a pass is asked for by name where the pass was left out.
+TEST(Facts, NameThePassThatIsMissing) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"convolution-canonicalization",
+       "x = f32[1,2,4,4] parameter(0)\n k = f32[3,2,1,1] parameter(1)\n"
+       "ROOT c = f32[1,3,4,4] convolution(x, k), window={size=1x1}, dim_labels=bf01_oi01->bf01"},
+      {"dot-decomposer",
+       "x = f32[4,4] parameter(0)\n"
+       "ROOT d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"optimization-barrier-expander", "x = f32[4] parameter(0)\n ROOT b = f32[4] opt-barrier(x)"},
+      {"dynamic-padder",
+       "x = f32[4] parameter(0)\n n = s32[] constant(2)\n"
+       "ROOT d = f32[<=4] set-dimension-size(x, n), dimensions={0}"},
+  };
+  for (const auto& [pass, body] : programs) {
+    auto m = ParseHlo(absl::StrCat("HloModule m\nENTRY e { ", body, " }"), "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    PipelineOptions without;
+    without.disabled = {pass};
+    ASSERT_TRUE(CpuPipeline().Run(**m, without).ok());
+    const absl::Status s = CheckFacts(**m, fact::Core | fact::LaidOut | fact::Fused);
+    EXPECT_EQ(s.code(), absl::StatusCode::kUnimplemented) << pass;
+    EXPECT_NE(s.message().find(absl::StrCat(pass, " is needed")), absl::string_view::npos) << s;
+  }
+}
+
+// outfeed, then the copy: whatever the copy becomes still comes after.
+TEST(ControlEdges, MoveToWhatTakesThePlace) {
+  constexpr char kText[] = R"(HloModule m
+ENTRY e {
+  p = f32[] parameter(0)
+  t = token[] after-all()
+  o = token[] outfeed(p, t), outfeed_config="x"
+  c = f32[] constant(2)
+  k = f32[] copy(c), control-predecessors={o}
+  u = token[] after-all()
+  q = token[] outfeed(k, u), outfeed_config="y"
+  ROOT r = f32[] negate(p)
+})";
+  for (const PassInfo& pass : AllPasses()) {
+    const std::string name = pass.name;
+    if (name == "control-dep-remover" || name == "despecializer") continue;  // which drop them on purpose
+    auto m = ParseHlo(kText, "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    PassContext ctx;
+    if (!pass.run(**m, ctx).ok()) continue;
+    const Instruction *first = nullptr, *second = nullptr;
+    for (const auto& i : (*m)->entry()->instructions())
+      if (i->Is(Opcode::Outfeed)) (i->attrs().outfeed_config->text.find('x') != std::string::npos ? first : second) = i.get();
+    ASSERT_TRUE(first && second) << pass.name;
+    std::vector<const Instruction*> after = {first};
+    for (size_t k = 0; k < after.size(); ++k)
+      for (const auto* list : {&after[k]->users(), &after[k]->control_successors()})
+        for (const Instruction* i : *list)
+          if (std::find(after.begin(), after.end(), i) == after.end()) after.push_back(i);
+    EXPECT_NE(std::find(after.begin(), after.end(), second), after.end()) << pass.name;
+  }
+}
+
+TEST(Pipeline, SaysThatAFixpointWasCut) {
+  auto m = ParseHlo("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }", "t.hlo");
+  std::vector<std::string> notes;
+  PipelineOptions o;
+  o.on_note = [&](const std::string& n) { notes.push_back(n); };
+  static const PassInfo again = {"again", [](Module&, PassContext&) -> absl::StatusOr<bool> { return true; }, "",
+                                 fact::None, fact::None, fact::None};
+  Pipeline p("p", [](absl::string_view) { return &again; });
+  p.FixedPoint({"again"});
+  ASSERT_TRUE(p.Run(**m, o).ok());
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("again"), std::string::npos) << notes[0];
 }
 
 TEST(Pipeline, UnknownPassesAreRefused) {

@@ -2,14 +2,51 @@
 //
 // Every value inside the program is row major: kernels take strides, so transposed reads need no other layout. Where
 // the entry asks for another order, a copy at the boundary converts.
+#include "compiler/hlo/lapack.h"
+#include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/parser.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
+
+namespace {
+
+bool IsRowMajor(const Shape& shape) {
+  bool all = true;
+  ForEachLeaf(shape, [&](const ShapeIndex&, const Shape& s) { all = all && (!s.IsArray() || s.HasDefaultLayout()); });
+  return all;
+}
+
+bool AsksForRowMajor(const Instruction* call) {
+  if (!call->attrs().operand_layout_constraints) return true;
+  std::string text = call->attrs().operand_layout_constraints->text;
+  if (text.size() < 2) return true;
+  text.front() = '(';
+  text.back() = ')';
+  const auto constraints = ParseShape(text);
+  return constraints.ok() && IsRowMajor(*constraints);
+}
+
+// A layout that says which bytes are meant, rather than what would be fast, cannot be replaced by row major.
+absl::Status CheckMeaningOfLayouts(const Instruction* i) {
+  const char* pass = nullptr;
+  if (i->Is(Opcode::Bitcast) && !(IsRowMajor(i->shape()) && IsRowMajor(i->operand(0)->shape())))
+    pass = "layout-normalization";
+  if (i->Is(Opcode::CustomCall) && !IsLibraryCall(i) && !LapackOf(i) &&
+      !(IsRowMajor(i->shape()) && AsksForRowMajor(i)))
+    pass = "custom-call-layouts";
+  if (!pass) return absl::OkStatus();
+  return ErrorAt(i, absl::StrCat("its layouts say which bytes are meant; the pass ", pass, " is needed"),
+                 absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
 
 absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (const auto& i : c->instructions()) {
+      RETURN_IF_ERROR(CheckMeaningOfLayouts(i.get()));
       Shape s = i->shape();
       s.SetDefaultLayouts();
       if (s != i->shape()) {
