@@ -54,7 +54,7 @@ void Try(const std::string& pass, const std::string& text, const RunOptions& com
   auto m = ParseHlo(text, pass + ".hlo");
   ASSERT_TRUE(m.ok()) << m.status();
   if ((*m)->replica_count * (*m)->partition_count > 1) return;
-  const std::vector<Literal> arguments = SmallArguments(**m, 1);
+  const std::vector<Literal> arguments = SmallValues(**m, 1);
   CompileOptions options;
   options.cpu_levels = {"native"};
   options.flush_subnormals = false;
