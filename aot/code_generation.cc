@@ -59,6 +59,7 @@ struct Piece {
 absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std::vector<ProgramToGenerate>& programs,
                                            const std::vector<CpuLevel>& levels, const CompileOptions& options) {
   GeneratedCode out;
+  const std::string file = CIdentifier(options.name);
   std::vector<KernelPlan> plans;
   for (const ProgramToGenerate& p : programs) {
     plans.push_back(PlanKernels(p.name, *p.thunks));
@@ -110,11 +111,11 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     RETURN_IF_ERROR(p.status);
     const std::string& level = levels[p.level].name;
     const std::string part = parts.size() == 1 ? "" : absl::StrCat("_", p.part);
-    out.members.push_back({absl::StrCat(library, "_", level, part, ".o"), std::move(p.object)});
+    out.members.push_back({absl::StrCat(file, "_", level, part, ".o"), std::move(p.object)});
     out.code_bytes += p.code_bytes;
     if (want_text)
       RETURN_IF_ERROR(WriteFile(
-          absl::StrCat(options.pipeline.dump_dir, "/", library, ".", level, part, ".ir-with-opt.ll"), p.text));
+          absl::StrCat(options.pipeline.dump_dir, "/", file, ".", level, part, ".ir-with-opt.ll"), p.text));
   }
   return out;
 }

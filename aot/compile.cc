@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 #include "absl/strings/str_join.h"
 #include "aot/code_generation.h"
 #include "aot/gpu_code_generation.h"
+#include "aot/package/fingerprint.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
@@ -23,9 +25,10 @@ constexpr int64_t kConstantAlignment = 64;
 
 // One program of the library, planned: everything that code generation needs.
 struct Planned {
-  std::string name;  // the library's, or that and the batch size
+  std::string suffix;  // of its names; empty unless there are batch sizes
   PlannedProgram program;
   std::vector<int64_t> offsets;  // of its constants in the library's weights
+  std::vector<Port> arguments, results;
 };
 
 // Named as the config has it, as the program has it, or by number.
@@ -110,8 +113,28 @@ class Weights {
   absl::flat_hash_map<uint64_t, std::vector<std::pair<size_t, size_t>>> by_hash_;
 };
 
-// Names and extents of what goes in and comes out, and which argument holds which result.
-absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::vector<Port>* arguments,
+// What the code assumes of each array: its elements' alignment and, of a result whose memory serves as arena before,
+// that of what lies there.
+void Align(const BufferAssignment& buffers, std::vector<Port>* arguments, std::vector<Port>* results) {
+  constexpr int64_t kScratchAlignment = 16;
+  for (auto* ports : {arguments, results})
+    for (Port& p : *ports) p.alignment = ByteWidth(ComponentType(p.shape.type()));
+  for (const Allocation& a : buffers.temps()) {
+    if (a.slice.kind != Slice::kResult) continue;
+    int64_t& alignment = (*results)[a.slice.index].alignment;
+    if (a.index == ShapeIndex{BufferAssignment::kScratchIndex}) {
+      alignment = std::max(alignment, kScratchAlignment);
+      continue;
+    }
+    const Shape* leaf = &a.value->shape();
+    for (int64_t k : a.index) leaf = &leaf->tuple()[k];
+    alignment = std::max<int64_t>(alignment, ByteWidth(ComponentType(leaf->type())));
+  }
+}
+
+// Names and extents of what goes in and comes out, and which argument holds which result. The first `stated` of the
+// module's dimension arguments have one value, the others are sizes within a bound.
+absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t stated, std::vector<Port>* arguments,
                            std::vector<Port>* results) {
   const Computation* entry = module.entry();
   std::vector<Shape> params;
@@ -131,14 +154,21 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, std::v
     (*arguments)[arg].alias = res;
     (*results)[res].alias = arg;
   }
+  for (size_t k = 0; k < module.dimension_arguments.size(); ++k) {
+    const auto& [parameter, value] = module.dimension_arguments[k];
+    Port& p = (*arguments)[Leaves({params.begin(), params.begin() + static_cast<ptrdiff_t>(parameter)}).size()];
+    p.low = k < stated ? value : 0;
+    p.high = value;
+  }
   return absl::OkStatus();
 }
 
 // Plans one program and adds its figures to the model's.
-absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& name, const CompileOptions& o,
+absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& suffix, const CompileOptions& o,
                              ProgramTarget target, const std::function<void(const std::string&)>& say, Weights* weights,
                              CompiledModel* out) {
-  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), name, o, target, say));
+  const size_t stated = module->dimension_arguments.size();
+  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), out->name + suffix, o, target, say));
   const BufferAssignment& buffers = p.plan.buffers;
   out->flops += p.cost.flops;
   out->bytes_accessed += p.cost.bytes_accessed;
@@ -154,7 +184,10 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->rematerialized.insert(out->rematerialized.end(), p.rematerialized.begin(), p.rematerialized.end());
   std::vector<int64_t> offsets;
   for (const Instruction* c : buffers.constants()) offsets.push_back(weights->Add(c->literal()));
-  return Planned{name, std::move(p), std::move(offsets)};
+  std::vector<Port> arguments, results;
+  RETURN_IF_ERROR(DescribePorts(*p.module, o, stated, &arguments, &results));
+  Align(buffers, &arguments, &results);
+  return Planned{suffix, std::move(p), std::move(offsets), std::move(arguments), std::move(results)};
 }
 
 // What has no measured algorithm on one of the targets.
@@ -185,6 +218,29 @@ absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& target
   return absl::OkStatus();
 }
 
+CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledModel& m) {
+  CallChecks out;
+  int64_t written = 2;  // the arenas
+  const auto list = [&](const std::vector<Port>& ports, const std::vector<Port>& stated, bool results) {
+    std::vector<CallChecks::Port> checks;
+    for (size_t k = 0; k < ports.size(); ++k) {
+      const Port& port = ports[k];
+      written += results == (port.alias < 0);
+      checks.push_back({port.shape.ByteSize(), stated[k].alignment, port.alias, port.low, port.high});
+    }
+    return checks;
+  };
+  out.arguments = list(p.arguments, m.arguments, false);
+  out.results = list(p.results, m.results, true);
+  out.arena_bytes = p.program.plan.buffers.temp_bytes();
+  out.slow_arena_bytes = p.program.plan.buffers.slow_bytes();
+  out.devices = m.communicates ? m.devices : 0;
+  out.flush_subnormals = o.flush_subnormals;
+  constexpr int64_t kMostPairs = 2048;  // a few microseconds
+  out.overlap = written * static_cast<int64_t>(p.arguments.size() + p.results.size() + 2) <= kMostPairs;
+  return out;
+}
+
 int64_t PortBytes(const std::vector<Port>& ports) {
   int64_t n = 0;
   for (const Port& p : ports) n += p.shape.ByteSize();
@@ -192,6 +248,10 @@ int64_t PortBytes(const std::vector<Port>& ports) {
 }
 
 }  // namespace
+
+std::string SymbolOf(const CompiledModel& m, absl::string_view function) {
+  return absl::StrCat(m.symbols, "_", function);
+}
 
 absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& o,
                                       const std::function<void(const std::string&)>& progress) {
@@ -218,19 +278,19 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   Weights weights;
   std::vector<int64_t> batches;
   for (BatchVariant& v : variants) {
-    const std::string name = v.batch ? absl::StrCat(out.name, "_b", v.batch) : out.name;
+    const std::string suffix = v.batch ? absl::StrCat("_b", v.batch) : "";
     int64_t temp_bytes = 0;
     if (on_gpu) {
-      ASSIGN_OR_RETURN(Planned p, Plan(on_cpu ? v.module->Clone() : std::move(v.module), name, o, ProgramTarget::kGpu,
+      ASSIGN_OR_RETURN(Planned p, Plan(on_cpu ? v.module->Clone() : std::move(v.module), suffix, o, ProgramTarget::kGpu,
                                        say, &weights, &out));
-      RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
+      std::tie(out.arguments, out.results) = std::pair(p.arguments, p.results);
       out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, p.program.plan.buffers.temp_bytes());
       temp_bytes = p.program.plan.buffers.temp_bytes();
       gpu_programs.push_back(std::move(p));
     }
     if (on_cpu) {
-      ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), name, o, ProgramTarget::kCpu, say, &weights, &out));
-      RETURN_IF_ERROR(DescribePorts(*p.program.module, o, &out.arguments, &out.results));
+      ASSIGN_OR_RETURN(Planned p, Plan(std::move(v.module), suffix, o, ProgramTarget::kCpu, say, &weights, &out));
+      std::tie(out.arguments, out.results) = std::pair(p.arguments, p.results);
       temp_bytes = p.program.plan.buffers.temp_bytes();
       programs.push_back(std::move(p));
     }
@@ -253,6 +313,23 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   out.output_bytes = PortBytes(out.results);
   out.constant_bytes = static_cast<int64_t>(weights.block().size());
 
+  // One alignment for all variants, as the header states it.
+  for (size_t k = 0; k < out.results.size(); ++k)
+    for (const BatchPorts& b : out.batches)
+      out.results[k].alignment = std::max(out.results[k].alignment, b.results[k].alignment);
+  const uint64_t weights_hash = StableHash(weights.block());
+  Fingerprint fingerprint(o, weights_hash);
+  for (const auto* list : {&programs, &gpu_programs})
+    for (const Planned& p : *list) {
+      fingerprint.AddThunks(p.program.thunks);
+      fingerprint.AddPorts(p.arguments);
+      fingerprint.AddPorts(p.results);
+      fingerprint.AddNumbers(p.offsets);
+      fingerprint.AddNumbers({p.program.plan.buffers.temp_bytes(), p.program.plan.buffers.slow_bytes(),
+                              p.program.module->replica_count, p.program.module->partition_count});
+    }
+  out.symbols = absl::StrCat(out.name, "_", fingerprint.Text());
+
   say("generating code");
   std::vector<CpuLevel> levels;
   std::vector<std::string> level_names;
@@ -262,22 +339,22 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     level_names.push_back(level.name);
     levels.push_back(std::move(level));
   }
-  const auto describe = [](const Planned& p) {
-    return ProgramToGenerate{p.name, &p.program.thunks, &p.offsets, p.program.module->replica_count,
+  const auto describe = [&](const Planned& p) {
+    return ProgramToGenerate{out.symbols + p.suffix, &p.program.thunks, &p.offsets, p.program.module->replica_count,
                              p.program.module->partition_count};
   };
   std::vector<std::pair<std::string, std::string>> members;
   if (on_cpu) {
     std::vector<ProgramToGenerate> to_generate;
     for (const Planned& p : programs) to_generate.push_back(describe(p));
-    ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.name, to_generate, levels, o));
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(out.symbols, to_generate, levels, o));
     out.code_bytes += code.code_bytes;
     out.kernels += code.kernels;
     members = std::move(code.members);
   }
   if (on_gpu && gpu_programs.size() != 1) return Unimplemented("error: batch_sizes: a GPU program has one size");
   if (emulated) {
-    ASSIGN_OR_RETURN(GeneratedCode code, GenerateEmulatedCode(out.name, describe(gpu_programs[0]),
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateEmulatedCode(out.symbols, describe(gpu_programs[0]),
                                                               o.emulation == CompileOptions::Emulation::kChecked, o));
     out.kernels += code.kernels;
     members = std::move(code.members);
@@ -303,19 +380,20 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     });
     for (const GpuTarget& t : targets) out.gpu_targets.push_back(t.name);
     RETURN_IF_ERROR(ReportUntuned(*gpu_programs[0].program.module, targets, o, &out));
-    ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(out.name, describe(gpu_programs[0]), targets, ports, o,
+    ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(out.symbols, describe(gpu_programs[0]), targets, ports, o,
                                                          [&](const std::string& s) { out.notes.push_back(s); }));
     out.code_bytes += code.code_bytes;
     out.kernels += code.kernels;
     for (auto& member : code.members) members.push_back(std::move(member));
   }
-  const RuntimeOptions runtime{level_names, o.flush_subnormals, out.communicates, o.sanitizer};
+  const RuntimeOptions runtime{level_names, o.device_timeout_ms, o.sanitizer};
   for (const Planned& program : programs) {
-    ASSIGN_OR_RETURN(std::string object, CompileRuntime(program.name, RuntimePart::kDispatch, runtime));
-    members.push_back({program.name + "_run.o", std::move(object)});
+    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.symbols + program.suffix, RuntimePart::kDispatch, runtime,
+                                                        ChecksOf(program, o, out)));
+    members.push_back({absl::StrCat(out.name, program.suffix, "_run.o"), std::move(object)});
   }
   if (!batches.empty() && on_cpu) {
-    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.name, batches, out.communicates, KILN_BATCH_SIZE));
+    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.symbols, batches, KILN_BATCH_SIZE));
     members.push_back({out.name + "_batches.o", std::move(object)});
   }
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
@@ -330,7 +408,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
   for (const auto& [part, suffix] : runtime_parts) {
-    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
+    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.symbols, part, runtime));
     members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
   }
   bool has_constants = false;  // they may all be empty
@@ -338,11 +416,11 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     for (const Planned& program : *list) has_constants = has_constants || !program.offsets.empty();
   if (has_constants)
     members.push_back(
-        {absl::StrCat(out.name, "_weights.o"), DataObject(absl::StrCat(out.name, "_weights"), weights.block())});
+        {absl::StrCat(out.name, "_weights.o"), DataObject(SymbolOf(out, "weights"), weights.block())});
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);
   out.header = CppHeader(out);
-  out.manifest = Manifest(out, o, level_names, StableHash(weights.block()));
+  out.manifest = Manifest(out, o, level_names, weights_hash);
   out.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

@@ -34,6 +34,8 @@ struct CompileOptions {
   int threads = 0;
   // Calls of LAPACK go to the LAPACK that the program is linked with (//aot/lapack), not to kiln's own kernels.
   bool external_lapack = false;
+  // How long a device waits for the others, or for the host program's queues; 0: for ever.
+  int64_t device_timeout_ms = 60000;
   // Instrumentation of the generated code, for tests: the program is linked with the sanitizer.
   Sanitizer sanitizer = Sanitizer::kNone;
   // Every element that a kernel reads or writes one by one is checked against its array; an overrun names both and
@@ -68,6 +70,9 @@ struct Port {
   std::string name;  // a C identifier, unique
   Shape shape;
   int64_t alias = -1;  // results: the argument whose memory holds it; arguments: the result it becomes
+  int64_t alignment = 1;
+  // Of an argument that states the size of a dimension: what it may be. low > high: it states none.
+  int64_t low = 1, high = 0;
 };
 
 // What one batch size takes and gives.
@@ -84,6 +89,7 @@ struct UntunedKernel {
 
 struct CompiledModel {
   std::string name;
+  std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
   std::string archive, header, c_header, manifest;
   std::vector<Port> arguments, results;           // of the largest batch, if there are several
   std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
@@ -104,6 +110,9 @@ struct CompiledModel {
   std::vector<RematerializeStep> rematerialized;  // to meet max_arena_bytes
   std::vector<PassRecord> passes;
 };
+
+// The symbol of one of a library's functions, which headers call <name>_<function>.
+std::string SymbolOf(const CompiledModel& model, absl::string_view function);
 
 // The program for one batch size; 0: the only one.
 struct BatchVariant {

@@ -92,6 +92,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.slow_arena_bytes = c.slow_arena_bytes();
   if (c.threads() < 0) return InvalidArgument(file, ":1:1: error: threads is negative");
   o.threads = c.threads();
+  if (c.device_timeout_ms() < 0) return InvalidArgument(file, ":1:1: error: device_timeout_ms is negative");
+  if (c.has_device_timeout_ms()) o.device_timeout_ms = c.device_timeout_ms();
   o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
   std::sort(o.batch_sizes.begin(), o.batch_sizes.end());
   for (size_t k = 0; k < o.batch_sizes.size(); ++k) {

@@ -133,7 +133,9 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                                               const std::vector<GpuTarget>& targets, const GpuPorts& ports,
                                               const CompileOptions& options,
                                               const std::function<void(const std::string&)>& note) {
-  const KernelPlan plan = PlanKernels(program.name, *program.thunks);
+  // Kernels are named within their image.
+  const std::string file = CIdentifier(options.name);
+  const KernelPlan plan = PlanKernels(file, *program.thunks);
   DeviceCode code;
   for (const GpuTarget& t : targets) {
     auto at = std::find_if(code.variants.begin(), code.variants.end(),
@@ -142,7 +144,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
     at->targets.push_back(&t);
   }
   const auto emit = [&](Ir& ir, const GpuTarget& target) { return gpu::EmitKernels(ir, plan, target); };
-  RETURN_IF_ERROR(CompileVariants(emit, program.name, options, note, &code));
+  RETURN_IF_ERROR(CompileVariants(emit, file, options, note, &code));
   GeneratedCode out;
   out.code_bytes = code.bytes;
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
@@ -165,7 +167,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());
-  out.members.push_back({program.name + "_gpu.o", std::move(object)});
+  out.members.push_back({file + "_gpu.o", std::move(object)});
   return out;
 }
 
@@ -176,7 +178,8 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, level);
-  const KernelPlan plan = PlanKernels(program.name, *program.thunks);
+  const std::string file = CIdentifier(options.name);
+  const KernelPlan plan = PlanKernels(file, *program.thunks);
   ASSIGN_OR_RETURN(gpu::Program kernels, gpu::EmitKernels(ir, plan, target));
   const std::string weights = program.constant_offsets->empty() ? "" : library + "_weights";
   RETURN_IF_ERROR(gpu::LowerToHost(ir, kernels, program.name, weights, checked));
@@ -190,7 +193,7 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   const bool want_text = !options.pipeline.dump_dir.empty();
   ASSIGN_OR_RETURN(std::string object,
                    CompileToObject(module, level, options.sanitizer, &out.code_bytes, want_text ? &text : nullptr));
-  out.members.push_back({program.name + "_emulated.o", std::move(object)});
+  out.members.push_back({file + "_emulated.o", std::move(object)});
   return out;
 }
 

@@ -1,47 +1,36 @@
-// What generated code and the runtime agree on. C11; generated headers repeat it under the model's own names.
+// What generated code for CPUs and the runtime agree on, beside what callers see (types.h). C11.
 #ifndef KILN_RUNTIME_MIN_ABI_H_
 #define KILN_RUNTIME_MIN_ABI_H_
 
 #include <stdint.h>
 
-// The threads that help a run: all that kiln asks of a host's own pool.
-struct kiln_pool {
-  void* self;
-  // Threads that work at once, the caller included.
-  int (*size)(void* self);
-  // Has fn(arg) called once, on any thread and at any time; may call it before returning.
-  void (*submit)(void* self, void (*fn)(void* arg), void* arg);
-  // Called in a loop by a run that waits for what it submitted: runs something that was submitted, waits a little, or
-  // just returns. A pool that never runs models on its own threads may leave it empty.
-  void (*help)(void* self);
+#include "runtime_min/types.h"
+
+// What an entry runs its kernels with.
+struct kiln_machine {
+  const struct kiln_pool* pool;
+  void* slow_arena;
 };
 
-// One device's way to the others and to the host program's queues. Functions return 0, or anything else for failure,
-// which ends the run with KILN_COMMUNICATION. A device is numbered replica * partitions + partition.
-struct kiln_comm {
-  void* self;
-  int64_t device;
-  // All `members` devices of `group` call it; each gets the blocks of `bytes` bytes of all, in the group's order.
-  int (*gather)(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
-                int64_t bytes);
-  // Queues: `channel` is a channel of the program, or KILN_INFEED or KILN_OUTFEED of that device. Receive waits.
-  int (*send)(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes);
-  int (*receive)(void* self, int64_t device, int64_t channel, void* data, int64_t bytes);
+// An argument or a result, as <model>_run checks it.
+struct kiln_port {
+  int64_t bytes;
+  int64_t alignment;  // a power of two
+  int64_t alias;      // of an argument, the result that overwrites it; of a result, the argument that holds it; or -1
+  int64_t low, high;  // what an argument that states an extent may be; low > high: anything
 };
 
-enum { KILN_INFEED = -1, KILN_OUTFEED = -2 };
-
-enum kiln_status {
-  KILN_OK = 0,
-  KILN_NULL_POINTER = 1,
-  KILN_UNSUPPORTED_CPU = 2,
-  KILN_MISALIGNED = 3,
-  KILN_COMMUNICATION = 4,
-  KILN_CUSTOM_CALL = 5,
-  KILN_BATCH_SIZE = 6,
-  KILN_EXTENT = 7,
-  KILN_GPU = 8,        // the device or one of its libraries failed
-  KILN_NO_DEVICE = 9,  // no driver, or no GPU that the library has code for
+// A program as <model>_run checks calls of it.
+struct kiln_program {
+  int64_t arguments, results;
+  const struct kiln_port* argument;
+  const struct kiln_port* result;
+  int64_t arena_bytes, slow_arena_bytes;
+  int64_t devices;           // 0: it does not communicate
+  int64_t flush_subnormals;  // to zero, while it runs
+  int64_t check_overlap;     // there are few enough arrays for that
 };
+
+enum { KILN_ARENA_ALIGNMENT = 64 };
 
 #endif  // KILN_RUNTIME_MIN_ABI_H_

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "aot/compile.h"
 #include "compiler/base/text.h"
+#include "runtime_min/types.h"
 
 namespace kiln {
 
@@ -45,7 +46,8 @@ std::string StatsJson(const CompiledModel& m) {
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
                      uint64_t weights_hash) {
-  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
+  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
+                      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
                       absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
                       "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and "
                       "products; subnormals ",

@@ -69,6 +69,11 @@ bool IsFixedWidthType(absl::string_view name) {
   return In(kTypes, name) || name == "size_t" || (absl::EndsWith(name, "_t") && absl::StrContains(name, "int"));
 }
 
+// Of the types that all headers share.
+bool IsKilns(absl::string_view name) {
+  return absl::EqualsIgnoreCase(name, "kiln") || absl::StartsWithIgnoreCase(name, "kiln_");
+}
+
 // Like a name that the headers derive from the library's.
 bool IsDerived(absl::string_view name, const std::string& library) {
   if (absl::StartsWith(name, absl::AsciiStrToUpper(library) + "_")) return true;
@@ -115,6 +120,7 @@ absl::Status CheckLibraryName(absl::string_view name) {
   if (name.size() == 1 && absl::StrContains("FRWXfrwx", name))
     return fail(absl::StrCat("the beginning of a macro of <unistd.h> (", absl::AsciiStrToUpper(name), "_OK)"));
   if (name == "main") return fail("the program's entry");
+  if (IsKilns(name)) return fail("like a name of the types that all models share");
   if (In(kOfTheHeader, name) || absl::StartsWith(name, "Argument_") || absl::StartsWith(name, "Result_"))
     return fail("a member of the generated class");
   return absl::OkStatus();
@@ -148,7 +154,7 @@ std::vector<std::string> NameCallTargets(const std::vector<CustomCallSignature>&
   absl::flat_hash_set<std::string> used = {library};
   for (const CustomCallSignature& c : calls) {
     std::string id = CIdentifier(c.target);
-    if (IsReserved(id) || IsDerived(id, library)) id = absl::StrCat("target_", id);
+    if (IsReserved(id) || IsKilns(id) || IsDerived(id, library)) id = absl::StrCat("target_", id);
     while (!WhyTaken(id).empty() || IsFixedWidthType(id) || !WhyNotATarget(id, library).empty() ||
            !used.insert(id).second)
       id += '_';
@@ -162,7 +168,7 @@ std::vector<std::string> NameAttributes(const CustomCallSignature& call, const s
   absl::flat_hash_set<std::string> used;
   for (const CallAttributeValue& a : call.attributes) {
     std::string field = CIdentifier(a.name);
-    if (IsReserved(field) || IsDerived(field, library)) field = absl::StrCat("attribute_", field);
+    if (IsReserved(field) || IsKilns(field) || IsDerived(field, library)) field = absl::StrCat("attribute_", field);
     while (!WhyTaken(field).empty() || IsFixedWidthType(field) || used.contains(field) || used.contains(field + "_size")) field += '_';
     used.insert(field);
     if (a.text || a.list) used.insert(field + "_size");

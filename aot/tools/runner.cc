@@ -95,8 +95,9 @@ Literal Relaid(const Literal& l, const Shape& port, bool to_memory) {
   return out;
 }
 
-using RunFn = int32_t (*)(void* const*, void* const*, void*, const void*);
-using RunDeviceFn = int32_t (*)(void* const*, void* const*, void*, const void*, const void*);
+using RunFn = int32_t (*)(const kiln_call*);
+// The entry of a GPU program that was compiled for the emulator.
+using EmulatedFn = int32_t (*)(void* const*, void* const*, void*, const void*, const void*);
 
 // The emulator's kernels flush subnormal numbers, as the GPU's do, if the model does.
 class FlushWhileEmulating {
@@ -112,8 +113,8 @@ class FlushWhileEmulating {
 };
 
 // What stands behind the GPU program of a loaded library, if it was compiled for the emulator.
-std::unique_ptr<Emulator> EmulatorOf(void* lib, const std::string& name) {
-  const void* library = dlsym(lib, (name + "_emulated").c_str());
+std::unique_ptr<Emulator> EmulatorOf(void* lib, const CompiledModel& m) {
+  const void* library = dlsym(lib, SymbolOf(m, "emulated").c_str());
   return library ? std::make_unique<Emulator>(static_cast<const gpu::EmulatedLibrary*>(library)) : nullptr;
 }
 
@@ -128,12 +129,19 @@ struct Instance {
       args.push_back(p);
     }
     for (const Port& p : m.results) results.push_back(p.alias >= 0 ? args[p.alias] : Room(p.shape.ByteSize()));
-    if (m.slow_bytes > 0) {
-      args.push_back(Room(m.slow_bytes));
-      std::memset(args.back(), 0xff, m.slow_bytes);
-    }
-    arena = Room(m.temp_bytes);
-    std::memset(arena, 0xff, m.temp_bytes);
+    arena = Filled(m.temp_bytes);
+    slow_arena = Filled(m.slow_bytes);
+    args.push_back(slow_arena.data);  // where an emulated entry finds it
+  }
+  static kiln_arena Filled(int64_t bytes) {
+    char* data = Room(static_cast<size_t>(bytes));
+    std::memset(data, 0xff, static_cast<size_t>(bytes));
+    return {data, static_cast<size_t>(bytes)};
+  }
+  int32_t Run(RunFn run, EmulatedFn emulated, const Emulator* emulator, const kiln_pool* pool, const kiln_comm* comm) {
+    if (emulator) return emulated(args.data(), results.data(), arena.data, emulator->table(), comm);
+    const kiln_call call = {0, args.data(), results.data(), arena, slow_arena, pool, comm};
+    return run(&call);
   }
   void KeepResults(const std::vector<size_t>& offsets, Shared& shared) const {
     for (size_t r = 0; r < results.size(); ++r)
@@ -141,7 +149,7 @@ struct Instance {
   }
   const CompiledModel& m;
   std::vector<void*> args, results;
-  char* arena;
+  kiln_arena arena, slow_arena;
 };
 
 // The child: loads the library, runs it, leaves results and times in `shared`. Exit code 0 is success.
@@ -152,16 +160,17 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
     std::fprintf(stderr, "error: %s\n", dlerror());
     return 3;
   }
-  const std::unique_ptr<Emulator> emulator = EmulatorOf(lib, m.name);
-  auto run = reinterpret_cast<RunFn>(dlsym(lib, (m.name + "_run").c_str()));
-  auto run_emulated = reinterpret_cast<RunDeviceFn>(dlsym(lib, (m.name + "_gpu_entry").c_str()));
-  auto make_pool = reinterpret_cast<void* (*)(int)>(dlsym(lib, (m.name + "_pool_create").c_str()));
+  const std::unique_ptr<Emulator> emulator = EmulatorOf(lib, m);
+  const auto find = [&](const char* function) { return dlsym(lib, SymbolOf(m, function).c_str()); };
+  auto run = reinterpret_cast<RunFn>(find("run"));
+  auto run_emulated = reinterpret_cast<EmulatedFn>(find("gpu_entry"));
+  auto make_pool = reinterpret_cast<kiln_pool* (*)(int)>(find("pool_create"));
   if (emulator ? !run_emulated : !run) return 4;
   if (o.threads > 1 && !make_pool && !emulator) {
     std::fprintf(stderr, "error: the library was built for one thread\n");
     return 4;
   }
-  void* pool = o.threads > 1 && make_pool ? make_pool(o.threads) : nullptr;
+  const kiln_pool* pool = o.threads > 1 && make_pool ? make_pool(o.threads) : nullptr;
   Instance instance(m, arguments);
   double* times = reinterpret_cast<double*>(shared.at(0));
   for (int k = 0; k < repeat; ++k) {
@@ -170,9 +179,7 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
         if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const FlushWhileEmulating flush(m, emulator != nullptr);
     const auto start = std::chrono::steady_clock::now();
-    const int32_t code = emulator ? run_emulated(instance.args.data(), instance.results.data(), instance.arena,
-                                                 emulator->table(), nullptr)
-                                  : run(instance.args.data(), instance.results.data(), instance.arena, pool);
+    const int32_t code = instance.Run(run, run_emulated, emulator.get(), pool, nullptr);
     times[k] = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (code != 0) {
       std::fprintf(stderr, "error: the model returned status %d\n", code);
@@ -237,33 +244,34 @@ absl::Status WaitFor(pid_t pid) {
 // All devices of a program as threads of the child.
 int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments,
                  const std::vector<Literal>& infeed, const std::vector<std::vector<size_t>>& offsets, Shared& shared) {
-  alarm(120);
-  std::vector<RunDeviceFn> run;
+  std::vector<RunFn> run;
+  std::vector<EmulatedFn> emulated;
   std::vector<std::unique_ptr<Instance>> instances;
   std::vector<std::unique_ptr<Emulator>> emulators;
-  void* world = nullptr;
-  void* (*comm_of)(void*, int64_t) = nullptr;
-  void (*abort_world)(void*) = nullptr;
+  kiln_world* world = nullptr;
+  kiln_comm* (*comm_of)(kiln_world*, int64_t) = nullptr;
+  void (*abort_world)(kiln_world*) = nullptr;
   for (size_t d = 0; d < programs.size(); ++d) {
     void* lib = dlopen(programs[d]->so.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
       std::fprintf(stderr, "error: %s\n", dlerror());
       return 3;
     }
-    const std::string& name = programs[d]->model.name;
-    auto find = [&](const char* suffix) { return dlsym(lib, (name + suffix).c_str()); };
-    emulators.push_back(EmulatorOf(lib, name));
-    run.push_back(reinterpret_cast<RunDeviceFn>(find(emulators.back() ? "_gpu_entry" : "_run")));
-    if (!world && find("_world_create")) {
-      world = reinterpret_cast<void* (*)(int64_t)>(find("_world_create"))(static_cast<int64_t>(programs.size()));
-      comm_of = reinterpret_cast<void* (*)(void*, int64_t)>(find("_world_comm"));
-      abort_world = reinterpret_cast<void (*)(void*)>(find("_world_abort"));
+    const CompiledModel& m = programs[d]->model;
+    const auto find = [&](const char* function) { return dlsym(lib, SymbolOf(m, function).c_str()); };
+    emulators.push_back(EmulatorOf(lib, m));
+    run.push_back(reinterpret_cast<RunFn>(find("run")));
+    emulated.push_back(reinterpret_cast<EmulatedFn>(find("gpu_entry")));
+    if (!world && find("world_create")) {
+      world = reinterpret_cast<kiln_world* (*)(int64_t)>(find("world_create"))(static_cast<int64_t>(programs.size()));
+      comm_of = reinterpret_cast<kiln_comm* (*)(kiln_world*, int64_t)>(find("world_comm"));
+      abort_world = reinterpret_cast<void (*)(kiln_world*)>(find("world_abort"));
     }
-    if (!run.back()) return 4;
+    if (emulators.back() ? !emulated.back() : !run.back()) return 4;
     instances.push_back(std::make_unique<Instance>(programs[d]->model, arguments[d]));
   }
   auto comm = [&](size_t d) {
-    return world ? static_cast<kiln_comm*>(comm_of(world, static_cast<int64_t>(d))) : nullptr;
+    return world ? comm_of(world, static_cast<int64_t>(d)) : nullptr;
   };
   for (const Literal& l : infeed)
     if (kiln_comm* c = comm(0)) c->send(c->self, 0, KILN_INFEED, l.data(), l.byte_size());
@@ -272,8 +280,7 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   for (size_t d = 0; d < programs.size(); ++d)
     threads.emplace_back([&, d] {
       const FlushWhileEmulating flush(programs[d]->model, emulators[d] != nullptr);
-      codes[d] = run[d](instances[d]->args.data(), instances[d]->results.data(), instances[d]->arena,
-                        emulators[d] ? emulators[d]->table() : nullptr, comm(d));
+      codes[d] = instances[d]->Run(run[d], emulated[d], emulators[d].get(), nullptr, comm(d));
       if (codes[d] != 0 && world) abort_world(world);
     });
   for (std::thread& t : threads) t.join();

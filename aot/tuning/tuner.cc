@@ -34,7 +34,7 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   ASSIGN_OR_RETURN(TunerCode code, GenerateTunerCode(out.name, subjects, target, o,
                                                      [&](const std::string& s) { out.notes.push_back(s); }));
   out.candidates = code.candidates;
-  const RuntimeOptions runtime{{}, o.flush_subnormals, false, Sanitizer::kNone};
+  const RuntimeOptions runtime;
   std::vector<std::pair<RuntimePart, const char*>> parts;
   if (o.emulation == CompileOptions::Emulation::kNone) {
     parts = {{RuntimePart::kGpu, "gpu_runtime"},

@@ -65,15 +65,20 @@ class CpuEntry : public HostEntry {
     return ErrorAt(t.instruction, "calls a library of another target", absl::StatusCode::kInternal);
   }
 
+  // The caller's arrays are aligned as their elements are.
   void Move(llvm::Value* to, llvm::Value* from, int64_t bytes) override {
-    b_.CreateMemCpy(to, llvm::Align(16), from, llvm::Align(16), static_cast<uint64_t>(bytes));
+    b_.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), static_cast<uint64_t>(bytes));
   }
   void Fill(llvm::Value* to, uint8_t value, int64_t bytes) override {
-    b_.CreateMemSet(to, b_.getInt8(value), static_cast<uint64_t>(bytes), llvm::MaybeAlign(16));
+    b_.CreateMemSet(to, b_.getInt8(value), static_cast<uint64_t>(bytes), llvm::Align(1));
   }
   llvm::Value* Fetch(llvm::Type* type, llvm::Value* at) override { return b_.CreateLoad(type, at); }
   void Put(llvm::Value* value, llvm::Value* at) override { b_.CreateStore(value, at); }
 
+  // Of kiln_machine (runtime_min/abi.h).
+  llvm::Value* SlowArena(int64_t) override {
+    return b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(3), ir_.I64(1)));
+  }
   llvm::Value* Weights() override {
     llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(options_.library, "_weights"), b_.getInt8Ty());
     auto* global = llvm::cast<llvm::GlobalVariable>(w);

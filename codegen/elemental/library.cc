@@ -263,7 +263,7 @@ class Library {
     }
     const Shape& x = i_->shape();
     const bool trans = at.transpose_a && (*at.transpose_a == "TRANSPOSE" || *at.transpose_a == "ADJOINT");
-    b_.CreateMemCpy(body_.results[0], llvm::MaybeAlign(16), body_.operands[1], llvm::MaybeAlign(16),
+    b_.CreateMemCpy(body_.results[0], llvm::Align(1), body_.operands[1], llvm::Align(1),
                     static_cast<uint64_t>(x.ByteSize()));
     ir_.CallLibrary("kiln_triangular_solve" + suffix, b_.getVoidTy(),
                     {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(x.dim(x.rank() - 2)),

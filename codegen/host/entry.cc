@@ -49,7 +49,8 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
   made_.push_back(fn_);
   b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
   table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);
-  RETURN_IF_ERROR(thunks.size() > kMostThunks && !(entry && KeepsEntryWhole()) ? EmitInPieces(thunks) : Emit(thunks, entry));
+  RETURN_IF_ERROR(thunks.size() > kMostThunks && !(entry && KeepsEntryWhole()) ? EmitInPieces(thunks)
+                                                                               : Emit(thunks, entry));
   b_.CreateRet(b_.getInt32(KILN_OK));
   for (const auto& [status, block] : ends_) {
     b_.SetInsertPoint(block);
@@ -94,8 +95,9 @@ absl::Status HostEntry::EmitInPieces(const ThunkSequence& thunks) {
   size_t piece = kMostThunks;
   while (thunks.size() / piece > kMostThunks) piece *= kMostThunks;
   for (size_t k = 0; k < thunks.size(); k += piece)
-    RETURN_IF_ERROR(CallPart(ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
-                                           thunks.begin() + static_cast<ptrdiff_t>(std::min(k + piece, thunks.size())))));
+    RETURN_IF_ERROR(
+        CallPart(ThunkSequence(thunks.begin() + static_cast<ptrdiff_t>(k),
+                               thunks.begin() + static_cast<ptrdiff_t>(std::min(k + piece, thunks.size())))));
   return absl::OkStatus();
 }
 
@@ -117,14 +119,18 @@ absl::Status HostEntry::EmitParts(const Thunk& t) {
   return absl::OkStatus();
 }
 
+llvm::Value* HostEntry::SlowArena(int64_t index) {
+  llvm::Type* ptr = b_.getPtrTy();
+  return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(index)));
+}
+
 llvm::Value* HostEntry::Pointer(const Slice& s) {
   llvm::Type *ptr = b_.getPtrTy(), *byte = b_.getInt8Ty();
   switch (s.kind) {
     case Slice::kTemp:
       return b_.CreateInBoundsGEP(byte, fn_->getArg(2), ir_.I64(s.offset));
     case Slice::kSlow:
-      return b_.CreateInBoundsGEP(byte, b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index))),
-                                  ir_.I64(s.offset));
+      return b_.CreateInBoundsGEP(byte, SlowArena(s.index), ir_.I64(s.offset));
     case Slice::kParameter:
       return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(0), ir_.I64(s.index)));
     case Slice::kResult:
@@ -280,6 +286,11 @@ void HostEntry::Checked(llvm::Value* code, kiln_status status) {
   b_.SetInsertPoint(next);
 }
 
+void HostEntry::CheckedExchange(llvm::Value* code) {
+  Checked(b_.CreateZExt(b_.CreateICmpEQ(code, b_.getInt32(KILN_TIMEOUT)), b_.getInt32Ty()), KILN_TIMEOUT);
+  Checked(code, KILN_COMMUNICATION);
+}
+
 llvm::Constant* HostEntry::Table(const std::vector<int64_t>& values) {
   auto* init = llvm::ConstantDataArray::get(ir_.ctx, llvm::ArrayRef<int64_t>(values));
   return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
@@ -289,17 +300,16 @@ llvm::Constant* HostEntry::Table(const std::vector<int64_t>& values) {
 void HostEntry::Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) {
   llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, ptr, i64, ptr, ptr, i64}, false);
-  Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
-                        {b_.CreateLoad(ptr, CommField(0)), Device(), group, members, mine, all, ir_.I64(bytes)}),
-          KILN_COMMUNICATION);
+  CheckedExchange(
+      b_.CreateCall(type, b_.CreateLoad(ptr, CommField(2)),
+                    {b_.CreateLoad(ptr, CommField(0)), Device(), group, members, mine, all, ir_.I64(bytes)}));
 }
 
 void HostEntry::Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes) {
   llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {ptr, i64, i64, ptr, i64}, false);
-  Checked(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
-                        {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), data, ir_.I64(bytes)}),
-          KILN_COMMUNICATION);
+  CheckedExchange(b_.CreateCall(type, b_.CreateLoad(ptr, CommField(send ? 3 : 4)),
+                                {b_.CreateLoad(ptr, CommField(0)), Device(), ir_.I64(channel), data, ir_.I64(bytes)}));
 }
 
 // A device outside every group gets zeros.

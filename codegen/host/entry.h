@@ -54,6 +54,8 @@ class HostEntry {
   // A scalar in the target's memory.
   virtual llvm::Value* Fetch(llvm::Type* type, llvm::Value* at) = 0;
   virtual void Put(llvm::Value* value, llvm::Value* at) = 0;
+  // The first byte of the slow arena: the entry of the table of arguments behind the last, or the target's own.
+  virtual llvm::Value* SlowArena(int64_t index);
   // The first byte of the library's constants.
   virtual llvm::Value* Weights() = 0;
   // How often a loop runs, where that is known and the target would rather not ask each time.
@@ -77,6 +79,8 @@ class HostEntry {
   llvm::Value* FillTable(const Thunk& t);
   // Goes on if `code` is 0; else the run ends with `status`.
   void Checked(llvm::Value* code, kiln_status status);
+  // The same for what a function of kiln_comm returned.
+  void CheckedExchange(llvm::Value* code);
   llvm::Value* Comm() { return fn_->getArg(4); }
 
   Ir& ir_;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
 
 #include "codegen/kernels/bitcode.h"
+#include "codegen/llvm/tables.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
@@ -212,7 +214,38 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
 
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o) {
+namespace {
+
+// The table that dispatch.c reads.
+void SetProgram(llvm::Module& m, const CpuLevel& level, const CallChecks& c,
+                const std::function<void(const char*, llvm::Constant*)>& set) {
+  constexpr char kSymbol[] = "kiln_model_program";
+  Ir ir(m.getContext(), m, level);
+  Tables t(ir, "ports");
+  const auto ports = [&](const std::vector<CallChecks::Port>& list) {
+    std::vector<llvm::Constant*> out;
+    for (const CallChecks::Port& p : list)
+      out.push_back(t.Struct(
+          {t.Number(p.bytes), t.Number(p.alignment), t.Number(p.alias), t.Number(p.low), t.Number(p.high)}));
+    return t.Array(out);
+  };
+  auto* type = llvm::cast<llvm::StructType>(m.getGlobalVariable(kSymbol)->getValueType());
+  const std::vector<llvm::Constant*> fields = {t.Number(static_cast<int64_t>(c.arguments.size())),
+                                               t.Number(static_cast<int64_t>(c.results.size())),
+                                               ports(c.arguments),
+                                               ports(c.results),
+                                               t.Number(c.arena_bytes),
+                                               t.Number(c.slow_arena_bytes),
+                                               t.Number(c.devices),
+                                               t.Number(c.flush_subnormals),
+                                               t.Number(c.overlap)};
+  set(kSymbol, llvm::ConstantStruct::get(type, fields));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o,
+                                           const CallChecks& checks) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
@@ -231,16 +264,6 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
   if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));
   m->setTargetTriple(kTriple);
   m->setDataLayout(tm->createDataLayout());
-  if (part == RuntimePart::kDispatch) {
-    // One form of run is the model's; the other goes, or becomes a part of it.
-    llvm::Function *plain = m->getFunction("kiln_model_run"), *device = m->getFunction("kiln_model_run_device");
-    if (o.communicates) {
-      plain->eraseFromParent();
-      device->setName("kiln_model_run");
-    } else {
-      device->setLinkage(llvm::GlobalValue::InternalLinkage);
-    }
-  }
   const std::string prefix = "kiln_model_", entry = "entry_";
   std::vector<llvm::Function*> functions;
   for (llvm::Function& f : *m)
@@ -258,22 +281,27 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
       f->eraseFromParent();
     }
   }
+  const auto set = [&](const char* symbol, llvm::Constant* value) {
+    llvm::GlobalVariable* g = m->getGlobalVariable(symbol);
+    g->setInitializer(value);
+    g->setLinkage(llvm::GlobalValue::InternalLinkage);
+    g->setVisibility(llvm::GlobalValue::DefaultVisibility);
+  };
+  if (part == RuntimePart::kDispatch) SetProgram(*m, level, checks, set);
+  if (part == RuntimePart::kWorld)
+    set("kiln_model_device_timeout_ms",
+        llvm::ConstantInt::get(llvm::Type::getInt64Ty(ctx), static_cast<uint64_t>(o.device_timeout_ms)));
   for (llvm::GlobalVariable& g : m->globals())
-    if (g.isDeclaration() && g.getName().starts_with(prefix) && g.getName() != "kiln_model_flush") {
+    if (g.isDeclaration() && g.getName().starts_with(prefix)) {
       g.setName(name + "_" + g.getName().substr(prefix.size()).str());
       g.setVisibility(llvm::GlobalValue::HiddenVisibility);
     }
-  if (llvm::GlobalVariable* g = m->getGlobalVariable("kiln_model_flush")) {
-    g->setInitializer(llvm::ConstantInt::get(g->getValueType(), o.flush_subnormals));
-    g->setLinkage(llvm::GlobalValue::InternalLinkage);
-    g->setVisibility(llvm::GlobalValue::DefaultVisibility);
-  }
   Retarget(*m, level);
   return Emit(*m, *tm, o.sanitizer, nullptr, nullptr, CodeState::kOptimised);
 }
 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
-                                                bool communicates, int32_t otherwise) {
+                                                int32_t otherwise) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
@@ -281,23 +309,18 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
   llvm::IRBuilder<> b(ctx);
-  std::vector<llvm::Type*> pointers(communicates ? 5 : 4, b.getPtrTy());
-  auto* callee = llvm::FunctionType::get(b.getInt32Ty(), pointers, false);
-  pointers.insert(pointers.begin(), b.getInt64Ty());
-  auto* run = llvm::Function::Create(llvm::FunctionType::get(b.getInt32Ty(), pointers, false),
-                                     llvm::Function::ExternalLinkage, name + "_run", m);
-  std::vector<llvm::Value*> passed;
-  for (size_t k = 1; k < pointers.size(); ++k) passed.push_back(run->getArg(static_cast<unsigned>(k)));
+  auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getPtrTy()}, false);
+  auto* run = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name + "_run", m);
   b.SetInsertPoint(llvm::BasicBlock::Create(ctx, "entry", run));
   auto* none = llvm::BasicBlock::Create(ctx, "none", run);
-  llvm::SwitchInst* pick = b.CreateSwitch(run->getArg(0), none);
+  llvm::SwitchInst* pick = b.CreateSwitch(b.CreateLoad(b.getInt64Ty(), run->getArg(0)), none);
   for (int64_t batch : batches) {
     auto* block = llvm::BasicBlock::Create(ctx, "batch", run);
     pick->addCase(b.getInt64(static_cast<uint64_t>(batch)), block);
     b.SetInsertPoint(block);
-    auto f = m.getOrInsertFunction(name + "_b" + std::to_string(batch) + "_run", callee);
+    auto f = m.getOrInsertFunction(name + "_b" + std::to_string(batch) + "_run", type);
     llvm::cast<llvm::Function>(f.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    b.CreateRet(b.CreateCall(f, passed));
+    b.CreateRet(b.CreateCall(f, {run->getArg(0)}));
   }
   b.SetInsertPoint(none);
   b.CreateRet(b.getInt32(static_cast<uint32_t>(otherwise)));

@@ -34,18 +34,28 @@ enum class RuntimePart {
   kTune,      // <name>_tune: measures candidates on a GPU
   kTuneMain,  // main, which calls it
 };
+// What <name>_run checks (kiln_program of runtime_min/abi.h).
+struct CallChecks {
+  struct Port {
+    int64_t bytes, alignment, alias, low, high;
+  };
+  std::vector<Port> arguments, results;
+  int64_t arena_bytes = 0, slow_arena_bytes = 0, devices = 0;
+  bool flush_subnormals = true, overlap = true;
+};
 struct RuntimeOptions {
   std::vector<std::string> levels;  // that the archive holds
-  bool flush_subnormals = true;
-  bool communicates = false;  // <name>_run takes a kiln_comm
+  int64_t device_timeout_ms = 0;
   Sanitizer sanitizer = Sanitizer::kNone;
 };
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options);
+// `checks`: of the program that kDispatch is for.
+absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options,
+                                           const CallChecks& checks = {});
 
-// An object with <name>_run(batch, ...), which calls <name>_b<batch>_run, or returns `otherwise` for a size of no
-// variant.
+// An object with <name>_run(call), which calls <name>_b<batch>_run as the call's first number says, or returns
+// `otherwise` for a size of no variant.
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
-                                                bool communicates, int32_t otherwise);
+                                                int32_t otherwise);
 
 // An ELF object with one hidden read-only symbol of 64-byte alignment.
 std::string DataObject(const std::string& symbol, absl::string_view bytes);

@@ -12,11 +12,11 @@ int main() {
   const Weights weights;
   std::vector<float> logits(RESNET50_RESULT_RESULT0_COUNT);
   void* results[] = {logits.data()};
-  void* arena = std::aligned_alloc(RESNET50_ALIGNMENT, RESNET50_ARENA_BYTES);
+  const kiln_arena arena = {std::aligned_alloc(RESNET50_ALIGNMENT, RESNET50_ARENA_BYTES), RESNET50_ARENA_BYTES};
   const auto start = std::chrono::steady_clock::now();
   const int status = resnet50_run(weights.arguments(), results, arena, nullptr);
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  std::free(arena);
+  std::free(arena.data);
   if (status != RESNET50_OK) {
     std::fprintf(stderr, "%s\n", resnet50_status_text(status));
     return 1;

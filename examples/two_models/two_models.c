@@ -14,9 +14,9 @@ int main(void) {
   _Alignas(64) float pixels[64] = {0}, scores[10];
   void* digits_arguments[] = {pixels};
   void* digits_results[] = {scores};
-  digits_pool* pool = digits_pool_create(2);
-  int status = digits_run(digits_arguments, digits_results, digits_arena, pool);
-  digits_pool_destroy(pool);
+  kiln_pool* pool = digits_pool_create(2);
+  const kiln_arena digits_memory = {digits_arena, sizeof digits_arena};
+  int status = digits_run(digits_arguments, digits_results, digits_memory, pool);
   if (status != DIGITS_OK) {
     fprintf(stderr, "%s\n", digits_status_text(status));
     return 1;
@@ -28,7 +28,9 @@ int main(void) {
   _Alignas(64) float logits[DECODER_RESULT_RESULT0_COUNT];
   void* decoder_arguments[] = {token, position, cache};
   void* decoder_results[] = {logits, cache};
-  status = decoder_run(decoder_arguments, decoder_results, decoder_arena, NULL);
+  const kiln_arena decoder_memory = {decoder_arena, sizeof decoder_arena};
+  status = decoder_run(decoder_arguments, decoder_results, decoder_memory, pool);  // a pool serves any model
+  digits_pool_destroy(pool);
   if (status != DECODER_OK) {
     fprintf(stderr, "%s\n", decoder_status_text(status));
     return 1;

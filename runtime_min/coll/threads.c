@@ -1,9 +1,15 @@
 // Devices as threads of one process: rendezvous for gathers, queues for sends. Linked into a program only if it calls
 // <model>_world_create. One world serves any number of models.
+//
+// Every wait ends: with what it waits for, with the failure of any device, or after the time limit, which counts as a
+// failure for all. A failed world stays failed until it is reset.
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime_min/abi.h"
 
@@ -21,22 +27,48 @@ struct message {
   char data[];
 };
 
-struct world {
+struct kiln_world {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct meeting* meetings;
   struct message *first, *last;
-  int aborted;
-  int64_t devices;
+  int32_t failure;  // KILN_OK, or what every wait ends with
+  int64_t devices, timeout_ms;
   struct kiln_comm comm[];
 };
+
+// Set by the compiler.
+extern const int64_t kiln_model_device_timeout_ms;
+
+static struct timespec deadline_of(const struct kiln_world* w) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  t.tv_sec += w->timeout_ms / 1000;
+  t.tv_nsec += w->timeout_ms % 1000 * 1000000;
+  if (t.tv_nsec >= 1000000000) {
+    ++t.tv_sec;
+    t.tv_nsec -= 1000000000;
+  }
+  return t;
+}
+
+static void fail_all(struct kiln_world* w, int32_t failure) {
+  if (!w->failure) w->failure = failure;
+  pthread_cond_broadcast(&w->changed);
+}
+
+// With the lock held, until something changes. Returns false if nothing did within the limit.
+static int wait(struct kiln_world* w, const struct timespec* deadline) {
+  if (w->timeout_ms <= 0) return pthread_cond_wait(&w->changed, &w->lock), 1;
+  return pthread_cond_timedwait(&w->changed, &w->lock, deadline) != ETIMEDOUT;
+}
 
 static int same_group(const int64_t* a, const int64_t* b, int64_t n) {
   return a == b || !memcmp(a, b, (uint64_t)n * sizeof *a);
 }
 
 // A meeting that this device has not come to yet is one whose block of it is still missing: the first such in order.
-static struct meeting* find(struct world* w, const int64_t* group, int64_t members, int64_t bytes, int64_t at) {
+static struct meeting* find(struct kiln_world* w, const int64_t* group, int64_t members, int64_t bytes, int64_t at) {
   struct meeting** end = &w->meetings;
   for (struct meeting* m = w->meetings; m; m = m->next) {
     end = &m->next;
@@ -58,19 +90,22 @@ static struct meeting* find(struct world* w, const int64_t* group, int64_t membe
 
 static int gather(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
                   int64_t bytes) {
-  struct world* w = self;
+  struct kiln_world* w = self;
   int64_t at = 0;
   while (at < members && group[at] != device) ++at;
   if (at == members) return 1;
   pthread_mutex_lock(&w->lock);
-  struct meeting* m = find(w, group, members, bytes, at);
-  int failed = !m;
+  // Once a run has failed nobody meets: the devices that still come fail as those that waited did.
+  struct meeting* m = w->failure ? 0 : find(w, group, members, bytes, at);
+  int failed = w->failure ? w->failure : KILN_COMMUNICATION;
   if (m) {
     memcpy(m->data + at * bytes, mine, (uint64_t)bytes);
     m->data[members * bytes + at] = 1;
     if (++m->arrived == members) pthread_cond_broadcast(&w->changed);
-    while (m->arrived < members && !w->aborted) pthread_cond_wait(&w->changed, &w->lock);
-    failed = m->arrived < members;
+    const struct timespec deadline = deadline_of(w);
+    while (m->arrived < members && !w->failure)
+      if (!wait(w, &deadline) && m->arrived < members) fail_all(w, KILN_TIMEOUT);
+    failed = m->arrived < members ? w->failure : 0;
     if (!failed) {
       memcpy(all, m->data, (uint64_t)(members * bytes));
       if (++m->left == members) {
@@ -86,7 +121,7 @@ static int gather(void* self, int64_t device, const int64_t* group, int64_t memb
 }
 
 static int send(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes) {
-  struct world* w = self;
+  struct kiln_world* w = self;
   struct message* m = malloc(sizeof *m + (uint64_t)bytes);
   if (!m) return 1;
   m->next = 0;
@@ -95,6 +130,12 @@ static int send(void* self, int64_t device, int64_t channel, const void* data, i
   m->bytes = bytes;
   memcpy(m->data, data, (uint64_t)bytes);
   pthread_mutex_lock(&w->lock);
+  const int failed = w->failure;
+  if (failed) {
+    pthread_mutex_unlock(&w->lock);
+    free(m);
+    return failed;
+  }
   if (w->last)
     w->last->next = m;
   else
@@ -106,10 +147,11 @@ static int send(void* self, int64_t device, int64_t channel, const void* data, i
 }
 
 static int receive(void* self, int64_t device, int64_t channel, void* data, int64_t bytes) {
-  struct world* w = self;
+  struct kiln_world* w = self;
   if (channel >= 0) device = 0;
   pthread_mutex_lock(&w->lock);
-  for (;;) {
+  const struct timespec deadline = deadline_of(w);
+  for (int late = 0;;) {
     struct message* before = 0;
     for (struct message* m = w->first; m; before = m, m = m->next) {
       if (m->channel != channel || m->device != device) continue;
@@ -124,39 +166,57 @@ static int receive(void* self, int64_t device, int64_t channel, void* data, int6
       free(m);
       return !fits;
     }
-    if (w->aborted) break;
-    pthread_cond_wait(&w->changed, &w->lock);
+    if (late) fail_all(w, KILN_TIMEOUT);
+    if (w->failure) break;
+    late = !wait(w, &deadline);
   }
+  const int failed = w->failure;
   pthread_mutex_unlock(&w->lock);
-  return 1;
+  return failed;
+}
+
+void kiln_model_world_abort(struct kiln_world* w);
+
+static void fail(void* self, int64_t device, int32_t status) {
+  (void)device;
+  (void)status;
+  kiln_model_world_abort(self);
 }
 
 // NULL if memory runs out.
-struct world* kiln_model_world_create(int64_t devices) {
-  struct world* w = calloc(1, sizeof *w + (uint64_t)devices * sizeof *w->comm);
+struct kiln_world* kiln_model_world_create(int64_t devices) {
+  struct kiln_world* w = devices > 0 ? calloc(1, sizeof *w + (uint64_t)devices * sizeof *w->comm) : 0;
   if (!w) return 0;
+  pthread_condattr_t steady;
+  pthread_condattr_init(&steady);
+  pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, 0);
-  pthread_cond_init(&w->changed, 0);
+  pthread_cond_init(&w->changed, &steady);
+  pthread_condattr_destroy(&steady);
   w->devices = devices;
-  for (int64_t d = 0; d < devices; ++d) w->comm[d] = (struct kiln_comm){w, d, gather, send, receive};
+  w->timeout_ms = kiln_model_device_timeout_ms;
+  for (int64_t d = 0; d < devices; ++d) w->comm[d] = (struct kiln_comm){w, d, gather, send, receive, fail};
   return w;
 }
 
-struct kiln_comm* kiln_model_world_comm(struct world* w, int64_t device) {
+struct kiln_comm* kiln_model_world_comm(struct kiln_world* w, int64_t device) {
   return device >= 0 && device < w->devices ? &w->comm[device] : 0;
 }
 
-// Ends every wait with a failure: for a host whose device cannot go on.
-void kiln_model_world_abort(struct world* w) {
+void kiln_model_world_set_timeout(struct kiln_world* w, int64_t ms) {
   pthread_mutex_lock(&w->lock);
-  w->aborted = 1;
-  pthread_cond_broadcast(&w->changed);
+  w->timeout_ms = ms;
   pthread_mutex_unlock(&w->lock);
 }
 
-// No run may be under way.
-void kiln_model_world_destroy(struct world* w) {
-  if (!w) return;
+void kiln_model_world_abort(struct kiln_world* w) {
+  pthread_mutex_lock(&w->lock);
+  fail_all(w, KILN_COMMUNICATION);
+  pthread_mutex_unlock(&w->lock);
+}
+
+// No run may be under way here and below.
+void kiln_model_world_reset(struct kiln_world* w) {
   while (w->meetings) {
     struct meeting* next = w->meetings->next;
     free(w->meetings);
@@ -167,6 +227,13 @@ void kiln_model_world_destroy(struct world* w) {
     free(w->first);
     w->first = next;
   }
+  w->last = 0;
+  w->failure = KILN_OK;
+}
+
+void kiln_model_world_destroy(struct kiln_world* w) {
+  if (!w) return;
+  kiln_model_world_reset(w);
   pthread_mutex_destroy(&w->lock);
   pthread_cond_destroy(&w->changed);
   free(w);

@@ -1,23 +1,20 @@
-// <model>_run: checks its arguments, finds the best CPU level that the archive holds, and runs it.
+// <model>_run: checks the call, finds the best CPU level that the archive holds, and runs it.
 // Compiled to bitcode; kiln renames kiln_model_* for each model and drops the levels that were not asked for.
 #include <cpuid.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "runtime_min/abi.h"
+#include "runtime_min/cpu/fp_environment.h"
 
-typedef int32_t (*entry_fn)(void* const*, void* const*, void*, const struct kiln_pool*, const struct kiln_comm*);
-__attribute__((weak)) int32_t kiln_model_entry_v2(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                  const struct kiln_comm*);
-__attribute__((weak)) int32_t kiln_model_entry_v3(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                  const struct kiln_comm*);
-__attribute__((weak)) int32_t kiln_model_entry_v4(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                  const struct kiln_comm*);
-__attribute__((weak)) int32_t kiln_model_entry_amx(void* const*, void* const*, void*, const struct kiln_pool*,
-                                                   const struct kiln_comm*);
+typedef int32_t entry_fn(void* const*, void* const*, void*, const struct kiln_machine*, const struct kiln_comm*);
+__attribute__((weak)) entry_fn kiln_model_entry_v2;
+__attribute__((weak)) entry_fn kiln_model_entry_v3;
+__attribute__((weak)) entry_fn kiln_model_entry_v4;
+__attribute__((weak)) entry_fn kiln_model_entry_amx;
 
-// Set by the compiler: whether subnormal numbers are flushed to zero.
-extern const int kiln_model_flush;
+// Set by the compiler.
+extern const struct kiln_program kiln_model_program;
 
 // Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
 static int have_tiles(void) {
@@ -50,30 +47,108 @@ static int cpu_level(void) {
   return (b & avx512) == avx512 && (lo & 0xe6) == 0xe6 ? 4 : 3;
 }
 
-// The form of <model>_run for programs that communicate; the compiler keeps the one that the model needs.
-int32_t kiln_model_run_device(void* const* arguments, void* const* results, void* arena, const struct kiln_pool* pool,
-                              const struct kiln_comm* comm) {
-  static entry_fn chosen;
-  entry_fn f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-  if (!f) {
-    int level = cpu_level();
-    f = level >= 4 && kiln_model_entry_amx && have_tiles() ? kiln_model_entry_amx
-        : level >= 4 && kiln_model_entry_v4                ? kiln_model_entry_v4
-        : level >= 3 && kiln_model_entry_v3                ? kiln_model_entry_v3
-        : level >= 2 && kiln_model_entry_v2                ? kiln_model_entry_v2
-                                                           : NULL;
-    if (!f) return KILN_UNSUPPORTED_CPU;
-    __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
-  }
-  if (!kiln_model_flush) return f(arguments, results, arena, pool, comm);
-  // Subnormal operands and results count as zero while the model runs; the caller's mode comes back afterwards.
-  unsigned mode = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(mode | 0x8040);
-  int32_t status = f(arguments, results, arena, pool, comm);
-  __builtin_ia32_ldmxcsr(mode);
-  return status;
+static entry_fn* choose(void) {
+  static entry_fn* chosen;
+  entry_fn* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+  if (f) return f;
+  const int level = cpu_level();
+  f = level >= 4 && kiln_model_entry_amx && have_tiles() ? kiln_model_entry_amx
+      : level >= 4 && kiln_model_entry_v4                ? kiln_model_entry_v4
+      : level >= 3 && kiln_model_entry_v3                ? kiln_model_entry_v3
+      : level >= 2 && kiln_model_entry_v2                ? kiln_model_entry_v2
+                                                         : NULL;
+  __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
+  return f;
 }
 
-int32_t kiln_model_run(void* const* arguments, void* const* results, void* arena, const struct kiln_pool* pool) {
-  return kiln_model_run_device(arguments, results, arena, pool, NULL);
+static int32_t check_array(const struct kiln_port* p, const void* data) {
+  if (!p->bytes) return KILN_OK;
+  if (!data) return KILN_NULL_POINTER;
+  return (uintptr_t)data & (uint64_t)(p->alignment - 1) ? KILN_MISALIGNED : KILN_OK;
+}
+
+static int32_t check_arena(int64_t bytes, struct kiln_arena arena) {
+  if (!bytes) return KILN_OK;
+  if (!arena.data) return KILN_NULL_POINTER;
+  if ((uintptr_t)arena.data & (KILN_ARENA_ALIGNMENT - 1)) return KILN_MISALIGNED;
+  return arena.bytes < (uint64_t)bytes ? KILN_ARENA_SIZE : KILN_OK;
+}
+
+// An argument that states the size of a dimension.
+static int32_t check_extent(const struct kiln_port* p, const void* data) {
+  if (p->low > p->high) return KILN_OK;
+  const int64_t v = p->bytes == 8   ? *(const int64_t*)data
+                    : p->bytes == 4 ? *(const int32_t*)data
+                    : p->bytes == 2 ? *(const int16_t*)data
+                                    : *(const int8_t*)data;
+  return v < p->low || v > p->high ? KILN_DIMENSION : KILN_OK;
+}
+
+// Arrays and arenas in one list: arguments, results, arena, slow arena.
+struct range {
+  uintptr_t begin;
+  uint64_t bytes;
+  int written;
+};
+
+static struct range range_at(const struct kiln_program* p, const struct kiln_call* c, int64_t k) {
+  if (k < p->arguments)
+    return (struct range){(uintptr_t)c->arguments[k], (uint64_t)p->argument[k].bytes, p->argument[k].alias >= 0};
+  k -= p->arguments;
+  if (k < p->results) {
+    if (p->result[k].alias >= 0) return (struct range){0, 0, 0};  // the argument's
+    return (struct range){(uintptr_t)c->results[k], (uint64_t)p->result[k].bytes, 1};
+  }
+  if (k == p->results) return (struct range){(uintptr_t)c->arena.data, (uint64_t)p->arena_bytes, 1};
+  return (struct range){(uintptr_t)c->slow_arena.data, (uint64_t)p->slow_arena_bytes, 1};
+}
+
+static int32_t check_overlap(const struct kiln_program* p, const struct kiln_call* c) {
+  const int64_t count = p->arguments + p->results + 2;
+  for (int64_t k = 0; k < count; ++k) {
+    const struct range a = range_at(p, c, k);
+    if (!a.written || !a.bytes) continue;
+    for (int64_t j = 0; j < count; ++j) {
+      const struct range b = range_at(p, c, j);
+      if (j != k && b.bytes && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes) return KILN_OVERLAP;
+    }
+  }
+  return KILN_OK;
+}
+
+static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
+  int32_t status;
+  if (p->devices) {
+    const struct kiln_comm* m = c->comm;
+    if (!m || !m->gather || !m->send || !m->receive) return KILN_NULL_POINTER;
+    if (m->device < 0 || m->device >= p->devices) return KILN_DEVICE;
+  }
+  if (c->pool && (!c->pool->size || !c->pool->submit || !c->pool->help)) return KILN_NULL_POINTER;
+  if ((p->arguments && !c->arguments) || (p->results && !c->results)) return KILN_NULL_POINTER;
+  for (int64_t k = 0; k < p->arguments; ++k) {
+    if ((status = check_array(&p->argument[k], c->arguments[k]))) return status;
+    if ((status = check_extent(&p->argument[k], c->arguments[k]))) return status;
+  }
+  for (int64_t k = 0; k < p->results; ++k)
+    if (p->result[k].alias < 0 && (status = check_array(&p->result[k], c->results[k]))) return status;
+  if ((status = check_arena(p->arena_bytes, c->arena))) return status;
+  if ((status = check_arena(p->slow_arena_bytes, c->slow_arena))) return status;
+  return p->check_overlap ? check_overlap(p, c) : KILN_OK;
+}
+
+int32_t kiln_model_run(const struct kiln_call* c) {
+  const struct kiln_program* p = &kiln_model_program;
+  int32_t status = check(p, c);
+  entry_fn* f = choose();
+  if (!status && !f) status = KILN_UNSUPPORTED_CPU;
+  if (!status) {
+    const struct kiln_machine machine = {c->pool, c->slow_arena.data};
+    struct fp_environment callers;
+    fp_enter(&callers, p->flush_subnormals ? KILN_MXCSR | KILN_MXCSR_FLUSH : KILN_MXCSR);
+    status = f(c->arguments, c->results, c->arena.data, &machine, c->comm);
+    fp_leave(&callers);
+  }
+  // The other devices shall not wait for this one.
+  if (status && p->devices && c->comm && c->comm->fail) c->comm->fail(c->comm->self, c->comm->device, status);
+  return status;
 }

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "runtime_min/abi.h"
+#include "runtime_min/cpu/fp_environment.h"
 
 struct job {
   void (*fn)(void*, int64_t, int64_t);
@@ -10,7 +11,7 @@ struct job {
   int64_t units, piece;
   int64_t next;     // first unit that nobody has taken
   int64_t helpers;  // submitted and not finished
-  unsigned mode;    // the caller's floating-point mode, which every piece runs under
+  unsigned mxcsr;   // of the run, which every piece runs under
 };
 
 static void work(struct job* j) {
@@ -24,18 +25,19 @@ static void work(struct job* j) {
 
 static void help(void* arg) {
   struct job* j = arg;
-  unsigned mode = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(j->mode);
+  struct fp_environment threads_own;
+  fp_enter(&threads_own, j->mxcsr);
   work(j);
-  __builtin_ia32_ldmxcsr(mode);
+  fp_leave(&threads_own);
   // The last touch: the caller's frame holds the job.
   __atomic_fetch_sub(&j->helpers, 1, __ATOMIC_RELEASE);
 }
 
 // Calls fn(args, begin, end) for all of [0, units), on at most `limit` threads if limit > 0.
-__attribute__((visibility("hidden"))) void kiln_model_parallel(const struct kiln_pool* pool,
+__attribute__((visibility("hidden"))) void kiln_model_parallel(const struct kiln_machine* machine,
                                                                void (*fn)(void*, int64_t, int64_t), void* args,
                                                                int64_t units, int64_t limit) {
+  const struct kiln_pool* pool = machine->pool;
   int64_t threads = pool ? pool->size(pool->self) : 1;
   if (limit > 0 && threads > limit) threads = limit;
   if (threads > units) threads = units;

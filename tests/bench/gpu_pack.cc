@@ -45,7 +45,7 @@ std::string ProgramText(const CompiledModel& m) {
       Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
       "};\n\nstatic int32_t run(void* const* a, void* const* r, void* arena, const void* comm) {\n  (void)comm;\n"
       "  return ",
-      n, "_run(a, r, arena, NULL", m.communicates ? ", comm" : "",
+      n, "_run(a, r, (kiln_arena){arena, ", m.temp_bytes, "}, NULL", m.communicates ? ", comm" : "",
       ");\n}\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ", m.arguments.size(),
       ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, ", ", m.devices, ", run};\n");
   std::vector<std::pair<const char*, const char*>> functions = {

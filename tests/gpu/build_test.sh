@@ -26,6 +26,9 @@ cat >"$out/first/main.cc" <<'EOF'
 
 #include "m.h"
 
+// Arrays on the device are plain pointers.
+m::Status OnDevice(m::Gpu& gpu, const float* d_x, float* d_r) { return gpu.run_on_device(nullptr, d_x, d_r); }
+
 int main() {
   std::vector<float> x(4096 * 1024, 1.f), r(x.size());
   m::Gpu gpu;

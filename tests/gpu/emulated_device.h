@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "aot/compile.h"
 #include "aot/emulator/emulator.h"
 #include "compiler/base/text.h"
 #include "gtest/gtest.h"
@@ -32,6 +33,18 @@ inline void* LoadArchive(const std::string& archive, const std::string& stem) {
   void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(lib, nullptr) << dlerror();
   return lib;
+}
+
+// A model as a loaded library, whose functions are found by the names that headers call them by, without the model's.
+struct LoadedModel {
+  void* library;
+  std::string symbols;
+  void* Find(const std::string& function) const { return dlsym(library, (symbols + "_" + function).c_str()); }
+  const gpu::EmulatedLibrary* Emulated() const { return static_cast<const gpu::EmulatedLibrary*>(Find("emulated")); }
+};
+
+inline LoadedModel LoadModel(const CompiledModel& m, const std::string& stem) {
+  return {LoadArchive(m.archive, stem), m.symbols};
 }
 
 class EmulatedDevice {

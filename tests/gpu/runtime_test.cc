@@ -138,26 +138,26 @@ CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::E
 class Runtime : public testing::Test {
  protected:
   void SetUp() override {
-    static void* const emulated = LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain).archive, "emulated");
-    static void* const program =
-        LoadArchive(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone).archive, "program");
-    const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
-    entry_ = reinterpret_cast<kiln_gpu_region>(dlsym(emulated, "m_gpu_entry"));
+    static const LoadedModel emulated = LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain), "emulated");
+    static const LoadedModel program =
+        LoadModel(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone), "program");
+    const auto* library = emulated.Emulated();
+    entry_ = reinterpret_cast<kiln_gpu_region>(emulated.Find("gpu_entry"));
     ASSERT_TRUE(library && entry_);
     device_ = std::make_unique<EmulatedDevice>(library);
     const auto find = [&](const char* name) {
-      void* f = dlsym(program, name);
+      void* f = program.Find(name);
       EXPECT_NE(f, nullptr) << name;
       return f;
     };
-    create_ = reinterpret_cast<decltype(create_)>(find("m_gpu_create"));
-    destroy_ = reinterpret_cast<decltype(destroy_)>(find("m_gpu_destroy"));
-    run_ = reinterpret_cast<decltype(run_)>(find("m_gpu_run"));
-    run_host_ = reinterpret_cast<decltype(run_host_)>(find("m_gpu_run_host"));
-    wait_ = reinterpret_cast<decltype(wait_)>(find("m_gpu_wait"));
-    upload_ = reinterpret_cast<decltype(upload_)>(find("m_gpu_upload"));
-    download_ = reinterpret_cast<decltype(download_)>(find("m_gpu_download"));
-    set_graphs_ = reinterpret_cast<decltype(set_graphs_)>(find("m_gpu_set_graphs"));
+    create_ = reinterpret_cast<decltype(create_)>(find("gpu_create"));
+    destroy_ = reinterpret_cast<decltype(destroy_)>(find("gpu_destroy"));
+    run_ = reinterpret_cast<decltype(run_)>(find("gpu_run"));
+    run_host_ = reinterpret_cast<decltype(run_host_)>(find("gpu_run_host"));
+    wait_ = reinterpret_cast<decltype(wait_)>(find("gpu_wait"));
+    upload_ = reinterpret_cast<decltype(upload_)>(find("gpu_upload"));
+    download_ = reinterpret_cast<decltype(download_)>(find("gpu_download"));
+    set_graphs_ = reinterpret_cast<decltype(set_graphs_)>(find("gpu_set_graphs"));
     for (size_t k = 0; k < x_.size(); ++k) x_[k] = static_cast<float>(k % 7) / 100;
   }
 
@@ -260,19 +260,17 @@ TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
 }
 
 TEST(Decisions, AreNodesOfGraphs) {
-  void* const emulated =
-      LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain, kDecisions).archive, "decisions_emulated");
-  void* const program =
-      LoadArchive(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDecisions).archive, "decisions");
-  const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+  const LoadedModel emulated =
+      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDecisions), "decisions_emulated");
+  const LoadedModel program =
+      LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDecisions), "decisions");
+  const auto* library = emulated.Emulated();
   ASSERT_TRUE(library);
   EmulatedDevice device(library);
-  const auto create =
-      reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(dlsym(program, "m_gpu_create"));
-  const auto destroy = reinterpret_cast<void (*)(void*)>(dlsym(program, "m_gpu_destroy"));
-  const auto run =
-      reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(dlsym(program, "m_gpu_run_host"));
-  const auto set_graphs = reinterpret_cast<void (*)(void*, int32_t)>(dlsym(program, "m_gpu_set_graphs"));
+  const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(program.Find("gpu_create"));
+  const auto destroy = reinterpret_cast<void (*)(void*)>(program.Find("gpu_destroy"));
+  const auto run = reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(program.Find("gpu_run_host"));
+  const auto set_graphs = reinterpret_cast<void (*)(void*, int32_t)>(program.Find("gpu_set_graphs"));
   ASSERT_TRUE(create && destroy && run && set_graphs);
   auto module = ParseHlo(kDecisions, "m.hlo");
   ASSERT_TRUE(module.ok()) << module.status();
@@ -330,28 +328,27 @@ TEST_F(Runtime, CopiesGoOnBesideRuns) {
 }
 
 TEST(SeveralDevices, MeetThroughTheHost) {
-  void* const emulated =
-      LoadArchive(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices).archive, "devices_emulated");
-  void* const program =
-      LoadArchive(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices).archive, "devices");
-  const auto* library = static_cast<const gpu::EmulatedLibrary*>(dlsym(emulated, "m_emulated"));
+  const LoadedModel emulated =
+      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices), "devices_emulated");
+  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices), "devices");
+  const auto* library = emulated.Emulated();
   ASSERT_TRUE(library);
   EmulatedDevice device(library);
   constexpr int kCount = 4, kElements = 300;
   device.fake.devices = kCount;
   const auto find = [&](const char* name) {
-    void* f = dlsym(program, name);
+    void* f = program.Find(name);
     EXPECT_NE(f, nullptr) << name;
     return f;
   };
-  const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(find("m_gpu_create"));
-  const auto destroy = reinterpret_cast<void (*)(void*)>(find("m_gpu_destroy"));
-  const auto set_comm = reinterpret_cast<void (*)(void*, const kiln_comm*)>(find("m_gpu_set_comm"));
-  const auto run = reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(find("m_gpu_run_host"));
-  const auto error_of = reinterpret_cast<const char* (*)(const void*)>(find("m_gpu_error"));
-  const auto world_create = reinterpret_cast<void* (*)(int64_t)>(find("m_world_create"));
-  const auto world_comm = reinterpret_cast<kiln_comm* (*)(void*, int64_t)>(find("m_world_comm"));
-  const auto world_destroy = reinterpret_cast<void (*)(void*)>(find("m_world_destroy"));
+  const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(find("gpu_create"));
+  const auto destroy = reinterpret_cast<void (*)(void*)>(find("gpu_destroy"));
+  const auto set_comm = reinterpret_cast<void (*)(void*, const kiln_comm*)>(find("gpu_set_comm"));
+  const auto run = reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(find("gpu_run_host"));
+  const auto error_of = reinterpret_cast<const char* (*)(const void*)>(find("gpu_error"));
+  const auto world_create = reinterpret_cast<void* (*)(int64_t)>(find("world_create"));
+  const auto world_comm = reinterpret_cast<kiln_comm* (*)(void*, int64_t)>(find("world_comm"));
+  const auto world_destroy = reinterpret_cast<void (*)(void*)>(find("world_destroy"));
 
   void* const world = world_create(kCount);
   std::vector<std::vector<float>> x(kCount, std::vector<float>(kElements)), y = x, sent = x, fed = x;

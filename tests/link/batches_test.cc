@@ -31,7 +31,7 @@ int main() {
   float x[8], y[6], sums[4];
   Expect(batches::run(context, 2, x, y, sums).code == BATCHES_BATCH_SIZE, "a size without a variant");
   Expect(batches::run(context, 4, x, y, sums).code == BATCHES_EXTENT, "an array of another extent");
-  Expect(batches_run(3, nullptr, nullptr, nullptr, nullptr) == BATCHES_BATCH_SIZE, "the C entry refuses it too");
+  Expect(batches_run(3, nullptr, nullptr, {}, nullptr) == BATCHES_BATCH_SIZE, "the C entry refuses it too");
   Expect(batches::BatchFor(2) == 4 && batches::BatchFor(9) == 9 && batches::BatchFor(10) == 0, "batch for n");
   Expect(batches_argument_x_count(9) == 36 && batches_result_y_count(1) == 3, "counts");
   return failures != 0;

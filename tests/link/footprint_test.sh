@@ -3,7 +3,7 @@
 set -eu
 binary=$1
 image=$2
-weights=$((0x$(nm -S "$binary" | awk '$4 == "digits_weights" {print $2}')))
+weights=$((0x$(nm -S "$binary" | awk '$4 ~ /^digits_[0-9a-f]+_weights$/ {print $2}')))
 test "$weights" -gt 0
 cp "$binary" stripped
 chmod u+w stripped

@@ -22,7 +22,7 @@ int main() {
   slow_arena::Context mine(arena, slow);
   Expect(slow_arena::run(mine, x, given).ok(), "memory of the caller");
   for (int k = 0; k < 32; ++k) Expect(own[k] == 64 + 16 && given[k] == own[k], "sums");
-  slow_arena::Context half(arena, nullptr);
+  slow_arena::Context half(kiln_arena{arena, sizeof arena}, kiln_arena{});
   Expect(slow_arena::run(half, x, given).code == SLOW_ARENA_NULL_POINTER, "no slow arena");
   return failures != 0;
 }

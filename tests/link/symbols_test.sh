@@ -1,6 +1,6 @@
 #!/bin/sh
 # Undefined symbols of each archive must be libc or libm names of the checked list; global symbols must carry the
-# model's name.
+# model's name and the hash of its build.
 set -eu
 allowed=$1
 shift
@@ -17,9 +17,13 @@ for archive in "$@"; do
     echo "$archive: undefined symbols that are not on the list:" $unknown
     status=1
   fi
-  foreign=$(grep -v "^${name}_" defined.txt || true)
+  foreign=$(grep -Ev "^${name}_[0-9a-f]{16}_" defined.txt || true)
   if [ -n "$foreign" ]; then
-    echo "$archive: global symbols without the model's name:" $foreign
+    echo "$archive: global symbols without the model's name and build:" $foreign
+    status=1
+  fi
+  if [ "$(grep -Eo "^${name}_[0-9a-f]{16}_" defined.txt | sort -u | wc -l)" != 1 ]; then
+    echo "$archive: symbols of several builds"
     status=1
   fi
   echo "$archive: $(wc -l < undefined.txt) undefined, $(wc -l < defined.txt) global symbols checked"

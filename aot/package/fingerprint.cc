@@ -1,0 +1,55 @@
+#include "aot/package/fingerprint.h"
+
+#include "absl/strings/str_format.h"
+#include "aot/package/manifest.h"
+#include "compiler/base/text.h"
+#include "compiler/hlo/canonical_text.h"
+#include "runtime_min/types.h"
+
+namespace kiln {
+
+Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_(weights_hash) {
+  AddText(kKilnVersion);
+  AddNumbers({KILN_ABI_VERSION, o.threads, o.flush_subnormals, o.external_lapack, static_cast<int64_t>(o.sanitizer),
+              o.bounds_check, o.poison_freed, o.gpu_deterministic, static_cast<int64_t>(o.emulation),
+              o.device_timeout_ms});
+  for (const auto* names : {&o.cpu_levels, &o.gpu_targets}) {
+    AddNumbers({static_cast<int64_t>(names->size())});
+    for (const std::string& n : *names) AddText(n);
+  }
+}
+
+void Fingerprint::AddText(absl::string_view bytes) {
+  AddNumbers({static_cast<int64_t>(bytes.size())});
+  hash_ = StableHash(bytes, hash_);
+}
+
+void Fingerprint::AddNumbers(const std::vector<int64_t>& numbers) {
+  hash_ = StableHash(absl::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t)),
+                     hash_);
+}
+
+void Fingerprint::AddPorts(const std::vector<Port>& ports) {
+  for (const Port& p : ports) {
+    AddText(p.shape.ToString());
+    AddNumbers({p.alias, p.alignment, p.low, p.high});
+  }
+}
+
+void Fingerprint::AddThunks(const ThunkSequence& thunks) {
+  for (const Thunk& t : thunks) {
+    AddNumbers({static_cast<int64_t>(t.kind), static_cast<int64_t>(t.nested.size())});
+    const std::vector<Slice> own = {t.scratch, t.predicate};
+    for (const auto* slices : {&t.reads, &t.writes, &own})
+      for (const Slice& s : *slices) AddNumbers({s.kind, s.index, s.offset, s.size});
+    if (t.instruction) {
+      AddText(CanonicalText(t.instruction));
+      if (t.instruction->attrs().backend_config) AddText(t.instruction->attrs().backend_config->text);
+    }
+    for (const ThunkSequence& n : t.nested) AddThunks(n);
+  }
+}
+
+std::string Fingerprint::Text() const { return absl::StrFormat("%016x", hash_); }
+
+}  // namespace kiln

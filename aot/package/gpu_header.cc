@@ -1,0 +1,137 @@
+#include "absl/strings/str_cat.h"
+#include "aot/package/header_text.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kGpuComm[] =
+    R"(// The device that this program is, the caller's; needed before the first run. What devices exchange passes through
+// page-locked memory of the host, and a run waits for it.
+void $NAME_gpu_set_comm($NAME_gpu* gpu, const kiln_comm* comm) $[gpu_set_comm$];
+)";
+
+constexpr char kGpuClassComm[] = R"(    // The device that this program is; needed before the first run.
+    void set_comm(const kiln_comm* comm) {
+      if (gpu_) $NAME_gpu_set_comm(gpu_, comm);
+    }
+)";
+
+constexpr char kGpuCDeclaration[] = R"(
+// The GPU program: code for $ARCHS. The NVIDIA driver is opened when the first one is created; the
+// binary starts without it.
+#define $UPPER_GPU_ARENA_BYTES ((size_t)$GPUARENA)
+typedef struct $NAME_gpu $NAME_gpu;
+// Loads the program on GPU `device`. `stream`: a stream of the device's primary context that the program shall use, or
+// NULL for one of its own. $UPPER_NO_DEVICE where there is no driver, no such GPU or no code for it; `error`, if given,
+// then says which.
+int32_t $NAME_gpu_create($NAME_gpu** gpu, int32_t device, void* stream, char* error, size_t error_bytes)
+    $[gpu_create$];
+void $NAME_gpu_destroy($NAME_gpu* gpu) $[gpu_destroy$];
+// Arguments, results and arena (256-byte aligned; NULL: the program's own) on the device. Puts the run on the stream and
+// returns; it allocates nothing but its own arena, once, and waits for nothing but values that decide what runs.
+int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* results, void* arena) $[gpu_run$];
+int32_t $NAME_gpu_wait($NAME_gpu* gpu) $[gpu_wait$];
+// The same with arrays of the host, all in one: copies in, runs, waits, copies out.
+int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results) $[gpu_run_host$];
+// Arrays on the device, for programs without a CUDA interface of their own. $NAME_gpu_to_host waits for what was started.
+void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes) $[gpu_malloc$];
+void $NAME_gpu_free($NAME_gpu* gpu, void* array) $[gpu_free$];
+int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_to_device$];
+int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_to_host$];
+// Copies beside runs: an upload is to an array that no run under way uses, and the next run waits for it; a download
+// begins when the runs that were started so far have ended, and later ones must not change its array. $NAME_gpu_wait
+// waits for both. From and to memory that is not page-locked they are slower, and may wait.
+int32_t $NAME_gpu_upload($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_upload$];
+int32_t $NAME_gpu_download($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_download$];
+// Page-locked memory of the host.
+void* $NAME_gpu_malloc_host($NAME_gpu* gpu, size_t bytes) $[gpu_malloc_host$];
+void $NAME_gpu_free_host($NAME_gpu* gpu, void* memory) $[gpu_free_host$];
+// Whether long runs of kernels are recorded as graphs (they are).
+void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on) $[gpu_set_graphs$];
+// What the last failure was.
+const char* $NAME_gpu_error(const $NAME_gpu* gpu) $[gpu_error$];
+)";
+
+constexpr char kGpuClassBegin[] = R"(
+  // The GPU program (code for $ARCHS), for one thread at a time.
+  class Gpu {
+   public:
+    // `stream`: a stream of the device's primary context, or null for one of its own.
+    explicit Gpu(int device = 0, void* stream = nullptr) {
+      code_ = $NAME_gpu_create(&gpu_, device, stream, problem_, sizeof problem_);
+    }
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+    ~Gpu() { $NAME_gpu_destroy(gpu_); }
+    // False where the program cannot run: error() says why.
+    bool ok() const { return code_ == 0; }
+    const char* error() const { return gpu_ ? $NAME_gpu_error(gpu_) : problem_; }
+    $NAME_gpu* get() const { return gpu_; }
+    Status wait() { return {gpu_ ? $NAME_gpu_wait(gpu_) : code_}; }
+    // Copies beside runs: the next run waits for uploads; downloads wait for the runs started so far. wait() for both.
+    Status upload(void* array, const void* host, std::size_t bytes) {
+      return {gpu_ ? $NAME_gpu_upload(gpu_, array, host, bytes) : code_};
+    }
+    Status download(void* host, const void* array, std::size_t bytes) {
+      return {gpu_ ? $NAME_gpu_download(gpu_, host, array, bytes) : code_};
+    }
+)";
+
+constexpr char kGpuClassEnd[] = R"(
+   private:
+    $NAME_gpu* gpu_ = nullptr;
+    std::int32_t code_ = 0;
+    char problem_[256] = "";
+  };
+)";
+
+// The tables of pointers of the C interface, of arrays that `address` gives by their names.
+std::string Tables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address) {
+  std::string out = "    void* const arguments[] = {";
+  for (const Port& p : m.arguments)
+    absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", address("in_" + p.name), "),");
+  absl::StrAppend(&out, m.arguments.empty() ? "nullptr};\n" : "};\n", "    void* const results[] = {");
+  for (const Port& p : m.results)
+    absl::StrAppend(&out, "\n        ", address(p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name),
+                    ",");
+  absl::StrAppend(&out, m.results.empty() ? "nullptr};\n" : "};\n");
+  for (const auto& [ports, table] : {std::pair{&m.arguments, "arguments"}, {&m.results, "results"}})
+    if (!ports->empty())
+      absl::StrAppend(&out, "    for (void* p : ", table, ")\n      if (!p) return {$UPPER_NULL_POINTER};\n");
+  return out;
+}
+
+}  // namespace
+
+std::string GpuDeclarations(const CompiledModel& m) {
+  return absl::StrCat(kGpuCDeclaration, m.communicates ? kGpuComm : "");
+}
+
+std::string GpuClass(const CompiledModel& m) {
+  const std::string separator = ",\n                    ";
+  const std::string spans = TypedParameters(
+      m, separator, [](const Port& p, bool result) { return absl::StrCat(result ? "Result_" : "Argument_", p.name); });
+  const std::string pointers = TypedParameters(m, separator, [](const Port& p, bool result) {
+    return absl::StrCat(!result && p.alias < 0 ? "const " : "", CType(p.shape.type()), "*");
+  });
+  const std::string own = spans.empty() ? "" : spans.substr(separator.size());
+  const std::string begin = ") {\n    if (!gpu_) return {code_};\n";
+  std::string out = absl::StrCat(
+      kGpuClassBegin, m.communicates ? kGpuClassComm : "",
+      "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
+      "    Status run_on_device(void* arena", pointers, begin, Tables(m, [](const std::string& name) { return name; }),
+      "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
+      "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin,
+      Tables(m, [](const std::string& name) { return name + ".data()"; }),
+      "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
+  if (m.on_cpu) {
+    const std::string passed = TypedNames(m);
+    absl::StrAppend(&out, "\n  // On the GPU where it can be had, else on the CPU.\n",
+                    "  static Status run_anywhere(Gpu& gpu, const Context& context", spans,
+                    ") {\n    return gpu.ok() ? gpu.run(", passed, ") : run(context", passed.empty() ? "" : ", ",
+                    passed, ");\n  }\n");
+  }
+  return out;
+}
+
+}  // namespace kiln

@@ -1,0 +1,36 @@
+// What the files that write generated headers share.
+//
+// Headers are written as templates in which $NAME is the model's name, $UPPER the same in capitals, and $[f$] names the
+// symbol of function f: symbols carry a hash (fingerprint.h), names in headers do not.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "aot/compile.h"
+
+namespace kiln {
+
+// The C type that holds one element. Narrow floats are their bits; 4-bit integers take a byte.
+std::string CType(PrimitiveType type);
+// Elements of CType: complex numbers are pairs.
+int64_t CTypeCount(const Shape& shape);
+// The shape of a port as comments show it: with `batch` where the extent is the batch size.
+std::string PortText(const CompiledModel& model, bool result, size_t k);
+
+// Declarations of the functions that the host program provides; empty without custom calls.
+std::string CustomCallDeclarations(const CompiledModel& model);
+// The GPU program in the C header, and as a class in the C++ header.
+std::string GpuDeclarations(const CompiledModel& model);
+std::string GpuClass(const CompiledModel& model);
+
+// Parameters of typed C++ functions: all arguments, then the results that lie in no argument, each after `separator`.
+// `type` says how a port is declared.
+std::string TypedParameters(const CompiledModel& model, const std::string& separator,
+                            const std::function<std::string(const Port&, bool result)>& type);
+// Their names.
+std::string TypedNames(const CompiledModel& model);
+
+std::string FillTemplate(std::string text, const CompiledModel& model);
+
+}  // namespace kiln

@@ -1,0 +1,82 @@
+// What every model compiled by kiln shares with its caller: statuses, memory, threads, devices. C99, C++11.
+//
+// Generated headers hold this text; a program that includes several of them has the types once, so a pool or a world of
+// one model serves the others.
+#ifndef KILN_TYPES_H_
+#define KILN_TYPES_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Counts changes of what follows. Libraries of another version need headers of that version.
+#define KILN_ABI_VERSION 2
+
+typedef enum kiln_status {
+  KILN_OK = 0,
+  KILN_NULL_POINTER = 1,
+  KILN_UNSUPPORTED_CPU = 2,
+  KILN_MISALIGNED = 3,
+  KILN_COMMUNICATION = 4,
+  KILN_CUSTOM_CALL = 5,
+  KILN_BATCH_SIZE = 6,
+  KILN_EXTENT = 7,
+  KILN_GPU = 8,        // the device or one of its libraries failed
+  KILN_NO_DEVICE = 9,  // no driver, or no GPU that the library has code for
+  KILN_ARENA_SIZE = 10,
+  KILN_OVERLAP = 11,
+  KILN_DIMENSION = 12,
+  KILN_DEVICE = 13,
+  KILN_TIMEOUT = 14
+} kiln_status;
+
+// Memory that a run works in.
+typedef struct kiln_arena {
+  void* data;
+  size_t bytes;
+} kiln_arena;
+
+// The threads that help a run: all that kiln asks of a host's own pool. Any number of models and runs may share one.
+typedef struct kiln_pool {
+  void* self;
+  // Threads that work at once, the caller included.
+  int (*size)(void* self);
+  // Has fn(arg) called once, on any thread and at any time; may call it before returning.
+  void (*submit)(void* self, void (*fn)(void* arg), void* arg);
+  // Called in a loop by a run that waits for what it submitted: runs something that was submitted, waits a little, or
+  // just returns. A pool that never runs models on its own threads may leave it empty.
+  void (*help)(void* self);
+} kiln_pool;
+
+// One device's way to the others and to the host program's queues. Functions return 0, or anything else for failure,
+// which ends the run: with KILN_TIMEOUT if they return that, else with KILN_COMMUNICATION. Those that wait must end by
+// themselves: a run has no other limit of time. A device is numbered replica * partitions + partition.
+typedef struct kiln_comm {
+  void* self;
+  int64_t device;
+  // All `members` devices of `group` call it; each gets the blocks of `bytes` bytes of all, in the group's order.
+  int (*gather)(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
+                int64_t bytes);
+  // Queues: a channel of the program, or KILN_INFEED or KILN_OUTFEED of that device. Receive waits.
+  int (*send)(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes);
+  int (*receive)(void* self, int64_t device, int64_t channel, void* data, int64_t bytes);
+  // Called when the device's run ends with an error: the others need not wait for it any more. May be NULL.
+  void (*fail)(void* self, int64_t device, int32_t status);
+} kiln_comm;
+
+#define KILN_INFEED (-1)
+#define KILN_OUTFEED (-2)
+
+// Devices as threads of this process.
+typedef struct kiln_world kiln_world;
+
+// One run, as libraries take it.
+typedef struct kiln_call {
+  int64_t batch;  // of a library with several batch sizes
+  void* const* arguments;
+  void* const* results;
+  kiln_arena arena, slow_arena;
+  const kiln_pool* pool;  // NULL: the calling thread alone
+  const kiln_comm* comm;  // of a program that communicates
+} kiln_call;
+
+#endif  // KILN_TYPES_H_
