@@ -92,6 +92,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
       entry.library = library;
       entry.threads = options.threads;
       entry.poison_freed = options.poison_freed;
+      entry.large_weights = program.large_weights;
       entry.replicas = program.replicas;
       entry.partitions = program.partitions;
       entry.kernels_elsewhere = parts.size() > 1;
@@ -114,8 +115,8 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     out.members.push_back({absl::StrCat(file, "_", level, part, ".o"), std::move(p.object)});
     out.code_bytes += p.code_bytes;
     if (want_text)
-      RETURN_IF_ERROR(WriteFile(
-          absl::StrCat(options.pipeline.dump_dir, "/", file, ".", level, part, ".ir-with-opt.ll"), p.text));
+      RETURN_IF_ERROR(
+          WriteFile(absl::StrCat(options.pipeline.dump_dir, "/", file, ".", level, part, ".ir-with-opt.ll"), p.text));
   }
   return out;
 }

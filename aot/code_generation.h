@@ -18,6 +18,7 @@ struct ProgramToGenerate {
   const ThunkSequence* thunks;
   const std::vector<int64_t>* constant_offsets;
   int64_t replicas, partitions;
+  bool large_weights;  // EntryOptions
 };
 
 struct GeneratedCode {

@@ -93,24 +93,33 @@ bool HasProducts(const ThunkSequence& thunks) {
   return false;
 }
 
-// The constants of all programs, each value once, in order of use.
+// The constants of all programs, each value once, in order of use. Their bytes stay where they are.
 class Weights {
  public:
   int64_t Add(const Literal& l) {
     const absl::string_view bytes(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()));
-    auto& same = by_hash_[StableHash(bytes)];
-    for (const auto& [offset, size] : same)
-      if (absl::string_view(block_).substr(offset, size) == bytes) return static_cast<int64_t>(offset);
-    block_.resize((block_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment);
-    same.push_back({block_.size(), bytes.size()});
-    block_.append(bytes.data(), bytes.size());
-    return static_cast<int64_t>(same.back().first);
+    const uint64_t hash = StableHash(bytes);
+    auto& same = by_hash_[hash];
+    for (size_t k : same)
+      if (pieces_[k].bytes == bytes) return static_cast<int64_t>(pieces_[k].offset);
+    const size_t offset = (size_ + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+    same.push_back(pieces_.size());
+    pieces_.push_back({offset, bytes});
+    literals_.push_back(l);
+    size_ = offset + bytes.size();
+    hash_ = StableHash(absl::string_view(reinterpret_cast<const char*>(&hash), sizeof hash), hash_);
+    return static_cast<int64_t>(offset);
   }
-  const std::string& block() const { return block_; }
+  const std::vector<DataPiece>& pieces() const { return pieces_; }
+  size_t size() const { return size_; }
+  uint64_t hash() const { return hash_; }
 
  private:
-  std::string block_;
-  absl::flat_hash_map<uint64_t, std::vector<std::pair<size_t, size_t>>> by_hash_;
+  std::vector<DataPiece> pieces_;
+  std::vector<Literal> literals_;  // that hold the bytes
+  absl::flat_hash_map<uint64_t, std::vector<size_t>> by_hash_;
+  size_t size_ = 0;
+  uint64_t hash_ = StableHash("");
 };
 
 // What the code assumes of each array: its elements' alignment and, of a result whose memory serves as arena before,
@@ -311,14 +320,15 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
             [](const auto& a, const auto& b) { return a.target < b.target; });
   out.argument_bytes = PortBytes(out.arguments);
   out.output_bytes = PortBytes(out.results);
-  out.constant_bytes = static_cast<int64_t>(weights.block().size());
+  out.constant_bytes = static_cast<int64_t>(weights.size());
 
   // One alignment for all variants, as the header states it.
   for (size_t k = 0; k < out.results.size(); ++k)
     for (const BatchPorts& b : out.batches)
       out.results[k].alignment = std::max(out.results[k].alignment, b.results[k].alignment);
-  const uint64_t weights_hash = StableHash(weights.block());
-  Fingerprint fingerprint(o, weights_hash);
+  const bool large_weights = out.constant_bytes > o.large_weights_bytes;
+  Fingerprint fingerprint(o, weights.hash());
+  fingerprint.AddNumbers({large_weights});
   for (const auto* list : {&programs, &gpu_programs})
     for (const Planned& p : *list) {
       fingerprint.AddThunks(p.program.thunks);
@@ -340,8 +350,12 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     levels.push_back(std::move(level));
   }
   const auto describe = [&](const Planned& p) {
-    return ProgramToGenerate{out.symbols + p.suffix, &p.program.thunks, &p.offsets, p.program.module->replica_count,
-                             p.program.module->partition_count};
+    return ProgramToGenerate{out.symbols + p.suffix,
+                             &p.program.thunks,
+                             &p.offsets,
+                             p.program.module->replica_count,
+                             p.program.module->partition_count,
+                             large_weights};
   };
   std::vector<std::pair<std::string, std::string>> members;
   if (on_cpu) {
@@ -414,9 +428,19 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   bool has_constants = false;  // they may all be empty
   for (const auto* list : {&programs, &gpu_programs})
     for (const Planned& program : *list) has_constants = has_constants || !program.offsets.empty();
-  if (has_constants)
-    members.push_back(
-        {absl::StrCat(out.name, "_weights.o"), DataObject(SymbolOf(out, "weights"), weights.block())});
+  if (has_constants) {
+    const std::string symbol = SymbolOf(out, "weights");
+    if (large_weights) {
+      ASSIGN_OR_RETURN(std::string object, AddressObject(symbol));
+      members.push_back({absl::StrCat(out.name, "_weights_at.o"), std::move(object)});
+    }
+    members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(symbol, weights.pieces(), large_weights)});
+  }
+  const uint64_t weights_hash = weights.hash();
+  // The archive takes as much memory again: what was copied into its members goes first.
+  programs.clear();
+  gpu_programs.clear();
+  weights = Weights();
   ASSIGN_OR_RETURN(out.archive, WriteArchive(members));
   out.c_header = CHeader(out);
   out.header = CppHeader(out);

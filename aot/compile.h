@@ -34,6 +34,8 @@ struct CompileOptions {
   int threads = 0;
   // Calls of LAPACK go to the LAPACK that the program is linked with (//aot/lapack), not to kiln's own kernels.
   bool external_lapack = false;
+  // Weights of more bytes lie in a section for large data and are reached by 64-bit addresses.
+  int64_t large_weights_bytes = int64_t{64} << 20;
   // How long a device waits for the others, or for the host program's queues; 0: for ever.
   int64_t device_timeout_ms = 60000;
   // Instrumentation of the generated code, for tests: the program is linked with the sanitizer.

@@ -110,6 +110,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
                 : sanitize == "thread" ? Sanitizer::kThread
                                        : Sanitizer::kNone;
   o.external_lapack = c.lapack();
+  if (c.debug().has_large_weights_bytes()) o.large_weights_bytes = c.debug().large_weights_bytes();
   o.bounds_check = c.debug().bounds_check();
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();

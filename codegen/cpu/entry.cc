@@ -80,12 +80,17 @@ class CpuEntry : public HostEntry {
     return b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(3), ir_.I64(1)));
   }
   llvm::Value* Weights() override {
-    llvm::Constant* w = ir_.module.getOrInsertGlobal(absl::StrCat(options_.library, "_weights"), b_.getInt8Ty());
-    auto* global = llvm::cast<llvm::GlobalVariable>(w);
-    global->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    global->setConstant(true);
-    global->setAlignment(llvm::Align(64));
-    return w;
+    const std::string symbol = options_.library + "_weights";
+    const auto constant = [&](const std::string& name, llvm::Type* type) {
+      auto* global = llvm::cast<llvm::GlobalVariable>(ir_.module.getOrInsertGlobal(name, type));
+      global->setVisibility(llvm::GlobalValue::HiddenVisibility);
+      global->setConstant(true);
+      return global;
+    };
+    if (options_.large_weights) return b_.CreateLoad(b_.getPtrTy(), constant(symbol + "_at", b_.getPtrTy()));
+    llvm::GlobalVariable* weights = constant(symbol, b_.getInt8Ty());
+    weights->setAlignment(llvm::Align(64));
+    return weights;
   }
 
   const KernelPlan& plan_;

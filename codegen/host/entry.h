@@ -23,6 +23,7 @@ struct EntryOptions {
   int threads = 0;            // the most that one run uses; 0: as many as its pool has; 1: kernels are never split
   bool poison_freed = false;  // overwrite the bytes of every arena slice after the last thunk that touches it
   int64_t replicas = 1, partitions = 1;
+  bool large_weights = false;      // beyond the reach of 32-bit offsets: their address is loaded
   bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
 };
 

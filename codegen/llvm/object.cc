@@ -225,8 +225,8 @@ void SetProgram(llvm::Module& m, const CpuLevel& level, const CallChecks& c,
   const auto ports = [&](const std::vector<CallChecks::Port>& list) {
     std::vector<llvm::Constant*> out;
     for (const CallChecks::Port& p : list)
-      out.push_back(t.Struct(
-          {t.Number(p.bytes), t.Number(p.alignment), t.Number(p.alias), t.Number(p.low), t.Number(p.high)}));
+      out.push_back(
+          t.Struct({t.Number(p.bytes), t.Number(p.alignment), t.Number(p.alias), t.Number(p.low), t.Number(p.high)}));
     return t.Array(out);
   };
   auto* type = llvm::cast<llvm::StructType>(m.getGlobalVariable(kSymbol)->getValueType());
@@ -328,17 +328,40 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
-std::string DataObject(const std::string& symbol, absl::string_view bytes) {
-  // ELF64, little endian: header, .rodata, .symtab, .strtab, .shstrtab, .note.GNU-stack, section table.
+absl::StatusOr<std::string> AddressObject(const std::string& symbol) {
+  llvm::LLVMContext ctx;
+  ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
+  auto tm = MakeTarget(level);
+  llvm::Module m(symbol, ctx);
+  m.setTargetTriple(kTriple);
+  m.setDataLayout(tm->createDataLayout());
+  auto* target = new llvm::GlobalVariable(m, llvm::Type::getInt8Ty(ctx), true, llvm::GlobalValue::ExternalLinkage,
+                                          nullptr, symbol);
+  target->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  auto* at =
+      new llvm::GlobalVariable(m, target->getType(), true, llvm::GlobalValue::ExternalLinkage, target, symbol + "_at");
+  at->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised);
+}
+
+std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large) {
+  // ELF64, little endian: header, the data, .symtab, .strtab, .shstrtab, .note.GNU-stack, section table.
+  size_t bytes = 0;
+  for (const DataPiece& p : pieces) bytes = std::max(bytes, p.offset + p.bytes.size());
   std::string out(64, '\0');
+  constexpr size_t kBesides = 4096;  // room for everything but the data and the symbol's name
+  out.reserve(bytes + kBesides + symbol.size());
   auto put = [](std::string* s, size_t at, uint64_t v, int n) {
     if (s->size() < at + n) s->resize(at + n);
     for (int k = 0; k < n; ++k) (*s)[at + k] = static_cast<char>(v >> (8 * k));
   };
   auto align = [&](size_t a) { out.resize((out.size() + a - 1) / a * a); };
   const size_t data_at = out.size();
-  out.append(bytes.data(), bytes.size());
-  if (bytes.empty()) out.push_back('\0');
+  for (const DataPiece& p : pieces) {
+    out.resize(data_at + p.offset, '\0');
+    out.append(p.bytes.data(), p.bytes.size());
+  }
+  if (bytes == 0) out.push_back('\0');
   const size_t data_size = out.size() - data_at;
   align(8);
   const size_t sym_at = out.size();
@@ -353,7 +376,13 @@ std::string DataObject(const std::string& symbol, absl::string_view bytes) {
   out += '\0' + symbol + '\0';
   const size_t str_size = out.size() - str_at;
   const size_t shstr_at = out.size();
-  const std::string names = std::string("\0.rodata\0.symtab\0.strtab\0.shstrtab\0.note.GNU-stack\0", 51);
+  std::string names(1, '\0');
+  std::vector<size_t> name_at;
+  for (const char* name : {large ? ".lrodata" : ".rodata", ".symtab", ".strtab", ".shstrtab", ".note.GNU-stack"}) {
+    name_at.push_back(names.size());
+    names += name;
+    names += '\0';
+  }
   out += names;
   align(8);
   const size_t table_at = out.size();
@@ -372,11 +401,12 @@ std::string DataObject(const std::string& symbol, absl::string_view bytes) {
     put(&out, at + 56, entsize, 8);
   };
   section(0, 0, 0, 0, 0, 0, 0, 0, 0);
-  section(1, 1, 2, data_at, data_size, 0, 0, 64, 0);
-  section(9, 2, 0, sym_at, 48, 3, 1, 8, 24);
-  section(17, 3, 0, str_at, str_size, 0, 0, 1, 0);
-  section(25, 3, 0, shstr_at, names.size(), 0, 0, 1, 0);
-  section(35, 1, 0, table_at, 0, 0, 0, 1, 0);
+  constexpr uint64_t kAlloc = 2, kLarge = 0x10000000;
+  section(name_at[0], 1, kAlloc | (large ? kLarge : 0), data_at, data_size, 0, 0, 64, 0);
+  section(name_at[1], 2, 0, sym_at, 48, 3, 1, 8, 24);
+  section(name_at[2], 3, 0, str_at, str_size, 0, 0, 1, 0);
+  section(name_at[3], 3, 0, shstr_at, names.size(), 0, 0, 1, 0);
+  section(name_at[4], 1, 0, table_at, 0, 0, 0, 1, 0);
   const unsigned char ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 0};
   std::memcpy(out.data(), ident, sizeof ident);
   put(&out, 16, 1, 2);   // relocatable
@@ -392,14 +422,24 @@ std::string DataObject(const std::string& symbol, absl::string_view bytes) {
 
 absl::StatusOr<std::string> WriteArchive(const std::vector<std::pair<std::string, std::string>>& members) {
   std::vector<llvm::NewArchiveMember> list;
-  for (const auto& [name, bytes] : members) {
-    list.emplace_back(llvm::MemoryBufferRef(bytes, name));
+  constexpr size_t kMostBytes = 9999999999;  // what ten digits of a member's header say
+  std::string out;
+  size_t bytes = 0;
+  for (const auto& [name, object] : members) {
+    if (object.size() > kMostBytes)
+      return Unimplemented("error: ", name, " has ", object.size(), " bytes; a member of an archive has at most ",
+                           kMostBytes);
+    list.emplace_back(llvm::MemoryBufferRef(object, name));
     list.back().MemberName = name;
+    bytes += object.size();
   }
-  auto buffer = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
-                                           /*Deterministic=*/true, /*Thin=*/false);
-  if (!buffer) return Internal("cannot write the archive: ", llvm::toString(buffer.takeError()));
-  return std::string((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
+  out.reserve(bytes + bytes / 16 + (1 << 16));  // with headers and the table of symbols
+  llvm::raw_string_ostream stream(out);
+  if (llvm::Error e = llvm::writeArchiveToStream(stream, list, llvm::SymtabWritingMode::NormalSymtab,
+                                                 llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false))
+    return Internal("cannot write the archive: ", llvm::toString(std::move(e)));
+  stream.flush();
+  return out;
 }
 
 }  // namespace kiln

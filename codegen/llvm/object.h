@@ -57,8 +57,18 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
                                                 int32_t otherwise);
 
-// An ELF object with one hidden read-only symbol of 64-byte alignment.
-std::string DataObject(const std::string& symbol, absl::string_view bytes);
+// Bytes of a block, zeros between and before them.
+struct DataPiece {
+  size_t offset;
+  absl::string_view bytes;
+};
+
+// An ELF object with one hidden read-only symbol of 64-byte alignment. `large`: in a section for large data, which
+// linkers place beyond the code's 2 GiB; code loads its address then, from <symbol>_at (AddressObject).
+std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large);
+
+// An object with the hidden constant <symbol>_at, the address of `symbol`.
+absl::StatusOr<std::string> AddressObject(const std::string& symbol);
 
 // A static library of named members.
 absl::StatusOr<std::string> WriteArchive(const std::vector<std::pair<std::string, std::string>>& members);

@@ -1,5 +1,6 @@
 #include "compiler/base/text.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   FILE* f = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
   if (!f) return InvalidArgument(path, ": error: cannot open: ", std::strerror(errno));
   std::string out;
+  // Large files shall not be copied while the string grows.
+  if (struct stat s; fstat(fileno(f), &s) == 0 && S_ISREG(s.st_mode)) out.reserve(static_cast<size_t>(s.st_size) + 1);
   char buf[1 << 16];
   size_t n;
   while ((n = std::fread(buf, 1, sizeof buf, f)) > 0) out.append(buf, n);

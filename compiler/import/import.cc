@@ -36,8 +36,11 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  ASSIGN_OR_RETURN(auto module, ImportModule(bytes, path, options));
+  std::unique_ptr<Module> module;
+  {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+    ASSIGN_OR_RETURN(module, ImportModule(bytes, path, options));
+  }
   RETURN_IF_ERROR(VerifyModule(*module));
   return module;
 }
