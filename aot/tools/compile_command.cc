@@ -10,6 +10,7 @@
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/output_files.h"
 #include "aot/tuning/results.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
@@ -65,10 +66,10 @@ absl::Status Run(const Arguments& args) {
   for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
   mkdir(dir.c_str(), 0777);
-  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/lib", m.name, ".a"), m.archive));
-  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, ".h"), m.header));
-  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, "_c.h"), m.c_header));
-  RETURN_IF_ERROR(WriteFile(absl::StrCat(dir, "/", m.name, ".manifest.json"), m.manifest));
+  RETURN_IF_ERROR(WriteFiles({{absl::StrCat(dir, "/lib", m.name, ".a"), m.archive},
+                              {absl::StrCat(dir, "/", m.name, ".h"), m.header},
+                              {absl::StrCat(dir, "/", m.name, "_c.h"), m.c_header},
+                              {absl::StrCat(dir, "/", m.name, ".manifest.json"), m.manifest}}));
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/exit.h"
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
@@ -215,4 +216,7 @@ absl::Status SettleDevices(const Arguments& args, Module* m) {
 
 }  // namespace kiln
 
-int main(int argc, char** argv) { return kiln::Main(argc, argv); }
+int main(int argc, char** argv) {
+  kiln::EndWithErrors();
+  return kiln::Finished(kiln::Main(argc, argv));
+}

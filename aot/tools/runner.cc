@@ -118,7 +118,15 @@ std::unique_ptr<Emulator> EmulatorOf(void* lib, const CompiledModel& m) {
   return library ? std::make_unique<Emulator>(static_cast<const gpu::EmulatedLibrary*>(library)) : nullptr;
 }
 
-char* Room(size_t n) { return static_cast<char*>(aligned_alloc(64, (std::max<size_t>(n, 1) + 63) / 64 * 64)); }
+// In the child, which ends where there is none.
+char* Room(size_t n) {
+  auto* room = static_cast<char*>(aligned_alloc(64, (std::max<size_t>(n, 1) + 63) / 64 * 64));
+  if (!room) {
+    std::fprintf(stderr, "error: there is no memory for %zu bytes of arguments, results or arena\n", n);
+    _exit(6);
+  }
+  return room;
+}
 
 // A model with the memory of one run.
 struct Instance {
@@ -270,9 +278,7 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
     if (emulators.back() ? !emulated.back() : !run.back()) return 4;
     instances.push_back(std::make_unique<Instance>(programs[d]->model, arguments[d]));
   }
-  auto comm = [&](size_t d) {
-    return world ? comm_of(world, static_cast<int64_t>(d)) : nullptr;
-  };
+  auto comm = [&](size_t d) { return world ? comm_of(world, static_cast<int64_t>(d)) : nullptr; };
   for (const Literal& l : infeed)
     if (kiln_comm* c = comm(0)) c->send(c->self, 0, KILN_INFEED, l.data(), l.byte_size());
   std::vector<int32_t> codes(programs.size());
@@ -411,6 +417,9 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
     if (!linked.count(d.module)) {
       CompileOptions options = For(o, compile);
       options.name = absl::StrCat(compile.name, "_", linked.size());
+      // An emulated device, or one on a busy machine, computes for long between exchanges.
+      constexpr int64_t kPatience = 600000;
+      options.device_timeout_ms = std::max(options.device_timeout_ms, kPatience);
       ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(d.module->Clone(), options, &dir, options.name));
     }
     programs.push_back(&linked[d.module]);

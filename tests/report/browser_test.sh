@@ -8,7 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 "$kiln" explain "$module" --html "$dir/page.html" >"$dir/text"
 grep -q 'kernels by estimated time' "$dir/text"
 browse() {
-  HOME=$dir timeout 120 chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage \
+  HOME=$dir timeout 600 chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage \
     --user-data-dir="$dir/profile" --window-size=1200,1600 "$@" "file://$dir/page.html" 2>"$dir/log" ||
     { cat "$dir/log"; exit 1; }
 }
