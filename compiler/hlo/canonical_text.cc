@@ -1,7 +1,6 @@
 #include "compiler/hlo/canonical_text.h"
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -35,34 +34,10 @@ std::string Body(const Instruction* i) {
   return out;
 }
 
-// Operands before users, as the root reaches them, whatever order the computation lists them in; what the root does not
-// reach comes last.
-std::vector<const Instruction*> FromRoot(const Computation* c) {
-  std::vector<const Instruction*> out;
-  absl::flat_hash_set<const Instruction*> seen;
-  const auto visit = [&](const Instruction* from) {
-    if (!seen.insert(from).second) return;
-    std::vector<std::pair<const Instruction*, int64_t>> path = {{from, 0}};  // with the operand to visit next
-    while (!path.empty()) {
-      const Instruction* i = path.back().first;
-      const int64_t next = path.back().second++;
-      if (next == static_cast<int64_t>(i->operands().size())) {
-        out.push_back(i);
-        path.pop_back();
-      } else if (seen.insert(i->operand(next)).second) {
-        path.push_back({i->operand(next), 0});
-      }
-    }
-  };
-  visit(c->root());
-  for (const Instruction* i : c->PostOrder()) visit(i);
-  return out;
-}
-
 std::string ComputationText(const Computation* c) {
   absl::flat_hash_map<const Instruction*, size_t> number;
   std::string out = "{";
-  for (const Instruction* i : FromRoot(c)) {
+  for (const Instruction* i : c->PostOrder()) {
     number.insert({i, number.size()});
     absl::StrAppend(&out, Body(i), "(");
     for (const Instruction* o : i->operands()) absl::StrAppend(&out, number.at(o), ",");
