@@ -21,7 +21,7 @@ struct Tuning {
   std::string denylist;
 };
 
-absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, CompileOptions* o, Tuning* tuning) {
+absl::Status ApplyXlaFlags(const std::string& flags, const std::string& place, CompileOptions* o, Tuning* tuning) {
   for (absl::string_view f : absl::StrSplit(flags, absl::ByAnyChar(" \n\t"), absl::SkipEmpty())) {
     const std::vector<std::string> kv = absl::StrSplit(f, absl::MaxSplits('=', 1));
     const std::string value = kv.size() > 1 ? kv[1] : "";
@@ -33,7 +33,7 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
       o->pipeline.dump_pass_re = value;
     } else if (kv[0] == "--xla_gpu_autotune_level") {
       if (!absl::SimpleAtoi(value, &o->tuning_level))
-        return InvalidArgument(file, ":1:1: error: --xla_gpu_autotune_level takes a number, not '", value, "'");
+        return InvalidArgument(place, ": error: --xla_gpu_autotune_level takes a number, not '", value, "'");
     } else if (kv[0] == "--xla_gpu_deterministic_ops") {
       o->gpu_deterministic = value != "false" && value != "0";
     } else if (kv[0] == "--xla_gpu_load_autotune_results_from") {
@@ -50,13 +50,13 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
       else if (value == "SSE4_2")
         o->cpu_levels = {"v2"};
       else
-        return InvalidArgument(file, ":1:1: error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
+        return InvalidArgument(place, ": error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
     } else if (kv[0] == "--xla_cpu_enable_fast_math") {
       if (value != "false" && value != "0")
         return InvalidArgument(
-            file, ":1:1: error: --xla_cpu_enable_fast_math: kiln's arithmetic is strict; only false is accepted");
+            place, ": error: --xla_cpu_enable_fast_math: kiln's arithmetic is strict; only false is accepted");
     } else {
-      return InvalidArgument(file, ":1:1: error: xla_flags: '", kv[0], "' has no meaning here");
+      return InvalidArgument(place, ": error: xla_flags: '", kv[0], "' has no meaning here");
     }
   }
   return absl::OkStatus();
@@ -65,47 +65,56 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& file, Co
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
-  ASSIGN_OR_RETURN(const config::Config c, ParseTextProto<config::Config>(text, file, "kiln.config.Config"));
+  FieldPlaces places(file);
+  ASSIGN_OR_RETURN(const config::Config c, ParseTextProto<config::Config>(text, file, "kiln.config.Config", &places));
+  const auto at = [&](absl::string_view field, int element = -1) {
+    return places.Of(config::Config::descriptor(), field, element);
+  };
   CompileOptions o;
   o.config_text = c.ShortDebugString();
   o.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
   o.result_names.assign(c.result_names().begin(), c.result_names().end());
-  for (const auto* names : {&o.argument_names, &o.result_names})
-    for (const std::string& n : *names)
-      if (CIdentifier(n) != n) return InvalidArgument(file, ":1:1: error: '", n, "' is not a C identifier");
+  for (const auto& [names, field] : {std::pair{&o.argument_names, "argument_names"}, {&o.result_names, "result_names"}})
+    for (size_t k = 0; k < names->size(); ++k)
+      if (const std::string& n = (*names)[k]; CIdentifier(n) != n)
+        return InvalidArgument(at(field, static_cast<int>(k)), ": error: '", n, "' is not a C identifier");
   if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
   o.gpu_targets.assign(c.gpu().targets().begin(), c.gpu().targets().end());
   if (!o.gpu_targets.empty() && !c.cpu_levels_size()) o.cpu_levels.clear();
-  for (const std::string& t : o.gpu_targets)
-    if (auto target = FindGpuTarget(t); !target.ok()) return InvalidArgument(file, ":1:1: ", target.status().message());
+  for (size_t k = 0; k < o.gpu_targets.size(); ++k)
+    if (auto target = FindGpuTarget(o.gpu_targets[k]); !target.ok())
+      return InvalidArgument(at("gpu.targets", static_cast<int>(k)), ": ", target.status().message());
   o.ptxas = c.gpu().ptxas();
   o.gpu_libraries = !c.gpu().no_libraries();
   Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
   if (c.gpu().has_tuning_level()) o.tuning_level = c.gpu().tuning_level();
   o.strict_tuning = c.gpu().strict_tuning();
   o.gpu_deterministic = c.gpu().deterministic();
-  if (c.max_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: max_arena_bytes is negative");
+  if (c.max_arena_bytes() < 0) return InvalidArgument(at("max_arena_bytes"), ": error: max_arena_bytes is negative");
   o.max_arena_bytes = c.max_arena_bytes();
-  if (c.slow_arena_bytes() < 0) return InvalidArgument(file, ":1:1: error: slow_arena_bytes is negative");
+  if (c.slow_arena_bytes() < 0) return InvalidArgument(at("slow_arena_bytes"), ": error: slow_arena_bytes is negative");
   if (c.slow_arena_bytes() > 0 && c.max_arena_bytes() == 0)
-    return InvalidArgument(file, ":1:1: error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
+    return InvalidArgument(at("slow_arena_bytes"),
+                           ": error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
   o.slow_arena_bytes = c.slow_arena_bytes();
-  if (c.threads() < 0) return InvalidArgument(file, ":1:1: error: threads is negative");
+  if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
   o.threads = c.threads();
   if (c.device_timeout_ms() < 0) return InvalidArgument(file, ":1:1: error: device_timeout_ms is negative");
   if (c.has_device_timeout_ms()) o.device_timeout_ms = c.device_timeout_ms();
   o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
   std::sort(o.batch_sizes.begin(), o.batch_sizes.end());
   for (size_t k = 0; k < o.batch_sizes.size(); ++k) {
-    if (o.batch_sizes[k] < 1) return InvalidArgument(file, ":1:1: error: batch size ", o.batch_sizes[k]);
+    const auto stated = std::find(c.batch_sizes().begin(), c.batch_sizes().end(), o.batch_sizes[k]);
+    const std::string place = at("batch_sizes", static_cast<int>(stated - c.batch_sizes().begin()));
+    if (o.batch_sizes[k] < 1) return InvalidArgument(place, ": error: batch size ", o.batch_sizes[k]);
     if (k && o.batch_sizes[k] == o.batch_sizes[k - 1])
-      return InvalidArgument(file, ":1:1: error: batch size ", o.batch_sizes[k], " twice");
+      return InvalidArgument(place, ": error: batch size ", o.batch_sizes[k], " twice");
   }
-  if (o.batch_sizes.size() > 64) return InvalidArgument(file, ":1:1: error: more than 64 batch sizes");
+  if (o.batch_sizes.size() > 64) return InvalidArgument(at("batch_sizes", 64), ": error: more than 64 batch sizes");
   o.flush_subnormals = !c.keep_subnormals();
   const std::string& sanitize = c.debug().sanitize();
   if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")
-    return InvalidArgument(file, ":1:1: error: sanitize is 'address' or 'thread', not '", sanitize, "'");
+    return InvalidArgument(at("debug.sanitize"), ": error: sanitize is 'address' or 'thread', not '", sanitize, "'");
   o.sanitizer = sanitize == "address"  ? Sanitizer::kAddress
                 : sanitize == "thread" ? Sanitizer::kThread
                                        : Sanitizer::kNone;
@@ -120,17 +129,23 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.pipeline.stop_after = c.debug().stop_after();
   o.pipeline.disabled.assign(c.debug().disable_passes().begin(), c.debug().disable_passes().end());
   if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa"))
-    return InvalidArgument(file, ":1:1: error: cpu_levels and --xla_cpu_max_isa contradict each other");
-  RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), file, &o, &tuning));
+    return InvalidArgument(at("xla_flags"), ": error: cpu_levels and --xla_cpu_max_isa contradict each other");
+  RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), at("xla_flags"), &o, &tuning));
   if (o.tuning_level < 0 || o.tuning_level > 4)
-    return InvalidArgument(file, ":1:1: error: the tuning level is 0 to 4, not ", o.tuning_level);
+    return InvalidArgument(at("gpu.tuning_level"), ": error: the tuning level is 0 to 4, not ", o.tuning_level);
   if (o.strict_tuning && o.tuning_level == 0)
-    return InvalidArgument(file, ":1:1: error: strict tuning and tuning level 0 contradict each other");
+    return InvalidArgument(at("gpu.strict_tuning"), ": error: strict tuning and tuning level 0 contradict each other");
   ASSIGN_OR_RETURN(o.tuning, LoadTuning(tuning.results, tuning.denylist));
-  for (const std::string& l : o.cpu_levels)
-    if (auto level = FindCpuLevel(l); !level.ok()) return InvalidArgument(file, ":1:1: ", level.status().message());
-  for (const std::string& p : o.pipeline.disabled)
-    if (!FindPass(p)) return InvalidArgument(file, ":1:1: error: no pass is named '", p, "'");
+  for (size_t k = 0; k < o.cpu_levels.size(); ++k)
+    if (auto level = FindCpuLevel(o.cpu_levels[k]); !level.ok())
+      return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());
+  const auto stated = static_cast<size_t>(c.debug().disable_passes_size());
+  for (size_t k = 0; k < o.pipeline.disabled.size(); ++k)
+    if (!FindPass(o.pipeline.disabled[k]))
+      return InvalidArgument(k < stated ? at("debug.disable_passes", static_cast<int>(k)) : at("xla_flags"),
+                             ": error: no pass is named '", o.pipeline.disabled[k], "'");
+  if (!o.pipeline.stop_after.empty() && !FindPass(o.pipeline.stop_after))
+    return InvalidArgument(at("debug.stop_after"), ": error: no pass is named '", o.pipeline.stop_after, "'");
   return o;
 }
 

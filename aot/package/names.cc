@@ -44,8 +44,9 @@ bool IsMacroOfAFamily(absl::string_view name) {
     if (absl::EndsWith(name, limit)) return true;
   const absl::string_view family = name.substr(0, name.find('_'));
   if (family == name) return false;
-  for (const char* f : {"ATOMIC", "BUS", "CLD", "CLOCK", "DBL", "FD", "FE", "FLT", "FP", "FPE", "ILL", "LC", "LDBL", "M",
-                        "MATH", "POLL", "PTHREAD", "SA", "SEEK", "SEGV", "SI", "SIG", "SIGEV", "SS", "TIME", "XATTR"})
+  for (const char* f :
+       {"ATOMIC", "BUS",  "CLD",  "CLOCK",   "DBL", "FD",   "FE",   "FLT", "FP",  "FPE",   "ILL", "LC",   "LDBL",
+        "M",      "MATH", "POLL", "PTHREAD", "SA",  "SEEK", "SEGV", "SI",  "SIG", "SIGEV", "SS",  "TIME", "XATTR"})
     if (family == f) return true;
   return absl::StartsWith(family, "INT") || absl::StartsWith(family, "UINT");
 }
@@ -116,7 +117,8 @@ absl::Status CheckLibraryName(absl::string_view name) {
   };
   if (CIdentifier(name) != name) return fail("not a C identifier");
   if (const std::string why = WhyTaken(name); !why.empty()) return fail(why);
-  if (In(kTypes, name) || absl::EndsWith(name, "_t")) return fail("a type or namespace of the system's headers, or like one");
+  if (In(kTypes, name) || absl::EndsWith(name, "_t"))
+    return fail("a type or namespace of the system's headers, or like one");
   if (name.size() == 1 && absl::StrContains("FRWXfrwx", name))
     return fail(absl::StrCat("the beginning of a macro of <unistd.h> (", absl::AsciiStrToUpper(name), "_OK)"));
   if (name == "main") return fail("the program's entry");
@@ -137,14 +139,16 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
     else if (side.Take(name))
       out.push_back(name);
     else
-      return InvalidArgument("error: two ", what, "s are named '", name, "', or so alike that their macros are the same");
+      return InvalidArgument("error: two ", what, "s are named '", name,
+                             "', or so alike that their macros are the same");
   }
   return out;
 }
 
 std::string WhyNotATarget(absl::string_view target, const std::string& library) {
   if (target == "main") return "the program's entry";
-  if (In(kSystemFunctions, target) || absl::StartsWith(target, "pthread_")) return "a function of C's library or the system's";
+  if (In(kSystemFunctions, target) || absl::StartsWith(target, "pthread_"))
+    return "a function of C's library or the system's";
   if (IsDerived(target, library)) return "like a function of the library itself";
   return "";
 }

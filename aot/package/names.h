@@ -1,9 +1,9 @@
 // Names for the generated headers: what a name of the program becomes in C and C++, and which names cannot be had.
 //
 // What: identifiers for arguments and results, for the functions of custom calls and their attributes; a check of the
-//   library's own name. The headers put something in front of a port's name wherever they use it (in_class, Argument_class,
-//   MLP_ARGUMENT_CLASS), so that any identifier will do; the others must mean nothing else.
-// Guarantees: the headers compile as C99 to C23 and C++17 to C++26 behind any header of C, whatever names the program has.
+//   library's own name. The headers put something in front of a port's name wherever they use it (in_class,
+//   Argument_class, MLP_ARGUMENT_CLASS), so that any identifier will do; the others must mean nothing else.
+// Guarantees: the headers compile as C99 to C23 and C++17 to C++26 behind any header of C, whatever names there are.
 //   The same names always give the same identifiers: '_' goes behind one that cannot stand.
 // Source: the keywords of C23 and of the C++26 draft; the macros, types and functions of C's and POSIX's headers.
 #pragma once
@@ -19,8 +19,8 @@ namespace kiln {
 // Fails for a name that cannot be both a class and the prefix of symbols, and says why.
 absl::Status CheckLibraryName(absl::string_view name);
 
-// Identifiers for the ports of one side (`what`: argument or result), so that macros made of them are unique: a number goes
-// behind a name that comes twice. Names of the config are kept as they are, or fail.
+// Identifiers for the ports of one side (`what`: argument or result), so that macros made of them are unique: a number
+// goes behind a name that comes twice. Names of the config are kept as they are, or fail.
 absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string>& names, bool from_config,
                                                    absl::string_view what);
 

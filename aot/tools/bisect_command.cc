@@ -1,5 +1,4 @@
 // kiln bisect FILE: which rewrite of which pass first gives other results.
-#include <sys/stat.h>
 
 #include <cmath>
 #include <cstdio>
@@ -18,7 +17,7 @@ namespace {
 
 absl::StatusOr<int> Run(const Arguments& args) {
   ImportOptions import;
-  RETURN_IF_ERROR(ReadDim(args, &import));
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline", "cpu")));
@@ -54,7 +53,6 @@ absl::StatusOr<int> Run(const Arguments& args) {
     std::printf("by its rewrite %lld (debug { fuel } counts those of all passes)\n",
                 static_cast<long long>(found.rewrite));
   const std::string dir = args.Get("out", ".");
-  mkdir(dir.c_str(), 0777);
   RETURN_IF_ERROR(WriteFile(dir + "/bisect_before.hlo", ToText(*found.before)));
   RETURN_IF_ERROR(WriteFile(dir + "/bisect_after.hlo", ToText(*found.after)));
   std::printf("%s/bisect_before.hlo and %s/bisect_after.hlo are the modules around it\n", dir.c_str(), dir.c_str());

@@ -26,8 +26,8 @@ struct Arguments {
   }
 };
 
-// --dim N: the extent of every unbounded dimension.
-absl::Status ReadDim(const Arguments& args, ImportOptions* import);
+// --dim N: the extent of every unbounded dimension. --entry NAME: the function to begin with.
+absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import);
 
 // How many devices there are: as the module says, as its collectives name, or else as --devices says (partitions of a
 // program with shardings, replicas of another).

@@ -1,5 +1,4 @@
 // kiln compile MODULE: writes the library, its headers and the manifest.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -49,7 +48,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get()));
   }
   ImportOptions import;
-  RETURN_IF_ERROR(ReadDim(args, &import));
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
   std::vector<BatchVariant> variants;
   if (!o.batch_sizes.empty() && import.dim >= 0)
     return InvalidArgument("error: --dim and batch_sizes contradict each other");
@@ -65,7 +64,6 @@ absl::Status Run(const Arguments& args) {
   if (tty) std::fprintf(stderr, "\r\033[K");
   for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
-  mkdir(dir.c_str(), 0777);
   RETURN_IF_ERROR(WriteFiles({{absl::StrCat(dir, "/lib", m.name, ".a"), m.archive},
                               {absl::StrCat(dir, "/", m.name, ".h"), m.header},
                               {absl::StrCat(dir, "/", m.name, "_c.h"), m.c_header},

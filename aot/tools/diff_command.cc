@@ -72,7 +72,7 @@ bool Report(const std::string& title, const Literal& got, const Literal& want, c
 
 absl::StatusOr<int> Run(const Arguments& args) {
   ImportOptions import;
-  RETURN_IF_ERROR(ReadDim(args, &import));
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(const Limits limits, ReadLimits(args));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(SettleDevices(args, module.get()));

@@ -11,15 +11,15 @@ namespace kiln {
 namespace {
 
 absl::Status Run(const Arguments& args) {
-  ImportOptions import;
-  RETURN_IF_ERROR(ReadDim(args, &import));
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
-  RETURN_IF_ERROR(MakeStatic(module.get()));
   CompileOptions options;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(options, ParseConfig(text, args.Get("config")));
   }
+  ImportOptions import;
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(Explanation e, Explain(module->Clone(), options));
   if (args.Has("run")) {
     options.cpu_levels = {"native"};

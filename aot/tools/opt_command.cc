@@ -13,7 +13,9 @@ namespace kiln {
 namespace {
 
 absl::Status Run(const Arguments& args) {
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
+  ImportOptions import;
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   PipelineOptions options;
   options.verify_each = true;

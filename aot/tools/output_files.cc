@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -14,6 +16,15 @@ namespace {
 
 absl::Status Failed(const std::string& path, int error) {
   return InvalidArgument(path, ": error: cannot write: ", std::strerror(error));
+}
+
+absl::Status MakeFolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return InvalidArgument(path, ": error: cannot create the folder '", folder.string(), "': ", error.message());
 }
 
 absl::Status Write(const std::string& temporary, const std::string& path, absl::string_view bytes) {
@@ -32,6 +43,7 @@ absl::Status WriteFiles(const std::vector<std::pair<std::string, absl::string_vi
   std::vector<std::string> temporary;
   for (const auto& [path, bytes] : files) temporary.push_back(absl::StrCat(path, ".tmp", static_cast<int>(getpid())));
   absl::Status status;
+  for (size_t k = 0; k < files.size() && status.ok(); ++k) status = MakeFolderOf(files[k].first);
   for (size_t k = 0; k < files.size() && status.ok(); ++k)
     status = Write(temporary[k], files[k].first, files[k].second);
   for (size_t k = 0; k < files.size() && status.ok(); ++k)

@@ -1,5 +1,4 @@
 // kiln run MODULE: compiles, links and runs; writes results.
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -69,15 +68,15 @@ absl::Status Run(const Arguments& args) {
   // Rows for replicas do not have the extents of the program's arguments.
   ASSIGN_OR_RETURN(ImportOptions import,
                    SettleFrom(args.Has("devices") ? std::vector<std::string>() : args.All("input")));
-  RETURN_IF_ERROR(ReadDim(args, &import));
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
-  RETURN_IF_ERROR(MakeStatic(module.get()));
-  RETURN_IF_ERROR(SettleDevices(args, module.get()));
   CompileOptions compile;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
   }
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(MakeStatic(module.get()));
+  RETURN_IF_ERROR(SettleDevices(args, module.get()));
   compile.cpu_levels = {args.Get("target", "native")};
   RunOptions run;
   run.backend = args.Get("backend", "cpu");
@@ -119,7 +118,6 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(r, RunModule(std::move(module), inputs, compile, run));
   }
   if (args.Has("out")) {
-    mkdir(args.Get("out").c_str(), 0777);
     for (size_t k = 0; k < r.results.size(); ++k)
       if (r.results[k].shape().IsArray())
         RETURN_IF_ERROR(WriteNpy(absl::StrCat(args.Get("out"), "/result_", k, ".npy"), r.results[k]));

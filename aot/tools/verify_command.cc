@@ -7,9 +7,14 @@
 namespace kiln {
 
 int VerifyCommand(const Arguments& args) {
+  ImportOptions import;
+  if (absl::Status s = ReadImportOptions(args, &import); !s.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
+    return 2;
+  }
   int bad = 0;
   for (const std::string& file : args.positional) {
-    auto module = LoadModule(file);
+    auto module = LoadModule(file, import);
     if (module.ok()) {
       std::printf("OK %s\n", file.c_str());
     } else {

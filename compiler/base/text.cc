@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
@@ -29,14 +31,21 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (std::error_code error; !folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      return InvalidArgument(path, ": error: cannot create the folder '", folder.string(), "': ", error.message());
+  }
   const std::string tmp = absl::StrCat(path, ".tmp", static_cast<int>(getpid()));
   FILE* f = std::fopen(tmp.c_str(), "wb");
   if (!f) return InvalidArgument(path, ": error: cannot write: ", std::strerror(errno));
   bool ok = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
   ok = std::fclose(f) == 0 && ok;
   if (!ok || std::rename(tmp.c_str(), path.c_str()) != 0) {
+    const int why = errno;
     std::remove(tmp.c_str());
-    return InvalidArgument(path, ": error: cannot write: ", std::strerror(errno));
+    return InvalidArgument(path, ": error: cannot write: ", std::strerror(why));
   }
   return absl::OkStatus();
 }

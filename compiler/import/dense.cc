@@ -156,24 +156,28 @@ absl::StatusOr<Literal> ParseDense(absl::string_view text, const Shape& shape) {
   Literal l(shape);
   if (n == 0) return l;
   size_t p = 0;
-  int64_t next = 0;
-  int depth = 0;
+  int64_t next = 0, depth = 0;
   while (p < text.size() && text[p] != '>') {
     const char c = text[p];
     if (c == '[') {
-      ++depth;
+      if (++depth > shape.rank())
+        return InvalidArgument("lists nest deeper than ", shape.ToString(false), " has dimensions");
       ++p;
     } else if (c == ']') {
-      --depth;
+      if (--depth < 0) return InvalidArgument("unbalanced ']' in a dense constant");
       ++p;
     } else if (c == ',' || absl::ascii_isspace(c)) {
       ++p;
     } else {
       if (next >= n) return InvalidArgument("more elements than ", shape.ToString(false), " holds");
+      if (depth != shape.rank() && depth != 0)
+        return InvalidArgument("an element stands ", depth, " lists deep, ", shape.ToString(false), " has ",
+                               shape.rank(), " dimensions");
       RETURN_IF_ERROR(ReadElement(text, &p, &l, next));
       ++next;
     }
   }
+  if (depth != 0) return InvalidArgument("'[' is never closed in a dense constant");
   if (next == 1 && n > 1) {
     Literal one(Shape::Scalar(shape.type()));
     std::memcpy(one.mutable_data(), l.data(), static_cast<size_t>(one.byte_size()));

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-// What settles a program's unbounded dimensions.
+// What the user says of a program: its entry, and what settles its unbounded dimensions.
 struct ImportOptions {
   // Shapes of the entry's arguments; empty: the program's own.
   std::vector<Shape> argument_shapes;
@@ -20,6 +20,8 @@ struct ImportOptions {
   absl::flat_hash_map<int64_t, int64_t> argument_values;
   // The extent of every unbounded dimension, and the value of every argument that states one; -1: none.
   int64_t dim = -1;
+  // The function to begin with; empty: @main, or the only one that stands alone.
+  std::string entry;
 };
 
 // `file` is only for messages. The result is parsed, not verified.

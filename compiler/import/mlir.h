@@ -1,7 +1,8 @@
 // A reader for MLIR text as StableHLO programs use it: operations, regions, attributes and types as a light tree.
 //
-// What: accepts the generic form ("op"(...) <{...}> ({...}) : ...) of any operation and the pretty forms that the
-//   StableHLO, CHLO and func dialects print. Knows syntax only; meaning is stablehlo_to_hlo's.
+// What: accepts the generic form ("op"(...) <{...}> ({...}) : ...) of any operation, modules and functions included,
+//   and the pretty forms that the StableHLO, CHLO, func and sdy dialects print. Knows syntax only; meaning is the
+//   converter's.
 // Guarantees: malformed text gives one error with line and column; recursion is bounded.
 // Attribute values stay text, `dense` payloads stay views into the input (large constants are not copied).
 #pragma once
@@ -72,9 +73,13 @@ struct Program {
   // Operations of a module without a function (implicit main) and symbols such as sdy.mesh.
   std::vector<std::unique_ptr<Op>> top_level;
   absl::flat_hash_map<std::string, std::string> aliases;  // "#name" -> text
+  bool operand_types_stated = true;                       // bytecode leaves them to the values
 };
 
 absl::StatusOr<Program> Parse(absl::string_view text, const std::string& file);
+
+// Equal, bounds and quantization included.
+bool SameType(const Type& a, const Type& b);
 
 // Element type from its MLIR spelling ("i32", "ui8", "bf16", "f8E4M3FN", "complex<f32>").
 std::optional<PrimitiveType> ElementType(absl::string_view text);

@@ -1,7 +1,7 @@
 // Strings as MLIR writes them.
 //
-// What: text in double quotes; behind a backslash stand a quote, a backslash, n, t, or two hexadecimal digits of a byte.
-// Why: C's escapes, which HLO text has, read \22 as octal. Attributes of typed custom calls keep MLIR's form in HLO too.
+// What: text in double quotes; behind a backslash stand a quote, a backslash, n, t, or a byte's two hexadecimal digits.
+// Why: C's escapes, which HLO text has, read \22 as octal. Attributes of typed custom calls keep MLIR's form in HLO.
 // Source: MLIR's lexer (Token::getStringValue) and llvm::printEscapedString.
 #pragma once
 

@@ -36,4 +36,35 @@ printf 'HloModule c\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] cus
 printf '#include "call_c.h"\nint main(void) { call_run(0, 0, (kiln_arena){0, 0}, 0); return 0; }\n' > main.c
 if cc -Iout main.c out/libcall.a -lm 2> err; then fail "an unknown custom call linked"; fi
 grep -q nobody_has_this err || fail "the link error does not name the custom call"
+# Folders are made; what cannot be made is said with the system's reason.
+"$kiln" compile "$module" --name digits --out n1/n2/n3 --target v3 > /dev/null || fail "--out makes folders"
+[ -s n1/n2/n3/digits.h ] || fail "n1/n2/n3/digits.h is missing"
+echo 'debug { dump_dir: "d1/d2" }' > dump.cfg
+"$kiln" compile "$module" --name digits --out out --target v3 --config dump.cfg > /dev/null || fail "dump_dir makes folders"
+[ -s d1/d2/digits.before_optimizations.txt ] || fail "no dump"
+code=0; "$kiln" compile "$module" --name digits --out dump.cfg/sub --target v3 > /dev/null 2> err || code=$?
+[ $code = 1 ] && grep -q "cannot create the folder 'dump.cfg/sub': Not a directory" err || fail "a folder in a file: $(cat err)"
+# A mistake of meaning is reported at its field.
+printf 'threads: 1\ndebug {\n  stop_after: "foo"\n}\n' > stop.cfg
+code=0; "$kiln" compile "$module" --name digits --out out --config stop.cfg 2> err > /dev/null || code=$?
+[ $code = 1 ] && grep -q "^stop.cfg:3:3: error: no pass is named 'foo'" err || fail "stop_after: $(cat err)"
+printf 'threads: 1\nargument_names: ["a",\n  "1b"]\n' > names.cfg
+code=0; "$kiln" compile "$module" --name digits --out out --config names.cfg 2> err > /dev/null || code=$?
+[ $code = 1 ] && grep -q "^names.cfg:[23]:.*error: '1b' is not a C identifier" err || fail "argument_names: $(cat err)"
+# Help, the version, and what was probably meant.
+"$kiln" --version | grep -q '^kiln [0-9]' || fail "--version"
+"$kiln" compile -h | grep -q '^usage: kiln compile' || fail "compile -h"
+"$kiln" help diff | grep -q '^usage: kiln diff' || fail "help diff"
+"$kiln" complie x 2>&1 | grep -q "did you mean compile?" || fail "a misspelt command"
+[ "$("$kiln" complie x 2>&1 | wc -l)" = 1 ] || fail "an unknown command takes more than a line"
+"$kiln" compile "$module" --nmae x 2>&1 | grep -q "did you mean --name?" || fail "a misspelt option"
+code=0; "$kiln" compile "$module" -o x > /dev/null 2>&1 || code=$?
+[ $code = 2 ] || fail "-o is no file"
+# The function that is meant.
+printf 'func.func public @a(%%x: tensor<2xf32>) -> tensor<2xf32> { return %%x : tensor<2xf32> }\nfunc.func public @b(%%x: tensor<2xf32>) -> tensor<2xf32> { return %%x : tensor<2xf32> }\n' > two.mlir
+code=0; "$kiln" verify two.mlir > err || code=$?
+[ $code = 1 ] && grep -q 'two.mlir:2:1: error: several functions are public.*@a, @b' err || fail "two functions: $(cat err)"
+"$kiln" verify two.mlir --entry b > /dev/null || fail "verify --entry"
+"$kiln" diff two.mlir --entry=b > /dev/null || fail "diff --entry"
+"$kiln" compile two.mlir --entry b --name two --out out --target v3 > /dev/null || fail "compile --entry"
 echo "command line: ok"

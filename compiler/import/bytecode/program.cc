@@ -152,6 +152,7 @@ class Builder {
       program_.name = it->second.size() >= 2 ? it->second.substr(1, it->second.size() - 2) : "";
       program_.attributes.erase(it);
     }
+    program_.operand_types_stated = false;
     for (auto& op : top.ops[0]->regions[0].ops) program_.top_level.push_back(std::move(op));
     return std::move(program_);
   }

@@ -1,13 +1,12 @@
 // StableHLO control flow and calls.
 #include "absl/strings/numbers.h"
 #include "compiler/import/stablehlo/converter.h"
+#include "compiler/import/symbols.h"
 
 namespace kiln::stablehlo {
 
 absl::StatusOr<Values> ConvertCall(Call& call) {
-  std::string callee = call.op.Attr(call.name == "composite" ? "decomposition" : "callee");
-  while (!callee.empty() && callee[0] == '@') callee.erase(0, 1);
-  return call.converter.CallFunction(callee, call.op, call.c, call.x);
+  return call.converter.CallFunction(mlir::CalleeOf(call.op), call.op, call.c, call.x);
 }
 
 absl::StatusOr<Values> ConvertWhile(Call& call) {
@@ -15,7 +14,7 @@ absl::StatusOr<Values> ConvertWhile(Call& call) {
   std::vector<std::string> captured;
   for (const mlir::Region& r : call.op.regions) {
     if (r.arguments.size() != call.x.size()) return call.Fail("a region does not take the loop's values");
-    call.converter.FreeNames(r, {}, &captured);
+    call.converter.FreeNames(r, &captured);
   }
   std::vector<Shape> arguments;
   for (Instruction* i : call.x) arguments.push_back(i->shape());
@@ -51,7 +50,7 @@ absl::StatusOr<Values> ConvertConditional(Call& call) {
   Values operands = {call.x[0]};
   for (const mlir::Region& r : call.op.regions) {
     std::vector<std::string> captured;
-    call.converter.FreeNames(r, {}, &captured);
+    call.converter.FreeNames(r, &captured);
     Values vals;
     std::vector<Shape> shapes;
     for (const std::string& n : captured) {

@@ -12,14 +12,30 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/import/bytecode.h"
+#include "compiler/import/check_program.h"
 #include "compiler/import/chlo.h"
 #include "compiler/import/dense.h"
+#include "compiler/import/symbols.h"
 
 namespace kiln::stablehlo {
 
 using mlir::Function;
 using mlir::Op;
 using mlir::Region;
+
+namespace {
+
+// Functions whose shapes depend on the caller are inlined at each call: how deep, and into how many operations.
+constexpr int kMaxInlineDepth = 64;
+constexpr int64_t kMaxInlined = 300000;
+
+bool IsUnbounded(const Function& f) {
+  return std::any_of(f.body.arguments.begin(), f.body.arguments.end(),
+                     [](const mlir::BlockArgument& a) { return Unbounded(a.type); }) ||
+         std::any_of(f.result_types.begin(), f.result_types.end(), [](const mlir::Type& t) { return Unbounded(t); });
+}
+
+}  // namespace
 
 std::string EnumWord(absl::string_view text) {
   absl::ConsumeSuffix(&text, ">");
@@ -178,16 +194,39 @@ absl::StatusOr<Literal> Converter::Evaluate(Instruction* i) {
   return evaluated_[i] = std::move(value);
 }
 
-void Converter::FreeNames(const Region& r, absl::flat_hash_set<std::string> bound, std::vector<std::string>* out) {
-  for (const auto& a : r.arguments) bound.insert(a.name);
+namespace {
+
+struct NameSearch {
+  absl::flat_hash_map<absl::string_view, int> bound;  // how often, by regions around
+  absl::flat_hash_set<std::string> found;
+  std::vector<std::string>* out;
+};
+
+void FindFreeNames(const Region& r, NameSearch* s) {
+  std::vector<absl::string_view> here;
+  const auto bind = [&](absl::string_view name) {
+    ++s->bound[name];
+    here.push_back(name);
+  };
+  for (const auto& a : r.arguments) bind(a.name);
   for (const auto& op : r.ops) {
     for (const std::string& o : op->operands) {
-      const std::string base = o.substr(0, o.find('#'));
-      if (!bound.contains(base) && std::find(out->begin(), out->end(), o) == out->end()) out->push_back(o);
+      auto it = s->bound.find(absl::string_view(o).substr(0, o.find('#')));
+      if ((it == s->bound.end() || it->second == 0) && s->found.insert(o).second) s->out->push_back(o);
     }
-    for (const Region& inner : op->regions) FreeNames(inner, bound, out);
-    for (const auto& [name, n] : op->results) bound.insert(name);
+    for (const Region& inner : op->regions) FindFreeNames(inner, s);
+    for (const auto& [name, n] : op->results) bind(name);
   }
+  for (absl::string_view name : here) --s->bound[name];
+}
+
+}  // namespace
+
+void Converter::FreeNames(const Region& r, std::vector<std::string>* out) {
+  NameSearch s;
+  s.out = out;
+  s.found.insert(out->begin(), out->end());
+  FindFreeNames(r, &s);
 }
 
 absl::StatusOr<Instruction*> Converter::CloneConstant(Instruction* i, Computation* into, const Op& op) {
@@ -214,7 +253,7 @@ absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& 
     env[r.arguments[k].name] = {p};
   }
   std::vector<std::string> free;
-  FreeNames(r, {}, &free);
+  FreeNames(r, &free);
   for (const std::string& n : free) {
     auto v = Lookup(outer, n);
     if (!v.ok()) return Fail(op, v.status().message());
@@ -290,6 +329,11 @@ absl::Status Converter::BuildOps(const Region& r, Computation* c, Env* env, Valu
 }
 
 absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
+  if (inline_depth_ > 0 && ++inlined_ > kMaxInlined)
+    return Fail(op,
+                absl::StrCat("functions with unbounded types are inlined at each call, and come to more than ",
+                             kMaxInlined, " operations"),
+                absl::StatusCode::kResourceExhausted);
   const int64_t first_new = c->module()->next_id();
   ASSIGN_OR_RETURN(Values values, Convert(op, c, env));
   // Extents that the text leaves open follow from the operands.
@@ -391,19 +435,15 @@ absl::StatusOr<Values> Converter::Convert(const Op& op, Computation* c, Env* env
 }
 
 const Function* Converter::Find(const std::string& name) const {
-  for (const Function& f : program_.functions)
-    if (f.name == name) return &f;
-  return nullptr;
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 absl::StatusOr<Computation*> Converter::FunctionOf(const std::string& name, const Op& caller) {
   if (auto it = functions_.find(name); it != functions_.end()) return it->second;
   const Function* f = Find(name);
   if (!f) return Fail(caller, absl::StrCat("function @", name, " is not defined"));
-  if (!building_.insert(name).second) return Fail(caller, absl::StrCat("@", name, " calls itself"));
-  auto c = BuildFunction(*f);
-  building_.erase(name);
-  return c;
+  return BuildFunction(*f);
 }
 
 absl::StatusOr<Values> Converter::CallFunction(const std::string& name, const Op& caller, Computation* c,
@@ -413,16 +453,14 @@ absl::StatusOr<Values> Converter::CallFunction(const std::string& name, const Op
   if (f->body.arguments.size() != arguments.size())
     return Fail(caller,
                 absl::StrCat("@", name, " takes ", f->body.arguments.size(), " arguments, not ", arguments.size()));
-  bool unbounded = false;
-  for (const auto& a : f->body.arguments) unbounded = unbounded || Unbounded(a.type);
-  for (const Shape& s : f->result_types) unbounded = unbounded || Unbounded(s);
-  if (unbounded) {
-    if (!building_.insert(name).second) return Fail(caller, absl::StrCat("@", name, " calls itself"));
+  if (IsUnbounded(*f)) {
+    if (++inline_depth_ > kMaxInlineDepth)
+      return Fail(caller, absl::StrCat("calls of functions with unbounded types nest deeper than ", kMaxInlineDepth));
     Env env;
     for (size_t k = 0; k < arguments.size(); ++k) env[f->body.arguments[k].name] = {arguments[k]};
     Values returned;
     RETURN_IF_ERROR(BuildOps(f->body, c, &env, &returned));
-    building_.erase(name);
+    --inline_depth_;
     return returned;
   }
   ASSIGN_OR_RETURN(Computation * callee, FunctionOf(name, caller));
@@ -464,7 +502,7 @@ absl::StatusOr<Shape> Converter::ArgumentShape(const Function& f, size_t k) cons
 
 absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   Computation* c = module_->AddComputation(f.name);
-  const bool is_entry = !entry_;
+  const bool is_entry = building_entry_;
   if (is_entry) entry_ = c;
   Env env;
   for (size_t k = 0; k < f.body.arguments.size(); ++k) {
@@ -492,22 +530,6 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   }
   functions_[f.name] = c;
   return c;
-}
-
-absl::StatusOr<const Function*> Converter::Main() const {
-  const Function* lone = nullptr;
-  int without_arguments = 0;
-  for (const Function& f : program_.functions) {
-    if (f.name == "main") return &f;
-    if (f.body.arguments.empty()) {
-      lone = &f;
-      ++without_arguments;
-    }
-  }
-  if (program_.functions.size() == 1) return &program_.functions[0];
-  if (without_arguments == 1) return lone;
-  return InvalidArgument(module_->file,
-                         ":1:1: error: no function @main, and not exactly one function without arguments");
 }
 
 // Donated arguments and the results that take their storage.
@@ -562,8 +584,15 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
     module_->extra_header.push_back({"frontend_attributes", absl::StrCat("{xla.sdy.meshes=", meshes, "}")});
   else if (auto it = program_.attributes.find("mhlo.frontend_attributes"); it != program_.attributes.end())
     module_->extra_header.push_back({"frontend_attributes", it->second});
-  ASSIGN_OR_RETURN(const Function* main, Main());
-  building_.insert(main->name);
+  for (const Function& f : program_.functions) by_name_[f.name] = &f;
+  ASSIGN_OR_RETURN(const Function* main, mlir::EntryOf(program_, module_->file, options_.entry));
+  ASSIGN_OR_RETURN(const std::vector<const Function*> order, mlir::CalleesFirst(program_, module_->file, main));
+  for (const auto& op : main->body.ops)
+    if (op->name == "interpreter.run_parallel") RETURN_IF_ERROR(ReadDeviceGrid(*op, this));
+  // Callees are built before their callers, so that long chains of calls need no deep recursion.
+  for (const Function* f : order)
+    if (f != main && !IsUnbounded(*f)) RETURN_IF_ERROR(BuildFunction(*f).status());
+  building_entry_ = true;
   ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));
   module_->set_entry(entry);
   ReadSharing(*main);
@@ -578,6 +607,7 @@ namespace kiln {
 absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
                                                         const ImportOptions& options) {
   ASSIGN_OR_RETURN(mlir::Program p, mlir::Parse(text, file));
+  RETURN_IF_ERROR(mlir::CheckProgram(p, file));
   if (p.functions.empty() && !p.top_level.empty()) {  // a bare list of operations
     mlir::Function f;
     f.name = "main";
@@ -590,6 +620,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, 
 absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, const std::string& file,
                                                        const ImportOptions& options) {
   ASSIGN_OR_RETURN(mlir::Program p, ParseBytecode(bytes, file));
+  RETURN_IF_ERROR(mlir::CheckProgram(p, file));
   return stablehlo::Converter(p, file, options).Run();
 }
 

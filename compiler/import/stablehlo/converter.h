@@ -50,7 +50,7 @@ class Converter {
                                            const std::vector<std::string>& captured, const Env& outer,
                                            absl::string_view name, const std::vector<int64_t>& forwarded);
   // Names that a region uses and does not define.
-  void FreeNames(const mlir::Region& region, absl::flat_hash_set<std::string> bound, std::vector<std::string>* out);
+  void FreeNames(const mlir::Region& region, std::vector<std::string>* out);
   // Converts the operations of a region; `returned` are the operands of its terminator.
   absl::Status BuildOps(const mlir::Region& region, Computation* c, Env* env, Values* returned);
 
@@ -68,7 +68,6 @@ class Converter {
   absl::StatusOr<Values> Convert(const mlir::Op& op, Computation* c, Env* env);
   absl::StatusOr<Instruction*> CloneConstant(Instruction* i, Computation* into, const mlir::Op& op);
   const mlir::Function* Find(const std::string& name) const;
-  absl::StatusOr<const mlir::Function*> Main() const;
   absl::StatusOr<Shape> ArgumentShape(const mlir::Function& f, size_t k) const;
   void ReadSharing(const mlir::Function& main);
 
@@ -77,7 +76,10 @@ class Converter {
   std::unique_ptr<Module> module_;
   Computation* entry_ = nullptr;
   absl::flat_hash_map<std::string, Computation*> functions_;
-  absl::flat_hash_set<std::string> building_;
+  absl::flat_hash_map<absl::string_view, const mlir::Function*> by_name_;
+  bool building_entry_ = false;
+  int inline_depth_ = 0;
+  int64_t inlined_ = 0;
   absl::flat_hash_map<const Instruction*, QuantizedPtr> quantized_;
   absl::flat_hash_map<const Instruction*, Literal> evaluated_;
   absl::flat_hash_map<std::string, Values> probes_;
@@ -126,6 +128,9 @@ using Handler = absl::StatusOr<Values> (*)(Call&);
 absl::StatusOr<Values> ConvertElementwise(Call& call);
 absl::StatusOr<Values> ConvertChlo(Call& call);
 absl::StatusOr<Values> ConvertQuantization(Call& call);
+
+// interpreter.run_parallel: the devices that a program of StableHLO's own tests runs on, before its functions are read.
+absl::Status ReadDeviceGrid(const mlir::Op& op, Converter* converter);
 
 // Some extent is unknown until shapes are refined.
 bool Unbounded(const Shape& s);

@@ -1,8 +1,8 @@
 // The self-checks of StableHLO's test programs and its interpreter's dialect, as custom calls that `kiln check` takes
 // apart.
-#include "absl/strings/str_split.h"
 #include "compiler/import/dense.h"
 #include "compiler/import/stablehlo/converter.h"
+#include "compiler/import/symbols.h"
 
 namespace kiln::stablehlo {
 
@@ -42,27 +42,31 @@ absl::StatusOr<Values> ConvertProbe(Call& call) {
 
 absl::StatusOr<Values> ConvertPrint(Call&) { return Values{}; }
 
+absl::Status ReadDeviceGrid(const mlir::Op& op, Converter* converter) {
+  const std::string& grid = op.Attr("programs");
+  int64_t replicas = -1;
+  for (char ch : grid) replicas += ch == '[';
+  const auto programs = static_cast<int64_t>(mlir::SymbolsIn(grid).size());
+  if (replicas < 1 || programs == 0 || programs % replicas)
+    return converter->Fail(op, "programs is not a grid of functions");
+  converter->module()->replica_count = replicas;
+  converter->module()->partition_count = programs / replicas;
+  return absl::OkStatus();
+}
+
 // programs=[[@a, @b], [@a, @b]]: a row for each replica, a column for each partition; operands and results are those
 // of the programs in turn. infeed=[@q0, @q1]: functions that give what the infeed queue holds.
 absl::StatusOr<Values> ConvertRunParallel(Call& call) {
   auto functions = [&](absl::string_view text) -> absl::StatusOr<std::vector<Computation*>> {
     std::vector<Computation*> out;
-    for (absl::string_view name : absl::StrSplit(text, absl::ByAnyChar("[]@, \n"), absl::SkipEmpty())) {
-      ASSIGN_OR_RETURN(Computation * c, call.converter.FunctionOf(std::string(name), call.op));
+    for (const std::string& name : mlir::SymbolsIn(text)) {
+      ASSIGN_OR_RETURN(Computation * c, call.converter.FunctionOf(name, call.op));
       out.push_back(c);
     }
     return out;
   };
-  const std::string& grid = call.op.Attr("programs");
-  int64_t replicas = -1;
-  for (char ch : grid) replicas += ch == '[';
-  Module* m = call.converter.module();
-  int64_t programs = 0;
-  for (char ch : grid) programs += ch == '@';
-  if (replicas < 1 || programs == 0 || programs % replicas) return call.Fail("programs is not a grid of functions");
-  m->replica_count = replicas;
-  m->partition_count = programs / replicas;
-  ASSIGN_OR_RETURN(std::vector<Computation*> called, functions(grid));
+  RETURN_IF_ERROR(ReadDeviceGrid(call.op, &call.converter));
+  ASSIGN_OR_RETURN(std::vector<Computation*> called, functions(call.op.Attr("programs")));
   ASSIGN_OR_RETURN(std::vector<Computation*> feeds, functions(call.op.Attr("infeed")));
   called.insert(called.end(), feeds.begin(), feeds.end());
   Instruction* i = call.Add(Opcode::CustomCall, Shape::Tuple(call.types), call.x);

@@ -1,0 +1,162 @@
+// Modules and functions of StableHLO text: both forms, which function is meant, and what contradicts itself.
+#include "absl/strings/match.h"
+#include "compiler/hlo/printer.h"
+#include "compiler/import/import.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+std::string Import(const std::string& text, const std::string& entry = "") {
+  ImportOptions options;
+  options.entry = entry;
+  auto m = ImportModule(text, "f", options);
+  return m.ok() ? ToText(**m) : std::string(m.status().message());
+}
+
+constexpr char kPretty[] = R"(module @m attributes {mhlo.num_replicas = 2 : i32} {
+  func.func public @main(%x: tensor<8xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<8xf32> {jax.result_info = "r"}) {
+    %0 = call @"twice\22"(%x) : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+  func.func private @"twice\22"(%y: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = stablehlo.add %y, %y : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+})";
+// The same, as MLIR prints it with --mlir-print-op-generic.
+constexpr char kGeneric[] = R"("builtin.module"() <{sym_name = "m"}> ({
+  "func.func"() <{arg_attrs = [{tf.aliasing_output = 0 : i32}], function_type = (tensor<8xf32>) -> tensor<8xf32>, res_attrs = [{jax.result_info = "r"}], sym_name = "main", sym_visibility = "public"}> ({
+  ^bb0(%x: tensor<8xf32>):
+    %0 = "func.call"(%x) <{callee = @"twice\22"}> : (tensor<8xf32>) -> tensor<8xf32>
+    "func.return"(%0) : (tensor<8xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{function_type = (tensor<8xf32>) -> tensor<8xf32>, sym_name = "twice\22", sym_visibility = "private"}> ({
+  ^bb0(%y: tensor<8xf32>):
+    %0 = "stablehlo.add"(%y, %y) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    "func.return"(%0) : (tensor<8xf32>) -> ()
+  }) : () -> ()
+}) {mhlo.num_replicas = 2 : i32} : () -> ())";
+
+TEST(Program, TheGenericFormIsTheSameProgram) {
+  EXPECT_TRUE(absl::StartsWith(Import(kPretty), "HloModule m")) << Import(kPretty);
+  EXPECT_EQ(Import(kPretty), Import(kGeneric));
+}
+
+TEST(Program, FormsMix) {
+  EXPECT_TRUE(absl::StartsWith(Import(R"("builtin.module"() ({
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }
+}) : () -> ())"),
+                               "HloModule"));
+}
+
+// One function of tensor<4xf32> with this body.
+std::string Body(const std::string& ops, const std::string& result = "tensor<4xf32>") {
+  return Import(absl::StrCat("func.func @main(%x: tensor<4xf32>) -> ", result, " {\n", ops, "\n}\n"));
+}
+
+TEST(Program, ContradictionsAreRefusedWithTheirPlace) {
+  EXPECT_TRUE(
+      absl::StartsWith(Body("%0 = stablehlo.add %x, %x : tensor<4xf32>\nreturn %0 : tensor<4xf32>"), "HloModule"));
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"%0 = stablehlo.add %x, %x : tensor<5xf32>\nreturn %0 : tensor<5xf32>", "f:2:6: error"},
+      {"%0 = \"stablehlo.add\"(%x, %x) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:6: error"},
+      {"%0 = \"stablehlo.add\"(%x, %x) : () -> tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:6: error"},
+      {"%0 = stablehlo.add %x, %y : tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:6: error"},
+      {"%0:2 = stablehlo.custom_call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0#0 : tensor<4xf32>",
+       "f:2:8: error"},
+      {"%0 = stablehlo.add %x, %x : tensor<4xf32>\n%0 = stablehlo.add %x, %x : tensor<4xf32>\nreturn %0 : "
+       "tensor<4xf32>",
+       "f:3:6: error"},
+      {"return %x : tensor<5xf32>", "f:2:1: error"},
+      {"return %x, %x : tensor<4xf32>, tensor<4xf32>", "f:2:1: error"},
+      {"return %x : tensor<4xf32>\n%0 = stablehlo.add %x, %x : tensor<4xf32>", "f:2:1: error"},
+      {"%0 = stablehlo.add %x, %x : tensor<4xf32>", "f:1:"},
+      {"%0 = call @main(%x) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:6: error"},
+      {"%0 = call @nobody(%x) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:6: error"},
+      {"%0 = stablehlo.constant dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<4xf32>\nreturn %0 : tensor<4xf32>",
+       "f:2:6: error"},
+      {"%0 = stablehlo.constant dense<[1.0, [2.0], 3.0, 4.0]> : tensor<4xf32>\nreturn %0 : tensor<4xf32>",
+       "f:2:6: error"},
+      {"%0 = stablehlo.add(%x, %x : tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:"},
+  };
+  for (const auto& [ops, place] : kWrong) EXPECT_TRUE(absl::StartsWith(Body(ops), place)) << ops << "\n" << Body(ops);
+  EXPECT_TRUE(absl::StartsWith(Body("return %x : tensor<4xf32>", "tensor<5xf32>"), "f:2:1: error"));
+  const std::string splat = absl::StrCat("%0 = stablehlo.constant dense<", std::string(100000, '['), "1.0",
+                                         std::string(100000, ']'), "> : tensor<1xf32>\nreturn %x : tensor<4xf32>");
+  EXPECT_TRUE(absl::StartsWith(Body(splat), "f:2:6: error"));
+}
+
+TEST(Program, CallsTakeAndReturnWhatTheFunctionSays) {
+  const auto call = [](const std::string& types) {
+    return Import(absl::StrCat("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n%0 = call @g(%x) : ", types,
+                               "\nreturn %x : tensor<4xf32>\n}\nfunc.func private @g(%y: tensor<4xf32>) -> "
+                               "tensor<4xi32> {\n%0 = stablehlo.convert %y : (tensor<4xf32>) -> tensor<4xi32>\n"
+                               "return %0 : tensor<4xi32>\n}\n"));
+  };
+  EXPECT_TRUE(absl::StartsWith(call("(tensor<4xf32>) -> tensor<4xi32>"), "HloModule"));
+  EXPECT_TRUE(absl::StartsWith(call("(tensor<4xf32>) -> tensor<4xf32>"), "f:2:6: error"));
+}
+
+std::string Functions(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names)
+    absl::StrAppend(&out, "func.func ", n, "(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }\n");
+  return out;
+}
+
+TEST(Program, SeveralPublicFunctionsNeedAChoice) {
+  const std::string two = Functions({"public @main", "public @decode"});
+  EXPECT_EQ(
+      Import(two),
+      "f:2:1: error: several functions are public and called by no other: @main, @decode; --entry NAME says which "
+      "one is meant");
+  EXPECT_TRUE(absl::StrContains(Import(two, "decode"), "ENTRY %decode"));
+  EXPECT_TRUE(absl::StrContains(Import(two, "main"), "ENTRY %main"));
+  EXPECT_TRUE(absl::StrContains(Import(two, "nobody"), "there are @main, @decode"));
+  EXPECT_TRUE(absl::StrContains(Import(Functions({"private @f", "public @main"})), "ENTRY %main"));
+  EXPECT_TRUE(absl::StrContains(Import(Functions({"private @f", "public @g"})), "ENTRY %g"));
+  EXPECT_TRUE(
+      absl::StrContains(Import("HloModule h\nENTRY e { ROOT p = f32[2] parameter(0) }", "main"), "one entry, 'e'"));
+}
+
+TEST(Program, CallsCostNoMoreThanTheirText) {
+  // A function that calls the next twice, forty deep; then a chain of 20,000 calls.
+  for (const auto& [depth, calls] : {std::pair{40, 2}, {20000, 1}}) {
+    std::string text =
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n%0 = call @f0(%x) : (tensor<4xf32>) -> "
+        "tensor<4xf32>\nreturn %0 : tensor<4xf32>\n}\n";
+    for (int k = 0; k < depth; ++k) {
+      absl::StrAppend(&text, "func.func private @f", k, "(%x: tensor<4xf32>) -> tensor<4xf32> {\n");
+      for (int c = 0; k + 1 < depth && c < calls; ++c)
+        absl::StrAppend(&text, "%", c, " = call @f", k + 1, "(%x) : (tensor<4xf32>) -> tensor<4xf32>\n");
+      absl::StrAppend(&text, "return %", k + 1 < depth ? "0" : "x", " : tensor<4xf32>\n}\n");
+    }
+    EXPECT_TRUE(absl::StartsWith(Import(text), "HloModule"));
+  }
+}
+
+TEST(Program, InliningHasALimit) {
+  std::string text =
+      "func.func @main(%x: tensor<4xf32>) -> tensor<?xf32> {\n%0 = stablehlo.convert %x : "
+      "(tensor<4xf32>) -> tensor<?xf32>\n%1 = call @f0(%0) : (tensor<?xf32>) -> tensor<?xf32>\n"
+      "return %1 : tensor<?xf32>\n}\n";
+  for (int k = 0; k < 40; ++k)
+    absl::StrAppend(&text, "func.func private @f", k, "(%x: tensor<?xf32>) -> tensor<?xf32> {\n%0 = call @f", k + 1,
+                    "(%x) : (tensor<?xf32>) -> tensor<?xf32>\n%1 = call @f", k + 1,
+                    "(%0) : (tensor<?xf32>) -> tensor<?xf32>\nreturn %1 : tensor<?xf32>\n}\n");
+  absl::StrAppend(&text,
+                  "func.func private @f40(%x: tensor<?xf32>) -> tensor<?xf32> {\n%0 = stablehlo.add %x, %x : "
+                  "tensor<?xf32>\nreturn %0 : tensor<?xf32>\n}\n");
+  EXPECT_TRUE(absl::StrContains(Import(text), "come to more than")) << Import(text).substr(0, 300);
+}
+
+TEST(Program, OtherFilesAreNamed) {
+  EXPECT_TRUE(absl::StrContains(Import("import jax\nimport jax.numpy as jnp\n"), "looks like Python"));
+  EXPECT_TRUE(absl::StrContains(Import("#include <stdio.h>\nint main() {}\n"), "looks like C"));
+  EXPECT_TRUE(absl::StrContains(Import("\x93NUMPY\x01"), "an .npy array"));
+  EXPECT_TRUE(absl::StrContains(Import("hello"), "f:1:1: error: this is neither HLO text"));
+}
+
+}  // namespace
+}  // namespace kiln
