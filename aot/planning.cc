@@ -12,6 +12,8 @@
 #include "compiler/thunk/check/plan_check.h"
 
 namespace kiln {
+
+absl::Status CheckAllGroupSizes(const Module& m);
 namespace {
 
 const char* PlaceName(Slice::Kind kind) {
@@ -59,6 +61,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                                            const std::function<void(const std::string&)>& say) {
   PlannedProgram out;
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
+  RETURN_IF_ERROR(CheckAllGroupSizes(*module));
   module->external_lapack = o.external_lapack;
   if (!o.pipeline.dump_dir.empty())
     RETURN_IF_ERROR(

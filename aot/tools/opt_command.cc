@@ -15,7 +15,7 @@ namespace {
 absl::Status Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  ASSIGN_OR_RETURN(auto module, LoadModuleToLookAt(args.positional[0], import));
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   PipelineOptions options;
   options.verify_each = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace kiln {
@@ -449,8 +450,11 @@ std::unique_ptr<Module> Module::Clone() const {
 absl::Status ErrorAt(const Instruction* i, absl::string_view message, absl::StatusCode code) {
   const Module* m = i->parent() ? i->parent()->module() : nullptr;
   const SourceLoc l = i->loc();
+  // A name made of the opcode says both.
+  const absl::string_view op = TextOf(i->opcode());
+  const bool named = absl::StartsWith(i->name(), op) && (i->name().size() == op.size() || i->name()[op.size()] == '.');
   return absl::Status(code, absl::StrCat(m && !m->file.empty() ? m->file : "<module>", ":", l.line, ":", l.column,
-                                         ": error: ", TextOf(i->opcode()), " ", i->name(), ": ", message));
+                                         ": error: ", named ? "" : op, named ? "" : " ", i->name(), ": ", message));
 }
 
 }  // namespace kiln

@@ -51,7 +51,9 @@ std::vector<const Instruction*> PrintOrder(const Computation& c) {
 std::string ToText(const Instruction& i, const PrintOptions& o) {
   std::string out = absl::StrCat("%", i.name(), " = ", i.shape().ToString(o.layouts), " ", TextOf(i.opcode()), "(");
   if (i.Is(Opcode::Constant)) {
-    if (o.max_constant_elements >= 0 && i.shape().ElementCount() > o.max_constant_elements)
+    if (i.attrs().custom_call_literal)  // its elements were elided when the text was printed
+      out += i.attrs().custom_call_literal->text;
+    else if (o.max_constant_elements >= 0 && i.shape().ElementCount() > o.max_constant_elements)
       out += "{...}";
     else
       out += i.literal().ToString();
@@ -66,8 +68,13 @@ std::string ToText(const Instruction& i, const PrintOptions& o) {
   }
   out += ")";
   const Attributes& a = i.attrs();
-#define ATTR(field, kind, text)                                                    \
-  if (text[0] && a.field && (o.metadata || absl::string_view(text) != "metadata")) \
+  if (a.scan_dimension) absl::StrAppend(&out, ", dimensions={", *a.scan_dimension, "}");
+  const auto shown = [&](absl::string_view row) {
+    return row != "scan_dimension" && (o.metadata || row != "metadata") &&
+           (row != "custom_call_literal" || !i.Is(Opcode::Constant));
+  };
+#define ATTR(field, kind, text)            \
+  if (text[0] && a.field && shown(#field)) \
     absl::StrAppend(&out, ", ", absl::string_view(text), "=", ValueText(*a.field));
 #include "compiler/hlo/attributes.def"
   if (!i.control_predecessors().empty()) {

@@ -10,7 +10,13 @@
 #include "compiler/hlo/sharding.h"
 
 namespace kiln {
+
+// What the ids of replica_groups and source_target_pairs number.
+enum class GroupMode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
+
 namespace {
+
+constexpr int64_t kMostDevices = 4096;
 
 absl::StatusOr<Ints> Numbers(absl::string_view text) {
   Ints out;
@@ -106,9 +112,11 @@ absl::StatusOr<std::vector<Ints>> MeshGroups(absl::string_view text) {
   return groups;
 }
 
-enum class Mode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
+using Mode = GroupMode;
 
-Mode ModeOf(const Instruction& i) {
+}  // namespace
+
+GroupMode GroupModeOf(const Instruction& i) {
   const bool channel = i.attrs().channel_id.has_value(), global = i.attrs().use_global_device_ids.value_or(false);
   switch (i.opcode()) {
     case Opcode::AllToAll:
@@ -122,7 +130,30 @@ Mode ModeOf(const Instruction& i) {
   }
 }
 
-}  // namespace
+// The shapes of an all-gather, a reduce-scatter or an all-to-all fit groups of `members` devices.
+absl::Status CheckGroupSize(const Instruction& i, int64_t members) {
+  if (i.Is(Opcode::AllToAll)) {
+    if (!i.attrs().dimensions)
+      return i.operand_count() == members
+                 ? absl::OkStatus()
+                 : ErrorAt(&i, absl::StrCat("takes ", i.operand_count(), " operands, but its groups have ", members));
+    const int64_t extent = i.operand(0)->shape().dim((*i.attrs().dimensions)[0]);
+    return extent < 0 || extent % members == 0
+               ? absl::OkStatus()
+               : ErrorAt(&i, absl::StrCat("extent ", extent, " does not divide into ", members, " parts"));
+  }
+  const bool gathers = i.Is(Opcode::AllGather) || i.Is(Opcode::AllGatherStart);
+  if (!gathers && !i.Is(Opcode::ReduceScatter)) return absl::OkStatus();
+  const Shape* result = &i.shape();
+  if (i.Is(Opcode::AllGatherStart) && result->IsTuple()) result = &result->tuple()[1];
+  if (i.operand_count() > 1) result = &result->tuple()[0];
+  const int64_t d = (*i.attrs().dimensions)[0];
+  const int64_t in = i.operand(0)->shape().dim(d), out = result->dim(d);
+  if (in < 0 || out < 0 || (gathers ? in * members == out : (in + members - 1) / members == out))
+    return absl::OkStatus();
+  return ErrorAt(&i, absl::StrCat("extent ", in, " becomes ", out, ", but its groups have ", members,
+                                  " devices; replica_count and num_partitions of the module say how many there are"));
+}
 
 absl::StatusOr<Ints> ParseIota(absl::string_view text) {
   const size_t t = text.find('T');
@@ -172,6 +203,20 @@ absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
   return groups;
 }
 
+// The shapes of every collective fit its groups, once the counts of devices are settled.
+absl::Status CheckAllGroupSizes(const Module& m) {
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions()) {
+      if (!i->Is(Opcode::AllGather) && !i->Is(Opcode::AllGatherStart) && !i->Is(Opcode::ReduceScatter) &&
+          !i->Is(Opcode::AllToAll))
+        continue;
+      const auto groups = DeviceGroups(*i, m.replica_count, m.partition_count);
+      if (!groups.ok()) return ErrorAt(i.get(), groups.status().message());
+      for (const Ints& g : *groups) RETURN_IF_ERROR(CheckGroupSize(*i, static_cast<int64_t>(g.size())));
+    }
+  return absl::OkStatus();
+}
+
 absl::Status SettleDeviceCounts(Module* m) {
   if (m->replica_count * m->partition_count != 1) return absl::OkStatus();
   int64_t replicas = 1, partitions = 1, devices = 1;
@@ -194,7 +239,7 @@ absl::Status SettleDeviceCounts(Module* m) {
         ASSIGN_OR_RETURN(Ints ids, Numbers(i->attrs().source_target_pairs->text));
         for (int64_t id : ids) largest = std::max(largest, id);
       }
-      const Mode mode = ModeOf(*i);
+      const Mode mode = GroupModeOf(*i);
       int64_t& count = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? devices : replicas;
       count = std::max(count, largest + 1);
     }
@@ -204,10 +249,9 @@ absl::Status SettleDeviceCounts(Module* m) {
                            "does not say how many of each there are");
   // Groups of devices count all of them; what the partitions leave are replicas.
   if (devices > replicas * partitions) replicas = (devices + partitions - 1) / partitions;
-  constexpr int64_t kMostDevices = 4096;
   if (replicas * partitions > kMostDevices)
-    return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions, " devices, at most ",
-                             kMostDevices, " are supported");
+    return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions,
+                             " devices, more than ", kMostDevices, "");
   m->replica_count = replicas;
   m->partition_count = partitions;
   return absl::OkStatus();
@@ -218,7 +262,7 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t rep
   if (i.attrs().replica_groups) {
     ASSIGN_OR_RETURN(ids, ParseReplicaGroups(i.attrs().replica_groups->text));
   }
-  const Mode mode = ModeOf(i);
+  const Mode mode = GroupModeOf(i);
   const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
   if (ids.empty()) {
     ids.emplace_back(n);
@@ -267,7 +311,7 @@ absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instr
     ASSIGN_OR_RETURN(ids, Numbers(i.attrs().source_target_pairs->text));
   }
   if (ids.size() % 2) return InvalidArgument("source_target_pairs are not pairs");
-  const Mode mode = ModeOf(i);
+  const Mode mode = GroupModeOf(i);
   const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
   std::vector<bool> target(n), source(n);
   std::vector<std::pair<int64_t, int64_t>> out;

@@ -106,6 +106,8 @@ std::string Shape::ToString(bool with_layout) const {
     }
     return out + ")";
   }
+  if (type_ == PrimitiveType::Buffer && !tuple_.empty())
+    return absl::StrCat("b(", tuple_[0].ToString(with_layout), ")");
   std::string out(TextOf(type_));
   out += "[";
   for (int64_t i = 0; i < rank(); ++i) {

@@ -15,6 +15,8 @@ namespace {
 
 using proto::HloInstructionProto;
 
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+
 template <typename R>
 Ints ToInts(const R& r) {
   return Ints(r.begin(), r.end());
@@ -108,10 +110,17 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
     }
     return Shape::Tuple(std::move(parts));
   }
+  if (*type == PrimitiveType::Buffer) {
+    if (s.tuple_shapes_size() != 1) return Fail("shape", "a buffer holds one array");
+    ASSIGN_OR_RETURN(Shape array, ToShape(s.tuple_shapes(0), depth + 1));
+    Shape buffer = Shape::Tuple({std::move(array)});
+    buffer.set_type(PrimitiveType::Buffer);
+    return buffer;
+  }
   int64_t n = 1;
   for (int64_t d : s.dimensions()) {
     if (d < -1) return Fail("shape", absl::StrCat("negative extent ", d));
-    if (d > 0 && n > (int64_t{1} << 40) / d) return Fail("shape", "more elements than kiln handles (2^40)");
+    if (d > 0 && n > kMaxElements / d) return Fail("shape", absl::StrCat("more than ", kMaxElements, " elements"));
     n *= std::max<int64_t>(d, 1);
   }
   Shape out = Shape::Array(*type, ToInts(s.dimensions()));

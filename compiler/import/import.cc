@@ -1,14 +1,21 @@
 #include "compiler/import/import.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/infer.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/import/bytecode.h"
 
 namespace kiln {
+
+absl::StatusOr<std::unique_ptr<Module>> ParseHloToLookAt(absl::string_view text, const std::string& file);
+absl::Status VerifyAsWritten(const Module& m);
+bool HasUnbounded(const Shape& shape);
 
 namespace {
 
@@ -60,10 +67,8 @@ absl::StatusOr<std::unique_ptr<Module>> CheckEntry(absl::StatusOr<std::unique_pt
                          "'; --entry chooses among the functions of a StableHLO program");
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
-                                                     const ImportOptions& options) {
+absl::StatusOr<std::unique_ptr<Module>> Import(absl::string_view bytes, const std::string& file,
+                                               const ImportOptions& options, bool look) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
   if (absl::StartsWith(bytes, kBytecodeMagic)) return ImportBytecode(bytes, file, options);
   if (const absl::string_view artifact = ArtifactOfExported(bytes); !artifact.empty())
@@ -76,7 +81,8 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
     }
   Scanner s(bytes, file);
   const absl::string_view first = s.PeekWord("_.");
-  if (first == "HloModule") return CheckEntry(ParseHlo(bytes, file), file, options);
+  const auto parse = [&] { return CheckEntry(look ? ParseHloToLookAt(bytes, file) : ParseHlo(bytes, file), file, options); };
+  if (first == "HloModule") return parse();
   const bool hlo_body = absl::StrContains(bytes, "ROOT ") || absl::StrContains(bytes, "ENTRY ");
   if (first == "module" || first == "func.func" || first == "builtin.module" || absl::StartsWith(first, "stablehlo.") ||
       BeginsWithAlias(bytes.substr(s.pos())) || (s.Peek() == '"' && LooksLike(bytes.substr(s.pos())).empty()) ||
@@ -92,7 +98,93 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
     return CheckEntry(ImportHloProto(bytes, file), file, options);
   }
   if (!MayBeHloText(bytes)) return NotAProgram(bytes.substr(begin), file);
-  return CheckEntry(ParseHlo(bytes, file), file, options);
+  return parse();  // HLO text may leave its header out
+}
+
+bool HoldsBuffer(const Shape& s) {
+  return s.type() == PrimitiveType::Buffer || std::any_of(s.tuple().begin(), s.tuple().end(), HoldsBuffer);
+}
+
+// Of a bitcast-convert: a truth value is taken for a byte, not for a bit.
+bool PredIsAByte(const Instruction& i) {
+  const Shape &from = i.operand(0)->shape(), &to = i.shape();
+  if ((from.type() == PrimitiveType::Pred) == (to.type() == PrimitiveType::Pred)) return false;
+  const Shape &pred = from.type() == PrimitiveType::Pred ? from : to, &other = &pred == &from ? to : from;
+  return pred.rank() != other.rank() + 1 || pred.dims().back() != InfoOf(other.type()).bits;
+}
+
+bool ReducesScalars(const Instruction& i) {
+  const Computation& c = **i.attrs().to_apply;
+  return c.parameters().size() == 2 && c.root()->shape().IsScalar() && c.parameter(0)->shape().IsScalar() &&
+         c.parameter(1)->shape().IsScalar();
+}
+
+// What is legal HLO and has no code here.
+absl::Status CheckCompilable(const Module& m) {
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions()) {
+      if (HasUnbounded(i->shape()))
+        return ErrorAt(i.get(),
+                       absl::StrCat("shape ", i->shape().ToString(false),
+                                    " has a dimension without a bound; HLO is compiled for the extents that it "
+                                    "states (--dim settles those of StableHLO programs)"),
+                       absl::StatusCode::kUnimplemented);
+      if ((i->Is(Opcode::AllReduce) || i->Is(Opcode::AllReduceStart) || i->Is(Opcode::ReduceScatter)) &&
+          !ReducesScalars(*i))
+        return ErrorAt(i.get(), "to_apply takes and gives more than scalars", absl::StatusCode::kUnimplemented);
+      if (i->Is(Opcode::BitcastConvert) && PredIsAByte(*i))
+        return ErrorAt(i.get(), "reinterprets the bytes of truth values, which has no code",
+                       absl::StatusCode::kUnimplemented);
+      if (HoldsBuffer(i->shape()))
+        return ErrorAt(i.get(),
+                       absl::StrCat("shape ", i->shape().ToString(false), " holds a buffer, which has no code"),
+                       absl::StatusCode::kUnimplemented);
+    }
+  return absl::OkStatus();
+}
+
+// A copy of a tuple is one of each of its parts.
+Instruction* CopyParts(Computation* c, Instruction* of, const Instruction* copy) {
+  Instruction* out;
+  if (of->shape().IsTuple()) {
+    std::vector<Instruction*> parts;
+    for (size_t k = 0; k < of->shape().tuple().size(); ++k) {
+      Instruction* part = c->Add(Opcode::GetTupleElement, of->shape().tuple()[k], {of});
+      part->attrs().tuple_index = static_cast<int64_t>(k);
+      part->set_loc(copy->loc());
+      parts.push_back(CopyParts(c, part, copy));
+    }
+    out = c->Add(Opcode::Tuple, of->shape(), std::move(parts), copy->name());
+  } else if (of->shape().IsArray()) {
+    out = c->Add(Opcode::Copy, of->shape(), {of}, copy->name());
+  } else {
+    return of;  // a token
+  }
+  out->set_loc(copy->loc());
+  return out;
+}
+
+void ExpandTupleCopies(Module* m) {
+  for (const auto& c : m->computations()) {
+    std::vector<Instruction*> copies;
+    for (const auto& i : c->instructions())
+      if (i->Is(Opcode::Copy) && i->shape().IsTuple()) copies.push_back(i.get());
+    for (Instruction* i : copies) {
+      Instruction* parts = CopyParts(c.get(), i->operand(0), i);
+      for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(parts);
+      for (Instruction* s : i->control_successors()) parts->AddControlDependencyTo(s);
+      i->ReplaceAllUsesWith(parts);
+      c->Remove(i);
+    }
+    if (!copies.empty() && m->is_scheduled) c->Reorder(c->PostOrder());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
+                                                     const ImportOptions& options) {
+  return Import(bytes, file, options, false);
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options) {
@@ -101,7 +193,16 @@ absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, cons
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
     ASSIGN_OR_RETURN(module, ImportModule(bytes, path, options));
   }
-  RETURN_IF_ERROR(VerifyModule(*module));
+  RETURN_IF_ERROR(VerifyAsWritten(*module));
+  RETURN_IF_ERROR(CheckCompilable(*module));
+  ExpandTupleCopies(module.get());
+  return module;
+}
+
+absl::StatusOr<std::unique_ptr<Module>> LoadModuleToLookAt(const std::string& path, const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  ASSIGN_OR_RETURN(auto module, Import(bytes, path, options, true));
+  RETURN_IF_ERROR(VerifyAsWritten(*module));
   return module;
 }
 

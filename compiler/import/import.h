@@ -30,6 +30,10 @@ absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, co
 // Reads, imports and verifies a file ("-" is standard input).
 absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options = {});
 
+// The same for modules that are printed or checked, and not compiled: HLO text may have constants whose elements were
+// elided, dimensions without a bound, and what kiln has no code for.
+absl::StatusOr<std::unique_ptr<Module>> LoadModuleToLookAt(const std::string& path, const ImportOptions& options = {});
+
 // The readers behind it.
 absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
                                                         const ImportOptions& options = {});

@@ -45,7 +45,10 @@ absl::StatusOr<bool> AllReduceBlueconnect(Module& m, PassContext& ctx) {
       r->attrs() = i->attrs();
       r->attrs().replica_groups = GroupsText(groups);
       if (op != Opcode::AllReduce) r->attrs().dimensions = Ints{0};
-      if (op == Opcode::AllGather) r->attrs().to_apply.reset();
+      if (op == Opcode::AllGather) {
+        r->attrs().to_apply.reset();
+        r->attrs().collective_mode.reset();
+      }
       return r;
     };
     Instruction* scattered = step(Opcode::ReduceScatter, share, flat.get(), hosts);

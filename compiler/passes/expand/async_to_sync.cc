@@ -15,6 +15,7 @@ Instruction* Element(Instruction* tuple, int64_t k) {
 Instruction* Like(Instruction* i, Opcode op, const Shape& shape) {
   Instruction* n = i->parent()->Add(op, shape, i->operands());
   n->attrs() = i->attrs();
+  n->attrs().cross_program_prefetch_index.reset();
   n->set_loc(i->loc());
   return n;
 }
