@@ -4,7 +4,10 @@
 
 namespace kiln {
 
+absl::Status CheckInlinedSize(const Module& m);
+
 absl::StatusOr<bool> CallInliner(Module& m, PassContext& ctx) {
+  RETURN_IF_ERROR(CheckInlinedSize(m));
   bool changed = false;
   // Callees first, so that a body is inlined after its own calls were.
   for (Computation* c : m.PostOrder()) {

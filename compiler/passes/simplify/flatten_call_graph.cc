@@ -3,7 +3,10 @@
 
 namespace kiln {
 
+absl::Status CheckInlinedSize(const Module& m);
+
 absl::StatusOr<bool> FlattenCallGraph(Module& m, PassContext&) {
+  RETURN_IF_ERROR(CheckInlinedSize(m));
   bool changed = false;
   for (bool again = true; again;) {
     again = false;
