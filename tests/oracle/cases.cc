@@ -5,6 +5,7 @@
 //
 // DIR/K.json says for case K: its text, the arguments of each device, and for each backend the results or the error;
 // arrays are slices of DIR/K.bin. A process for each case and backend, so that a crash or a hang is an answer too.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@
 namespace kiln {
 namespace {
 
-constexpr int kSecondsEach = 60;
+constexpr int kSecondsEach = 30;
+constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 constexpr int64_t kMostElements = int64_t{1} << 22;
 constexpr const char* kBackends[] = {"cpu", "reference"};
 
@@ -108,6 +110,8 @@ void RunInChild(const Case& c, const std::string& backend, const std::string& st
   const pid_t pid = fork();
   if (pid == 0) {
     alarm(kSecondsEach);
+    const rlimit memory = {kMostMemory, kMostMemory};
+    setrlimit(RLIMIT_AS, &memory);
     Arrays arrays;
     const auto r = RunCase(c, backend, &arrays);
     const std::string json = r.ok() ? *r : absl::StrCat("{\"refused\":", JsonQuote(r.status().message()), "}");

@@ -70,16 +70,15 @@ class Refused(Exception):
 class Program:
     """A program compiled by XLA:CPU for its number of devices."""
 
-    def __init__(self, text, is_mlir, replicas=1):
+    def __init__(self, text, is_mlir, replicas=1, partitions=1):
         if is_mlir and re.search(r"\binterpreter\.|\bcheck\.", text):
             raise Refused("StableHLO's interpreter dialect")
-        partitions = 1
         if not is_mlir:
             header = text[text.find("HloModule"):].split("\n", 1)[0]
             found = re.search(r"\breplica_count=(\d+)", header)
             replicas = int(found.group(1)) if found else replicas
             found = re.search(r"\b(?:num_partitions|partition_count)=(\d+)", header)
-            partitions = int(found.group(1)) if found else 1
+            partitions = int(found.group(1)) if found else partitions
         all_devices = jax.local_devices(backend="cpu")
         self.devices = replicas * partitions
         if self.devices > len(all_devices):
