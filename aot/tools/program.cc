@@ -34,10 +34,10 @@ bool Fits(const Literal& l, const Shape& leaf) {
   return true;
 }
 
-Literal OfBound(const Literal& l, const Shape& leaf) {
+Literal OfBound(const Literal& l, const Shape& leaf, const Element& rest) {
   if (l.shape().dims() == leaf.dims()) return l;
   Literal out(Shape::Array(leaf.type(), leaf.dims()));
-  for (int64_t k = 0; k < out.size(); ++k) out.Set(k, Garbage());
+  for (int64_t k = 0; k < out.size(); ++k) out.Set(k, rest);
   for (int64_t k = 0; k < l.size(); ++k) out.Set(PositionIn(leaf.dims(), l.shape().dims(), k), l.Get(k));
   return out;
 }
@@ -50,36 +50,14 @@ Literal OfSize(const Literal& l, const Ints& dims) {
 }
 
 // Arrays of the bound, then the sizes, leaf by leaf.
-Values WithSizes(const Values& values, const std::vector<Shape>& leaves) {
+Values Sized(const Values& values, const std::vector<Shape>& leaves, const Element& rest) {
   Values out, sizes;
   for (size_t k = 0; k < values.size(); ++k) {
-    out.push_back(OfBound(values[k], leaves[k]));
+    out.push_back(OfBound(values[k], leaves[k], rest));
     for (int64_t d = 0; d < leaves[k].rank(); ++d)
       if (leaves[k].is_dynamic(d)) sizes.push_back(Literal::Int(PrimitiveType::S32, values[k].shape().dim(d)));
   }
   out.insert(out.end(), sizes.begin(), sizes.end());
-  return out;
-}
-
-absl::StatusOr<Values> WithoutSizes(const Values& values, const std::vector<Shape>& leaves) {
-  size_t sizes = 0;
-  for (const Shape& s : leaves)
-    for (int64_t d = 0; d < s.rank(); ++d) sizes += s.is_dynamic(d);
-  if (values.size() != leaves.size() + sizes)
-    return Internal("error: the compiled program returns ", values.size(), " arrays; its text has ", leaves.size(),
-                    " with ", sizes, " sizes");
-  Values out;
-  size_t next = leaves.size();
-  for (size_t k = 0; k < leaves.size(); ++k) {
-    Ints dims = leaves[k].dims();
-    for (int64_t d = 0; d < leaves[k].rank(); ++d)
-      if (leaves[k].is_dynamic(d)) dims[d] = values[next++].Get(0).i;
-    for (int64_t d = 0; d < leaves[k].rank(); ++d)
-      if (dims[d] < 0 || dims[d] > leaves[k].dim(d))
-        return Internal("error: the compiled program's result ", k, " has size ", dims[d], " in ",
-                        leaves[k].ToString(false));
-    out.push_back(OfSize(values[k], dims));
-  }
   return out;
 }
 
@@ -127,6 +105,29 @@ Values SeededValues(const Module& m, uint64_t seed, int64_t device) {
   return out;
 }
 
+Values WithSizes(const Values& values, const std::vector<Shape>& leaves) { return Sized(values, leaves, Element()); }
+
+absl::StatusOr<Values> WithoutSizes(const Values& values, const std::vector<Shape>& leaves) {
+  size_t sizes = 0;
+  for (const Shape& s : leaves)
+    for (int64_t d = 0; d < s.rank(); ++d) sizes += s.is_dynamic(d);
+  if (values.size() != leaves.size() + sizes)
+    return Internal("error: the compiled program returns ", values.size(), " arrays; its text has ", leaves.size(),
+                    " with ", sizes, " sizes");
+  Values out;
+  size_t next = leaves.size();
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    Ints dims = leaves[k].dims();
+    for (int64_t d = 0; d < leaves[k].rank(); ++d)
+      if (leaves[k].is_dynamic(d)) dims[d] = values[next++].Get(0).i;
+    for (int64_t d = 0; d < leaves[k].rank(); ++d)
+      if (dims[d] < 0 || dims[d] > leaves[k].dim(d))
+        return InvalidArgument("error: array ", k, " has size ", dims[d], " in ", leaves[k].ToString(false));
+    out.push_back(OfSize(values[k], dims));
+  }
+  return out;
+}
+
 absl::StatusOr<std::vector<Values>> RunProgram(const Module& m, const std::vector<Values>& arguments,
                                                const CompileOptions& compile, const RunOptions& run) {
   const int64_t devices = m.replica_count * m.partition_count;
@@ -148,7 +149,7 @@ absl::StatusOr<std::vector<Values>> RunProgram(const Module& m, const std::vecto
     std::unique_ptr<Module> program = m.Clone();
     RETURN_IF_ERROR(MakeStatic(program.get()));
     std::vector<Values> given;
-    for (const Values& a : arguments) given.push_back(WithSizes(a, in));
+    for (const Values& a : arguments) given.push_back(Sized(a, in, Garbage()));
     ASSIGN_OR_RETURN(const std::vector<Values> padded, RunOn(*program, given, compile, run));
     for (const Values& p : padded) {
       ASSIGN_OR_RETURN(Values r, WithoutSizes(p, out));

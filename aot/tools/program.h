@@ -28,6 +28,11 @@ Values SeededValues(const Module& module, uint64_t seed, int64_t device = 0);
 absl::StatusOr<std::vector<Values>> RunProgram(const Module& module, const std::vector<Values>& arguments,
                                                const CompileOptions& compile, const RunOptions& options);
 
+// Between such values and the arrays that a compiled program has for them: of the bounds, then all sizes, leaf by leaf.
+// What lies past a size is zero.
+Values WithSizes(const Values& values, const std::vector<Shape>& leaves);
+absl::StatusOr<Values> WithoutSizes(const Values& values, const std::vector<Shape>& leaves);
+
 // Why `got` is not `want`, or OK: number of results, types, extents, and elements. Floats may differ by
 // absolute + relative * |want|; NaN equals NaN.
 struct Tolerance {

@@ -8,6 +8,7 @@
 #include "aot/package/manifest.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/npy.h"
+#include "aot/tools/program.h"
 #include "aot/tools/runner.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
@@ -64,6 +65,16 @@ absl::StatusOr<RunResult> RunReplicas(const Module& module, const std::vector<Li
   return out;
 }
 
+// The evaluator knows dynamic dimensions; the arrays given and returned are those of the compiled program.
+absl::StatusOr<RunResult> RunReference(const Module& module, const std::vector<Literal>& inputs,
+                                       const CompileOptions& compile, const RunOptions& run) {
+  ASSIGN_OR_RETURN(Values values, WithoutSizes(inputs, ArgumentLeaves(module)));
+  ASSIGN_OR_RETURN(const std::vector<Values> results, RunProgram(module, {std::move(values)}, compile, run));
+  RunResult out;
+  out.results = WithSizes(results[0], ResultLeaves(module));
+  return out;
+}
+
 absl::Status Run(const Arguments& args) {
   // Rows for replicas do not have the extents of the program's arguments.
   ASSIGN_OR_RETURN(ImportOptions import,
@@ -75,6 +86,7 @@ absl::Status Run(const Arguments& args) {
   }
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  const std::unique_ptr<Module> stated = module->Clone();
   RETURN_IF_ERROR(MakeStatic(module.get()));
   RETURN_IF_ERROR(SettleDevices(args, module.get()));
   compile.cpu_levels = {args.Get("target", "native")};
@@ -114,6 +126,8 @@ absl::Status Run(const Arguments& args) {
   RunResult r;
   if (rows) {
     ASSIGN_OR_RETURN(r, RunReplicas(*module, inputs, compile, run));
+  } else if (run.backend == "reference" && module->replica_count * module->partition_count == 1) {
+    ASSIGN_OR_RETURN(r, RunReference(*stated, inputs, compile, run));
   } else {
     ASSIGN_OR_RETURN(r, RunModule(std::move(module), inputs, compile, run));
   }

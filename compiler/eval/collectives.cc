@@ -184,7 +184,9 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& result
     case Opcode::AllGather:
     case Opcode::AllGatherStart: {
       const bool start = i.Is(Opcode::AllGatherStart);
-      const Shape& shape = start ? result.tuple()[1] : result;
+      // A start may be written with the gathered array alone as its result.
+      const bool paired = start && result.IsTuple();
+      const Shape& shape = paired ? result.tuple()[1] : result;
       std::vector<Literal> out;
       for (size_t k = 0; k < x.size(); ++k) {
         const Shape& s = shape.IsTuple() ? shape.tuple()[k] : shape;
@@ -192,11 +194,11 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& result
         out.push_back(m.position < 0 ? Literal(s) : Join(m.values, (*i.attrs().dimensions)[0], s));
       }
       Literal all = shape.IsTuple() ? Literal::Tuple(std::move(out)) : out[0];
-      return start ? Literal::Tuple({Given(x), all}) : all;
+      return paired ? Literal::Tuple({Given(x), all}) : all;
     }
     case Opcode::AllGatherDone:
     case Opcode::CollectivePermuteDone:
-      return x[0]->elements()[1];
+      return i.operand(0)->shape().IsTuple() ? x[0]->elements()[1] : *x[0];
     case Opcode::AllToAll:
       return AllToAll(i, x);
     case Opcode::RaggedAllToAll:
@@ -209,6 +211,7 @@ absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& result
         ASSIGN_OR_RETURN(Literal m, Permute(i, *l));
         moved.push_back(std::move(m));
       }
+      if (!result.IsTuple()) return moved[0];
       std::vector<Literal> parts = {Given(x), x.size() == 1 ? moved[0] : Literal::Tuple(moved)};
       for (size_t k = 2; k < i.shape().tuple().size(); ++k) parts.emplace_back(i.shape().tuple()[k]);
       return Literal::Tuple(std::move(parts));

@@ -58,7 +58,7 @@ absl::Status ReadLine(absl::string_view key, absl::string_view value, Header* ou
   } else if (key == "DEVICES") {
     if (!absl::SimpleAtoi(value, &out->devices)) return InvalidArgument("DEVICES ", value);
   } else if (key.size() > 1 && std::all_of(key.begin(), key.end(), absl::ascii_isupper)) {
-    return InvalidArgument("the header has a line '", key, "'");
+    out->unknown.emplace_back(key);
   }
   return absl::OkStatus();
 }

@@ -14,7 +14,8 @@ struct Header {
   int64_t devices = 0;                  // replicas; 0: as the module says
   std::vector<Values> inputs, results;  // by device; one entry: of every device
   std::vector<std::string> errors;
-  std::set<std::string> skipped;  // backends
+  std::set<std::string> skipped;     // backends
+  std::vector<std::string> unknown;  // words in capitals that begin a comment and are no key
   Tolerance tolerance;
 };
 

@@ -36,6 +36,7 @@ TEST_P(ProgramTest, ComputesWhatItsHeaderSays) {
   const std::string text = ReadFile(file).value_or("");
   const auto header = ReadHeader(text);
   ASSERT_TRUE(header.ok()) << file << ": " << header.status();
+  ASSERT_TRUE(header->unknown.empty()) << file << ": the header has a line '" << header->unknown[0] << "'";
   ASSERT_NE(header->results.empty(), header->errors.empty()) << file << " has neither RESULT nor ERROR, or both";
   for (const char* backend : {"reference", "cpu", "gpu-emulated"}) {
     if (header->skipped.count(backend)) continue;
