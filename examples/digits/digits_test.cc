@@ -48,7 +48,7 @@ TEST(Digits, ErrorsAreValues) {
   float scores[10];
   const digits::Status s = digits::run(context, digits::Argument_arg0(), scores);
   EXPECT_FALSE(s.ok());
-  EXPECT_STREQ(s.text(), "digits: a buffer is NULL");
+  EXPECT_STREQ(s.text(), "digits: a buffer, a pool's function or the comm is NULL");
   EXPECT_EQ(digits::Argument_arg0::Of(scores, 10).data(), nullptr);
 }
 

@@ -40,12 +40,12 @@ awk 'BEGIN { print "HloModule m\nENTRY e {" } { printf "  %s = f32[4] parameter(
 awk '{ all = all (NR > 1 ? ", " : "") "%" $1 ": tensor<?xf32>" }
   END { print "func.func @main(" all ") -> tensor<?xf32> {\n  %kiln_root = stablehlo.negate %NULL : tensor<?xf32>\n  return %kiln_root : tensor<?xf32>\n}" }' words > hostile.mlir
 use_c='#include "hostile_c.h"
-int main(void) { return hostile_run(0, 0, 0, 0) == HOSTILE_OK; }'
+int main(void) { return hostile_run(0, 0, (kiln_arena){0, 0}, 0) == HOSTILE_OK; }'
 # build WHAT C_STANDARDS C++_STANDARDS
 build() {
   { cat c_headers.h; echo "$use_c"; } > use.c
   grep -v 'stdatomic\|threads\|complex' c_headers.h > use.cc
-  printf '#include <cmath>\n#include <cstdio>\n#include <string>\n#include "hostile.h"\nint main() { hostile::Context c; return !c.arena(); }\n' >> use.cc
+  printf '#include <cmath>\n#include <cstdio>\n#include <string>\n#include "hostile.h"\nint main() { hostile::Context c; return !c.arena().data; }\n' >> use.cc
   for std in $2; do
     case $std in c99) grep -v 'stdatomic\|threads\|uchar' use.c > use_std.c ;; *) cp use.c use_std.c ;; esac
     gcc -std=$std -Wall -Wextra -Werror -D_GNU_SOURCE -fsyntax-only use_std.c 2> err || fail "$1 as $std: $(head -5 err)"
@@ -62,10 +62,10 @@ cp hostile.h first.h
 cmp hostile.h first.h || fail "names are not deterministic"
 "$kiln" compile hostile.mlir --name hostile --out . --target v3 --config batches.config > /dev/null
 use_c='#include "hostile_c.h"
-int main(void) { return hostile_run(1, 0, 0, 0, 0) == HOSTILE_OK; }'
+int main(void) { return hostile_run(1, 0, 0, (kiln_arena){0, 0}, 0) == HOSTILE_OK; }'
 build "arguments with batch sizes" c11 c++20
 use_c='#include "hostile_c.h"
-int main(void) { return hostile_run(0, 0, 0, 0) == HOSTILE_OK; }'
+int main(void) { return hostile_run(0, 0, (kiln_arena){0, 0}, 0) == HOSTILE_OK; }'
 
 # Custom calls to functions of such names, and with attributes of such names; what is a function already is refused.
 awk 'BEGIN { print "HloModule m\nENTRY e {\n  p = f32[4] parameter(0)"; last = "p" }
@@ -92,7 +92,7 @@ done
 for name in time exp signal index printf log data T y Model a__b _m module import final context arguments; do
   "$kiln" compile plain.hlo --name $name --out . --target v3 > /dev/null 2> err || fail "--name $name: $(cat err)"
   grep -v 'stdatomic\|threads\|complex' c_headers.h > use.cc
-  printf '#include <cmath>\n#include "%s.h"\nint main() { %s::Context c; return !c.arena(); }\n' $name $name >> use.cc
+  printf '#include <cmath>\n#include "%s.h"\nint main() { %s::Context c; return !c.arena().data; }\n' $name $name >> use.cc
   g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only use.cc 2> err || fail "--name $name: $(head -5 err)"
 done
 # The config's own names are kept, or refused where two would be one.

@@ -1,8 +1,9 @@
 // Values that a peak of memory carries along without reading them are computed again behind it, or wait as bits.
 //
-// The limit is the module's own (`max_arena_bytes` of its header); without one, or below it, nothing happens. Compiles
+// The limit is the module's own (frontend attribute max_arena_bytes of its header); without one, or below it, nothing happens. Compiles
 // take the limit from their config and may offload too: plan/rematerialize.h is the machinery of both.
 #include "absl/strings/numbers.h"
+#include "compiler/hlo/sharding.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/rematerialize.h"
 
@@ -10,10 +11,13 @@ namespace kiln {
 namespace {
 
 int64_t LimitOf(const Module& m) {
-  int64_t limit = 0;
-  for (const auto& [key, value] : m.extra_header)
-    if (key == "max_arena_bytes" && !absl::SimpleAtoi(value, &limit)) return 0;
-  return limit;
+  for (const auto& [key, value] : m.extra_header) {
+    if (key != "frontend_attributes") continue;
+    const auto text = FrontendAttribute(value, "max_arena_bytes");
+    int64_t limit = 0;
+    if (text && absl::SimpleAtoi(*text, &limit)) return limit;
+  }
+  return 0;
 }
 
 }  // namespace
