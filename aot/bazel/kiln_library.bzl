@@ -64,7 +64,11 @@ def _kiln_library_impl(ctx):
         ),
     )
     return [
-        DefaultInfo(files = depset([lib, manifest] + headers)),
+        DefaultInfo(
+            files = depset([lib, manifest] + headers),
+            # For tests that have the library itself as data; programs that link it need nothing at run time.
+            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers),
+        ),
         cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = [d[CcInfo] for d in ctx.attr.deps]),
     ]
 
