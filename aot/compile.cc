@@ -413,11 +413,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
   if (o.threads != 1 && on_cpu) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
   if (on_gpu && !emulated) {
-    for (const auto& part : {std::pair{RuntimePart::kGpu, "gpu_runtime"},
-                             {RuntimePart::kGraphs, "gpu_graphs"},
-                             {RuntimePart::kArrays, "gpu_arrays"}})
-      runtime_parts.push_back(part);
-    if (HasProducts(gpu_programs[0].program.thunks)) runtime_parts.push_back({RuntimePart::kCublas, "gpu_cublas"});
+    for (const auto& part : GpuRuntimeParts(HasProducts(gpu_programs[0].program.thunks))) runtime_parts.push_back(part);
   }
   if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
   if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});

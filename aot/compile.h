@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/gpu/library_call.h"
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
 #include "compiler/hlo/instruction.h"
@@ -49,6 +50,9 @@ struct CompileOptions {
   std::vector<std::string> gpu_targets;
   // Whether the GPU program calls NVIDIA's libraries.
   bool gpu_libraries = true;
+  // Whether it has kernels of kiln's own for what it asks libraries for, for machines where these are missing or
+  // refuse.
+  bool gpu_fallback_kernels = true;
   // Whether every run of the GPU program gives the same bits.
   bool gpu_deterministic = false;
   // The assembler of the CUDA Toolkit; empty: found by PATH.
@@ -56,6 +60,7 @@ struct CompileOptions {
   // What was measured on GPUs (kiln tune). Level 0 takes no notice of it; a strict compile fails where a product or
   // convolution has no result for a GPU of the library.
   std::shared_ptr<const TuningResults> tuning;
+  gpu::LibraryAlgorithms library_algorithms;  // of these results
   int tuning_level = 4;
   bool strict_tuning = false;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.

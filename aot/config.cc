@@ -86,6 +86,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
       return InvalidArgument(at("gpu.targets", static_cast<int>(k)), ": ", target.status().message());
   o.ptxas = c.gpu().ptxas();
   o.gpu_libraries = !c.gpu().no_libraries();
+  if (c.gpu().has_fallback_kernels()) o.gpu_fallback_kernels = c.gpu().fallback_kernels();
   Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
   if (c.gpu().has_tuning_level()) o.tuning_level = c.gpu().tuning_level();
   o.strict_tuning = c.gpu().strict_tuning();
@@ -135,7 +136,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     return InvalidArgument(at("gpu.tuning_level"), ": error: the tuning level is 0 to 4, not ", o.tuning_level);
   if (o.strict_tuning && o.tuning_level == 0)
     return InvalidArgument(at("gpu.strict_tuning"), ": error: strict tuning and tuning level 0 contradict each other");
-  ASSIGN_OR_RETURN(o.tuning, LoadTuning(tuning.results, tuning.denylist));
+  ASSIGN_OR_RETURN(o.tuning, LoadTuning(tuning.results, tuning.denylist, nullptr, &o.library_algorithms));
   for (size_t k = 0; k < o.cpu_levels.size(); ++k)
     if (auto level = FindCpuLevel(o.cpu_levels[k]); !level.ok())
       return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());

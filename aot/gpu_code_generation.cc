@@ -7,6 +7,7 @@
 #include "aot/ptxas.h"
 #include "codegen/gpu/emulated.h"
 #include "codegen/gpu/lower_device.h"
+#include "codegen/gpu/stand_in.h"
 #include "codegen/gpu/tuner.h"
 #include "codegen/llvm/ptx.h"
 #include "codegen/llvm/tables.h"
@@ -42,21 +43,37 @@ struct Image {
   bool machine_code;
   int major, minor;
   const std::string* bytes;
+  std::string name;
 };
 
 // The description that the runtime reads (<library>_gpu_program), and the code it points to.
 void Describe(Ir& ir, const std::string& library, const std::vector<Image>& images, const gpu::Program& program,
-              int64_t regions, const GpuPorts& ports, const std::string& architectures) {
+              const gpu::EntryUse& use, bool products, const GpuPorts& ports, const std::string& architectures) {
   constexpr uint64_t kCodeAlignment = 64;
   Tables t(ir, library + "_gpu_data");
   std::vector<llvm::Constant*> list, names;
   for (const Image& i : images)
-    list.push_back(
-        t.Struct({t.Number(i.machine_code), t.Number(i.major), t.Number(i.minor), t.Text(*i.bytes, kCodeAlignment)}));
+    list.push_back(t.Struct({t.Number(i.machine_code), t.Number(i.major), t.Number(i.minor),
+                             t.Text(*i.bytes, kCodeAlignment), t.Text(i.name)}));
+  // What the description names is linked, and nothing else of the archive that these programs could do without.
+  llvm::Constant *gemm = t.Null(), *weights = t.Null();
+  if (products) {
+    auto* type = llvm::FunctionType::get(ir.b.getPtrTy(), false);
+    auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, library + "_gpu_gemm", ir.module);
+    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    gemm = f;
+  }
+  if (ports.weights_bytes > 0) {
+    auto* data = new llvm::GlobalVariable(ir.module, ir.b.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage,
+                                          nullptr, library + "_weights");
+    data->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    weights = data;
+  }
   for (const gpu::Program::Kernel& k : program.kernels) names.push_back(t.Text(k.symbol));
   t.Publish(library + "_gpu_program",
             t.Struct({t.Number(static_cast<int64_t>(images.size())), t.Array(list),
-                      t.Number(static_cast<int64_t>(names.size())), t.Array(names), t.Number(regions),
+                      t.Number(static_cast<int64_t>(names.size())), t.Array(names), t.Number(use.regions),
+                      t.Number(static_cast<int64_t>(use.calls.size())), t.Array(use.calls), gemm, weights,
                       t.Number(ports.weights_bytes), t.Number(ports.arena_bytes), t.Number(ports.communicates),
                       t.Number(ports.exchange_bytes), t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
                       t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
@@ -103,7 +120,7 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
   for (const Variant& v : variants) {
     RETURN_IF_ERROR(v.status);
     for (size_t k = 0; k < v.cubins.size(); ++k) {
-      code->images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k]});
+      code->images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k], v.targets[k]->name});
       code->started.push_back({&v.program, v.targets[k]->name});
       architectures.push_back(v.targets[k]->name);
       code->bytes += static_cast<int64_t>(v.cubins[k].size());
@@ -119,7 +136,8 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
     if (!ptxas.empty() && &v != &variants.back()) continue;
     const std::string& cpu = v.targets[0]->llvm_cpu;
     const std::string digits = cpu.substr(3);
-    code->images.push_back({false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx});
+    code->images.push_back(
+        {false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx, "PTX of " + cpu});
     code->started.push_back({&v.program, ptxas.empty() ? v.targets[0]->name : ""});
     architectures.push_back("PTX of " + cpu);
   }
@@ -135,7 +153,11 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                                               const std::function<void(const std::string&)>& note) {
   // Kernels are named within their image.
   const std::string file = CIdentifier(options.name);
-  const KernelPlan plan = PlanKernels(file, *program.thunks);
+  KernelPlan plan = PlanKernels(file, *program.thunks);
+  std::unique_ptr<Module> stand_ins;
+  if (options.gpu_fallback_kernels) {
+    ASSIGN_OR_RETURN(stand_ins, gpu::PlanStandIns(file, *program.thunks, &plan));
+  }
   DeviceCode code;
   for (const GpuTarget& t : targets) {
     auto at = std::find_if(code.variants.begin(), code.variants.end(),
@@ -160,9 +182,9 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
                                   static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
                      absl::StatusCode::kUnimplemented);
   const EntryOptions entry = EntryOptionsFor(library, program, options);
-  ASSIGN_OR_RETURN(const int64_t regions,
-                   gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan, code.started, entry));
-  Describe(ir, program.name, code.images, kernels, regions, ports, code.architectures);
+  ASSIGN_OR_RETURN(const gpu::EntryUse use, gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan,
+                                                           code.started, &options.library_algorithms, entry));
+  Describe(ir, program.name, code.images, kernels, use, !use.calls.empty(), ports, code.architectures);
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
@@ -179,13 +201,18 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   llvm::Module module(library, context);
   Ir ir(context, module, level);
   const std::string file = CIdentifier(options.name);
-  const KernelPlan plan = PlanKernels(file, *program.thunks);
+  KernelPlan plan = PlanKernels(file, *program.thunks);
+  std::unique_ptr<Module> stand_ins;
+  if (options.gpu_fallback_kernels) {
+    ASSIGN_OR_RETURN(stand_ins, gpu::PlanStandIns(file, *program.thunks, &plan));
+  }
   ASSIGN_OR_RETURN(gpu::Program kernels, gpu::EmitKernels(ir, plan, target));
   const std::string weights = program.constant_offsets->empty() ? "" : library + "_weights";
   RETURN_IF_ERROR(gpu::LowerToHost(ir, kernels, program.name, weights, checked));
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   const std::string symbol = program.name + "_gpu_entry";
-  RETURN_IF_ERROR(gpu::EmitEntry(ir, symbol, *program.thunks, plan, {{&kernels, target.name}}, entry).status());
+  RETURN_IF_ERROR(
+      gpu::EmitEntry(ir, symbol, *program.thunks, plan, {{&kernels, target.name}}, nullptr, entry).status());
   module.getFunction(symbol)->setVisibility(llvm::GlobalValue::DefaultVisibility);
   GeneratedCode out;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());
@@ -232,7 +259,7 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   }
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   Ir ir(context, module, host);
-  Describe(ir, name, code.images, code.variants[0].program, 0, {}, code.architectures);
+  Describe(ir, name, code.images, code.variants[0].program, {}, out.calls_cublas, {}, code.architectures);
   RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.tuning_level, code.images.size(), measured));
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.members.push_back({name + "_gpu.o", std::move(object)});

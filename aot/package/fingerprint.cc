@@ -68,11 +68,18 @@ uint64_t HashOf(const Computation* c) {
 Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_(weights_hash) {
   AddText(kKilnVersion);
   AddNumbers({KILN_ABI_VERSION, o.threads, o.flush_subnormals, o.external_lapack, static_cast<int64_t>(o.sanitizer),
-              o.bounds_check, o.poison_freed, o.gpu_deterministic, static_cast<int64_t>(o.emulation),
-              o.device_timeout_ms});
+              o.bounds_check, o.poison_freed, o.gpu_deterministic, o.gpu_fallback_kernels,
+              static_cast<int64_t>(o.emulation), o.device_timeout_ms});
   for (const auto* names : {&o.cpu_levels, &o.gpu_targets}) {
     AddNumbers({static_cast<int64_t>(names->size())});
     for (const std::string& n : *names) AddText(n);
+  }
+  for (const auto& [at, algorithm] : o.library_algorithms) {
+    const auto& [target, key, number] = at;
+    AddText(target);
+    AddText(key);
+    AddNumbers({number, algorithm.version});
+    AddNumbers(std::vector<int64_t>(algorithm.words.begin(), algorithm.words.end()));
   }
 }
 

@@ -21,26 +21,34 @@ constexpr char kGpuCDeclaration[] = R"(
 // binary starts without it.
 #define $UPPER_GPU_ARENA_BYTES ((size_t)$GPUARENA)
 typedef struct $NAME_gpu $NAME_gpu;
-// Loads the program on GPU `device`. `stream`: a stream of the device's primary context that the program shall use, or
-// NULL for one of its own. $UPPER_NO_DEVICE where there is no driver, no such GPU or no code for it; `error`, if given,
-// then says which.
+// A stream of the program's own, which nothing else waits for.
+#define $UPPER_GPU_OWN_STREAM ((void*)(intptr_t)-1)
+// Loads the program on GPU `device`: the best of its images that the driver takes. `stream`: $UPPER_GPU_OWN_STREAM, or a
+// stream of the device's primary context; NULL is CUDA's default stream: runs come behind what was put there before, and
+// before what is put there later. $UPPER_NO_DEVICE where there is no driver, no such GPU or no code for it; `error`, if
+// given, then says which (up to 1024 bytes). One thread at a time is served; others wait for their turn.
 int32_t $NAME_gpu_create($NAME_gpu** gpu, int32_t device, void* stream, char* error, size_t error_bytes)
     $[gpu_create$];
 void $NAME_gpu_destroy($NAME_gpu* gpu) $[gpu_destroy$];
-// Arguments, results and arena (256-byte aligned; NULL: the program's own) on the device. Puts the run on the stream and
-// returns; it allocates nothing but its own arena, once, and waits for nothing but values that decide what runs.
+// Arguments and results (16-byte aligned) and arena (256-byte aligned; NULL: the program's own) on the device; others are
+// refused with $UPPER_NULL_POINTER or $UPPER_MISALIGNED. Puts the run on the stream and returns; it allocates nothing but
+// its own arena, once, and waits for nothing but values that decide what runs. Where the caller records the stream as a
+// graph (cudaStreamBeginCapture), the run becomes a part of that, which must not outlive the program; run once before.
 int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* results, void* arena) $[gpu_run$];
 int32_t $NAME_gpu_wait($NAME_gpu* gpu) $[gpu_wait$];
-// The same with arrays of the host, all in one: copies in, runs, waits, copies out.
+// The same with arrays of the host, all in one: copies in, runs, waits, copies out. Its arrays on the device stay.
 int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results) $[gpu_run_host$];
-// Arrays on the device, for programs without a CUDA interface of their own. $NAME_gpu_to_host waits for what was started.
+// Arrays on the device, for programs without a CUDA interface of their own. When $NAME_gpu_to_device returns, the bytes
+// of the host have been taken, also from page-locked memory, for which it waits. $NAME_gpu_to_host waits for what was
+// started.
 void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes) $[gpu_malloc$];
 void $NAME_gpu_free($NAME_gpu* gpu, void* array) $[gpu_free$];
 int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_to_device$];
 int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_to_host$];
 // Copies beside runs: an upload is to an array that no run under way uses, and the next run waits for it; a download
 // begins when the runs that were started so far have ended, and later ones must not change its array. $NAME_gpu_wait
-// waits for both. From and to memory that is not page-locked they are slower, and may wait.
+// waits for both, and until then the host's memory is theirs. From and to memory that is not page-locked they are
+// slower, and may wait.
 int32_t $NAME_gpu_upload($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_upload$];
 int32_t $NAME_gpu_download($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_download$];
 // Page-locked memory of the host.
@@ -50,14 +58,21 @@ void $NAME_gpu_free_host($NAME_gpu* gpu, void* memory) $[gpu_free_host$];
 void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on) $[gpu_set_graphs$];
 // What the last failure was.
 const char* $NAME_gpu_error(const $NAME_gpu* gpu) $[gpu_error$];
+// The image that runs: "sm_90", or "PTX of sm_90".
+const char* $NAME_gpu_image(const $NAME_gpu* gpu) $[gpu_image$];
+// For people: the image and those that the driver refused, how many products cuBLASLt computes and why not the others,
+// how many stretches of kernels are recorded and why not the others. Until the next call.
+const char* $NAME_gpu_report($NAME_gpu* gpu) $[gpu_report$];
 )";
 
 constexpr char kGpuClassBegin[] = R"(
-  // The GPU program (code for $ARCHS), for one thread at a time.
+  // The GPU program (code for $ARCHS). One thread at a time is served; others wait for their turn.
   class Gpu {
    public:
-    // `stream`: a stream of the device's primary context, or null for one of its own.
-    explicit Gpu(int device = 0, void* stream = nullptr) {
+    // With a stream of its own.
+    explicit Gpu(int device = 0) : Gpu(device, $UPPER_GPU_OWN_STREAM) {}
+    // `stream`: of the device's primary context; null is CUDA's default stream.
+    Gpu(int device, void* stream) {
       code_ = $NAME_gpu_create(&gpu_, device, stream, problem_, sizeof problem_);
     }
     Gpu(const Gpu&) = delete;
@@ -66,6 +81,9 @@ constexpr char kGpuClassBegin[] = R"(
     // False where the program cannot run: error() says why.
     bool ok() const { return code_ == 0; }
     const char* error() const { return gpu_ ? $NAME_gpu_error(gpu_) : problem_; }
+    // What runs ("sm_90", "PTX of sm_90"; empty where nothing can), and how: $NAME_gpu_report.
+    const char* image() const { return gpu_ ? $NAME_gpu_image(gpu_) : ""; }
+    const char* report() const { return gpu_ ? $NAME_gpu_report(gpu_) : problem_; }
     $NAME_gpu* get() const { return gpu_; }
     Status wait() { return {gpu_ ? $NAME_gpu_wait(gpu_) : code_}; }
     // Copies beside runs: the next run waits for uploads; downloads wait for the runs started so far. wait() for both.
@@ -81,7 +99,7 @@ constexpr char kGpuClassEnd[] = R"(
    private:
     $NAME_gpu* gpu_ = nullptr;
     std::int32_t code_ = 0;
-    char problem_[256] = "";
+    char problem_[1024] = "";
   };
 )";
 
@@ -126,10 +144,10 @@ std::string GpuClass(const CompiledModel& m) {
       "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
   if (m.on_cpu) {
     const std::string passed = TypedNames(m);
-    absl::StrAppend(&out, "\n  // On the GPU where it can be had, else on the CPU.\n",
-                    "  static Status run_anywhere(Gpu& gpu, const Context& context", spans,
-                    ") {\n    return gpu.ok() ? gpu.run(", passed, ") : run(context", passed.empty() ? "" : ", ",
-                    passed, ");\n  }\n");
+    absl::StrAppend(
+        &out, "\n  // On the GPU where it can be had, else on the CPU: gpu.ok() says which, gpu.error() why.\n",
+        "  static Status run_anywhere(Gpu& gpu, const Context& context", spans, ") {\n    return gpu.ok() ? gpu.run(",
+        passed, ") : run(context", passed.empty() ? "" : ", ", passed, ");\n  }\n");
   }
   return out;
 }

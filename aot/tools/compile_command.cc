@@ -45,7 +45,7 @@ absl::Status Run(const Arguments& args) {
   }
   if (args.Has("check-plan")) o.check_plan = true;
   if (args.Has("tuning")) {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get()));
+    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms));
   }
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));

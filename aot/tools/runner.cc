@@ -339,7 +339,9 @@ CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
   using Emulation = CompileOptions::Emulation;
   CompileOptions out = compile;
   out.check_plan = true;  // what is about to run is worth it
-  if (run.backend == "gpu-emulated") out.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
+  if (run.backend != "gpu-emulated") return out;
+  out.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
+  out.gpu_fallback_kernels = false;  // the emulator has the library's routines
   return out;
 }
 

@@ -1,15 +1,52 @@
 #include "aot/tuning/results.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "aot/text_proto.h"
 #include "aot/tuning/tuning.pb.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/library_calls.h"
 
 namespace kiln {
 
+namespace {
+
+// A library's algorithm is named by its words: its number means another one in another version.
+absl::Status CheckAlgorithm(const std::string& file, const tuning::Entry& e, const tuning::Candidate& c) {
+  constexpr size_t kDigits = 128;
+  const std::string& words = c.library_algorithm();
+  const bool library = absl::StrContains(e.hlo(), absl::StrCat("\"", kGemmTarget, "\""));
+  if (words.empty() && !library) return absl::OkStatus();
+  const auto problem = [&](absl::string_view what) {
+    return InvalidArgument(file, ": error: key ", e.key(), ", algorithm ", c.algorithm(), ": ", what);
+  };
+  if (words.empty() || c.library_version() <= 0)
+    return problem(
+        "the result of an older kiln names a library's algorithm by its place alone, which another version of the "
+        "library changes: measure it again (kiln tune)");
+  if (words.size() != kDigits || words.find_first_not_of("0123456789abcdef") != words.npos)
+    return problem("library_algorithm is not 128 hexadecimal digits");
+  return absl::OkStatus();
+}
+
+gpu::LibraryAlgorithm AlgorithmOf(const tuning::Candidate& c) {
+  constexpr size_t kDigits = 16;  // of a word
+  gpu::LibraryAlgorithm out{c.algorithm(), c.library_version(), {}};
+  const absl::string_view text = c.library_algorithm();
+  for (size_t at = 0; at < text.size(); at += kDigits) {
+    uint64_t word = 0;
+    (void)absl::SimpleHexAtoi(text.substr(at, kDigits), &word);
+    out.words.push_back(word);
+  }
+  return out;
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
-                                                                const std::string& denylist,
-                                                                const TuningResults* known) {
+                                                                const std::string& denylist, const TuningResults* known,
+                                                                gpu::LibraryAlgorithms* words) {
   auto out = known ? std::make_shared<TuningResults>(*known) : std::make_shared<TuningResults>();
   std::vector<tuning::Results> all;
   for (const std::string& file : files) {
@@ -18,8 +55,12 @@ absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vecto
                      ParseTextProto<tuning::Results>(text, file, "tuning results (kiln.tuning.Results)"));
     for (const tuning::Device& d : results.devices())
       for (const tuning::Entry& e : d.entries())
-        for (const tuning::Candidate& c : e.candidates())
-          if (c.failure().empty()) out->Add(d.target(), e.key(), {c.algorithm(), c.scratch_bytes(), c.microseconds()});
+        for (const tuning::Candidate& c : e.candidates()) {
+          if (!c.failure().empty()) continue;
+          RETURN_IF_ERROR(CheckAlgorithm(file, e, c));
+          out->Add(d.target(), e.key(), {c.algorithm(), c.scratch_bytes(), c.microseconds()});
+          if (words && !c.library_algorithm().empty()) (*words)[{d.target(), e.key(), c.algorithm()}] = AlgorithmOf(c);
+        }
     all.push_back(std::move(results));
   }
   if (denylist.empty()) return out;

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/gpu/library_call.h"
 #include "compiler/hlo/tuning.h"
 
 namespace kiln {
 
 // The results of all files and of `known` (null: none) together, without what `denylist` (empty: none) names. Errors
-// name file and line.
+// name file and line. `words`, if given, gets what the files say of libraries' algorithms.
 absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
                                                                 const std::string& denylist,
-                                                                const TuningResults* known = nullptr);
+                                                                const TuningResults* known = nullptr,
+                                                                gpu::LibraryAlgorithms* words = nullptr);
 
 }  // namespace kiln

@@ -37,12 +37,9 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   const RuntimeOptions runtime;
   std::vector<std::pair<RuntimePart, const char*>> parts;
   if (o.emulation == CompileOptions::Emulation::kNone) {
-    parts = {{RuntimePart::kGpu, "gpu_runtime"},
-             {RuntimePart::kGraphs, "gpu_graphs"},
-             {RuntimePart::kArrays, "gpu_arrays"},
-             {RuntimePart::kTune, "tune"},
-             {RuntimePart::kTuneMain, "main"}};
-    if (code.calls_cublas) parts.push_back({RuntimePart::kCublas, "gpu_cublas"});
+    parts = GpuRuntimeParts(code.calls_cublas);
+    parts.push_back({RuntimePart::kTune, "tune"});
+    parts.push_back({RuntimePart::kTuneMain, "main"});
   }
   for (const auto& [part, suffix] : parts) {
     ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));

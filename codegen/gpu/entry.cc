@@ -32,8 +32,14 @@ enum Field {
 class GpuEntry : public HostEntry {
  public:
   GpuEntry(Ir& ir, std::string name, const KernelPlan& plan, const std::vector<Image>& images,
-           const EntryOptions& options)
-      : HostEntry(ir, std::move(name), options), plan_(plan), images_(images), program_(*images[0].program) {}
+           const LibraryAlgorithms* algorithms, const EntryOptions& options)
+      : HostEntry(ir, std::move(name), options),
+        plan_(plan),
+        images_(images),
+        algorithms_(algorithms),
+        program_(*images[0].program) {}
+
+  const std::vector<llvm::Constant*>& calls() const { return calls_; }
 
  private:
   llvm::Value* Member(Field f) {
@@ -63,32 +69,68 @@ class GpuEntry : public HostEntry {
   }
   llvm::Constant* Number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
 
+  // A kiln_gpu_launch: start `k` of a planned kernel, given the thunk's arrays and scratch.
+  llvm::Constant* Start(const Thunk& t, size_t item, size_t k) {
+    const Program::Start& s = program_.starts[item][k];
+    std::vector<int64_t> grid;
+    for (const Image& i : images_) {
+      const Launch& l = i.program->starts[item][k].launch;
+      grid.insert(grid.end(), {l.blocks, l.threads});
+    }
+    return Record({Number(static_cast<int64_t>(s.kernel)), Numbers(grid), Number(s.launch.number),
+                   Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
+                  "_launch");
+  }
+
   void KernelCall(const Thunk& t) override {
     FillTable(t);
     const size_t item = plan_.of.at(t.instruction);
-    for (size_t k = 0; k < program_.starts[item].size(); ++k) {
-      const Program::Start& s = program_.starts[item][k];
-      std::vector<int64_t> grid;
-      for (const Image& i : images_) {
-        const Launch& l = i.program->starts[item][k].launch;
-        grid.insert(grid.end(), {l.blocks, l.threads});
-      }
-      Ask(kLaunch, {Record({Number(static_cast<int64_t>(s.kernel)), Numbers(grid), Number(s.launch.number),
-                            Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
-                           "_launch"),
-                    table_});
+    for (size_t k = 0; k < program_.starts[item].size(); ++k) Ask(kLaunch, {Start(t, item, k), table_});
+  }
+
+  // What divides the address of a slice: arguments and results may lie anywhere that `run` takes.
+  int64_t Alignment(const Slice& s) const {
+    constexpr int64_t kOfMemory = 256, kOfPorts = 16;
+    const bool own = s.kind == Slice::kTemp || s.kind == Slice::kConstant;
+    int64_t offset = s.offset;
+    if (s.kind == Slice::kConstant) offset += options_.constant_offsets[static_cast<size_t>(s.index)];
+    int64_t out = own ? kOfMemory : kOfPorts;
+    while (offset % out) out /= 2;
+    return out;
+  }
+
+  // How each image has the library compute `i`.
+  llvm::Constant* Algorithms(const Instruction* i) {
+    std::vector<llvm::Constant*> out;
+    for (const Image& image : images_) {
+      const LibraryAlgorithm a = ChosenLibraryAlgorithm(i, image.target, algorithms_);
+      llvm::Constant* words = llvm::ConstantPointerNull::get(b_.getPtrTy());
+      if (!a.words.empty()) words = Numbers(std::vector<int64_t>(a.words.begin(), a.words.end()));
+      out.push_back(llvm::ConstantStruct::getAnon(ir_.ctx, {Number(a.number), Number(a.version), words}));
     }
+    auto* type = llvm::ArrayType::get(out[0]->getType(), out.size());
+    return new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::InternalLinkage,
+                                    llvm::ConstantArray::get(type, out), name_ + "_algorithms");
   }
 
   absl::Status LibraryCall(const Thunk& t) override {
     ASSIGN_OR_RETURN(RoutineCall call, RoutineOf(t.instruction));
     FillTable(t);
-    std::vector<int64_t> algorithms;
-    for (const Image& i : images_) algorithms.push_back(ChosenAlgorithm(t.instruction, i.target));
-    Ask(kCall, {Record({Number(call.routine), Number(static_cast<int64_t>(t.reads.size() + t.writes.size())),
-                        Number(static_cast<int64_t>(call.numbers.size())), Numbers(call.numbers), Numbers(algorithms)},
-                       "_call"),
-                table_});
+    const auto buffers = static_cast<int64_t>(t.reads.size() + t.writes.size());
+    llvm::Constant* kernel = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    if (const auto stand_in = plan_.of.find(t.instruction); stand_in != plan_.of.end()) {
+      kernel = Start(t, stand_in->second, 0);
+      llvm::Type* ptr = b_.getPtrTy();
+      b_.CreateStore(llvm::ConstantPointerNull::get(b_.getPtrTy()),
+                     b_.CreateInBoundsGEP(ptr, table_, ir_.I64(buffers)));  // its scratch
+    }
+    std::vector<int64_t> alignment;
+    for (const auto* slices : {&t.reads, &t.writes})
+      for (const Slice& s : *slices) alignment.push_back(Alignment(s));
+    calls_.push_back(Record({Number(call.routine), Number(buffers), Number(static_cast<int64_t>(call.numbers.size())),
+                             Numbers(call.numbers), Algorithms(t.instruction), Numbers(alignment), kernel},
+                            "_call"));
+    Ask(kCall, {calls_.back(), table_});
     return absl::OkStatus();
   }
 
@@ -206,8 +248,10 @@ class GpuEntry : public HostEntry {
 
   const KernelPlan& plan_;
   const std::vector<Image>& images_;
+  const LibraryAlgorithms* algorithms_;
   const Program& program_;  // of the first; the others have the same kernels and starts
   std::map<std::vector<int64_t>, llvm::Constant*> lists_;
+  std::vector<llvm::Constant*> calls_;
 };
 
 }  // namespace
@@ -249,12 +293,12 @@ absl::StatusOr<Program> EmitKernels(Ir& ir, const KernelPlan& plan, const GpuTar
   return out;
 }
 
-absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
-                                  const KernelPlan& plan, const std::vector<Image>& images,
-                                  const EntryOptions& options) {
-  GpuEntry entry(ir, symbol, plan, images, options);
+absl::StatusOr<EntryUse> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
+                                   const KernelPlan& plan, const std::vector<Image>& images,
+                                   const LibraryAlgorithms* algorithms, const EntryOptions& options) {
+  GpuEntry entry(ir, symbol, plan, images, algorithms, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
-  return entry.regions();
+  return EntryUse{entry.regions(), entry.calls()};
 }
 
 }  // namespace kiln::gpu

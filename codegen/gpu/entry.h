@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/gpu/kernels.h"
+#include "codegen/gpu/library_call.h"
 #include "codegen/host/entry.h"
 #include "codegen/host/kernel_plan.h"
 
@@ -37,10 +38,16 @@ struct Image {
   std::string target;
 };
 
+// What an entry asks for besides kernels.
+struct EntryUse {
+  int64_t regions = 0;                 // that it has recorded
+  std::vector<llvm::Constant*> calls;  // of library routines: a kiln_gpu_call each
+};
+
 // Emits `symbol` (host/entry.h), which serves every image and whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into
-// a module of the host. Returns the number of regions that it has recorded.
-absl::StatusOr<int64_t> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
-                                  const KernelPlan& plan, const std::vector<Image>& images,
-                                  const EntryOptions& options);
+// a module of the host. `algorithms`: of the library calls; null: none are known.
+absl::StatusOr<EntryUse> EmitEntry(Ir& ir, const std::string& symbol, const ThunkSequence& thunks,
+                                   const KernelPlan& plan, const std::vector<Image>& images,
+                                   const LibraryAlgorithms* algorithms, const EntryOptions& options);
 
 }  // namespace kiln::gpu

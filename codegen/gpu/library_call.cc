@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/tuning.h"
 #include "runtime_min/gpu/abi.h"
 
 namespace kiln::gpu {
@@ -35,6 +36,15 @@ absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
 }
 
 }  // namespace
+
+LibraryAlgorithm ChosenLibraryAlgorithm(const Instruction* call, const std::string& target,
+                                        const LibraryAlgorithms* known) {
+  LibraryAlgorithm out;
+  out.number = ChosenAlgorithm(call, target);
+  if (!known || out.number < 0) return out;
+  const auto it = known->find({target, TuningKey(call), out.number});
+  return it == known->end() ? out : it->second;
+}
 
 int64_t LibraryCandidates(const Instruction* call) {
   constexpr int64_t kProducts = 16;  // that cublas.c asks for

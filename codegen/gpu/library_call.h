@@ -1,6 +1,9 @@
 // Custom calls that stand for library routines, as the runtime takes them.
 #pragma once
 
+#include <map>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +16,19 @@ struct RoutineCall {
   int64_t routine;
   std::vector<int64_t> numbers;
 };
+
+// An algorithm of a library's as tuning found it. Its number is a place among the library's candidates, which another
+// version or another GPU orders in another way; the words say which it is to the version that they come from.
+struct LibraryAlgorithm {
+  int64_t number = -1;
+  int64_t version = 0;
+  std::vector<uint64_t> words;
+};
+// By target, key (compiler/hlo/tuning.h) and number.
+using LibraryAlgorithms = std::map<std::tuple<std::string, std::string, int64_t>, LibraryAlgorithm>;
+// What was chosen for `call` on a target; a number alone where `known` (null: empty) has no words for it.
+LibraryAlgorithm ChosenLibraryAlgorithm(const Instruction* call, const std::string& target,
+                                        const LibraryAlgorithms* known);
 
 // How many algorithms of the library are tried for a call: those that it names first, best first.
 int64_t LibraryCandidates(const Instruction* call);

@@ -77,9 +77,13 @@ absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& 
                                     t.Number(c.start->launch.number), t.Number(count)}));
       } else {
         ASSIGN_OR_RETURN(const RoutineCall routine, RoutineOf(s.instruction));
-        call = t.Global(t.Struct({t.Number(routine.routine), t.Number(count),
-                                  t.Number(static_cast<int64_t>(routine.numbers.size())), t.Numbers(routine.numbers),
-                                  t.Numbers(std::vector<int64_t>(images, c.algorithm))}));
+        // The alignment that programs promise at least: what is measured serves them all.
+        constexpr int64_t kAlignment = 16;
+        const std::vector<llvm::Constant*> algorithms(images, t.Struct({t.Number(c.algorithm), t.Number(0), t.Null()}));
+        call = t.Global(
+            t.Struct({t.Number(routine.routine), t.Number(count),
+                      t.Number(static_cast<int64_t>(routine.numbers.size())), t.Numbers(routine.numbers),
+                      t.Array(algorithms), t.Numbers(std::vector<int64_t>(arrays.size(), kAlignment)), t.Null()}));
       }
       candidates.push_back(t.Struct({t.Number(c.algorithm), launch, call}));
     }

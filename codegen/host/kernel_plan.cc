@@ -8,15 +8,6 @@
 namespace kiln {
 namespace {
 
-// Operands whose storage is also a result's: the kernel must not assume that they differ.
-std::set<int64_t> Shared(const Thunk& t) {
-  std::set<int64_t> out;
-  for (size_t k = 0; k < t.reads.size(); ++k)
-    for (const Slice& w : t.writes)
-      if (t.reads[k] == w && w.size > 0) out.insert(static_cast<int64_t>(k));
-  return out;
-}
-
 // Two thunks of one key are one kernel.
 std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
   std::string key = CanonicalText(i);
@@ -45,7 +36,7 @@ void AddKernels(const std::string& name, const ThunkSequence& thunks, absl::flat
   for (const Thunk& t : thunks) {
     for (const ThunkSequence& n : t.nested) AddKernels(name, n, known, plan);
     if (t.kind != ThunkKind::Kernel) continue;
-    std::set<int64_t> shared = Shared(t);
+    std::set<int64_t> shared = SharedOperands(t);
     const auto [it, fresh] = known->insert({Key(t.instruction, shared), plan->kernels.size()});
     plan->of[t.instruction] = it->second;
     if (fresh)
@@ -56,6 +47,14 @@ void AddKernels(const std::string& name, const ThunkSequence& thunks, absl::flat
 }
 
 }  // namespace
+
+std::set<int64_t> SharedOperands(const Thunk& t) {
+  std::set<int64_t> out;
+  for (size_t k = 0; k < t.reads.size(); ++k)
+    for (const Slice& w : t.writes)
+      if (t.reads[k] == w && w.size > 0) out.insert(static_cast<int64_t>(k));
+  return out;
+}
 
 KernelPlan PlanKernels(const std::string& name, const ThunkSequence& thunks) {
   KernelPlan plan;

@@ -21,6 +21,8 @@ struct KernelPlan {
   std::vector<Item> kernels;
   absl::flat_hash_map<const Instruction*, size_t> of;  // an instruction's place in `kernels`
 };
+// Operands of `t` whose storage is also a result's: its kernel must not assume that they differ.
+std::set<int64_t> SharedOperands(const Thunk& t);
 KernelPlan PlanKernels(const std::string& name, const ThunkSequence& thunks);
 
 }  // namespace kiln

@@ -214,6 +214,20 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
 
+std::vector<std::pair<RuntimePart, const char*>> GpuRuntimeParts(bool products) {
+  std::vector<std::pair<RuntimePart, const char*>> parts = {
+      {RuntimePart::kGpuDriver, "gpu_driver"},    {RuntimePart::kGpuCreate, "gpu_create"},
+      {RuntimePart::kGpuImages, "gpu_images"},    {RuntimePart::kGpuTurns, "gpu_turns"},
+      {RuntimePart::kGpuRun, "gpu_run"},          {RuntimePart::kGpuArrays, "gpu_arrays"},
+      {RuntimePart::kGpuGraphs, "gpu_graphs"},    {RuntimePart::kGpuConditions, "gpu_conditions"},
+      {RuntimePart::kGpuProducts, "gpu_products"}};
+  if (products) {
+    parts.push_back({RuntimePart::kGpuCublas, "gpu_cublas"});
+    parts.push_back({RuntimePart::kGpuCublasLibrary, "gpu_cublas_library"});
+  }
+  return parts;
+}
+
 namespace {
 
 // The table that dispatch.c reads.
@@ -253,12 +267,14 @@ absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart 
     const unsigned char* data;
     size_t size;
   };
-  const Source sources[] = {{kDispatchBitcode, kDispatchBitcodeSize}, {kParallelBitcode, kParallelBitcodeSize},
-                            {kPoolBitcode, kPoolBitcodeSize},         {kBoundsBitcode, kBoundsBitcodeSize},
-                            {kWorldBitcode, kWorldBitcodeSize},       {kGpuBitcode, kGpuBitcodeSize},
-                            {kGraphsBitcode, kGraphsBitcodeSize},     {kArraysBitcode, kArraysBitcodeSize},
-                            {kCublasBitcode, kCublasBitcodeSize},     {kTuneBitcode, kTuneBitcodeSize},
-                            {kTuneMainBitcode, kTuneMainBitcodeSize}};
+#define SOURCE(name) \
+  { k##name##Bitcode, k##name##BitcodeSize }
+  const Source sources[] = {SOURCE(Dispatch),      SOURCE(Parallel),    SOURCE(Pool),      SOURCE(Bounds),
+                            SOURCE(World),         SOURCE(GpuDriver),   SOURCE(GpuCreate), SOURCE(GpuImages),
+                            SOURCE(GpuTurns),      SOURCE(GpuRun),      SOURCE(GpuArrays), SOURCE(GpuGraphs),
+                            SOURCE(GpuConditions), SOURCE(GpuProducts), SOURCE(GpuCublas), SOURCE(GpuCublasLibrary),
+                            SOURCE(GpuTune),       SOURCE(GpuTuneMain)};
+#undef SOURCE
   const Source& source = sources[static_cast<int>(part)];
   ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
   if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));

@@ -27,10 +27,18 @@ enum class RuntimePart {
   kPool,      // <name>_pool_create, <name>_pool_destroy
   kBounds,    // <name>_out_of_bounds
   kWorld,     // <name>_world_create, ...: devices as threads
-  kGpu,       // <name>_gpu_create, <name>_gpu_run, ...
-  kGraphs,    // recorded regions
-  kArrays,    // <name>_gpu_malloc, <name>_gpu_upload, ...
-  kCublas,    // products on the GPU
+  // <name>_gpu_*, a file of runtime_min/gpu each; the two of cublas are for programs with products
+  kGpuDriver,
+  kGpuCreate,
+  kGpuImages,
+  kGpuTurns,
+  kGpuRun,
+  kGpuArrays,
+  kGpuGraphs,
+  kGpuConditions,
+  kGpuProducts,
+  kGpuCublas,
+  kGpuCublasLibrary,
   kTune,      // <name>_tune: measures candidates on a GPU
   kTuneMain,  // main, which calls it
 };
@@ -48,6 +56,8 @@ struct RuntimeOptions {
   int64_t device_timeout_ms = 0;
   Sanitizer sanitizer = Sanitizer::kNone;
 };
+// The parts that a GPU program needs, each with the name of its member.
+std::vector<std::pair<RuntimePart, const char*>> GpuRuntimeParts(bool products);
 // `checks`: of the program that kDispatch is for.
 absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& options,
                                            const CallChecks& checks = {});

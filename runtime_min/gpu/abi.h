@@ -4,6 +4,10 @@
 // order, on one stream; it does not wait for them unless it must know a value. kiln's runtime fills the table with
 // functions of the CUDA driver and libraries (driver.c); tests fill it with an emulator that runs the same kernels on
 // the host. Functions return 0, or anything else for failure, which ends the run with KILN_GPU.
+//
+// What each guarantees: `launch`, `call`, `copy`, `fill` only put work on the stream. `read`, `gather`, `send` and
+// `receive` wait for the stream, and fail where it is being recorded. `record`, `loop` and `choose` compute the same
+// whether they record or not.
 #ifndef KILN_RUNTIME_MIN_GPU_ABI_H_
 #define KILN_RUNTIME_MIN_GPU_ABI_H_
 
@@ -23,14 +27,25 @@ enum kiln_gpu_routine {
 #include "runtime_min/gpu/routines.def"
 };
 
+// How a library routine is to compute a call.
+struct kiln_gpu_algorithm {
+  int64_t number;         // of the library's candidates, exactly; -1: the library's choice
+  int64_t version;        // of the library that `words` come from
+  const uint64_t* words;  // the eight words of a tuned algorithm, or null
+};
+
 // One call of a library routine: what it is, and its numbers in the order that routines.def states. Constants of the
 // library.
 struct kiln_gpu_call {
   int64_t routine;
-  int64_t buffers;  // operands, then results, then workspace
+  int64_t buffers;  // operands, then results
   int64_t count;    // of `numbers`
   const int64_t* numbers;
-  const int64_t* algorithm;  // of the library's candidates, for every image of the program; -1: the library's choice
+  const struct kiln_gpu_algorithm* algorithm;  // for every image of the program
+  const int64_t* alignment;                    // of each buffer's address, in bytes
+  // kiln's own kernel that computes the same from the same buffers and a null scratch behind them, for machines whose
+  // library does not; null: there is none.
+  const struct kiln_gpu_launch* kernel;
 };
 
 // A part of an entry: one whose work may be recorded once and replayed, or that runs often or not at all.
@@ -44,9 +59,10 @@ struct kiln_gpu {
   int32_t (*call)(void* self, const struct kiln_gpu_call* what, void* const* buffers);
   int32_t (*copy)(void* self, void* to, const void* from, int64_t bytes);
   int32_t (*fill)(void* self, void* to, int32_t byte, int64_t bytes);
-  // Waits for what was started so far; `host` then holds the bytes.
+  // Waits for what was started so far; `host` then holds the bytes. Fails where the stream is being recorded.
   int32_t (*read)(void* self, void* host, const void* device, int64_t bytes);
-  // The bytes are taken before it returns.
+  // Of pageable memory the bytes are taken before it returns, of page-locked memory when the stream gets there. Fails
+  // where the stream is being recorded.
   int32_t (*write)(void* self, void* device, const void* host, int64_t bytes);
   // Runs `region`, recorded where that pays. `number`: its place among the entry's regions.
   int32_t (*record)(void* self, int64_t number, kiln_gpu_region region, void* const* arguments, void* const* results,

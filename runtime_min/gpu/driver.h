@@ -2,12 +2,16 @@
 #ifndef KILN_RUNTIME_MIN_GPU_DRIVER_H_
 #define KILN_RUNTIME_MIN_GPU_DRIVER_H_
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "runtime_min/abi.h"
 #include "runtime_min/gpu/abi.h"
+#include "runtime_min/gpu/gemm.h"
+#include "runtime_min/gpu/model.h"
+#include "runtime_min/gpu/program.h"
 
 // The functions of the driver that are used: name in libcuda, parameters.
 #define DRIVER(F)                                                                                         \
@@ -28,6 +32,7 @@
     (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)) \
   F(HostAlloc, cuMemHostAlloc, (void**, size_t, unsigned))                                                \
   F(HostFree, cuMemFreeHost, (void*))                                                                     \
+  F(PointerAttribute, cuPointerGetAttribute, (void*, int, uint64_t))                                      \
   F(Alloc, cuMemAlloc_v2, (uint64_t*, size_t))                                                            \
   F(Free, cuMemFree_v2, (uint64_t))                                                                       \
   F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                               \
@@ -37,6 +42,8 @@
   F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                     \
   F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                           \
   F(StreamWait, cuStreamSynchronize, (void*))                                                             \
+  F(StreamCapturing, cuStreamIsCapturing, (void*, int*))                                                  \
+  F(CaptureMode, cuThreadExchangeStreamCaptureMode, (int*))                                               \
   F(CaptureBegin, cuStreamBeginCapture_v2, (void*, int))                                                  \
   F(CaptureEnd, cuStreamEndCapture, (void*, void**))                                                      \
   F(GraphBuild, cuGraphInstantiateWithFlags, (void**, void*, unsigned long long))                         \
@@ -64,31 +71,63 @@ struct kiln_gpu_driver {
 #undef F
 };
 
+enum {
+  kRelaxed = 2,                // capture mode
+  kNonBlocking = 1,            // a stream that the default stream does not wait for
+  kNoTiming = 2,               // an event
+  kWorkspaceBytes = 32 << 20,  // that library routines may use
+  kAddressAlignment = 16,      // of arguments and results, as kernels read them
+  kArenaAlignment = 256,
+  kRecordings = 4,  // of one region, for callers whose addresses alternate
+  kTries = 2        // at recording a region
+};
+
 // A recorded region: the graph, and the addresses that it was recorded with.
 struct recording {
   void* exec;
   void** addresses;
-  int direct;  // it cannot be recorded
+  uint64_t used;    // when, by the program's clock
+  int conditional;  // it has nodes that values decide, which an update would leave with stale handles
+};
+
+struct region {
+  int warm;      // it ran once: what libraries load lazily is loaded
+  int failures;  // to record it
+  char why[128];
+  struct recording recording[kRecordings];
 };
 
 struct kiln_model_gpu {
   struct kiln_gpu table;
+  pthread_mutex_t turn;  // of the threads that call
   int device, own_stream, graphs;
   int64_t image;  // that was loaded, by place
   void *context, *module, *stream;
+  // Where the caller's stream is CUDA's default one: the program has its own, and events order both.
+  int follows_default;
+  void *default_reached, *own_reached;
   void** functions;
   uint64_t weights, arena, workspace;
   const struct kiln_gpu_driver* driver;
-  void* gemm;  // the state of cublas.c
+  const struct kiln_gpu_gemm* gemm;
+  void* gemm_state;      // null: there is no library
+  char* gemm_refused;    // by call: kiln's own kernel computes it
+  int64_t own_products;  // computed so
   char* exchange;
   const struct kiln_comm* comm;
-  struct recording* recordings;  // one for each region
-  int recording;                 // what goes on the stream becomes part of a graph
+  struct region* regions;
+  uint64_t clock;
+  int recording;    // what goes on the stream becomes part of a graph
+  int conditional;  // that graph has nodes which values decide
   void *condition_module, *condition;
+  int condition_tried;
   // Copies to and from the host beside runs: a stream each way, and how far it and the runs have come.
   void *upload_stream, *download_stream, *uploaded, *computed;
   int uploads_pending;
-  char error[256];
+  void** staged;  // run_host's arrays on the device
+  char error[1024];
+  char images_refused[512], library_missing[512];  // for the report
+  char report[2048];
 };
 
 // Keeps what a call of the driver failed with, for people; returns KILN_GPU.
@@ -104,28 +143,41 @@ static inline int32_t failed(struct kiln_model_gpu* g, const char* what, int cod
     if (code_) return failed((g), (what), code_); \
   } while (0)
 
-// The stream's work so far has been done.
-int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g);
-// Of kiln_gpu (abi.h).
 #define INTERNAL __attribute__((visibility("hidden")))
+extern const struct kiln_gpu_program kiln_model_gpu_program;
+
+// driver.c: the driver's functions, opened once; not null: why there are none. The functions of kiln_gpu (abi.h).
+INTERNAL const char* kiln_model_gpu_driver(const struct kiln_gpu_driver** driver);
+INTERNAL void kiln_model_gpu_fill_table(struct kiln_model_gpu* g);
 INTERNAL int32_t kiln_model_gpu_read(void* self, void* host, const void* device, int64_t bytes);
 INTERNAL int32_t kiln_model_gpu_write(void* self, void* device, const void* host, int64_t bytes);
+// images.c: loads the best image that the driver takes, and the kernels of it.
+INTERNAL int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, int device, int major, int minor);
+// products.c: opens the library of products, and has each computed by it or by kiln's own kernel from then on.
+INTERNAL int32_t kiln_model_gpu_open_products(struct kiln_model_gpu* g);
+INTERNAL int32_t kiln_model_gpu_product(struct kiln_model_gpu* g, const struct kiln_gpu_call* what,
+                                        void* const* buffers);
+// turns.c: the calling thread has the program and its context, and, if `ordered`, the program's stream is behind the
+// caller's; `leave` gives them back, and returns `status` or its own failure.
+INTERNAL int32_t kiln_model_gpu_enter(struct kiln_model_gpu* g, int ordered);
+INTERNAL int32_t kiln_model_gpu_leave(struct kiln_model_gpu* g, int ordered, int32_t status);
+// run.c: a run by a thread that has entered.
+INTERNAL int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results,
+                                      void* arena);
+// graphs.c: runs a region, recorded where that pays; frees what it keeps.
 INTERNAL int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region region, void* const* arguments,
                                        void* const* results, void* arena, const void* comm);
+INTERNAL void kiln_model_gpu_forget(struct kiln_model_gpu* g);
+// conditions.c: loops and choices that values decide.
 INTERNAL int32_t kiln_model_gpu_loop(void* self, kiln_gpu_region condition, kiln_gpu_region body,
                                      void* const* arguments, void* const* results, void* arena, const void* comm,
                                      const void* predicate);
 INTERNAL int32_t kiln_model_gpu_choose(void* self, int64_t count, const kiln_gpu_region* branches,
                                        void* const* arguments, void* const* results, void* arena, const void* comm,
                                        const void* index, int32_t is_predicate);
-// Frees what record keeps.
-INTERNAL void kiln_model_gpu_forget(struct kiln_model_gpu* g);
-// The next run waits for uploads that are under way.
+// arrays.c: the next run waits for uploads that are under way; waits for copies beside runs; frees their streams.
 INTERNAL int32_t kiln_model_gpu_await_uploads(struct kiln_model_gpu* g);
-// Waits for copies beside runs, and frees their streams.
 INTERNAL int32_t kiln_model_gpu_await_copies(struct kiln_model_gpu* g);
 INTERNAL void kiln_model_gpu_end_copies(struct kiln_model_gpu* g);
-
-enum { kWorkspaceBytes = 32 << 20 };  // that library routines may use
 
 #endif  // KILN_RUNTIME_MIN_GPU_DRIVER_H_

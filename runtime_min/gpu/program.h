@@ -10,7 +10,11 @@ struct kiln_gpu_image {
   int64_t machine_code;  // 1: a cubin, for devices of its major and at least its minor; 0: PTX, for all from it on
   int64_t major, minor;
   const void* data;
+  const char* name;  // "sm_90" or "PTX of sm_90"
 };
+
+struct kiln_gpu_call;
+struct kiln_gpu_gemm;
 
 struct kiln_gpu_program {
   int64_t images;
@@ -18,6 +22,10 @@ struct kiln_gpu_program {
   int64_t kernels;
   const char* const* kernel;  // their names
   int64_t regions;            // that the entry records
+  int64_t calls;              // of library routines
+  const struct kiln_gpu_call* const* call;
+  const struct kiln_gpu_gemm* (*gemm)(void);  // what computes these (gemm.h); null: there are none
+  const void* weights;                        // of the library; null: it has none
   int64_t weights_bytes, arena_bytes;
   int64_t communicates;    // with other devices or with queues of the host program
   int64_t exchange_bytes;  // of host memory that this passes through: the largest block that goes out and all that come

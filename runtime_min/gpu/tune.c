@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "runtime_min/gpu/tune.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
@@ -17,19 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-struct kiln_model_gpu;
-int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void* stream, char* error,
-                              size_t error_bytes);
-void kiln_model_gpu_destroy(struct kiln_model_gpu* g);
-const char* kiln_model_gpu_error(const struct kiln_model_gpu* g);
-int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena);
-int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g);
-void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes);
-void kiln_model_gpu_free(struct kiln_model_gpu* g, void* array);
-int32_t kiln_model_gpu_to_device(struct kiln_model_gpu* g, void* array, const void* host, size_t bytes);
-int32_t kiln_model_gpu_to_host(struct kiln_model_gpu* g, void* host, const void* array, size_t bytes);
-void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_bytes, char* versions,
-                             size_t versions_bytes);
+#include "runtime_min/gpu/model.h"
+
 extern const struct kiln_tune_program kiln_model_tune_program;
 
 enum failure { kValid, kUnknown, kRedzone, kWrong, kDisqualified };
@@ -47,6 +37,8 @@ enum what { kDevice, kBegin, kEnd, kBroken };
 struct note {
   int32_t what, subject, candidate, failure;
   double microseconds;
+  int64_t version;  // of the library whose algorithm `words` is; 0: it is kiln's own
+  uint64_t words[8];
   char text[160], more[160];
 };
 
@@ -321,7 +313,7 @@ static void work(int pipe, int32_t subject, int32_t candidate, int reference_fai
   const struct kiln_tune_program* p = &kiln_model_tune_program;
   struct kiln_model_gpu* g = NULL;
   struct note n = {.what = kDevice};
-  if (kiln_model_gpu_create(&g, o->device, NULL, n.text, sizeof n.text)) {
+  if (kiln_model_gpu_create(&g, o->device, KILN_GPU_OWN_STREAM, n.text, sizeof n.text)) {
     n.what = kBroken;
     tell(pipe, &n);
     _exit(1);
@@ -352,6 +344,8 @@ static void work(int pipe, int32_t subject, int32_t candidate, int reference_fai
         n.failure = kUnknown;
         snprintf(n.text, sizeof n.text, "%s", kiln_model_gpu_error(g));
       }
+      if (!n.failure && s->candidate[candidate].call)
+        n.version = kiln_model_gpu_algorithm(g, s->candidate[candidate].call, n.words);
       n.what = kEnd;
       tell(pipe, &n);
       if (lost) _exit(1);
@@ -414,6 +408,11 @@ static int write_results(const char* path, struct note** found, const struct not
         write_text(f, "message", c->text);
       } else {
         fprintf(f, " microseconds: %.3f", c->microseconds);
+        if (c->version) {
+          fprintf(f, " library_version: %lld library_algorithm: \"", (long long)c->version);
+          for (int w = 0; w < 8; ++w) fprintf(f, "%016" PRIx64, c->words[w]);
+          fputc('"', f);
+        }
       }
       fputs(" }", f);
     }

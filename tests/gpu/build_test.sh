@@ -43,7 +43,49 @@ c++ -std=c++17 -Wall -Wextra -Werror "$out/first/main.cc" -I"$out/first" "$out/f
 "$out/main" >"$out/said"
 cat "$out/said"
 grep -q '^ok 1.000000$' "$out/said"
-grep -q -e 'a GPU' -e 'there is no NVIDIA driver' -e 'finds no GPU' "$out/said"
+grep -q -e 'a GPU' -e 'there is no NVIDIA driver' -e 'the NVIDIA driver does not start' "$out/said"
+# A program that is linked with a library for GPUs alone has everything of it that it needs, and nothing of cuBLASLt
+# where it has no products.
+cat >"$out/linked.hlo" <<'EOF'
+HloModule m
+ENTRY e {
+  a = f32[64,64] parameter(0)
+  w = f32[4] constant({1,2,3,4})
+  v = f32[4,16] broadcast(w), dimensions={0}
+  u = f32[64] reshape(v)
+  b = f32[64,64] broadcast(u), dimensions={1}
+  c = f32[64,64] add(a, b)
+  ROOT d = f32[64,64] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+EOF
+cat >"$out/linked.cc" <<'EOF'
+#include "m.h"
+
+int main() {
+  m::Gpu gpu, other(0, nullptr);
+  return gpu.ok() == other.ok() && *gpu.report() && gpu.ok() == (*gpu.image() != 0) ? 0 : 1;
+}
+EOF
+echo 'gpu { no_libraries: true }' >"$out/none.config"
+echo 'gpu { fallback_kernels: false }' >"$out/library_only.config"
+echo '' >"$out/both.config"
+for config in both none library_only; do
+  "$kiln" compile "$out/linked.hlo" --name m --out "$out/linked" --target sm_90 --config "$out/$config.config" >/dev/null 2>&1
+  c++ -std=c++17 -Wall -Wextra -Werror "$out/linked.cc" -I"$out/linked" "$out/linked/libm.a" -o "$out/linked/main"
+  "$out/linked/main"
+  nm "$out/linked/main" >"$out/symbols"
+  grep -Eq ' m_[0-9a-f]{16}_weights$' "$out/symbols"
+  if [ $config = none ]; then
+    if grep -Eq ' m_[0-9a-f]{16}_gpu_gemm$' "$out/symbols"; then exit 1; fi
+  else
+    grep -Eq ' [Tt] m_[0-9a-f]{16}_gpu_gemm$' "$out/symbols"
+  fi
+  wc -c <"$out/linked/libm.a" >"$out/$config.size"
+done
+# A kernel for a product costs some tens of kilobytes.
+more=$(($(cat "$out/both.size") - $(cat "$out/library_only.size")))
+[ $more -gt 0 ]
+[ $more -lt 60000 ]
 # Without the CUDA Toolkit the archive holds PTX, and the compile says so.
 env PATH=/nonexistent "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/ptx" --target sm_90 \
   >"$out/said" 2>&1 || true

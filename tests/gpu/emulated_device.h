@@ -37,7 +37,7 @@ inline void* LoadArchive(const std::string& archive, const std::string& stem) {
 
 // A model as a loaded library, whose functions are found by the names that headers call them by, without the model's.
 struct LoadedModel {
-  void* library;
+  void* library = nullptr;
   std::string symbols;
   void* Find(const std::string& function) const { return dlsym(library, (symbols + "_" + function).c_str()); }
   const gpu::EmulatedLibrary* Emulated() const { return static_cast<const gpu::EmulatedLibrary*>(Find("emulated")); }
@@ -52,8 +52,9 @@ class EmulatedDevice {
   explicit EmulatedDevice(const gpu::EmulatedLibrary* library) : library_(library), emulator_(library) {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     EXPECT_NE(driver, nullptr) << dlerror();
-    const auto set = reinterpret_cast<void (*)(FakeCuda*)>(dlsym(driver, "fake_cuda_set"));
+    const auto set = reinterpret_cast<FakeCuda* (*)(FakeCuda*)>(dlsym(driver, "fake_cuda_set"));
     EXPECT_NE(set, nullptr) << "this is not the fake driver";
+    set_ = set;
     for (int64_t k = 0; k < library->kernels; ++k) kernels_[library->kernel[k].name] = k;
     fake.self = this;
     fake.buffers_of = [](void* self, const char* kernel) {
@@ -68,8 +69,10 @@ class EmulatedDevice {
       const int32_t status = d->table()->launch(d->table()->self, &what, buffers);
       return d->after_launch ? d->after_launch(kernel, buffers) : status;
     };
-    set(&fake);
+    before_ = set(&fake);
   }
+  ~EmulatedDevice() { set_(before_); }
+  EmulatedDevice(const EmulatedDevice&) = delete;
   const kiln_gpu* table() const { return emulator_.table(); }
 
   FakeCuda fake;
@@ -80,6 +83,8 @@ class EmulatedDevice {
   const gpu::EmulatedLibrary* library_;
   Emulator emulator_;
   std::map<std::string, int64_t> kernels_;
+  FakeCuda* (*set_)(FakeCuda*) = nullptr;
+  FakeCuda* before_ = nullptr;
 };
 
 }  // namespace kiln

@@ -1,237 +1,422 @@
-// A CUDA driver for tests: device memory is host memory, streams run at once, graphs are lists of what was captured,
-// and kernels are run by whatever the test sets. Threads may use it at once, each with a stream of its own.
+// A CUDA driver for tests: device memory is host memory, streams work when they are waited for (fake_streams.h), and
+// kernels are run by whatever the test sets. It refuses what a real one refuses, and fails where the test says so.
 #include "tests/gpu/fake_cuda.h"
 
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
+
+#include "tests/gpu/fake_streams.h"
 
 namespace {
 
-FakeCuda* fake = nullptr;
+using namespace fake;  // NOLINT: the other half of this driver
 
-struct Graph {
-  std::vector<std::function<int()>> nodes;
-};
-// A stream runs what is put on it at once, or keeps it while it records.
-struct Stream {
-  Graph* recording = nullptr;
-  int number = 0;
-};
-Stream* Of(void* stream) { return static_cast<Stream*>(stream); }
-bool Recording(void* stream) { return Of(stream)->recording != nullptr; }
-std::mutex counting;
-
-int Run(const Graph& g) {
-  for (const auto& node : g.nodes)
-    if (const int code = node()) return code;
-  return 0;
-}
-
+FakeCuda* cuda = nullptr;
 struct Function {
   std::string name;
 };
+std::vector<std::unique_ptr<Function>> functions;
+std::map<uintptr_t, size_t> on_device, page_locked;
+int64_t allocated = 0;
+thread_local std::vector<void*> contexts;
 
-int Do(void* stream, std::function<int()> what) {
-  if (!Recording(stream)) return what();
-  Of(stream)->recording->nodes.push_back(std::move(what));
-  return 0;
+// How a function of the driver begins: it has the lock, and may be one that the test lets fail.
+enum Needs { kNothing, kContext };
+int Begin(const char* name, Needs needs = kContext) {
+  if (cuda->calls++ == cuda->fail_call) {
+    cuda->failed = name;
+    cuda->failed_in_recording = SomebodyRecords();
+    return 2;
+  }
+  const auto it = cuda->failures.find(name);
+  if (it != cuda->failures.end() && it->second.after-- <= 0) {
+    const int code = it->second.code;
+    if (it->second.always)
+      it->second.after = 0;
+    else
+      cuda->failures.erase(it);
+    return code;
+  }
+  if (needs == kNothing) return kOk;
+  if (Sticky()) return Sticky();
+  return contexts.empty() ? kInvalidContext : kOk;
 }
+#define BEGIN(...)                                          \
+  const std::lock_guard<std::recursive_mutex> guard_(lock); \
+  if (const int code_ = Begin(__func__ __VA_OPT__(, ) __VA_ARGS__)) return code_
 
 // What streams have to do with each other, in order.
-void Say(const std::string& what) {
-  const std::lock_guard<std::mutex> lock(counting);
-  fake->order.push_back(what);
+std::string NameOf(const Stream* s) { return s->number < 0 ? "the default stream" : std::to_string(s->number); }
+void Say(const std::string& what) { cuda->order.push_back(what); }
+
+bool In(const std::map<uintptr_t, size_t>& blocks, const void* p) {
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  auto it = blocks.upper_bound(at);
+  if (it == blocks.begin()) return false;
+  --it;
+  return at < it->first + it->second;
 }
 
-int Count(int FakeCuda::*counter) {
-  const std::lock_guard<std::mutex> lock(counting);
-  ++(fake->*counter);
-  return 0;
+int Allocate(std::map<uintptr_t, size_t>* blocks, size_t bytes, uintptr_t* out) {
+  ++cuda->allocations;
+  if (const int code = Unsafe()) return code;
+  const size_t whole = (bytes + 255) / 256 * 256;
+  if (bytes == 0) return kInvalidValue;
+  if (static_cast<int64_t>(whole) > cuda->memory - allocated) return kNoMemory;
+  *out = reinterpret_cast<uintptr_t>(std::aligned_alloc(256, whole));
+  if (!*out) return kNoMemory;
+  allocated += static_cast<int64_t>(whole);
+  ++cuda->live;
+  std::memset(reinterpret_cast<void*>(*out), 0xdb, whole);
+  (*blocks)[*out] = whole;
+  return kOk;
 }
+
+// The driver waits for everything before it frees.
+int Release(std::map<uintptr_t, size_t>* blocks, uintptr_t p) {
+  const auto it = blocks->find(p);
+  if (it == blocks->end()) return kInvalidValue;
+  DrainAll();
+  allocated -= static_cast<int64_t>(it->second);
+  blocks->erase(it);
+  --cuda->live;
+  std::free(reinterpret_cast<void*>(p));
+  return kOk;
+}
+
+bool IsCubin(const void* image) {
+  constexpr char kElf[] = {0x7f, 'E', 'L', 'F'};
+  return std::memcmp(image, kElf, sizeof kElf) == 0;
+}
+
+int LaunchCondition(Stream* stream, void** parameters) {
+  uint64_t handle;
+  const void* at;
+  uint32_t kind, mine, last;
+  std::memcpy(&handle, parameters[0], 8);
+  std::memcpy(&at, parameters[1], 8);
+  std::memcpy(&kind, parameters[2], 4);
+  std::memcpy(&mine, parameters[3], 4);
+  std::memcpy(&last, parameters[4], 4);
+  return Do(stream, [=] {
+    uint32_t picked = 0;
+    if (kind == 2) std::memcpy(&picked, at, 4);
+    const bool set = kind < 2 && *static_cast<const uint8_t*>(at) != 0;
+    if (kind == 1) picked = set ? 0 : last;
+    if (picked > last) picked = last;
+    SetHandle(handle, kind == 0 ? set : picked == mine);
+    ++cuda->decisions;
+    return 0;
+  });
+}
+
+// Kernels read sixteen bytes at a time.
+int RunKernel(const std::string& name, int64_t blocks, int64_t threads, int64_t number,
+              const std::vector<void*>& arguments) {
+  for (const void* a : arguments)
+    if (reinterpret_cast<uintptr_t>(a) % 16) return kMisaligned;
+  ++cuda->launches;
+  return cuda->launch(cuda->self, name.c_str(), blocks, threads, number, arguments.data());
+}
+
+struct Exec {
+  std::shared_ptr<Graph> graph;
+};
 
 }  // namespace
 
 extern "C" {
 
-void fake_cuda_set(FakeCuda* f) { fake = f; }
+FakeCuda* fake_cuda_set(FakeCuda* f) {
+  const std::lock_guard<std::recursive_mutex> guard(lock);
+  std::swap(cuda, f);
+  Reset();
+  contexts.clear();
+  return f;
+}
+int fake_cuda_do(void* stream, const std::function<int()>* what) {
+  const std::lock_guard<std::recursive_mutex> guard(lock);
+  return Do(Of(stream), *what);
+}
+bool fake_cuda_recording(void* stream) {
+  const std::lock_guard<std::recursive_mutex> guard(lock);
+  return Of(stream)->recording != nullptr;
+}
 
-int cuInit(unsigned) { return fake && fake->devices > 0 ? 0 : 100; }
+int cuInit(unsigned) {
+  BEGIN(kNothing);
+  if (cuda->init_code) return cuda->init_code;
+  return cuda->devices > 0 ? 0 : 100;
+}
 int cuDeviceGetCount(int* n) {
-  *n = fake->devices;
+  BEGIN(kNothing);
+  *n = cuda->devices;
   return 0;
 }
 int cuDeviceGet(int* d, int ordinal) {
+  BEGIN(kNothing);
   *d = ordinal;
   return 0;
 }
 int cuDeviceGetAttribute(int* v, int attribute, int) {
-  *v = attribute == 75 ? fake->major : fake->minor;
+  BEGIN(kNothing);
+  *v = attribute == 75 ? cuda->major : cuda->minor;
   return 0;
 }
 int cuDeviceGetName(char* name, int bytes, int) {
+  BEGIN(kNothing);
   std::snprintf(name, static_cast<size_t>(bytes), "a fake");
   return 0;
 }
 int cuDriverGetVersion(int* version) {
-  *version = 12040;
+  BEGIN(kNothing);
+  *version = cuda->version;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** c, int) {
-  *c = fake;
+  BEGIN(kNothing);
+  *c = cuda;
   return 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxPushCurrent_v2(void*) { return 0; }
+int cuDevicePrimaryCtxRelease_v2(int) {
+  BEGIN(kNothing);
+  return 0;
+}
+int cuCtxPushCurrent_v2(void* c) {
+  BEGIN(kNothing);
+  contexts.push_back(c);
+  ++cuda->contexts_pushed;
+  return 0;
+}
 int cuCtxPopCurrent_v2(void** c) {
-  *c = fake;
+  BEGIN(kNothing);
+  if (contexts.empty()) return kInvalidContext;
+  *c = contexts.back();
+  contexts.pop_back();
+  ++cuda->contexts_popped;
   return 0;
 }
 int cuModuleLoadData(void** m, const void* image) {
-  if (std::strstr(static_cast<const char*>(image), "kiln_condition") == nullptr) fake->image = image;
-  *m = fake;
+  BEGIN();
+  if (const int code = Unsafe()) return code;
+  const bool own = !IsCubin(image) && std::strstr(static_cast<const char*>(image), ".entry kiln_condition");
+  if (!own && cuda->refuse_image)
+    if (const int code = cuda->refuse_image(IsCubin(image), image)) return code;
+  if (!own) cuda->image = image;
+  cuda->loads_in_recordings += SomebodyRecords();
+  *m = cuda;
+  ++cuda->live;
   return 0;
 }
-int cuModuleUnload(void*) { return 0; }
+int cuModuleUnload(void*) {
+  BEGIN();
+  --cuda->live;
+  return 0;
+}
 int cuModuleGetFunction(void** f, void*, const char* name) {
-  *f = new Function{name};
+  BEGIN();
+  functions.push_back(std::make_unique<Function>(Function{name}));
+  *f = functions.back().get();
   return 0;
 }
 int cuLaunchKernel(void* f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
                    void* stream, void** parameters, void**) {
+  BEGIN();
   const std::string name = static_cast<Function*>(f)->name;
-  if (name == "kiln_condition") {
-    uint64_t handle;
-    const void* at;
-    uint32_t kind, mine, last;
-    std::memcpy(&handle, parameters[0], 8);
-    std::memcpy(&at, parameters[1], 8);
-    std::memcpy(&kind, parameters[2], 4);
-    std::memcpy(&mine, parameters[3], 4);
-    std::memcpy(&last, parameters[4], 4);
-    return Do(stream, [=] {
-      uint32_t picked = 0;
-      if (kind == 2) std::memcpy(&picked, at, 4);
-      const bool set = kind < 2 && *static_cast<const uint8_t*>(at) != 0;
-      if (kind == 1) picked = set ? 0 : last;
-      if (picked > last) picked = last;
-      *reinterpret_cast<unsigned*>(handle) = kind == 0 ? set : picked == mine;
-      return Count(&FakeCuda::decisions);
-    });
-  }
-  const int buffers = fake->buffers_of(fake->self, name.c_str());
+  if (name == "kiln_condition") return LaunchCondition(Of(stream), parameters);
+  const int buffers = cuda->buffers_of(cuda->self, name.c_str());
   std::vector<void*> arguments;
   for (int k = 0; k < buffers; ++k) arguments.push_back(*static_cast<void**>(parameters[k]));
   const int64_t number = *static_cast<int64_t*>(parameters[buffers]);
-  return Do(stream, [=] {
-    Count(&FakeCuda::launches);
-    return fake->launch(fake->self, name.c_str(), blocks, threads, number, arguments.data());
-  });
+  return Do(Of(stream), [=] { return RunKernel(name, blocks, threads, number, arguments); });
 }
 int cuMemAlloc_v2(uint64_t* p, size_t bytes) {
-  Count(&FakeCuda::allocations);
-  *p = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  return *p ? 0 : 2;
+  BEGIN();
+  uintptr_t at = 0;
+  const int code = Allocate(&on_device, bytes, &at);
+  *p = at;
+  return code;
 }
 int cuMemFree_v2(uint64_t p) {
-  std::free(reinterpret_cast<void*>(p));
-  return 0;
+  BEGIN();
+  return Release(&on_device, p);
 }
 int cuMemHostAlloc(void** p, size_t bytes, unsigned) {
-  Count(&FakeCuda::allocations);
-  *p = std::malloc(bytes);
-  return *p ? 0 : 2;
+  BEGIN();
+  uintptr_t at = 0;
+  const int code = Allocate(&page_locked, bytes, &at);
+  *p = reinterpret_cast<void*>(at);
+  return code;
 }
 int cuMemFreeHost(void* p) {
-  std::free(p);
+  BEGIN();
+  return Release(&page_locked, reinterpret_cast<uintptr_t>(p));
+}
+int cuPointerGetAttribute(void* data, int attribute, uint64_t p) {
+  BEGIN();
+  if (attribute != 2) return kInvalidValue;
+  const void* at = reinterpret_cast<const void*>(p);
+  if (!In(on_device, at) && !In(page_locked, at)) return kInvalidValue;
+  *static_cast<unsigned*>(data) = In(page_locked, at) ? 1 : 2;
   return 0;
 }
+// Pageable memory is read before the call returns, unless the copy is recorded.
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t n, void* stream) {
-  Say("to device on " + std::to_string(Of(stream)->number));
-  std::memcpy(reinterpret_cast<void*>(to), from, n);
-  return 0;
+  BEGIN();
+  Stream* s = Of(stream);
+  Say("to device on " + NameOf(s));
+  const auto* bytes = static_cast<const char*>(from);
+  if (s->recording || In(page_locked, from))
+    return Do(s, [=] {
+      std::memcpy(reinterpret_cast<void*>(to), bytes, n);
+      return 0;
+    });
+  const std::vector<char> taken(bytes, bytes + n);
+  return Do(s, [=] {
+    std::memcpy(reinterpret_cast<void*>(to), taken.data(), n);
+    return 0;
+  });
 }
+// To pageable memory the call waits.
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t n, void* stream) {
-  if (Recording(stream)) return 900;  // as the driver refuses to wait while it records
-  Say("to host on " + std::to_string(Of(stream)->number));
-  std::memcpy(to, reinterpret_cast<void*>(from), n);
-  return 0;
+  BEGIN();
+  Stream* s = Of(stream);
+  Say("to host on " + NameOf(s));
+  const int code = Do(s, [=] {
+    std::memcpy(to, reinterpret_cast<void*>(from), n);
+    return 0;
+  });
+  if (code || s->recording || In(page_locked, to)) return code;
+  return Drain(s);
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void* stream) {
-  return Do(stream, [=] {
+  BEGIN();
+  return Do(Of(stream), [=] {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), n);
     return 0;
   });
 }
 int cuMemsetD8Async(uint64_t to, unsigned char byte, size_t n, void* stream) {
-  return Do(stream, [=] {
+  BEGIN();
+  return Do(Of(stream), [=] {
     std::memset(reinterpret_cast<void*>(to), byte, n);
     return 0;
   });
 }
-int cuStreamCreate(void** s, unsigned) {
-  auto* stream = new Stream;
-  const std::lock_guard<std::mutex> lock(counting);
-  stream->number = fake->streams++;
+int cuStreamCreate(void** s, unsigned flags) {
+  BEGIN();
+  Stream* stream = NewStream(flags == 0);
+  stream->number = cuda->streams++;
+  ++cuda->live;
   *s = stream;
   return 0;
 }
 int cuStreamDestroy_v2(void* stream) {
-  delete Of(stream);
+  BEGIN();
+  DestroyStream(Of(stream));
+  --cuda->live;
   return 0;
 }
-int cuStreamSynchronize(void* stream) { return Recording(stream) ? 900 : Count(&FakeCuda::waits); }
+int cuStreamSynchronize(void* stream) {
+  BEGIN();
+  ++cuda->waits;
+  return Wait(Of(stream));
+}
+int cuStreamIsCapturing(void* stream, int* status) {
+  BEGIN();
+  const Stream* s = Of(stream);
+  *status = !s->recording ? 0 : s->spoiled ? 2 : 1;
+  return 0;
+}
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  BEGIN(kNothing);
+  *mode = ExchangeMode(*mode);
+  return 0;
+}
 int cuEventCreate(void** event, unsigned) {
-  *event = new int(-1);
+  BEGIN();
+  *event = new Event;
+  ++cuda->live;
   return 0;
 }
 int cuEventDestroy_v2(void* event) {
-  delete static_cast<int*>(event);
+  BEGIN();
+  delete static_cast<Event*>(event);
+  --cuda->live;
   return 0;
 }
 int cuEventRecord(void* event, void* stream) {
-  *static_cast<int*>(event) = Of(stream)->number;
-  Say("event on " + std::to_string(Of(stream)->number));
-  return 0;
+  BEGIN();
+  Say("event on " + NameOf(Of(stream)));
+  return Record(static_cast<Event*>(event), Of(stream));
 }
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
-  Say(std::to_string(Of(stream)->number) + " awaits " + std::to_string(*static_cast<int*>(event)));
+  BEGIN();
+  const auto& e = *static_cast<Event*>(event);
+  if (e.point) Say(NameOf(Of(stream)) + " awaits " + NameOf(e.point->stream));
+  return Await(Of(stream), e);
+}
+int cuStreamBeginCapture_v2(void* stream, int mode) {
+  BEGIN();
+  Stream* s = Of(stream);
+  if (s == Of(nullptr)) return kCaptureUnsupported;
+  if (s->recording) return kIllegalState;
+  s->recording = new Graph;
+  s->into_body = false;
+  s->mode = mode;
+  s->spoiled = false;
+  ++cuda->captures;
   return 0;
 }
-int cuStreamBeginCapture_v2(void* stream, int) {
-  Of(stream)->recording = new Graph;
-  return Count(&FakeCuda::captures);
-}
 int cuStreamEndCapture(void* stream, void** graph) {
-  *graph = Of(stream)->recording;
-  Of(stream)->recording = nullptr;
+  const std::lock_guard<std::recursive_mutex> guard(lock);
+  const int code = Begin(__func__);
+  Stream* s = Of(stream);
+  *graph = nullptr;
+  if (!s->recording) return kIllegalState;
+  Graph* recorded = s->recording;
+  s->recording = nullptr;
+  if (code) return code;  // it has ended all the same
+  if (s->spoiled) return kCaptureInvalidated;
+  *graph = recorded;
+  cuda->live += !s->into_body;
   return 0;
 }
 int cuStreamGetCaptureInfo_v2(void* stream, int* status, uint64_t*, void** graph, void* const** after, size_t* count) {
-  *status = Recording(stream) ? 1 : 0;
-  *graph = Of(stream)->recording;
+  BEGIN();
+  const Stream* s = Of(stream);
+  *status = !s->recording ? 0 : s->spoiled ? 2 : 1;
+  *graph = s->recording;
   *after = nullptr;
   *count = 0;
   return 0;
 }
-int cuStreamUpdateCaptureDependencies(void*, void**, size_t, unsigned flags) { return flags == 1 ? 0 : 1; }
-int cuStreamBeginCaptureToGraph(void* stream, void* graph, void* const*, const void*, size_t, int) {
-  Of(stream)->recording = static_cast<Graph*>(graph);
+int cuStreamUpdateCaptureDependencies(void*, void**, size_t, unsigned flags) {
+  BEGIN();
+  return flags == 1 ? 0 : 1;
+}
+int cuStreamBeginCaptureToGraph(void* stream, void* graph, void* const*, const void*, size_t, int mode) {
+  BEGIN();
+  Stream* s = Of(stream);
+  s->recording = static_cast<Graph*>(graph);
+  s->into_body = true;
+  s->mode = mode;
+  s->spoiled = false;
   return 0;
 }
 int cuGraphConditionalHandleCreate(uint64_t* handle, void* graph, void*, unsigned, unsigned) {
-  if (!graph || fake->no_conditions) return 801;
-  *handle = reinterpret_cast<uint64_t>(new unsigned(0));
+  BEGIN();
+  if (!graph || cuda->no_conditions) return 801;
+  *handle = NewHandle();
   return 0;
 }
 // A conditional node, of the parameters that CUgraphNodeParams has room for.
 int cuGraphAddNode(void** node, void* graph, void* const*, size_t, void* parameters) {
+  BEGIN();
   struct {
     int32_t node_type, reserved[3];
     uint64_t handle;
@@ -242,44 +427,67 @@ int cuGraphAddNode(void** node, void* graph, void* const*, size_t, void* paramet
   std::memcpy(&p, parameters, sizeof p);
   if (p.node_type != 13 || p.size != 1 || p.type > 1) return 1;
   auto body = std::make_shared<Graph>();
-  auto* bodies = new void* {body.get()};
-  std::memcpy(static_cast<char*>(parameters) + offsetof(decltype(p), graphs), &bodies, sizeof bodies);
-  const auto* go = reinterpret_cast<const unsigned*>(p.handle);
-  const bool loop = p.type == 1;
-  static_cast<Graph*>(graph)->nodes.push_back([=] {
-    int code = 0;
-    while (!code && *go) {
-      code = Run(*body);
-      if (!loop) break;
-    }
-    return code;
-  });
+  static std::vector<std::unique_ptr<void*>> bodies;
+  bodies.push_back(std::make_unique<void*>(body.get()));
+  void** const at = bodies.back().get();
+  std::memcpy(static_cast<char*>(parameters) + offsetof(decltype(p), graphs), &at, sizeof at);
+  static_cast<Graph*>(graph)->nodes.push_back({nullptr, body, p.handle, p.type == 1});
   *node = graph;
-  return Count(&FakeCuda::conditional_nodes);
+  ++cuda->conditional_nodes;
+  return 0;
 }
 int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
-  *exec = new Graph(*static_cast<Graph*>(graph));
-  return Count(&FakeCuda::instantiations);
+  BEGIN();
+  *exec = new Exec{Copied(*static_cast<Graph*>(graph))};
+  ++cuda->live;
+  ++cuda->instantiations;
+  return 0;
 }
 int cuGraphExecUpdate_v2(void* exec, void* graph, void*) {
-  *static_cast<Graph*>(exec) = *static_cast<Graph*>(graph);
-  return Count(&FakeCuda::updates);
+  BEGIN();
+  auto* e = static_cast<Exec*>(exec);
+  auto updated = Updated(*e->graph, *static_cast<Graph*>(graph));
+  if (!updated) return kUpdateFailed;
+  e->graph = Copied(*updated);
+  ++cuda->updates;
+  return 0;
 }
-int cuGraphLaunch(void* exec, void*) {
-  Count(&FakeCuda::replays);
-  return Run(*static_cast<Graph*>(exec));
+int cuGraphLaunch(void* exec, void* stream) {
+  BEGIN();
+  ++cuda->replays;
+  return Do(Of(stream), [graph = static_cast<Exec*>(exec)->graph] { return Run(*graph); });
 }
 int cuGraphDestroy(void* graph) {
+  BEGIN();
   delete static_cast<Graph*>(graph);
+  --cuda->live;
   return 0;
 }
 int cuGraphExecDestroy(void* exec) {
-  delete static_cast<Graph*>(exec);
+  BEGIN();
+  delete static_cast<Exec*>(exec);
+  --cuda->live;
   return 0;
 }
-int cuGetErrorString(int, const char** text) {
-  *text = "an error of the fake driver";
-  return 0;
+int cuGetErrorString(int code, const char** text) {
+  static const std::map<int, const char*> kTexts = {
+      {1, "invalid argument"},
+      {2, "out of memory"},
+      {34, "CUDA driver is a stub library"},
+      {100, "no CUDA-capable device is detected"},
+      {200, "device kernel image is invalid"},
+      {201, "invalid device context"},
+      {209, "no kernel image is available for execution on the device"},
+      {222, "the provided PTX was compiled with an unsupported toolchain."},
+      {716, "misaligned address"},
+      {802, "system not yet initialized"},
+      {803, "system has unsupported display driver / cuda driver combination"},
+      {804, "forward compatibility was attempted on non supported HW"},
+      {900, "operation not permitted when stream is capturing"},
+      {999, "unknown error"}};
+  const auto it = kTexts.find(code);
+  *text = it == kTexts.end() ? "an error of the fake driver" : it->second;
+  return it == kTexts.end();
 }
 
 }  // extern "C"

@@ -1,7 +1,6 @@
-// The GPU runtime over a fake CUDA driver whose kernels are the program's own, run by the emulator: the right image is
-// loaded, results are right, graphs are recorded once and updated for new addresses, run() allocates nothing after the
-// first call, loops and choices that values decide are part of graphs, copies go on beside runs, machines without a
-// fitting GPU are told so, and several devices meet through the host.
+// The GPU runtime over a fake CUDA driver whose kernels are the program's own, run by the emulator: results are right,
+// loops and choices that values decide are part of graphs, copies go on beside runs, and several devices meet through
+// the host.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -13,89 +12,13 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
+#include "runtime_min/gpu/model.h"
 #include "runtime_min/gpu/program.h"
 #include "tests/gpu/emulated_device.h"
+#include "tests/gpu/programs.h"
 
 namespace kiln {
 namespace {
-
-constexpr char kProgram[] = R"(HloModule m
-add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
-body {
-  s = (s32[], f32[40,40]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  x = f32[40,40] get-tuple-element(s), index=1
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  t = f32[40,40] transpose(x), dimensions={1,0}
-  d = f32[40,40] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  y = f32[40,40] tanh(d)
-  ROOT r = (s32[], f32[40,40]) tuple(j, y)
-}
-cond {
-  s = (s32[], f32[40,40]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)
-  ROOT l = pred[] compare(i, n), direction=LT
-}
-ENTRY e {
-  x = f32[40,40] parameter(0)
-  w = f32[40] constant({1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40})
-  wb = f32[40,40] broadcast(w), dimensions={1}
-  z = s32[] constant(0)
-  xs = f32[40,40] multiply(x, wb)
-  s = (s32[], f32[40,40]) tuple(z, xs)
-  v = (s32[], f32[40,40]) while(s), condition=cond, body=body
-  y = f32[40,40] get-tuple-element(v), index=1
-  f = f32[] constant(0)
-  sum = f32[40] reduce(y, f), dimensions={1}, to_apply=add
-  ROOT t = (f32[40,40], f32[40]) tuple(y, sum)
-})";
-
-// Newton's square root until it is good enough, then one of three ends by the number of steps.
-constexpr char kDecisions[] = R"(HloModule c
-body {
-  s = (s32[], f32[64], f32[64]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[64] get-tuple-element(s), index=1
-  x = f32[64] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  q = f32[64] divide(a, x)
-  m = f32[64] add(x, q)
-  h = f32[] constant(0.5)
-  hb = f32[64] broadcast(h), dimensions={}
-  y = f32[64] multiply(m, hb)
-  ROOT r = (s32[], f32[64], f32[64]) tuple(j, a, y)
-}
-larger { p = f32[] parameter(0) q = f32[] parameter(1) ROOT r = f32[] maximum(p, q) }
-cond {
-  s = (s32[], f32[64], f32[64]) parameter(0)
-  a = f32[64] get-tuple-element(s), index=1
-  x = f32[64] get-tuple-element(s), index=2
-  xx = f32[64] multiply(x, x)
-  d = f32[64] subtract(xx, a)
-  e = f32[64] abs(d)
-  z = f32[] constant(0)
-  worst = f32[] reduce(e, z), dimensions={0}, to_apply=larger
-  tol = f32[] constant(0.001)
-  ROOT l = pred[] compare(worst, tol), direction=GT
-}
-b0 { p = f32[64] parameter(0) ROOT r = f32[64] negate(p) }
-b1 { p = f32[64] parameter(0) ROOT r = f32[64] sine(p) }
-b2 { p = f32[64] parameter(0) ROOT r = f32[64] exponential(p) }
-ENTRY e {
-  a = f32[64] parameter(0)
-  z = s32[] constant(0)
-  s = (s32[], f32[64], f32[64]) tuple(z, a, a)
-  w = (s32[], f32[64], f32[64]) while(s), condition=cond, body=body
-  n = s32[] get-tuple-element(w), index=0
-  x = f32[64] get-tuple-element(w), index=2
-  five = s32[] constant(5)
-  k = s32[] subtract(n, five)
-  c = f32[64] conditional(k, x, x, x), branch_computations={b0, b1, b2}
-  ROOT t = (s32[], f32[64]) tuple(n, c)
-})";
 
 // Each device's row times the number of the device, summed over pairs of devices; what the host sent, sent back.
 constexpr char kDevices[] = R"(HloModule d, replica_count=2, num_partitions=2
@@ -190,7 +113,7 @@ TEST_F(Runtime, ComputesWhatTheEmulatorComputes) {
   std::vector<float> sums, want = Expected(&sums);
   for (const int graphs : {0, 1}) {
     void* gpu = nullptr;
-    ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
+    ASSERT_EQ(create_(&gpu, 0, KILN_GPU_OWN_STREAM, error_, sizeof error_), 0) << error_;
     set_graphs_(gpu, graphs);
     std::vector<float> y(1600), s(40);
     const void* arguments[] = {x_.data()};
@@ -200,63 +123,6 @@ TEST_F(Runtime, ComputesWhatTheEmulatorComputes) {
     EXPECT_EQ(s, sums);
     destroy_(gpu);
   }
-}
-
-TEST_F(Runtime, RecordsOnceAndUpdatesForNewAddresses) {
-  std::vector<float> sums, want = Expected(&sums);
-  void* gpu = nullptr;
-  ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
-  std::vector<float> x = x_, other = x_, y(1600), s(40);
-  void* results[] = {y.data(), s.data()};
-  const auto run = [&](std::vector<float>& from) {
-    std::fill(y.begin(), y.end(), 0.f);
-    void* arguments[] = {from.data()};
-    ASSERT_EQ(run_(gpu, arguments, results, nullptr), 0);
-    ASSERT_EQ(wait_(gpu), 0);
-    EXPECT_EQ(y, want);
-  };
-  run(x);
-  ASSERT_GT(device_->fake.captures, 0);
-  const int captures = device_->fake.captures, allocations = device_->fake.allocations, replays = device_->fake.replays;
-  EXPECT_EQ(device_->fake.instantiations, captures);
-  const int per_run = device_->fake.launches;
-  EXPECT_GT(per_run, 5);
-  run(x);  // the same addresses: replayed as it is
-  EXPECT_EQ(device_->fake.captures, captures);
-  EXPECT_EQ(device_->fake.replays, 2 * replays);
-  EXPECT_EQ(device_->fake.launches, 2 * per_run);
-  run(other);  // another argument: recorded anew into the graph that is there
-  EXPECT_EQ(device_->fake.captures, 2 * captures);
-  EXPECT_EQ(device_->fake.updates, captures);
-  EXPECT_EQ(device_->fake.instantiations, captures);
-  EXPECT_EQ(device_->fake.allocations, allocations);
-  destroy_(gpu);
-}
-
-TEST_F(Runtime, PicksTheImageAndRefusesWhatCannotRun) {
-  const auto image = [&](int major, int minor) -> std::string {
-    device_->fake.major = major;
-    device_->fake.minor = minor;
-    device_->fake.image = nullptr;
-    void* gpu = nullptr;
-    error_[0] = 0;
-    const int32_t status = create_(&gpu, 0, nullptr, error_, sizeof error_);
-    if (status != 0) return "refused";
-    destroy_(gpu);
-    constexpr char kElf[] =
-        "\x7f"
-        "ELF";
-    return std::memcmp(device_->fake.image, kElf, 4) == 0 ? "machine code" : "PTX";
-  };
-  EXPECT_EQ(image(8, 0), "machine code");
-  EXPECT_EQ(image(8, 6), "machine code");  // a later minor runs the code of an earlier one
-  EXPECT_EQ(image(9, 0), "machine code");
-  EXPECT_EQ(image(12, 0), "PTX");
-  EXPECT_EQ(image(7, 5), "refused");
-  EXPECT_NE(std::string(error_).find("no code for GPU 0 of compute capability 7.5"), std::string::npos) << error_;
-  device_->fake.devices = 0;
-  EXPECT_EQ(image(9, 0), "refused");
-  EXPECT_NE(std::string(error_).find("finds no GPU"), std::string::npos) << error_;
 }
 
 TEST(Decisions, AreNodesOfGraphs) {
@@ -278,7 +144,7 @@ TEST(Decisions, AreNodesOfGraphs) {
   for (const int how : {kHost, kGraphs, kOldDriver}) {
     void* gpu = nullptr;
     char error[256] = "";
-    ASSERT_EQ(create(&gpu, 0, nullptr, error, sizeof error), 0) << error;
+    ASSERT_EQ(create(&gpu, 0, KILN_GPU_OWN_STREAM, error, sizeof error), 0) << error;
     set_graphs(gpu, how != kHost);
     device.fake.no_conditions = how == kOldDriver;
     device.fake.conditional_nodes = device.fake.decisions = 0;
@@ -310,7 +176,7 @@ TEST(Decisions, AreNodesOfGraphs) {
 TEST_F(Runtime, CopiesGoOnBesideRuns) {
   std::vector<float> sums, want = Expected(&sums);
   void* gpu = nullptr;
-  ASSERT_EQ(create_(&gpu, 0, nullptr, error_, sizeof error_), 0) << error_;
+  ASSERT_EQ(create_(&gpu, 0, KILN_GPU_OWN_STREAM, error_, sizeof error_), 0) << error_;
   std::vector<float> x(1600), y(1600), s(40), host(1600);
   void* arguments[] = {x.data()};
   void* results[] = {y.data(), s.data()};
@@ -365,7 +231,7 @@ TEST(SeveralDevices, MeetThroughTheHost) {
     threads.emplace_back([&, d, comm] {
       void* gpu = nullptr;
       char error[256] = "";
-      codes[d] = create(&gpu, d, nullptr, error, sizeof error);
+      codes[d] = create(&gpu, d, KILN_GPU_OWN_STREAM, error, sizeof error);
       errors[d] = error;
       if (codes[d]) return;
       const void* arguments[] = {x[d].data()};

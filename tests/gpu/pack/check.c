@@ -257,9 +257,10 @@ int pack_check(const struct pack_model* m, int argc, char** argv) {
     return 1;
   }
   for (int k = 0; k < m->devices; ++k) {
-    char error[256] = "";
-    if (m->create(&devices[k].gpu, k, NULL, error, sizeof error) &&
-        m->create(&devices[k].gpu, 0, NULL, error, sizeof error)) {
+    void* const own_stream = (void*)(intptr_t)-1;
+    char error[1024] = "";
+    if (m->create(&devices[k].gpu, k, own_stream, error, sizeof error) &&
+        m->create(&devices[k].gpu, 0, own_stream, error, sizeof error)) {
       printf("%s %s: CPU %.0f us; no GPU: %s\n", need_gpu ? "FAIL" : "ONLY-CPU", m->name, devices[0].cpu_us, error);
       return need_gpu;
     }
