@@ -58,7 +58,9 @@ ENTRY e {
   ROOT d = f32[64,64] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 EOF
-cat >"$out/linked.cc" <<'EOF'
+# Its folder has no other m.h.
+mkdir "$out/linked"
+cat >"$out/linked/main.cc" <<'EOF'
 #include "m.h"
 
 int main() {
@@ -71,7 +73,7 @@ echo 'gpu { fallback_kernels: false }' >"$out/library_only.config"
 echo '' >"$out/both.config"
 for config in both none library_only; do
   "$kiln" compile "$out/linked.hlo" --name m --out "$out/linked" --target sm_90 --config "$out/$config.config" >/dev/null 2>&1
-  c++ -std=c++17 -Wall -Wextra -Werror "$out/linked.cc" -I"$out/linked" "$out/linked/libm.a" -o "$out/linked/main"
+  c++ -std=c++17 -Wall -Wextra -Werror "$out/linked/main.cc" "$out/linked/libm.a" -o "$out/linked/main"
   "$out/linked/main"
   nm "$out/linked/main" >"$out/symbols"
   grep -Eq ' m_[0-9a-f]{16}_weights$' "$out/symbols"
