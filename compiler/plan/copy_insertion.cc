@@ -352,6 +352,11 @@ class Inserter {
       }
       e->set_root(Rebuild(e->root(), idx, 0, Copy(Extract(e->root(), idx))));
     }
+    // What was made in place of a donated parameter and is another result leaves it.
+    for (const AliasEntry& a : m_.aliases)
+      for (const ShapeIndex& idx : leaves)
+        if (idx != a.output && SharesBuffer(SourceOf({e->root(), idx}), {e->parameter(a.parameter), a.parameter_index}))
+          e->set_root(Rebuild(e->root(), idx, 0, Copy(Extract(e->root(), idx))));
     for (const AliasEntry& a : m_.aliases) {
       const Leaf param = {e->parameter(a.parameter), a.parameter_index};
       const Leaf src = SourceOf({e->root(), a.output});
@@ -359,7 +364,7 @@ class Inserter {
       if (!WriteInto(src, param)) {
         Instruction* v = Copy(Extract(e->root(), a.output));
         e->set_root(Rebuild(e->root(), a.output, 0, v));
-        OrderUsesBefore(param, v);
+        for (const Leaf& held : HeldBy(param)) OrderUsesBefore(held, v);
       }
     }
   }
