@@ -1,5 +1,6 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
-// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR.
+// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N compiles
+// without optimisation for one seed in N, 0 for none: most of the time goes to LLVM.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   RandomOptions random;
   std::vector<std::string> backends;
+  uint64_t unoptimised = 1;
   const char* keep = nullptr;
 };
 
@@ -36,6 +38,7 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
   ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*m, arguments, full, reference));
   for (const std::string& backend : o.backends)
     for (const bool optimised : {true, false}) {
+      if (!optimised && (o.unoptimised == 0 || seed % o.unoptimised != 0)) continue;
       RunOptions run;
       run.backend = backend;
       run.check_accesses = true;
@@ -52,7 +55,8 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
 int Usage() {
   std::fprintf(
       stderr,
-      "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic 1]\n");
+      "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic 1]\n"
+      "                      [--unoptimised N]\n");
   return 2;
 }
 
@@ -69,7 +73,9 @@ int Main(int argc, char** argv) {
       o.backends.emplace_back(argv[k + 1]);
     else if (key == "--dynamic")
       o.random.dynamic = true;
-    else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)
+    else if (key == "--unoptimised") {
+      if (!absl::SimpleAtoi(argv[k + 1], &o.unoptimised)) return Usage();
+    } else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)
       return Usage();
   }
   if (o.backends.empty()) o.backends = {"cpu", "gpu-emulated"};
