@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -35,6 +37,22 @@ class FieldPlaces {
       path.remove_prefix(dot + 1);
     }
   }
+  // The same for a field inside elements of repeated fields: {{"devices", 1}, {"entries", 0}}.
+  std::string Of(const google::protobuf::Descriptor* message,
+                 const std::vector<std::pair<const char*, int>>& path) const {
+    const google::protobuf::TextFormat::ParseInfoTree* tree = &tree_;
+    for (size_t k = 0; tree; ++k) {
+      const auto* field = message->FindFieldByName(path[k].first);
+      if (k + 1 == path.size()) {
+        const auto at = tree->GetLocation(field, path[k].second);
+        if (at.line >= 0) return absl::StrCat(file_, ":", at.line + 1, ":", at.column + 1);
+        break;
+      }
+      tree = tree->GetTreeForNested(field, path[k].second);
+      message = field->message_type();
+    }
+    return file_ + ":1:1";
+  }
   google::protobuf::TextFormat::ParseInfoTree* tree() { return &tree_; }
 
  private:
@@ -56,6 +74,7 @@ absl::StatusOr<Message> ParseTextProto(absl::string_view text, const std::string
   Message message;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(100);
   if (places) parser.WriteLocationsTo(places->tree());
   if (!parser.ParseFromString(std::string(text), &message))
     return InvalidArgument(file, ":",

@@ -13,13 +13,13 @@ namespace kiln {
 namespace {
 
 // A library's algorithm is named by its words: its number means another one in another version.
-absl::Status CheckAlgorithm(const std::string& file, const tuning::Entry& e, const tuning::Candidate& c) {
+absl::Status CheckAlgorithm(const std::string& place, const tuning::Entry& e, const tuning::Candidate& c) {
   constexpr size_t kDigits = 128;
   const std::string& words = c.library_algorithm();
   const bool library = absl::StrContains(e.hlo(), absl::StrCat("\"", kGemmTarget, "\""));
   if (words.empty() && !library) return absl::OkStatus();
   const auto problem = [&](absl::string_view what) {
-    return InvalidArgument(file, ": error: key ", e.key(), ", algorithm ", c.algorithm(), ": ", what);
+    return InvalidArgument(place, ": error: key ", e.key(), ", algorithm ", c.algorithm(), ": ", what);
   };
   if (words.empty() || c.library_version() <= 0)
     return problem(
@@ -51,13 +51,20 @@ absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vecto
   std::vector<tuning::Results> all;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    FieldPlaces places(file);
     ASSIGN_OR_RETURN(tuning::Results results,
-                     ParseTextProto<tuning::Results>(text, file, "tuning results (kiln.tuning.Results)"));
-    for (const tuning::Device& d : results.devices())
-      for (const tuning::Entry& e : d.entries())
-        for (const tuning::Candidate& c : e.candidates()) {
+                     ParseTextProto<tuning::Results>(text, file, "tuning results (kiln.tuning.Results)", &places));
+    for (int device = 0; device < results.devices_size(); ++device)
+      for (int entry = 0; entry < results.devices(device).entries_size(); ++entry)
+        for (int candidate = 0; candidate < results.devices(device).entries(entry).candidates_size(); ++candidate) {
+          const tuning::Device& d = results.devices(device);
+          const tuning::Entry& e = d.entries(entry);
+          const tuning::Candidate& c = e.candidates(candidate);
           if (!c.failure().empty()) continue;
-          RETURN_IF_ERROR(CheckAlgorithm(file, e, c));
+          const std::string place =
+              places.Of(tuning::Results::descriptor(),
+                        {{"devices", device}, {"entries", entry}, {"candidates", candidate}});
+          RETURN_IF_ERROR(CheckAlgorithm(place, e, c));
           out->Add(d.target(), e.key(), {c.algorithm(), c.scratch_bytes(), c.microseconds()});
           if (words && !c.library_algorithm().empty()) (*words)[{d.target(), e.key(), c.algorithm()}] = AlgorithmOf(c);
         }

@@ -118,6 +118,7 @@ absl::StatusOr<Values> ConvertCollective(Call& call) {
   const int64_t replicas = ReplicasAcrossPartitions(i);
   if (replicas == 1 || (*o != Opcode::AllGather && *o != Opcode::ReduceScatter))
     return tuple ? call.Split(i) : Values{i};
+  if (!i->attrs().dimensions) return call.Fail("names no dimension");
   const int64_t d = (*i->attrs().dimensions)[0];
   Values results = tuple ? call.Split(i) : Values{i};
   for (size_t k = 0; k < results.size() && k < call.x.size(); ++k) {

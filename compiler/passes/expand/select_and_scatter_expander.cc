@@ -32,7 +32,7 @@ absl::StatusOr<bool> SelectAndScatterExpander(Module& m, PassContext& ctx) {
       },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
         Computation* c = i->parent();
-        Expr x = i->operand(0), source = i->operand(1), init = i->operand(2);
+        Expr x = i->operand(0), source = i->operand(1), init = ConvertTo(i->shape().type(), i->operand(2));
         const Ints dims = x.shape().dims();
         const int64_t n = x.shape().ElementCount(), sources = source.shape().ElementCount();
         Expr places = ReshapeTo(IotaOf(c, P::S64, {n}, 0), dims);
