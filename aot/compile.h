@@ -66,6 +66,7 @@ struct CompileOptions {
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
   PipelineOptions pipeline;
+  Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest
 };
 

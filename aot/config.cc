@@ -1,5 +1,6 @@
 // The only reader of config.proto.
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,6 +16,26 @@
 
 namespace kiln {
 namespace {
+
+struct LimitField {
+  const char* name;
+  int64_t Limits::*limit;
+  int64_t (config::Limits::*stated)() const;
+  int64_t most;
+};
+
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+// What recursion passes through has a bound of its own.
+constexpr LimitField kLimitFields[] = {
+    {"elements", &Limits::elements, &config::Limits::elements, int64_t{1} << 56},
+    {"instructions", &Limits::instructions, &config::Limits::instructions, kAny},
+    {"inlined_instructions", &Limits::inlined_instructions, &config::Limits::inlined_instructions, kAny},
+    {"call_depth", &Limits::call_depth, &config::Limits::call_depth, 16384},
+    {"nesting", &Limits::nesting, &config::Limits::nesting, 2048},
+    {"interface_arrays", &Limits::interface_arrays, &config::Limits::interface_arrays, kAny},
+    {"devices", &Limits::devices, &config::Limits::devices, 1 << 20},
+    {"fft_length", &Limits::fft_length, &config::Limits::fft_length, int64_t{1} << 30},
+};
 
 struct Tuning {
   std::vector<std::string> results;
@@ -100,7 +121,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.slow_arena_bytes = c.slow_arena_bytes();
   if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
   o.threads = c.threads();
-  if (c.device_timeout_ms() < 0) return InvalidArgument(file, ":1:1: error: device_timeout_ms is negative");
+  if (c.device_timeout_ms() < 0)
+    return InvalidArgument(at("device_timeout_ms"), ": error: device_timeout_ms is negative");
   if (c.has_device_timeout_ms()) o.device_timeout_ms = c.device_timeout_ms();
   o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
   std::sort(o.batch_sizes.begin(), o.batch_sizes.end());
@@ -112,6 +134,13 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
       return InvalidArgument(place, ": error: batch size ", o.batch_sizes[k], " twice");
   }
   if (o.batch_sizes.size() > 64) return InvalidArgument(at("batch_sizes", 64), ": error: more than 64 batch sizes");
+  for (const LimitField& f : kLimitFields) {
+    const int64_t n = (c.limits().*f.stated)();
+    if (n < 0 || n > f.most)
+      return InvalidArgument(at(absl::StrCat("limits.", f.name)), ": error: ", f.name, " is ", n, ", not 1 to ",
+                             f.most);
+    if (n > 0) o.limits.*f.limit = n;
+  }
   o.flush_subnormals = !c.keep_subnormals();
   const std::string& sanitize = c.debug().sanitize();
   if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "aot/canonical_form.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/gpu/kernels.h"
 #include "compiler/base/text.h"
@@ -12,8 +13,6 @@
 #include "compiler/thunk/check/plan_check.h"
 
 namespace kiln {
-
-absl::Status CheckAllGroupSizes(const Module& m);
 namespace {
 
 const char* PlaceName(Slice::Kind kind) {
@@ -66,6 +65,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   if (!o.pipeline.dump_dir.empty())
     RETURN_IF_ERROR(
         WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
+  PutInCanonicalForm(module.get());
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
   PipelineOptions pipeline = o.pipeline;

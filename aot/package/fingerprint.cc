@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "aot/package/manifest.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/canonical_text.h"
 #include "runtime_min/types.h"
 
 namespace kiln {
@@ -15,37 +16,14 @@ namespace {
 
 uint64_t HashOf(const Computation* c);
 
-std::string ValueText(attr::Comp c) { return absl::StrCat(HashOf(c)); }
-std::string ValueText(const attr::Comps& list) {
-  std::string out;
-  for (const Computation* c : list) absl::StrAppend(&out, HashOf(c), ";");
-  return out;
-}
-template <typename T>
-std::string ValueText(const T& v) {
-  return AttrText(v);
-}
-
-// What decides no code.
-bool Carried(absl::string_view spelling) {
-  return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" ||
-         spelling == "origin" || spelling == "statistics" || spelling == "original_value" ||
-         spelling == "backend_config";
-}
-
 // An instruction without its operands and names.
-std::string OwnText(const Instruction* i) {
-  std::string out = absl::StrCat(i->shape().ToString(), TextOf(i->opcode()));
-  if (i->Is(Opcode::Constant)) {
-    const Literal& l = i->literal();
-    absl::StrAppend(&out, StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()),
-                                                       static_cast<size_t>(l.byte_size()))));
-  }
-  const Attributes& a = i->attrs();
-#define ATTR(field, kind, text) \
-  if (a.field && !Carried(text)) absl::StrAppend(&out, ",", #field, "=", ValueText(*a.field));
-#include "compiler/hlo/attributes.def"
-  return out;
+std::string HashedText(const Instruction* i) {
+  return OwnText(
+      i, [](const Computation* c) { return absl::StrCat(HashOf(c)); },
+      [](const Literal& l) {
+        return absl::StrCat(
+            StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()))));
+      });
 }
 
 // Of what the root computes: readers of several forms of a program list instructions, and operands that commute, in
@@ -58,7 +36,7 @@ uint64_t HashOf(const Computation* c) {
     if (i->HasTrait(Commutative)) std::sort(operands.begin(), operands.end());
     hash[i] = StableHash(
         absl::string_view(reinterpret_cast<const char*>(operands.data()), operands.size() * sizeof(uint64_t)),
-        StableHash(OwnText(i)));
+        StableHash(HashedText(i)));
   }
   return hash.at(c->root());
 }
@@ -107,7 +85,7 @@ void Fingerprint::AddThunks(const ThunkSequence& thunks) {
     for (const auto* slices : {&t.reads, &t.writes, &own})
       for (const Slice& s : *slices) AddNumbers({s.kind, s.index, s.offset, s.size});
     if (t.instruction) {
-      AddText(OwnText(t.instruction));
+      AddText(HashedText(t.instruction));
       for (const Instruction* o : t.instruction->operands()) AddText(o->shape().ToString());
       if (t.instruction->attrs().backend_config) AddText(t.instruction->attrs().backend_config->text);
     }

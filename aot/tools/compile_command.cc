@@ -49,6 +49,7 @@ absl::Status Run(const Arguments& args) {
   }
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  import.limits = o.limits;
   std::vector<BatchVariant> variants;
   if (!o.batch_sizes.empty() && import.dim >= 0)
     return InvalidArgument("error: --dim and batch_sizes contradict each other");

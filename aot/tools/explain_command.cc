@@ -18,6 +18,7 @@ absl::Status Run(const Arguments& args) {
   }
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  import.limits = options.limits;
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(Explanation e, Explain(module->Clone(), options));

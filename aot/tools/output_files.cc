@@ -5,26 +5,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
+#include "compiler/base/text.h"
 
 namespace kiln {
 namespace {
 
 absl::Status Failed(const std::string& path, int error) {
   return InvalidArgument(path, ": error: cannot write: ", std::strerror(error));
-}
-
-absl::Status MakeFolderOf(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
-  std::filesystem::create_directories(folder, error);
-  if (!error) return absl::OkStatus();
-  return InvalidArgument(path, ": error: cannot create the folder '", folder.string(), "': ", error.message());
 }
 
 absl::Status Write(const std::string& temporary, const std::string& path, absl::string_view bytes) {

@@ -85,6 +85,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
   }
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  import.limits = compile.limits;
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   const std::unique_ptr<Module> stated = module->Clone();
   RETURN_IF_ERROR(MakeStatic(module.get()));

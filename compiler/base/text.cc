@@ -30,13 +30,17 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return out;
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
+absl::Status MakeFolderOf(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (std::error_code error; !folder.empty() && !std::filesystem::is_directory(folder, error)) {
-    std::filesystem::create_directories(folder, error);
-    if (error)
-      return InvalidArgument(path, ": error: cannot create the folder '", folder.string(), "': ", error.message());
-  }
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return InvalidArgument(path, ": error: cannot create the folder '", folder.string(), "': ", error.message());
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
+  RETURN_IF_ERROR(MakeFolderOf(path));
   const std::string tmp = absl::StrCat(path, ".tmp", static_cast<int>(getpid()));
   FILE* f = std::fopen(tmp.c_str(), "wb");
   if (!f) return InvalidArgument(path, ": error: cannot write: ", std::strerror(errno));

@@ -10,6 +10,8 @@ namespace kiln {
 
 // The whole file, or standard input for "-". Fails with InvalidArgument naming the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+// Makes the folder that `path` lies in, and those above it.
+absl::Status MakeFolderOf(const std::string& path);
 // Writes `bytes` beside `path` and renames it into place, so that a reader never sees half a file.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 // FNV-1a over bytes, 64 bits: stable across hosts, used for names and manifest hashes, not for security.

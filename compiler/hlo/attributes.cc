@@ -1,5 +1,6 @@
 #include "compiler/hlo/attributes.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "absl/strings/escaping.h"
@@ -71,7 +72,8 @@ std::string AttrText(const attr::Win& v) {
 
 std::string ConvDimensionNumbers::ToString() const {
   const size_t n = input_spatial.size() + 2;
-  std::string in(n, '?'), ker(n, '?'), out(n, '?');
+  const auto unnamed = [&](int64_t others) { return std::string(n + static_cast<size_t>(others), '?'); };
+  std::string in = unnamed(input_others), ker = unnamed(kernel_others), out = unnamed(output_others);
   in[input_batch] = 'b';
   in[input_feature] = 'f';
   ker[kernel_input] = 'i';
@@ -89,28 +91,34 @@ std::optional<ConvDimensionNumbers> ParseConvDims(absl::string_view text) {
   const size_t us = text.find('_'), arrow = text.find("->");
   if (us == absl::string_view::npos || arrow == absl::string_view::npos || arrow < us) return std::nullopt;
   const absl::string_view parts[3] = {text.substr(0, us), text.substr(us + 1, arrow - us - 1), text.substr(arrow + 2)};
-  const size_t n = parts[0].size();
-  if (n < 2 || n > 12 || parts[1].size() != n || parts[2].size() != n) return std::nullopt;
   ConvDimensionNumbers d;
   int64_t* first[3] = {&d.input_batch, &d.kernel_input, &d.output_batch};
   int64_t* second[3] = {&d.input_feature, &d.kernel_output, &d.output_feature};
+  int64_t* others[3] = {&d.input_others, &d.kernel_others, &d.output_others};
   Ints* spatial[3] = {&d.input_spatial, &d.kernel_spatial, &d.output_spatial};
   for (int p = 0; p < 3; ++p) {
-    spatial[p]->assign(n - 2, -1);
+    const size_t n = parts[p].size();
+    *others[p] = std::count(parts[p].begin(), parts[p].end(), '?');
+    const size_t named = n - static_cast<size_t>(*others[p]);
+    if (named < 2 || n > 12) return std::nullopt;
+    spatial[p]->assign(named - 2, -1);
     *first[p] = *second[p] = -1;
     for (size_t i = 0; i < n; ++i) {
       const char c = parts[p][i];
+      if (c == '?') continue;
       int64_t* slot = nullptr;
       if (c == (p == 1 ? 'i' : 'b'))
         slot = first[p];
       else if (c == (p == 1 ? 'o' : 'f'))
         slot = second[p];
-      else if (c >= '0' && static_cast<size_t>(c - '0') < n - 2)
+      else if (c >= '0' && static_cast<size_t>(c - '0') < named - 2)
         slot = &(*spatial[p])[c - '0'];
       if (!slot || *slot != -1) return std::nullopt;
       *slot = static_cast<int64_t>(i);
     }
   }
+  if (d.kernel_spatial.size() != d.input_spatial.size() || d.output_spatial.size() != d.input_spatial.size())
+    return std::nullopt;
   return d;
 }
 

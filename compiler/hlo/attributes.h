@@ -42,6 +42,8 @@ struct ConvDimensionNumbers {
   Ints kernel_spatial;
   int64_t output_batch = 0, output_feature = 0;
   Ints output_spatial;
+  // Dimensions of input, kernel and output without a role, written `?`: calls of libraries have them.
+  int64_t input_others = 0, kernel_others = 0, output_others = 0;
   bool operator==(const ConvDimensionNumbers&) const = default;
   std::string ToString() const;
 };

@@ -7,31 +7,27 @@
 namespace kiln {
 namespace {
 
-std::string ComputationText(const Computation* c);
-
-std::string ValueText(attr::Comp c) { return ComputationText(c); }
-std::string ValueText(const attr::Comps& v) {
-  return absl::StrJoin(v, ";", [](std::string* o, const Computation* c) { *o += ComputationText(c); });
-}
-template <typename T>
-std::string ValueText(const T& v) {
-  return AttrText(v);
-}
-
 bool Carried(absl::string_view spelling) {
   return spelling == "metadata" || spelling == "sharding" || spelling == "frontend_attributes" ||
          spelling == "origin" || spelling == "statistics" || spelling == "original_value" ||
          spelling == "backend_config";
 }
 
+using ComputationWriter = absl::FunctionRef<std::string(const Computation*)>;
+
+std::string ValueText(attr::Comp c, ComputationWriter write) { return write(c); }
+std::string ValueText(const attr::Comps& v, ComputationWriter write) {
+  return absl::StrJoin(v, ";", [&](std::string* o, const Computation* c) { *o += write(c); });
+}
+template <typename T>
+std::string ValueText(const T& v, ComputationWriter) {
+  return AttrText(v);
+}
+
+std::string ComputationText(const Computation* c);
+
 std::string Body(const Instruction* i) {
-  std::string out = absl::StrCat(i->shape().ToString(), TextOf(i->opcode()));
-  if (i->Is(Opcode::Constant)) out += i->literal().ToString();
-  const Attributes& a = i->attrs();
-#define ATTR(field, kind, text) \
-  if (a.field && !Carried(text)) absl::StrAppend(&out, ",", #field, "=", ValueText(*a.field));
-#include "compiler/hlo/attributes.def"
-  return out;
+  return OwnText(i, ComputationText, [](const Literal& l) { return l.ToString(); });
 }
 
 std::string ComputationText(const Computation* c) {
@@ -48,6 +44,17 @@ std::string ComputationText(const Computation* c) {
 }
 
 }  // namespace
+
+std::string OwnText(const Instruction* i, ComputationWriter computation,
+                    absl::FunctionRef<std::string(const Literal&)> constant) {
+  std::string out = absl::StrCat(i->shape().ToString(), TextOf(i->opcode()));
+  if (i->Is(Opcode::Constant)) out += constant(i->literal());
+  const Attributes& a = i->attrs();
+#define ATTR(field, kind, text) \
+  if (a.field && !Carried(text)) absl::StrAppend(&out, ",", #field, "=", ValueText(*a.field, computation));
+#include "compiler/hlo/attributes.def"
+  return out;
+}
 
 std::string CanonicalText(const Instruction* i) {
   std::string text = Body(i);

@@ -99,7 +99,8 @@ absl::Status CheckOwnComputations(const Module& m) {
       if (!i->Is(Opcode::While) && !i->Is(Opcode::Conditional)) continue;
       for (const Computation* callee : i->called())
         if (!owned.insert(callee).second)
-          return ErrorAt(i.get(), absl::StrCat(callee->name(), " has another caller; the pass flatten-call-graph is needed"),
+          return ErrorAt(i.get(),
+                         absl::StrCat(callee->name(), " has another caller; the pass flatten-call-graph is needed"),
                          absl::StatusCode::kUnimplemented);
     }
   return absl::OkStatus();
@@ -111,7 +112,8 @@ absl::Status CheckLaidOut(const Module& m) {
       bool bare = false;
       ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) { bare = bare || (s.IsArray() && !s.layout()); });
       if (bare)
-        return ErrorAt(i.get(), "has no layout; the pass layout-assignment is needed", absl::StatusCode::kUnimplemented);
+        return ErrorAt(i.get(), "has no layout; the pass layout-assignment is needed",
+                       absl::StatusCode::kUnimplemented);
     }
   return absl::OkStatus();
 }

@@ -10,8 +10,16 @@
 namespace kiln {
 
 absl::StatusOr<Shape> InferShape(const Instruction& instruction);
+// Of an instruction that was written without a shape; the result has no layouts. An error where operands and attributes
+// leave the shape open.
+absl::StatusOr<Shape> InferOmittedShape(const Instruction& instruction);
 
 // Output extent of one window dimension over an input extent.
 int64_t WindowedExtent(int64_t input, const WindowDim& window);
+
+// A dimension without a bound (`?`) is in it.
+bool HasUnbounded(const Shape& shape);
+// Of one element, as bitcasts count: a truth value is a byte.
+int64_t BitsInMemory(PrimitiveType type);
 
 }  // namespace kiln

@@ -429,6 +429,8 @@ void Module::TakeComputationsOf(std::unique_ptr<Module> copy) {
 std::unique_ptr<Module> Module::Clone() const {
   auto m = std::make_unique<Module>(name_);
   m->file = file;
+  m->header_locs = header_locs;
+  m->limits = limits;
   m->is_scheduled = is_scheduled;
   m->entry_layout = entry_layout;
   m->aliases = aliases;
@@ -445,6 +447,12 @@ std::unique_ptr<Module> Module::Clone() const {
   for (const auto& c : computations_) CopyBody(c.get(), map.at(c.get()), [&](Computation* x) { return map.at(x); });
   m->entry_ = map.at(entry_);
   return m;
+}
+
+absl::Status HeaderErrorAt(const Module& m, absl::string_view key, absl::string_view message, absl::StatusCode code) {
+  const auto at = m.header_locs.find(key);
+  const SourceLoc l = at == m.header_locs.end() ? SourceLoc{1, 1} : at->second;
+  return absl::Status(code, absl::StrCat(m.file, ":", l.line, ":", l.column, ": error: ", key, ": ", message));
 }
 
 absl::Status ErrorAt(const Instruction* i, absl::string_view message, absl::StatusCode code) {

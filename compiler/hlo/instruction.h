@@ -17,6 +17,7 @@
 #include "compiler/base/status.h"
 #include "compiler/hlo/attributes.h"
 #include "compiler/hlo/instruction_list.h"
+#include "compiler/hlo/limits.h"
 #include "compiler/hlo/literal.h"
 #include "compiler/hlo/shape.h"
 #include "compiler/hlo/user_list.h"
@@ -220,6 +221,9 @@ class Module {
 
   // "file" part of error messages.
   std::string file;
+  // Where keys of the HloModule line stand; a key that is not here was not written.
+  absl::flat_hash_map<std::string, SourceLoc> header_locs;
+  Limits limits;
   bool is_scheduled = false;
   std::optional<EntryLayout> entry_layout;
   std::vector<AliasEntry> aliases;
@@ -251,6 +255,9 @@ class Module {
 // "file:line:col: error: op: message" for something wrong with `instruction`.
 absl::Status ErrorAt(const Instruction* instruction, absl::string_view message,
                      absl::StatusCode code = absl::StatusCode::kInvalidArgument);
+// The same for a key of the HloModule line; 1:1 where it does not stand there.
+absl::Status HeaderErrorAt(const Module& module, absl::string_view key, absl::string_view message,
+                           absl::StatusCode code = absl::StatusCode::kInvalidArgument);
 
 template <typename Fn>
 void Instruction::MapCalled(Fn fn) {

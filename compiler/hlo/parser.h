@@ -15,7 +15,12 @@
 
 namespace kiln {
 
-absl::StatusOr<std::unique_ptr<Module>> ParseHlo(absl::string_view text, const std::string& file);
+absl::StatusOr<std::unique_ptr<Module>> ParseHlo(absl::string_view text, const std::string& file,
+                                                 const Limits& limits = {});
+// For tools that print modules and run none: constants printed as `{...}` are read too, hold stand-ins, and are printed
+// as `{...}` again.
+absl::StatusOr<std::unique_ptr<Module>> ParseHloToLookAt(absl::string_view text, const std::string& file,
+                                                         const Limits& limits = {});
 
 // One shape, such as "(f32[2,3]{1,0}, pred[])".
 absl::StatusOr<Shape> ParseShape(absl::string_view text);

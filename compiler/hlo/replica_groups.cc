@@ -11,12 +11,7 @@
 
 namespace kiln {
 
-// What the ids of replica_groups and source_target_pairs number.
-enum class GroupMode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
-
 namespace {
-
-constexpr int64_t kMostDevices = 4096;
 
 absl::StatusOr<Ints> Numbers(absl::string_view text) {
   Ints out;
@@ -112,8 +107,6 @@ absl::StatusOr<std::vector<Ints>> MeshGroups(absl::string_view text) {
   return groups;
 }
 
-using Mode = GroupMode;
-
 }  // namespace
 
 GroupMode GroupModeOf(const Instruction& i) {
@@ -124,13 +117,12 @@ GroupMode GroupModeOf(const Instruction& i) {
     case Opcode::CollectivePermuteStart:
     case Opcode::CollectiveBroadcast:
     case Opcode::RaggedAllToAll:
-      return global ? Mode::kDevices : channel ? Mode::kPartitions : Mode::kReplicas;
+      return global ? GroupMode::kDevices : channel ? GroupMode::kPartitions : GroupMode::kReplicas;
     default:
-      return !channel ? Mode::kReplicas : global ? Mode::kDevices : Mode::kReplicasOfAllPartitions;
+      return !channel ? GroupMode::kReplicas : global ? GroupMode::kDevices : GroupMode::kReplicasOfAllPartitions;
   }
 }
 
-// The shapes of an all-gather, a reduce-scatter or an all-to-all fit groups of `members` devices.
 absl::Status CheckGroupSize(const Instruction& i, int64_t members) {
   if (i.Is(Opcode::AllToAll)) {
     if (!i.attrs().dimensions)
@@ -203,7 +195,6 @@ absl::StatusOr<std::vector<Ints>> ParseReplicaGroups(absl::string_view text) {
   return groups;
 }
 
-// The shapes of every collective fit its groups, once the counts of devices are settled.
 absl::Status CheckAllGroupSizes(const Module& m) {
   for (const auto& c : m.computations())
     for (const auto& i : c->instructions()) {
@@ -239,8 +230,8 @@ absl::Status SettleDeviceCounts(Module* m) {
         ASSIGN_OR_RETURN(Ints ids, Numbers(i->attrs().source_target_pairs->text));
         for (int64_t id : ids) largest = std::max(largest, id);
       }
-      const Mode mode = GroupModeOf(*i);
-      int64_t& count = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? devices : replicas;
+      const GroupMode mode = GroupModeOf(*i);
+      int64_t& count = mode == GroupMode::kPartitions ? partitions : mode == GroupMode::kDevices ? devices : replicas;
       count = std::max(count, largest + 1);
     }
   if (replicas > 1 && partitions > 1 && devices % (replicas * partitions))
@@ -249,9 +240,9 @@ absl::Status SettleDeviceCounts(Module* m) {
                            "does not say how many of each there are");
   // Groups of devices count all of them; what the partitions leave are replicas.
   if (devices > replicas * partitions) replicas = (devices + partitions - 1) / partitions;
-  if (replicas * partitions > kMostDevices)
+  if (replicas * partitions > m->limits.devices)
     return ResourceExhausted(m->file, ":1:1: error: collectives between ", replicas * partitions,
-                             " devices, more than ", kMostDevices, "");
+                             " devices, more than ", m->limits.devices);
   m->replica_count = replicas;
   m->partition_count = partitions;
   return absl::OkStatus();
@@ -262,8 +253,10 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t rep
   if (i.attrs().replica_groups) {
     ASSIGN_OR_RETURN(ids, ParseReplicaGroups(i.attrs().replica_groups->text));
   }
-  const Mode mode = GroupModeOf(i);
-  const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
+  const GroupMode mode = GroupModeOf(i);
+  const int64_t n = mode == GroupMode::kPartitions ? partitions
+                    : mode == GroupMode::kDevices  ? replicas * partitions
+                                                   : replicas;
   if (ids.empty()) {
     ids.emplace_back(n);
     std::iota(ids[0].begin(), ids[0].end(), 0);
@@ -277,23 +270,23 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& i, int64_t rep
     }
   std::vector<Ints> out;
   switch (mode) {
-    case Mode::kDevices:
+    case GroupMode::kDevices:
       return ids;
-    case Mode::kReplicas:
+    case GroupMode::kReplicas:
       for (const Ints& g : ids)
         for (int64_t p = 0; p < partitions; ++p) {
           out.emplace_back();
           for (int64_t r : g) out.back().push_back(r * partitions + p);
         }
       return out;
-    case Mode::kPartitions:
+    case GroupMode::kPartitions:
       for (int64_t r = 0; r < replicas; ++r)
         for (const Ints& g : ids) {
           out.emplace_back();
           for (int64_t p : g) out.back().push_back(r * partitions + p);
         }
       return out;
-    case Mode::kReplicasOfAllPartitions:
+    case GroupMode::kReplicasOfAllPartitions:
       for (const Ints& g : ids) {
         out.emplace_back();
         for (int64_t r : g)
@@ -311,8 +304,10 @@ absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instr
     ASSIGN_OR_RETURN(ids, Numbers(i.attrs().source_target_pairs->text));
   }
   if (ids.size() % 2) return InvalidArgument("source_target_pairs are not pairs");
-  const Mode mode = GroupModeOf(i);
-  const int64_t n = mode == Mode::kPartitions ? partitions : mode == Mode::kDevices ? replicas * partitions : replicas;
+  const GroupMode mode = GroupModeOf(i);
+  const int64_t n = mode == GroupMode::kPartitions ? partitions
+                    : mode == GroupMode::kDevices  ? replicas * partitions
+                                                   : replicas;
   std::vector<bool> target(n), source(n);
   std::vector<std::pair<int64_t, int64_t>> out;
   for (size_t k = 0; k < ids.size(); k += 2) {
@@ -323,10 +318,10 @@ absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instr
       return InvalidArgument(target[to] ? to : from, " is ", target[to] ? "the target" : "the source", " of two pairs");
     target[to] = source[from] = true;
     switch (mode) {
-      case Mode::kDevices:
+      case GroupMode::kDevices:
         out.push_back({from, to});
         break;
-      case Mode::kPartitions:
+      case GroupMode::kPartitions:
         for (int64_t r = 0; r < replicas; ++r) out.push_back({r * partitions + from, r * partitions + to});
         break;
       default:

@@ -23,6 +23,15 @@ absl::StatusOr<std::vector<Ints>> DeviceGroups(const Instruction& collective, in
 absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> DevicePairs(const Instruction& permute, int64_t replicas,
                                                                      int64_t partitions);
 
+// What the ids of replica_groups and source_target_pairs number.
+enum class GroupMode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
+GroupMode GroupModeOf(const Instruction& collective);
+
+// The shapes of an all-gather, a reduce-scatter or an all-to-all fit groups of `members` devices.
+absl::Status CheckGroupSize(const Instruction& collective, int64_t members);
+// Those of every collective fit its groups, once the counts of devices are settled.
+absl::Status CheckAllGroupSizes(const Module& module);
+
 // For a module that names no counts (one replica, one partition) and yet has collectives between more: as many as their
 // groups and pairs name, partitions where a region is written for each of them. Changes nothing else.
 absl::Status SettleDeviceCounts(Module* module);

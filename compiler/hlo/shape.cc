@@ -120,4 +120,13 @@ std::string Shape::ToString(bool with_layout) const {
   return out;
 }
 
+const Shape* PartAt(const Shape& shape, const ShapeIndex& index) {
+  const Shape* p = &shape;
+  for (int64_t k : index) {
+    if (!p->IsTuple() || k < 0 || k >= static_cast<int64_t>(p->tuple().size())) return nullptr;
+    p = &p->tuple()[static_cast<size_t>(k)];
+  }
+  return p;
+}
+
 }  // namespace kiln

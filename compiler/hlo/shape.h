@@ -128,4 +128,7 @@ void ForEachLeaf(const Shape& shape, Fn fn, ShapeIndex* prefix = nullptr) {
 
 int64_t Product(const Ints& v);
 
+// The part of a shape that an index names; null if there is none.
+const Shape* PartAt(const Shape& shape, const ShapeIndex& index);
+
 }  // namespace kiln

@@ -2,7 +2,8 @@
 //
 // What: a vector without duplicates. Once it is long, an index makes membership and removal O(1), so that a value with
 //   10^5 users costs no more per edit than one with three.
-// Guarantees: the order depends on the edits alone. Users stay in order of first use while there are few; removal from a
+// Guarantees: the order depends on the edits alone. Users stay in order of first use while there are few; removal from
+// a
 //   long list puts the last user in the place of the one removed.
 #pragma once
 

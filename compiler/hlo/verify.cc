@@ -1,5 +1,4 @@
-// Rules on single instructions and on the HloModule line. verify_attributes.cc has which attributes an opcode takes,
-// infer.cc which shape follows, verify_collectives.cc and verify_shardings.cc what devices mean.
+// Rules on single instructions; verify_rules.h says where the others are, and infer.h which shape follows.
 //
 // Source: XLA's verifier. Its rules that are not here, and why:
 //   - execution threads of asynchronous computations, and that these hold one operation: calls run in program order;
@@ -11,143 +10,14 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/sharding.h"
+#include "compiler/hlo/verify_rules.h"
 
 namespace kiln {
-
-int64_t BitsInMemory(PrimitiveType type);
-
-// The groups of rules. Each returns the first that is broken.
-absl::Status CheckAttributes(const Instruction& i);  // verify_attributes.cc
 namespace verify {
-absl::Status CheckCollective(const Instruction* i, bool as_written);  // verify_collectives.cc
-absl::Status CheckChannels(const Module& m);
-absl::Status CheckSharding(const Instruction* i);  // verify_shardings.cc
-
-namespace {
-
-// A few bytes of text can ask for any amount of memory or time: these end in an error before it is taken.
-constexpr int64_t kMaxElements = int64_t{1} << 48;  // of one array
-constexpr int64_t kMaxInstructions = int64_t{1} << 24;
-constexpr int64_t kMaxCallDepth = 2048;              // of computations that call one another
-constexpr int64_t kMaxInterface = int64_t{1} << 17;  // arrays among the entry's parameters, and among its results
-constexpr int64_t kMaxDevices = 4096;                // replicas times partitions
-constexpr int64_t kMaxFftLength = int64_t{1} << 27;
-
-}  // namespace
-
-namespace {
-
-absl::Status CheckOperands(const Computation& c) {
-  if (!c.root() || c.root()->parent() != &c)
-    return InvalidArgument(c.module()->file, ":1:1: error: computation ", c.name(), " has no root");
-  for (const auto& i : c.instructions()) {
-    for (const Instruction* o : i->operands()) {
-      if (o->parent() != &c) return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " is of another computation"));
-      if (!o->IsUsedBy(i.get()))
-        return ErrorAt(i.get(), absl::StrCat("operand ", o->name(), " does not list it as a user"),
-                       absl::StatusCode::kInternal);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Kahn over operands and control edges.
-absl::Status CheckAcyclic(const Computation& c) {
-  absl::flat_hash_map<const Instruction*, int64_t> left;
-  left.reserve(static_cast<size_t>(c.instruction_count()));
-  std::vector<const Instruction*> ready;
-  for (const auto& i : c.instructions()) {
-    const absl::flat_hash_set<const Instruction*> operands(i->operands().begin(), i->operands().end());
-    const auto n = static_cast<int64_t>(operands.size() + i->control_predecessors().size());
-    left[i.get()] = n;
-    if (n == 0) ready.push_back(i.get());
-  }
-  size_t done = 0;
-  while (!ready.empty()) {
-    const Instruction* i = ready.back();
-    ready.pop_back();
-    ++done;
-    for (const auto* next : {&i->users(), &i->control_successors()})
-      for (const Instruction* u : *next)
-        if (--left[u] == 0) ready.push_back(u);
-  }
-  if (done == static_cast<size_t>(c.instruction_count())) return absl::OkStatus();
-  for (const auto& i : c.instructions())
-    if (left[i.get()] > 0) return ErrorAt(i.get(), "is part of a cycle");
-  return absl::OkStatus();
-}
-
-// Depth first with a stack of its own: the depth is the input's to choose.
-absl::Status CheckCalls(const Module& m) {
-  absl::flat_hash_set<const Computation*> owned;
-  for (const auto& c : m.computations()) owned.insert(c.get());
-  struct Call {
-    const Instruction* by;
-    const Computation* callee;
-  };
-  struct Frame {
-    const Computation* c;
-    std::vector<Call> calls;
-    size_t next = 0;
-    int64_t depth = 1;
-  };
-  const auto frame = [](const Computation* c) {
-    Frame f{c, {}};
-    for (const auto& i : c->instructions())
-      for (const Computation* callee : i->called()) f.calls.push_back({i.get(), callee});
-    return f;
-  };
-  absl::flat_hash_map<const Computation*, int64_t> depth;  // of what it calls; 0 while it is open
-  for (const auto& first : m.computations()) {
-    if (depth.contains(first.get())) continue;
-    std::vector<Frame> stack = {frame(first.get())};
-    depth[first.get()] = 0;
-    while (!stack.empty()) {
-      Frame& f = stack.back();
-      if (f.next == f.calls.size()) {
-        depth[f.c] = f.depth;
-        stack.pop_back();
-        continue;
-      }
-      const Call call = f.calls[f.next];
-      if (!call.callee || !owned.contains(call.callee))
-        return ErrorAt(call.by, "calls a computation outside the module");
-      const auto known = depth.find(call.callee);
-      if (known == depth.end()) {
-        depth[call.callee] = 0;
-        stack.push_back(frame(call.callee));  // and then this call again
-        continue;
-      }
-      if (known->second == 0)
-        return ErrorAt(call.by, absl::StrCat("computation ", call.callee->name(), " calls itself"));
-      ++f.next;
-      f.depth = std::max(f.depth, known->second + 1);
-      if (f.depth > kMaxCallDepth)
-        return ErrorAt(call.by, absl::StrCat("calls nest deeper than ", kMaxCallDepth),
-                       absl::StatusCode::kResourceExhausted);
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status CheckStructure(const Module& m) {
-  if (m.instruction_count() > kMaxInstructions)
-    return ResourceExhausted(m.file, ":1:1: error: the module has ", m.instruction_count(), " instructions, more than ",
-                             kMaxInstructions, "");
-  RETURN_IF_ERROR(CheckCalls(m));
-  for (const auto& c : m.computations()) {
-    RETURN_IF_ERROR(CheckOperands(*c));
-    RETURN_IF_ERROR(CheckAcyclic(*c));
-  }
-  return absl::OkStatus();
-}
 
 namespace {
 
@@ -205,7 +75,7 @@ absl::Status CheckSize(const Instruction* i, int64_t most) {
 }  // namespace
 
 absl::Status CheckShape(const Instruction* i) {
-  RETURN_IF_ERROR(CheckSize(i, kMaxElements));
+  RETURN_IF_ERROR(CheckSize(i, i->parent()->module()->limits.elements));
   auto inferred = InferShape(*i);
   if (!inferred.ok()) return ErrorAt(i, inferred.status().message(), inferred.status().code());
   if (!Same(*inferred, i->shape(), KeepsPrecision(i->opcode())))
@@ -223,16 +93,6 @@ absl::Status CheckShape(const Instruction* i) {
 }
 
 namespace {
-
-// The part of a shape that an index names; null if there is none.
-const Shape* PartAt(const Shape& shape, const ShapeIndex& index) {
-  const Shape* p = &shape;
-  for (int64_t k : index) {
-    if (!p->IsTuple() || k < 0 || k >= static_cast<int64_t>(p->tuple().size())) return nullptr;
-    p = &p->tuple()[static_cast<size_t>(k)];
-  }
-  return p;
-}
 
 absl::StatusOr<ShapeIndex> ReadIndex(Scanner& s) {
   RETURN_IF_ERROR(s.Expect("{"));
@@ -317,8 +177,8 @@ absl::Status CheckOperation(const Instruction* i) {
                                      i->shape().ToString(false)));
     case Opcode::Fft:
       for (int64_t n : *a.fft_length)
-        if (n > kMaxFftLength)
-          return ErrorAt(i, absl::StrCat("fft_length ", n, " is more than ", kMaxFftLength, ""),
+        if (const int64_t most = i->parent()->module()->limits.fft_length; n > most)
+          return ErrorAt(i, absl::StrCat("fft_length ", n, " is more than ", most),
                          absl::StatusCode::kResourceExhausted);
       return absl::OkStatus();
     case Opcode::Parameter: {
@@ -389,100 +249,6 @@ absl::Status CheckLayout(const Instruction* i) {
   return absl::OkStatus();
 }
 
-namespace {
-
-absl::Status HeaderError(const Module& m, absl::string_view key, absl::string_view message) {
-  return InvalidArgument(m.file, ":1:1: error: ", key, ": ", message);
-}
-
-absl::Status CheckCounts(const Module& m) {
-  const auto count = [&](absl::string_view key, int64_t n) -> absl::Status {
-    if (n < 1) return HeaderError(m, key, absl::StrCat(n, " is less than 1"));
-    if (n <= kMaxDevices) return absl::OkStatus();
-    return HeaderError(m, key, absl::StrCat(n, " is more than ", kMaxDevices, ""));
-  };
-  RETURN_IF_ERROR(count("replica_count", m.replica_count));
-  RETURN_IF_ERROR(count("num_partitions", m.partition_count));
-  if (m.replica_count * m.partition_count <= kMaxDevices) return absl::OkStatus();
-  return HeaderError(m, "replica_count",
-                     absl::StrCat(m.replica_count, " replicas of ", m.partition_count, " partitions are more than ",
-                                  kMaxDevices, " devices"));
-}
-
-absl::Status CheckInterfaceSize(const Module& m) {
-  int64_t in = 0, out = 0;
-  for (const Instruction* p : m.entry()->parameters())
-    ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape&) { ++in; });
-  ForEachLeaf(m.entry()->root()->shape(), [&](const ShapeIndex&, const Shape&) { ++out; });
-  const int64_t most = kMaxInterface;
-  if (in > most)
-    return ErrorAt(m.entry()->parameter(0), absl::StrCat("the entry takes ", in, " arrays, more than ", most, ""),
-                   absl::StatusCode::kResourceExhausted);
-  if (out > most)
-    return ErrorAt(m.entry()->root(), absl::StrCat("gives ", out, " arrays, more than ", most, ""),
-                   absl::StatusCode::kResourceExhausted);
-  return absl::OkStatus();
-}
-
-absl::Status CheckEntryLayout(const Module& m) {
-  if (!m.entry_layout) return absl::OkStatus();
-  const EntryLayout& l = *m.entry_layout;
-  const std::vector<Instruction*>& parameters = m.entry()->parameters();
-  if (l.parameters.size() != parameters.size())
-    return HeaderError(m, "entry_computation_layout",
-                       absl::StrCat("has ", l.parameters.size(), " parameters, the entry ", parameters.size()));
-  for (size_t p = 0; p < parameters.size(); ++p)
-    if (!l.parameters[p].Compatible(parameters[p]->shape()))
-      return ErrorAt(parameters[p], absl::StrCat("shape is ", parameters[p]->shape().ToString(false),
-                                                 ", the entry layout says ", l.parameters[p].ToString(false)));
-  if (!l.result.Compatible(m.entry()->root()->shape()))
-    return ErrorAt(m.entry()->root(), absl::StrCat("shape is ", m.entry()->root()->shape().ToString(false),
-                                                   ", the entry layout says ", l.result.ToString(false)));
-  return absl::OkStatus();
-}
-
-absl::Status CheckAliases(const Module& m) {
-  constexpr absl::string_view kAliases = "input_output_alias", kDonors = "buffer_donor";
-  const auto parameters = static_cast<int64_t>(m.entry()->parameters().size());
-  absl::flat_hash_set<std::string> inputs, outputs, donors;
-  for (const AliasEntry& e : m.aliases) {
-    if (e.parameter < 0 || e.parameter >= parameters)
-      return HeaderError(m, kAliases, absl::StrCat("names parameter ", e.parameter, " of ", parameters));
-    const Shape* in = PartAt(m.entry()->parameter(e.parameter)->shape(), e.parameter_index);
-    const Shape* out = PartAt(m.entry()->root()->shape(), e.output);
-    if (!in || !out) return HeaderError(m, kAliases, "names an index that does not exist");
-    if (in->ByteSize() != out->ByteSize())
-      return HeaderError(
-          m, kAliases,
-          absl::StrCat("joins ", in->ToString(false), " and ", out->ToString(false), " of different sizes"));
-    if (!inputs.insert(absl::StrCat(e.parameter, AttrText(e.parameter_index))).second)
-      return HeaderError(m, kAliases,
-                         absl::StrCat("uses parameter ", e.parameter, AttrText(e.parameter_index), " twice"));
-    if (!outputs.insert(AttrText(e.output)).second)
-      return HeaderError(m, kAliases, absl::StrCat("uses result ", AttrText(e.output), " twice"));
-  }
-  for (const auto& [parameter, index] : m.buffer_donors) {
-    if (parameter < 0 || parameter >= parameters)
-      return HeaderError(m, kDonors, absl::StrCat("names parameter ", parameter, " of ", parameters));
-    if (!PartAt(m.entry()->parameter(parameter)->shape(), index))
-      return HeaderError(m, kDonors, absl::StrCat("names an index of parameter ", parameter, " that does not exist"));
-    const std::string text = absl::StrCat(parameter, AttrText(index));
-    if (!donors.insert(text).second) return HeaderError(m, kDonors, absl::StrCat("names parameter ", text, " twice"));
-    if (inputs.contains(text))
-      return HeaderError(m, kDonors, absl::StrCat("parameter ", text, " has an alias already"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status CheckHeader(const Module& m) {
-  RETURN_IF_ERROR(CheckCounts(m));
-  RETURN_IF_ERROR(CheckInterfaceSize(m));
-  RETURN_IF_ERROR(CheckEntryLayout(m));
-  return CheckAliases(m);
-}
-
 absl::Status CheckSchedule(const Module& m) {
   if (!m.is_scheduled) return absl::OkStatus();
   for (const auto& c : m.computations()) {
@@ -504,7 +270,7 @@ absl::Status VerifyModule(const Module& m, const VerifyOptions& options) {
   RETURN_IF_ERROR(verify::CheckStructure(m));
   // Called computations are read by the rules of their callers: each has its attributes before any shape is looked at.
   for (const auto& c : m.computations())
-    for (const auto& i : c->instructions()) RETURN_IF_ERROR(CheckAttributes(*i));
+    for (const auto& i : c->instructions()) RETURN_IF_ERROR(verify::CheckAttributes(*i));
   for (const auto& c : m.computations()) {
     for (const auto& i : c->instructions()) {
       RETURN_IF_ERROR(verify::CheckShape(i.get()));
@@ -518,8 +284,6 @@ absl::Status VerifyModule(const Module& m, const VerifyOptions& options) {
   return verify::CheckHeader(m);
 }
 
-// The rules that hold for modules as their front ends wrote them, and those above: passes reshape what shardings stand
-// on, and counts of devices are settled behind some groups.
 absl::Status VerifyAsWritten(const Module& m) {
   RETURN_IF_ERROR(VerifyModule(m));
   for (const auto& c : m.computations())

@@ -16,5 +16,8 @@ struct VerifyOptions {
 };
 
 absl::Status VerifyModule(const Module& module, const VerifyOptions& options = {});
+// And the rules that hold for a module as its front end wrote it, but not behind passes, which reshape what shardings
+// stand on and settle how many devices there are.
+absl::Status VerifyAsWritten(const Module& module);
 
 }  // namespace kiln

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "compiler/hlo/instruction.h"
+#include "compiler/hlo/verify_rules.h"
 
-namespace kiln {
+namespace kiln::verify {
 namespace {
 
 // One enumerator for each row of attributes.def.
@@ -75,12 +75,13 @@ std::vector<OpAttributes> MakeTable() {
   ATTRS(Concatenate, REQUIRED(dimensions), ALLOWED())
   ATTRS(Conditional, REQUIRED(), ALLOWED(branch_computations, true_computation, false_computation))
   ATTRS(Constant, REQUIRED(), ALLOWED(custom_call_literal))
-  ATTRS(Convolution, REQUIRED(dim_labels), ALLOWED(window, feature_group_count, batch_group_count, operand_precision))
+  ATTRS(Convolution, REQUIRED(dim_labels),
+        ALLOWED(window, feature_group_count, batch_group_count, operand_precision, padding_type))
   ATTRS(CopyStart, REQUIRED(), ALLOWED(cross_program_prefetch_index))
   ATTRS(Cosh, REQUIRED(), ALLOWED(result_accuracy))
   ATTRS(Cosine, REQUIRED(), ALLOWED(result_accuracy))
   ATTRS(CustomCall, REQUIRED(custom_call_target),
-        ALLOWED(window, dim_labels, feature_group_count, batch_group_count, operand_precision, to_apply,
+        ALLOWED(window, dim_labels, padding_type, feature_group_count, batch_group_count, operand_precision, to_apply,
                 called_computations, custom_call_has_side_effect, api_version, schedule, operand_layout_constraints,
                 output_to_operand_aliasing, custom_call_literal))
   ATTRS(Domain, REQUIRED(domain), ALLOWED())
@@ -222,4 +223,4 @@ absl::Status CheckAttributes(const Instruction& i) {
   return absl::OkStatus();
 }
 
-}  // namespace kiln
+}  // namespace kiln::verify

@@ -1,15 +1,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "compiler/hlo/instruction.h"
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/hlo/verify_rules.h"
 
-namespace kiln {
-
-absl::Status CheckGroupSize(const Instruction& collective, int64_t members);
-enum class GroupMode { kReplicas, kPartitions, kReplicasOfAllPartitions, kDevices };
-GroupMode GroupModeOf(const Instruction& collective);
-
-namespace verify {
+namespace kiln::verify {
 namespace {
 
 // Those that a group's ids number; 1 where the module leaves the counts open.
@@ -131,5 +125,4 @@ absl::Status CheckChannels(const Module& m) {
   return absl::OkStatus();
 }
 
-}  // namespace verify
-}  // namespace kiln
+}  // namespace kiln::verify

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "compiler/hlo/instruction.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/sharding.h"
+#include "compiler/hlo/verify_rules.h"
 
 namespace kiln::verify {
 namespace {

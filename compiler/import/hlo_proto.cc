@@ -15,8 +15,6 @@ namespace {
 
 using proto::HloInstructionProto;
 
-constexpr int64_t kMaxElements = int64_t{1} << 48;
-
 template <typename R>
 Ints ToInts(const R& r) {
   return Ints(r.begin(), r.end());
@@ -79,7 +77,8 @@ std::string FrontendText(const proto::FrontendAttributes& a) {
 
 class ProtoReader {
  public:
-  ProtoReader(const proto::HloModuleProto& p, const std::string& file) : p_(p), file_(file) {}
+  ProtoReader(const proto::HloModuleProto& p, const std::string& file, const Limits& limits)
+      : p_(p), file_(file), limits_(limits) {}
 
   absl::StatusOr<std::unique_ptr<Module>> Run();
 
@@ -94,6 +93,7 @@ class ProtoReader {
 
   const proto::HloModuleProto& p_;
   std::string file_;
+  const Limits limits_;
   std::unique_ptr<Module> m_;
   absl::flat_hash_map<int64_t, Computation*> by_id_;
 };
@@ -120,7 +120,8 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
   int64_t n = 1;
   for (int64_t d : s.dimensions()) {
     if (d < -1) return Fail("shape", absl::StrCat("negative extent ", d));
-    if (d > 0 && n > kMaxElements / d) return Fail("shape", absl::StrCat("more than ", kMaxElements, " elements"));
+    if (d > 0 && n > limits_.elements / d)
+      return Fail("shape", absl::StrCat("more than ", limits_.elements, " elements"));
     n *= std::max<int64_t>(d, 1);
   }
   Shape out = Shape::Array(*type, ToInts(s.dimensions()));
@@ -138,7 +139,7 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
       absl::StrAppend(&l.extras, l.extras.empty() ? "T(" : "(", absl::StrJoin(t.dimensions(), ","), ")");
     if (s.layout().element_size_in_bits()) absl::StrAppend(&l.extras, "E(", s.layout().element_size_in_bits(), ")");
     if (s.layout().memory_space()) absl::StrAppend(&l.extras, "S(", s.layout().memory_space(), ")");
-    out.set_layout(std::move(l));
+    if (out.rank() > 0 || !l.extras.empty()) out.set_layout(std::move(l));  // as text has it
   }
   return out;
 }
@@ -371,7 +372,7 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       if (t.transpose_a() < 0 || t.transpose_a() > 3) return Fail(p.name(), "unknown transpose_a");
       a.left_side = t.left_side();
       a.lower = t.lower();
-      a.unit_diagonal = t.unit_diagonal();
+      if (t.unit_diagonal()) a.unit_diagonal = true;
       a.transpose_a = kNames[t.transpose_a()];
       break;
     }
@@ -585,6 +586,7 @@ absl::Status ProtoReader::ReadComputation(const proto::HloComputationProto& c, C
 absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
   m_ = std::make_unique<Module>(p_.name().empty() ? "module" : p_.name());
   m_->file = file_;
+  m_->limits = limits_;
   if (p_.computations_size() == 0) return Fail("module", "has no computation");
   for (const auto& c : p_.computations())
     by_id_[c.id()] = m_->AddComputation(c.name().empty() ? "computation" : c.name());
@@ -625,7 +627,8 @@ class CollectErrors : public google::protobuf::io::ErrorCollector {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file) {
+absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file,
+                                                       const Limits& limits) {
   using google::protobuf::TextFormat;
   const bool text = std::none_of(bytes.begin(), bytes.begin() + std::min<size_t>(bytes.size(), 4096),
                                  [](unsigned char c) { return c < 9 || (c > 13 && c < 32); });
@@ -647,14 +650,14 @@ absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, 
                              errors.text.empty() ? "1:1: error: not a text proto of an HLO module" : errors.text);
     if (snapshot.has_hlo()) hlo = snapshot.hlo();
     if (hlo.has_hlo_module()) module = hlo.hlo_module();
-    return ProtoReader(module, file).Run();
+    return ProtoReader(module, file, limits).Run();
   }
   // Binary: the three messages are told apart by what field 1 parses as.
   auto good = [](const proto::HloModuleProto& m) { return m.computations_size() > 0; };
-  if (module.ParseFromString(s) && good(module)) return ProtoReader(module, file).Run();
-  if (hlo.ParseFromString(s) && good(hlo.hlo_module())) return ProtoReader(hlo.hlo_module(), file).Run();
+  if (module.ParseFromString(s) && good(module)) return ProtoReader(module, file, limits).Run();
+  if (hlo.ParseFromString(s) && good(hlo.hlo_module())) return ProtoReader(hlo.hlo_module(), file, limits).Run();
   if (snapshot.ParseFromString(s) && good(snapshot.hlo().hlo_module()))
-    return ProtoReader(snapshot.hlo().hlo_module(), file).Run();
+    return ProtoReader(snapshot.hlo().hlo_module(), file, limits).Run();
   return InvalidArgument(file, ":1:1: error: neither HLO text, nor StableHLO, nor an HLO proto");
 }
 

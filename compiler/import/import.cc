@@ -6,16 +6,13 @@
 #include "absl/strings/match.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/infer.h"
+#include "compiler/hlo/inlined_size.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/import/bytecode.h"
 
 namespace kiln {
-
-absl::StatusOr<std::unique_ptr<Module>> ParseHloToLookAt(absl::string_view text, const std::string& file);
-absl::Status VerifyAsWritten(const Module& m);
-bool HasUnbounded(const Shape& shape);
 
 namespace {
 
@@ -75,13 +72,16 @@ absl::StatusOr<std::unique_ptr<Module>> Import(absl::string_view bytes, const st
     return ImportBytecode(artifact, file, options);
   for (unsigned char c : bytes.substr(0, 4096))
     if (c < 9 || (c > 13 && c < 32)) {  // no text holds these
-      auto module = ImportHloProto(bytes, file);
+      auto module = ImportHloProto(bytes, file, options.limits);
       const bool other = !module.ok() && !LooksLike(bytes).empty();
       return other ? NotAProgram(bytes, file) : CheckEntry(std::move(module), file, options);
     }
   Scanner s(bytes, file);
   const absl::string_view first = s.PeekWord("_.");
-  const auto parse = [&] { return CheckEntry(look ? ParseHloToLookAt(bytes, file) : ParseHlo(bytes, file), file, options); };
+  const auto parse = [&] {
+    auto module = look ? ParseHloToLookAt(bytes, file, options.limits) : ParseHlo(bytes, file, options.limits);
+    return CheckEntry(std::move(module), file, options);
+  };
   if (first == "HloModule") return parse();
   const bool hlo_body = absl::StrContains(bytes, "ROOT ") || absl::StrContains(bytes, "ENTRY ");
   if (first == "module" || first == "func.func" || first == "builtin.module" || absl::StartsWith(first, "stablehlo.") ||
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Module>> Import(absl::string_view bytes, const st
   if ((s.Peek() == ':' || s.Peek() == '{') &&
       (first == "name" || first == "hlo_module" || first == "hlo" || first == "id" || first == "computations" ||
        first == "entry_computation_name")) {
-    return CheckEntry(ImportHloProto(bytes, file), file, options);
+    return CheckEntry(ImportHloProto(bytes, file, options.limits), file, options);
   }
   if (!MayBeHloText(bytes)) return NotAProgram(bytes.substr(begin), file);
   return parse();  // HLO text may leave its header out
@@ -119,6 +119,15 @@ bool ReducesScalars(const Instruction& i) {
          c.parameter(1)->shape().IsScalar();
 }
 
+// A dimension of the operand is a batching dimension and is indexed as well, which StableHLO rules out.
+bool IndexesBatchingDims(const Instruction& i) {
+  const Attributes& a = i.attrs();
+  const std::optional<Ints>& indexed = i.Is(Opcode::Gather) ? a.start_index_map : a.scatter_dims_to_operand_dims;
+  const Ints batching = a.operand_batching_dims.value_or(a.input_batching_dims.value_or(Ints()));
+  return std::any_of(batching.begin(), batching.end(),
+                     [&](int64_t d) { return std::find(indexed->begin(), indexed->end(), d) != indexed->end(); });
+}
+
 // What is legal HLO and has no code here.
 absl::Status CheckCompilable(const Module& m) {
   for (const auto& c : m.computations())
@@ -135,6 +144,8 @@ absl::Status CheckCompilable(const Module& m) {
       if (i->Is(Opcode::BitcastConvert) && PredIsAByte(*i))
         return ErrorAt(i.get(), "reinterprets the bytes of truth values, which has no code",
                        absl::StatusCode::kUnimplemented);
+      if ((i->Is(Opcode::Gather) || i->Is(Opcode::Scatter)) && IndexesBatchingDims(*i))
+        return ErrorAt(i.get(), "a dimension is indexed and is a batching dimension", absl::StatusCode::kUnimplemented);
       if (HoldsBuffer(i->shape()))
         return ErrorAt(i.get(),
                        absl::StrCat("shape ", i->shape().ToString(false), " holds a buffer, which has no code"),
@@ -195,6 +206,7 @@ absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, cons
   }
   RETURN_IF_ERROR(VerifyAsWritten(*module));
   RETURN_IF_ERROR(CheckCompilable(*module));
+  RETURN_IF_ERROR(CheckInlinedSize(*module));
   ExpandTupleCopies(module.get());
   return module;
 }

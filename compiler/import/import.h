@@ -22,6 +22,7 @@ struct ImportOptions {
   int64_t dim = -1;
   // The function to begin with; empty: @main, or the only one that stands alone.
   std::string entry;
+  Limits limits;
 };
 
 // `file` is only for messages. The result is parsed, not verified.
@@ -39,6 +40,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, 
                                                         const ImportOptions& options = {});
 absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, const std::string& file,
                                                        const ImportOptions& options = {});
-absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file);
+absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, const std::string& file,
+                                                       const Limits& limits = {});
 
 }  // namespace kiln

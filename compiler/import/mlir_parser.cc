@@ -3,7 +3,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "compiler/import/mlir_string.h"
+#include "compiler/hlo/mlir_string.h"
 
 namespace kiln::mlir {
 

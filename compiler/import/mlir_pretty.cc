@@ -2,8 +2,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "compiler/hlo/mlir_string.h"
 #include "compiler/import/mlir_parser.h"
-#include "compiler/import/mlir_string.h"
 
 namespace kiln::mlir {
 

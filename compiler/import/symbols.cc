@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
-#include "compiler/import/mlir_string.h"
+#include "compiler/hlo/mlir_string.h"
 
 namespace kiln::mlir {
 namespace {

@@ -1,12 +1,10 @@
 // What the verifier refuses, a line for each rule: one error with the place and the reason.
+#include "compiler/hlo/inlined_size.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/verify.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
-
-absl::Status VerifyAsWritten(const Module& m);
-
 namespace {
 
 constexpr char kFunctions[] = R"(add { a = f32[] parameter(0)
@@ -211,6 +209,70 @@ TEST(Depth, OfCallsIsBounded) {
   const absl::Status s = VerifyModule(**m);
   EXPECT_EQ(s.code(), absl::StatusCode::kResourceExhausted) << s;
 }
+
+TEST(Header, ErrorsNameTheirKey) {
+  auto m = ParseHlo("HloModule m,\n  buffer_donor={ (9, {}) }\nENTRY e { ROOT x = f32[4] parameter(0) }", "bad.hlo");
+  ASSERT_TRUE(m.ok());
+  EXPECT_EQ(VerifyAsWritten(**m).message(), "bad.hlo:2:3: error: buffer_donor: names parameter 9 of 1");
+}
+
+struct Bound {
+  int64_t Limits::*limit;
+  int64_t most;
+  const char* text;
+  const char* why;
+};
+
+class Limited : public testing::TestWithParam<Bound> {};
+
+TEST_P(Limited, OneErrorBeyond) {
+  const Bound& b = GetParam();
+  const auto check = [&](int64_t most) -> absl::Status {
+    Limits limits;
+    limits.*b.limit = most;
+    auto m = ParseHlo(b.text, "bad.hlo", limits);
+    if (!m.ok()) return m.status();
+    absl::Status s = VerifyAsWritten(**m);
+    s.Update(CheckInlinedSize(**m));
+    return s;
+  };
+  EXPECT_NE(check(b.most - 1).message().find(b.why), std::string::npos) << check(b.most - 1);
+  EXPECT_EQ(check(b.most - 1).message().rfind("bad.hlo:", 0), 0u) << check(b.most - 1);
+  EXPECT_TRUE(check(b.most).ok()) << check(b.most);
+}
+
+constexpr char kCalls[] = R"(c { p = f32[] parameter(0)
+  a = f32[] negate(p)
+  b = f32[] negate(a)
+  ROOT q = f32[] negate(b) }
+b { p = f32[] parameter(0)
+  a = f32[] call(p), to_apply=c
+  d = f32[] call(a), to_apply=c
+  e = f32[] call(d), to_apply=c
+  f = f32[] call(e), to_apply=c
+  g = f32[] call(f), to_apply=c
+  ROOT q = f32[] call(g), to_apply=c }
+ENTRY e { p = f32[] parameter(0)
+  a = f32[] call(p), to_apply=b
+  ROOT q = f32[] call(a), to_apply=b })";
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, Limited,
+    testing::Values(Bound{&Limits::elements, 32, "ENTRY e { ROOT x = f32[4,8] parameter(0) }", "more than 31 elements"},
+                    Bound{&Limits::instructions, 3,
+                          "ENTRY e { x = f32[] parameter(0)\n y = f32[] negate(x)\n ROOT z = f32[] negate(y) }",
+                          "more than 2 instructions"},
+                    Bound{&Limits::inlined_instructions, 65, kCalls, "more than 64 instructions once"},
+                    Bound{&Limits::call_depth, 3, kCalls, "calls nest deeper than 2"},
+                    Bound{&Limits::nesting, 2, "ENTRY e { ROOT x = ((f32[])) parameter(0) }",
+                          "tuples nest deeper than 1"},
+                    Bound{&Limits::interface_arrays, 2, "ENTRY e { ROOT x = (f32[], f32[]) parameter(0) }",
+                          "takes 2 arrays, more than 1"},
+                    Bound{&Limits::devices, 8, "HloModule m, replica_count=8\nENTRY e { ROOT x = f32[] parameter(0) }",
+                          "replica_count is 8, not 1 to 7"},
+                    Bound{&Limits::fft_length, 4,
+                          "ENTRY e { x = c64[4] parameter(0)\n ROOT y = c64[4] fft(x), fft_type=FFT, fft_length={4} }",
+                          "fft_length 4 is more than 3"}));
 
 }  // namespace
 }  // namespace kiln

@@ -5,9 +5,6 @@
 #include "gtest/gtest.h"
 
 namespace kiln {
-
-absl::StatusOr<std::unique_ptr<Module>> ParseHloToLookAt(absl::string_view text, const std::string& file);
-
 namespace {
 
 constexpr char kFunctions[] = R"(HloModule m
@@ -57,6 +54,14 @@ TEST_P(Reads, AsItIsPrinted) {
 }
 
 // What XLA's reader makes of each of these is what is printed here.
+INSTANTIATE_TEST_SUITE_P(
+    Convolutions, Reads,
+    testing::Values(Form{"f32[4,8] custom-call(x), custom_call_target=\"c\", dim_labels=b0f1?_01io?->b01f?, "
+                         "padding_type=PADDING_SAME",
+                         "f32[4,8] custom-call(%x), dim_labels=b0f1?_01io?->b01f?, padding_type=PADDING_SAME"},
+                    Form{"f32[4,16] convolution(x, w), dim_labels=bf_io->bf, convolution_kind=fprop",
+                         "f32[4,16] convolution(%x, %w), dim_labels=bf_io->bf"}));
+
 INSTANTIATE_TEST_SUITE_P(
     ShapesLeftOut, Reads,
     testing::Values(

@@ -347,10 +347,16 @@ TEST(Compile, TheSameInputGivesTheSameBytes) {
 
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
-  for (const char* text : {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"",
-                           "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"",
-                           "debug { disable_passes: \"nope\" }", "max_arena_bytes: -1"})
+  for (const char* text :
+       {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"",
+        "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"", "debug { disable_passes: \"nope\" }",
+        "max_arena_bytes: -1", "limits { elements: -1 }", "limits { call_depth: 100000 }"})
     EXPECT_FALSE(ParseConfig(text, "c").ok()) << text;
+  const auto limited = ParseConfig("limits { elements: 1000 devices: 2 }", "c");
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  EXPECT_EQ(limited->limits.elements, 1000);
+  EXPECT_EQ(limited->limits.devices, 2);
+  EXPECT_EQ(limited->limits.instructions, Limits().instructions);
 }
 
 }  // namespace

@@ -35,9 +35,11 @@ std::optional<Expr> UnaryOf(Growth& g, Computation*, Expr x) {
     const Opcode op = ops[g.Pick(6)];
     return op == Opcode::Sqrt ? Unary(Opcode::Floor, Unary(op, Unary(Opcode::Abs, g.Tame(x)))) : Unary(op, x);
   }
-  const Opcode ops[] = {Opcode::Negate, Opcode::Not, Opcode::Popcnt, Opcode::CountLeadingZeros,
-                        Opcode::Abs,    Opcode::Sign};
-  // Signs of unsigned numbers are HLO, not StableHLO.
+  const Opcode ops[] = {Opcode::Negate, Opcode::Not, Opcode::CountLeadingZeros,
+                        Opcode::Popcnt, Opcode::Abs, Opcode::Sign};
+  // Signs of unsigned numbers are HLO, not StableHLO; of a number of less than 8 bits XLA:CPU counts the bits that its
+  // byte has.
+  if (g.options.portable && InfoOf(x.type()).bits < 8) return Unary(ops[g.Pick(2)], x);
   return Unary(ops[g.Pick(IsUnsigned(x.type()) && g.options.portable ? 4 : 6)], x);
 }
 

@@ -57,6 +57,9 @@ struct Windows {
   }
 };
 
+// XLA:CPU takes index vectors of no numbers for no index vectors.
+bool NotPortable(const Growth& g, const Windows& w) { return g.options.portable && w.indexed.empty(); }
+
 // `count` index vectors, along dimension `vector` of the array.
 Expr Indices(Growth& g, Computation* c, int64_t count, int64_t length, int64_t vector) {
   return g.Fit(c, PrimitiveType::S32, vector == 0 ? Ints{length, count} : Ints{count, length});
@@ -65,6 +68,7 @@ Expr Indices(Growth& g, Computation* c, int64_t count, int64_t length, int64_t v
 std::optional<Expr> GatherOf(Growth& g, Computation* c, Expr x) {
   if (x.shape().rank() == 0) return std::nullopt;
   const Windows w(g, x.shape().dims());
+  if (NotPortable(g, w)) return std::nullopt;
   const int64_t count = g.Between(1, 5), vector = g.Between(0, 1);
   const Ints window = w.Kept();
   // The batch dimension stands in front of the window, behind it, or within.
@@ -88,6 +92,7 @@ std::optional<Expr> ScatterOf(Growth& g, Computation* c, Expr x) {
   if (x.shape().rank() == 0) return std::nullopt;
   x = g.Tame(x);
   const Windows w(g, x.shape().dims());
+  if (NotPortable(g, w)) return std::nullopt;
   const Opcode op = g.Reducer(x.type());
   // Of updates that replace, no two may meet.
   const bool replace = g.Chance(30);

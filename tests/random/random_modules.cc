@@ -1,6 +1,6 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
-// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N compiles
-// without optimisation for one seed in N, 0 for none: most of the time goes to LLVM.
+// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N
+// compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
-#include "compiler/import/mlir_string.h"
+#include "compiler/hlo/mlir_string.h"
 #include "compiler/import/dense.h"
 
 namespace kiln::bytecode {
@@ -311,7 +311,8 @@ absl::StatusOr<std::string> Tables::ReadInteger(Cursor& c) {
   return absl::StrCat(WrapInt(type.type(), v), " : ", MlirElement(type.type()));
 }
 
-// Integers in full, so that every reader of lists understands them; in a dictionary, floats too; other elements as bytes.
+// Integers in full, so that every reader of lists understands them; in a dictionary, floats too; other elements as
+// bytes.
 absl::StatusOr<std::string> Tables::ReadTensor(Cursor& c, bool builtin) {
   const uint64_t index = c.Varint();
   if (builtin && index >= in_.types.size()) return Fail(c, "a tensor's type is none");

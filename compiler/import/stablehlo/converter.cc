@@ -23,20 +23,6 @@ using mlir::Function;
 using mlir::Op;
 using mlir::Region;
 
-namespace {
-
-// Functions whose shapes depend on the caller are inlined at each call: how deep, and into how many operations.
-constexpr int kMaxInlineDepth = 64;
-constexpr int64_t kMaxInlined = 300000;
-
-bool IsUnbounded(const Function& f) {
-  return std::any_of(f.body.arguments.begin(), f.body.arguments.end(),
-                     [](const mlir::BlockArgument& a) { return Unbounded(a.type); }) ||
-         std::any_of(f.result_types.begin(), f.result_types.end(), [](const mlir::Type& t) { return Unbounded(t); });
-}
-
-}  // namespace
-
 std::string EnumWord(absl::string_view text) {
   absl::ConsumeSuffix(&text, ">");
   const size_t at = text.find_last_of(" <.");
@@ -145,6 +131,7 @@ Converter::Converter(const mlir::Program& program, const std::string& file, cons
     : program_(program), options_(options) {
   module_ = std::make_unique<Module>(program.name.empty() ? "main" : program.name);
   module_->file = file;
+  module_->limits = options.limits;
 }
 
 absl::Status Converter::Fail(const Op& op, absl::string_view why, absl::StatusCode code) const {
@@ -329,10 +316,12 @@ absl::Status Converter::BuildOps(const Region& r, Computation* c, Env* env, Valu
 }
 
 absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
-  if (inline_depth_ > 0 && ++inlined_ > kMaxInlined)
+  // An operation becomes some instructions.
+  const int64_t most = options_.limits.inlined_instructions / 8;
+  if (inline_depth_ > 0 && ++inlined_ > most)
     return Fail(op,
-                absl::StrCat("functions with unbounded types are inlined at each call, and come to more than ",
-                             kMaxInlined, " operations"),
+                absl::StrCat("functions with unbounded types are inlined at each call, and come to more than ", most,
+                             " operations"),
                 absl::StatusCode::kResourceExhausted);
   const int64_t first_new = c->module()->next_id();
   ASSIGN_OR_RETURN(Values values, Convert(op, c, env));
@@ -434,194 +423,4 @@ absl::StatusOr<Values> Converter::Convert(const Op& op, Computation* c, Env* env
   return out;
 }
 
-const Function* Converter::Find(const std::string& name) const {
-  auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
-}
-
-absl::StatusOr<Computation*> Converter::FunctionOf(const std::string& name, const Op& caller) {
-  if (auto it = functions_.find(name); it != functions_.end()) return it->second;
-  const Function* f = Find(name);
-  if (!f) return Fail(caller, absl::StrCat("function @", name, " is not defined"));
-  return BuildFunction(*f);
-}
-
-absl::StatusOr<Values> Converter::CallFunction(const std::string& name, const Op& caller, Computation* c,
-                                               const Values& arguments) {
-  const Function* f = Find(name);
-  if (!f) return Fail(caller, absl::StrCat("function @", name, " is not defined"));
-  if (f->body.arguments.size() != arguments.size())
-    return Fail(caller,
-                absl::StrCat("@", name, " takes ", f->body.arguments.size(), " arguments, not ", arguments.size()));
-  if (IsUnbounded(*f)) {
-    if (++inline_depth_ > kMaxInlineDepth)
-      return Fail(caller, absl::StrCat("calls of functions with unbounded types nest deeper than ", kMaxInlineDepth));
-    Env env;
-    for (size_t k = 0; k < arguments.size(); ++k) env[f->body.arguments[k].name] = {arguments[k]};
-    Values returned;
-    RETURN_IF_ERROR(BuildOps(f->body, c, &env, &returned));
-    --inline_depth_;
-    return returned;
-  }
-  ASSIGN_OR_RETURN(Computation * callee, FunctionOf(name, caller));
-  Instruction* call = c->Add(Opcode::Call, callee->root()->shape(), arguments);
-  call->set_loc(caller.loc);
-  call->attrs().to_apply = callee;
-  if (!callee->root()->shape().IsTuple() || f->result_types.size() == 1) return Values{call};
-  Values out;
-  for (size_t k = 0; k < call->shape().tuple().size(); ++k) {
-    out.push_back(c->Add(Opcode::GetTupleElement, call->shape().tuple()[k], {call}));
-    out.back()->attrs().tuple_index = static_cast<int64_t>(k);
-    out.back()->set_loc(caller.loc);
-  }
-  return out;
-}
-
-absl::StatusOr<Shape> Converter::ArgumentShape(const Function& f, size_t k) const {
-  Shape s = f.body.arguments[k].type;
-  const std::string where =
-      absl::StrCat(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: argument ", k, " of @", f.name);
-  if (k < options_.argument_shapes.size() && s.IsArray()) {
-    const Shape& given = options_.argument_shapes[k];
-    if (s.rank() == 0 && given.dims() == Ints{1}) return s;  // how some writers store a scalar
-    bool fits = given.rank() == s.rank();
-    for (int64_t d = 0; fits && d < s.rank(); ++d) fits = s.dim(d) < 0 || s.dim(d) == given.dim(d);
-    if (!fits) return InvalidArgument(where, " is ", s.ToString(false), "; ", given.ToString(false), " was given");
-    s = Shape::Array(s.type(), given.dims());
-  } else if (Unbounded(s) && options_.dim >= 0) {
-    for (int64_t d = 0; d < s.rank(); ++d)
-      if (s.dim(d) < 0) {
-        s.mutable_dims()[d] = options_.dim;
-        s.set_dynamic(d, false);
-      }
-  }
-  if (Unbounded(s))
-    return InvalidArgument(where, " has an unbounded dimension; its extent is needed (--dim N, or inputs)");
-  return s;
-}
-
-absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
-  Computation* c = module_->AddComputation(f.name);
-  const bool is_entry = building_entry_;
-  if (is_entry) entry_ = c;
-  Env env;
-  for (size_t k = 0; k < f.body.arguments.size(); ++k) {
-    const auto& a = f.body.arguments[k];
-    Shape shape = a.type;
-    if (is_entry) {
-      ASSIGN_OR_RETURN(shape, ArgumentShape(f, k));
-    }
-    Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
-    p->set_loc(f.loc);
-    Mark(p, a.type.quantized);
-    env[a.name] = {p};
-  }
-  Values ret;
-  RETURN_IF_ERROR(BuildOps(f.body, c, &env, &ret));
-  if (ret.size() != f.result_types.size())
-    return InvalidArgument(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: @", f.name, " returns ",
-                           ret.size(), " values, its type says ", f.result_types.size());
-  if (ret.size() == 1) {
-    c->set_root(ret[0]);
-  } else {
-    std::vector<Shape> s;
-    for (Instruction* i : ret) s.push_back(i->shape());
-    c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(s), ret));
-  }
-  functions_[f.name] = c;
-  return c;
-}
-
-// Donated arguments and the results that take their storage.
-void Converter::ReadSharing(const Function& main) {
-  for (size_t k = 0; k < main.body.arguments.size(); ++k) {
-    const std::string& a = main.body.arguments[k].attributes;
-    module_->argument_names.push_back(main.body.arguments[k].name);
-    if (const size_t at = a.find("tf.aliasing_output"); at != std::string::npos) {
-      const Ints v = ParseIntList(absl::string_view(a).substr(a.find('=', at) + 1,
-                                                              a.find_first_of(",:}", at) - a.find('=', at) - 1))
-                         .value_or(Ints());
-      if (!v.empty()) {
-        AliasEntry e;
-        if (main.result_types.size() > 1) e.output = {v[0]};
-        e.parameter = static_cast<int64_t>(k);
-        module_->aliases.push_back(e);
-      }
-    }
-    if (absl::StrContains(a, "jax.buffer_donor = true"))
-      module_->buffer_donors.push_back({static_cast<int64_t>(k), {}});
-  }
-  std::sort(module_->aliases.begin(), module_->aliases.end(),
-            [](const AliasEntry& a, const AliasEntry& b) { return a.output < b.output; });
-}
-
-namespace {
-
-// The meshes of a program, as a module's frontend attribute lists them; empty if there is none.
-std::string Meshes(const mlir::Program& p) {
-  constexpr absl::string_view kKey = "sdy.mesh.";
-  std::map<std::string, std::string> sorted;
-  for (const auto& [key, value] : p.attributes)
-    if (absl::StartsWith(key, kKey)) sorted[key.substr(kKey.size())] = value;
-  if (sorted.empty()) return "";
-  std::string out;
-  for (const auto& [name, value] : sorted) absl::StrAppend(&out, out.empty() ? "{" : ", ", name, " = #sdy.mesh", value);
-  return out + "}";
-}
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
-  for (const char* key : {"mhlo.num_replicas", "mhlo.num_partitions"}) {
-    auto it = program_.attributes.find(key);
-    if (it == program_.attributes.end()) continue;
-    const Ints v = ParseIntList(it->second).value_or(Ints{1});
-    const int64_t n = v.empty() ? 1 : v[0];
-    if (n < 1) return InvalidArgument(module_->file, ":1:1: error: ", key, " is ", n);
-    (absl::EndsWith(key, "replicas") ? module_->replica_count : module_->partition_count) = n;
-  }
-  if (const std::string meshes = Meshes(program_); !meshes.empty())
-    module_->extra_header.push_back({"frontend_attributes", absl::StrCat("{xla.sdy.meshes=", meshes, "}")});
-  else if (auto it = program_.attributes.find("mhlo.frontend_attributes"); it != program_.attributes.end())
-    module_->extra_header.push_back({"frontend_attributes", it->second});
-  for (const Function& f : program_.functions) by_name_[f.name] = &f;
-  ASSIGN_OR_RETURN(const Function* main, mlir::EntryOf(program_, module_->file, options_.entry));
-  ASSIGN_OR_RETURN(const std::vector<const Function*> order, mlir::CalleesFirst(program_, module_->file, main));
-  for (const auto& op : main->body.ops)
-    if (op->name == "interpreter.run_parallel") RETURN_IF_ERROR(ReadDeviceGrid(*op, this));
-  // Callees are built before their callers, so that long chains of calls need no deep recursion.
-  for (const Function* f : order)
-    if (f != main && !IsUnbounded(*f)) RETURN_IF_ERROR(BuildFunction(*f).status());
-  building_entry_ = true;
-  ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));
-  module_->set_entry(entry);
-  ReadSharing(*main);
-  module_->RemoveUnreachableComputations();
-  return std::move(module_);
-}
-
 }  // namespace kiln::stablehlo
-
-namespace kiln {
-
-absl::StatusOr<std::unique_ptr<Module>> ImportStableHlo(absl::string_view text, const std::string& file,
-                                                        const ImportOptions& options) {
-  ASSIGN_OR_RETURN(mlir::Program p, mlir::Parse(text, file));
-  RETURN_IF_ERROR(mlir::CheckProgram(p, file));
-  if (p.functions.empty() && !p.top_level.empty()) {  // a bare list of operations
-    mlir::Function f;
-    f.name = "main";
-    f.body.ops = std::move(p.top_level);
-    p.functions.push_back(std::move(f));
-  }
-  return stablehlo::Converter(p, file, options).Run();
-}
-
-absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, const std::string& file,
-                                                       const ImportOptions& options) {
-  ASSIGN_OR_RETURN(mlir::Program p, ParseBytecode(bytes, file));
-  RETURN_IF_ERROR(mlir::CheckProgram(p, file));
-  return stablehlo::Converter(p, file, options).Run();
-}
-
-}  // namespace kiln

@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "compiler/import/mlir_string.h"
+#include "compiler/hlo/mlir_string.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {

@@ -41,7 +41,7 @@ absl::StatusOr<Values> ConvertTriangularSolve(Call& call) {
   Instruction* i = call.Add(Opcode::TriangularSolve, call.result(), call.x);
   i->attrs().left_side = call.Flag("left_side", false);
   i->attrs().lower = call.Flag("lower", false);
-  i->attrs().unit_diagonal = call.Flag("unit_diagonal", false);
+  if (call.Flag("unit_diagonal", false)) i->attrs().unit_diagonal = true;
   i->attrs().transpose_a = attr::Raw(EnumWord(call.op.Attr("transpose_a")));
   return Values{i};
 }

@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kPerHost = 8;
 
 bool Wanted(const Instruction* i) {
-  if (!PlainAllReduce(i) || i->shape().ElementCount() % kPerHost != 0 || i->shape().ElementCount() == 0) return false;
+  if (!PlainAllReduce(i) || TakesAllPartitions(i)) return false;
+  if (i->shape().ElementCount() % kPerHost != 0 || i->shape().ElementCount() == 0) return false;
   const Groups groups = WrittenGroups(i);
   for (const Ints& g : groups)
     if (static_cast<int64_t>(g.size()) <= kPerHost || static_cast<int64_t>(g.size()) % kPerHost != 0) return false;

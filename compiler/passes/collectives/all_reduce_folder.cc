@@ -10,7 +10,7 @@ absl::StatusOr<bool> AllReduceFolder(Module& m, PassContext& ctx) {
   const auto product = [](const Instruction* i) -> Groups {
     if (!PlainAllReduce(i) || !PlainAllReduce(i->operand(0)) || i->operand(0)->users().size() != 1) return {};
     const Instruction* inner = i->operand(0);
-    if (!NumberedAlike(i, inner) || ReducerOf(i) != ReducerOf(inner)) return {};
+    if (!NumberedAlike(i, inner) || TakesAllPartitions(i) || ReducerOf(i) != ReducerOf(inner)) return {};
     const Groups a = WrittenGroups(inner), b = WrittenGroups(i);
     if (a.empty() || b.empty()) return {};
     for (const Ints& g : a)

@@ -37,7 +37,7 @@ Groups Across(const Groups& small, const Groups& large) {
 }
 
 const Instruction* SmallerBeside(const Instruction* i) {
-  if (!PlainAllReduce(i) || ReducerOf(i) != Opcode::Add) return nullptr;
+  if (!PlainAllReduce(i) || TakesAllPartitions(i) || ReducerOf(i) != Opcode::Add) return nullptr;
   for (const auto& other : i->parent()->instructions())
     if (other.get() != i && PlainAllReduce(other.get()) && NumberedAlike(other.get(), i) &&
         ReducerOf(other.get()) == Opcode::Add && Cuts(WrittenGroups(other.get()), WrittenGroups(i)) &&

@@ -35,6 +35,12 @@ inline bool NumberedAlike(const Instruction* a, const Instruction* b) {
          a->attrs().use_global_device_ids.value_or(false) == b->attrs().use_global_device_ids.value_or(false);
 }
 
+// A group is the devices of its replicas in all partitions at once: two steps over parts of it would count each
+// partition twice.
+inline bool TakesAllPartitions(const Instruction* i) {
+  return GroupModeOf(*i) == GroupMode::kReplicasOfAllPartitions && i->parent()->module()->partition_count > 1;
+}
+
 // One operation of two parameters.
 inline Opcode ReducerOf(const Instruction* all_reduce) { return (*all_reduce->attrs().to_apply)->root()->opcode(); }
 

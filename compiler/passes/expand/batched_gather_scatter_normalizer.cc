@@ -1,4 +1,6 @@
 // Batching dimensions of gathers and scatters become indices that count up.
+#include <algorithm>
+
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
 #include "compiler/pipeline/registry.h"
@@ -9,9 +11,14 @@ absl::StatusOr<bool> BatchedGatherScatterNormalizer(Module& m, PassContext& ctx)
   return ExpandEach(
       m, ctx,
       [](Instruction* i) {
-        const auto some = [](const std::optional<Ints>& v) { return v && !v->empty(); };
-        return (i->Is(Opcode::Gather) && some(i->attrs().operand_batching_dims)) ||
-               (i->Is(Opcode::Scatter) && some(i->attrs().input_batching_dims));
+        if (!i->Is(Opcode::Gather) && !i->Is(Opcode::Scatter)) return false;
+        const Attributes& a = i->attrs();
+        const Ints batching = a.operand_batching_dims.value_or(a.input_batching_dims.value_or(Ints()));
+        const Ints& indexed = i->Is(Opcode::Gather) ? *a.start_index_map : *a.scatter_dims_to_operand_dims;
+        // A dimension cannot have two indices.
+        return !batching.empty() && std::none_of(batching.begin(), batching.end(), [&](int64_t d) {
+          return std::find(indexed.begin(), indexed.end(), d) != indexed.end();
+        });
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> { return WithoutBatching(i); });
 }

@@ -126,6 +126,8 @@ Instruction* Simplify(Instruction* i) {
     case Opcode::Broadcast: {
       const Ints& map = *i->attrs().dimensions;
       if (i->shape().dims() == x(0)->shape().dims() && IdentityPermutation(map)) return x(0);
+      if (x(0)->Is(Opcode::Iota) && x(0)->shape().rank() > 0)
+        return IotaOf(c, t, i->shape().dims(), map[static_cast<size_t>(*x(0)->attrs().iota_dimension)]).get();
       if (x(0)->Is(Opcode::Broadcast)) {
         Ints composed;
         for (int64_t d : *x(0)->attrs().dimensions) composed.push_back(map[d]);
@@ -283,6 +285,10 @@ Instruction* Simplify(Instruction* i) {
     default:
       break;
   }
+  // Constants stand on the right, so that equal computations look equal.
+  if (i->HasTrait(Commutative) && i->operand_count() == 2 && x(0)->shape().type() == x(1)->shape().type() &&
+      SplatOf(x(0)) && !SplatOf(x(1)))
+    return c->AddClone(i, i->shape(), {x(1), x(0)});
   return nullptr;
 }
 

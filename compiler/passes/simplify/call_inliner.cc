@@ -1,10 +1,9 @@
 // Calls become the bodies they call.
+#include "compiler/hlo/inlined_size.h"
 #include "compiler/passes/simplify/inline_body.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
-
-absl::Status CheckInlinedSize(const Module& m);
 
 absl::StatusOr<bool> CallInliner(Module& m, PassContext& ctx) {
   RETURN_IF_ERROR(CheckInlinedSize(m));

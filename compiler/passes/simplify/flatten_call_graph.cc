@@ -1,9 +1,8 @@
 // Each call, loop and branch owns its computation, so that layouts and storage can be decided for it alone.
+#include "compiler/hlo/inlined_size.h"
 #include "compiler/pipeline/registry.h"
 
 namespace kiln {
-
-absl::Status CheckInlinedSize(const Module& m);
 
 absl::StatusOr<bool> FlattenCallGraph(Module& m, PassContext&) {
   RETURN_IF_ERROR(CheckInlinedSize(m));

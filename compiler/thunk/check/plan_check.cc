@@ -241,8 +241,8 @@ class Checker {
     const std::vector<ArrayLeaf> leaves = ArrayLeaves(loop->shape());
     for (const ArrayLeaf& l : leaves)
       for (const Instruction* p : {condition->parameter(0), body->parameter(0)})
-        RETURN_IF_ERROR(Find(loop, "its initial", buffers_.Get(p, l.index), frame.Of(loop->operand(0), l.index),
-                             *memory));
+        RETURN_IF_ERROR(
+            Find(loop, "its initial", buffers_.Get(p, l.index), frame.Of(loop->operand(0), l.index), *memory));
     // Where an iteration begins, whatever another may have written is unknown, but for the state.
     std::vector<Slice> written;
     for (const ThunkSequence& n : t.nested) Collect(n, &written);
@@ -292,7 +292,7 @@ class Checker {
   const Module& m_;
   const BufferAssignment& buffers_;
   const Storages storages_;
-  Values values_;
+  ValueNumbers values_;
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ bool HandsOn(const Instruction* i) {
     case Opcode::Domain:
       return true;
     case Opcode::Copy:
-      return i->shape().IsTuple() || i->shape().LayoutOrDefault().minor_to_major ==
-                                         i->operand(0)->shape().LayoutOrDefault().minor_to_major;
+      return i->shape().IsTuple() ||
+             i->shape().LayoutOrDefault().minor_to_major == i->operand(0)->shape().LayoutOrDefault().minor_to_major;
     default:
       return false;
   }
@@ -33,26 +33,26 @@ ShapeIndex Rest(const ShapeIndex& leaf) { return ShapeIndex(leaf.begin() + 1, le
 
 ValueId ValueFrame::Of(const Instruction* i, const ShapeIndex& leaf) const { return of_.at(i).at(leaf); }
 
-std::map<ShapeIndex, ValueId> Values::All(const ValueFrame& frame, const Instruction* i) const {
+std::map<ShapeIndex, ValueId> ValueNumbers::All(const ValueFrame& frame, const Instruction* i) const {
   const auto it = frame.of_.find(i);
   return it == frame.of_.end() ? std::map<ShapeIndex, ValueId>() : it->second;
 }
 
-ValueId Values::New(const Instruction* i, const ShapeIndex& leaf) {
+ValueId ValueNumbers::New(const Instruction* i, const ShapeIndex& leaf) {
   names_.push_back(leaf.empty() ? absl::StrCat("%", i->name())
                                 : absl::StrCat("%", i->name(), "{", absl::StrJoin(leaf, ","), "}"));
   return static_cast<ValueId>(names_.size()) - 1;
 }
 
-ValueId Values::OfConstant(const Instruction* constant, const ShapeIndex& leaf) {
+ValueId ValueNumbers::OfConstant(const Instruction* constant, const ShapeIndex& leaf) {
   const auto [it, fresh] = constants_.insert({{constant->id(), leaf}, 0});
   if (fresh) it->second = New(constant, leaf);
   return it->second;
 }
 
-std::string Values::Name(ValueId v) const { return v == kUnknownValue ? "nothing that is known" : names_[v]; }
+std::string ValueNumbers::Name(ValueId v) const { return v == kUnknownValue ? "nothing that is known" : names_[v]; }
 
-bool Values::ComesFromState(const Instruction* i, ShapeIndex leaf, const ShapeIndex& index) {
+bool ValueNumbers::ComesFromState(const Instruction* i, ShapeIndex leaf, const ShapeIndex& index) {
   for (;;) {
     if (i->Is(Opcode::Tuple)) {
       i = i->operand(leaf[0]);
@@ -68,7 +68,7 @@ bool Values::ComesFromState(const Instruction* i, ShapeIndex leaf, const ShapeIn
   }
 }
 
-bool Values::IsInvariant(const Instruction* loop, const ShapeIndex& leaf) {
+bool ValueNumbers::IsInvariant(const Instruction* loop, const ShapeIndex& leaf) {
   const auto [it, fresh] = invariant_.insert({{loop->id(), leaf}, false});
   if (fresh) {
     const bool same = ComesFromState((*loop->attrs().body)->root(), leaf, leaf);
@@ -78,7 +78,7 @@ bool Values::IsInvariant(const Instruction* loop, const ShapeIndex& leaf) {
   return it->second;
 }
 
-ValueFrame Values::Enter(const Computation* c, const std::vector<std::map<ShapeIndex, ValueId>>& parameters) {
+ValueFrame ValueNumbers::Enter(const Computation* c, const std::vector<std::map<ShapeIndex, ValueId>>& parameters) {
   ValueFrame f;
   for (const Instruction* i : c->PostOrder()) {
     std::map<ShapeIndex, ValueId>& mine = f.of_[i];
@@ -102,7 +102,7 @@ ValueFrame Values::Enter(const Computation* c, const std::vector<std::map<ShapeI
   return f;
 }
 
-ValueFrame Values::EnterEntry(const Module& m) {
+ValueFrame ValueNumbers::EnterEntry(const Module& m) {
   std::vector<std::map<ShapeIndex, ValueId>> parameters;
   for (const Instruction* p : m.entry()->parameters()) {
     parameters.emplace_back();

@@ -1,8 +1,8 @@
 // Which value each leaf of each instruction is, by the meaning of HLO alone.
 //
-// Tuples, their elements, bitcasts, copies and barriers hand values on. An element of a loop's state that the body hands
-// through is the same value before, in and after the loop; any other is one value that stands for the state at the
-// beginning of whichever iteration, and for the result.
+// Tuples, their elements, bitcasts, copies and barriers hand values on. An element of a loop's state that the body
+// hands through is the same value before, in and after the loop; any other is one value that stands for the state at
+// the beginning of whichever iteration, and for the result.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ class ValueFrame {
   ValueId Of(const Instruction* i, const ShapeIndex& leaf) const;
 
  private:
-  friend class Values;
+  friend class ValueNumbers;
   absl::flat_hash_map<const Instruction*, std::map<ShapeIndex, ValueId>> of_;
 };
 
-class Values {
+class ValueNumbers {
  public:
   // `parameters`: the values of each parameter's leaves.
   ValueFrame Enter(const Computation* c, const std::vector<std::map<ShapeIndex, ValueId>>& parameters);

@@ -13,7 +13,7 @@
 namespace kiln {
 
 // Reads a quoted string at the scanner's place; fails with that place.
-absl::StatusOr<std::string> ReadMlirString(Scanner* s);  // defined beside the reader of typed calls' attributes
+absl::StatusOr<std::string> ReadMlirString(Scanner* s);
 // What a quoted string means; text without quotes means itself.
 std::string MlirStringValue(absl::string_view text);
 std::string QuoteMlir(absl::string_view text);

@@ -1,18 +1,14 @@
-// How large a program becomes once calls are inlined and each loop and branch owns its computation.
+#include "compiler/hlo/inlined_size.h"
+
 #include <algorithm>
 
-#include "compiler/hlo/instruction.h"
+#include "absl/container/flat_hash_map.h"
 
 namespace kiln {
 
-namespace {
-constexpr int64_t kMaxInlined = int64_t{1} << 21;
-}
-
-// Calls of calls of calls are many; takes no memory to count them.
 absl::Status CheckInlinedSize(const Module& m) {
   // A program that is larger as it is written takes no more than that.
-  const int64_t most = std::max(kMaxInlined, 2 * m.instruction_count());
+  const int64_t most = std::max(m.limits.inlined_instructions, 2 * m.instruction_count());
   absl::flat_hash_map<const Computation*, int64_t> size;
   for (const Computation* c : m.PostOrder()) {
     int64_t n = c->instruction_count();
