@@ -90,16 +90,19 @@ class ProtoReader {
   absl::StatusOr<Literal> ToLiteral(const proto::LiteralProto& l, int depth = 0);
   absl::Status ReadComputation(const proto::HloComputationProto& c, Computation* out);
   absl::Status ReadAttributes(const HloInstructionProto& p, Instruction* i);
+  absl::Status ReadSchedule();
 
   const proto::HloModuleProto& p_;
   std::string file_;
   const Limits limits_;
   std::unique_ptr<Module> m_;
   absl::flat_hash_map<int64_t, Computation*> by_id_;
+  // By id, of every computation.
+  absl::flat_hash_map<const Computation*, absl::flat_hash_map<int64_t, Instruction*>> values_;
 };
 
 absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth) {
-  if (depth > 100) return Fail("shape", "tuples nest deeper than 100");
+  if (depth > limits_.nesting) return Fail("shape", absl::StrCat("tuples nest deeper than ", limits_.nesting));
   auto type = TypeFromProto(s.element_type());
   if (!type) return Fail("shape", absl::StrCat("unknown element type ", s.element_type()));
   if (*type == PrimitiveType::Tuple) {
@@ -370,14 +373,14 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       static const char* const kNames[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
       const auto& t = p.triangular_solve_options();
       if (t.transpose_a() < 0 || t.transpose_a() > 3) return Fail(p.name(), "unknown transpose_a");
-      a.left_side = t.left_side();
-      a.lower = t.lower();
+      if (t.left_side()) a.left_side = true;
+      if (t.lower()) a.lower = true;
       if (t.unit_diagonal()) a.unit_diagonal = true;
       a.transpose_a = kNames[t.transpose_a()];
       break;
     }
     case Opcode::Cholesky:
-      a.lower = p.cholesky_options().lower();
+      if (p.cholesky_options().lower()) a.lower = true;
       break;
     case Opcode::CustomCall: {
       a.custom_call_target = attr::Str(p.custom_call_target());
@@ -386,6 +389,17 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
                                            "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
       if (p.custom_call_api_version() >= 2 && p.custom_call_api_version() <= 4)
         a.api_version = kNames[p.custom_call_api_version()];
+      static const char* const kSchedules[] = {"", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
+      if (p.custom_call_schedule() == 1 || p.custom_call_schedule() == 2)
+        a.schedule = attr::Raw(kSchedules[p.custom_call_schedule()]);
+      if (p.constrain_layout()) {
+        std::vector<std::string> shapes;
+        for (const auto& s : p.operand_shapes_with_layout()) {
+          ASSIGN_OR_RETURN(const Shape shape, ToShape(s));
+          shapes.push_back(shape.ToString());
+        }
+        a.operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(shapes, ", "), "}"));
+      }
       break;
     }
     case Opcode::TopK:
@@ -456,8 +470,14 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
       pad.push_back({d.edge_padding_low(), d.edge_padding_high(), d.interior_padding()});
     a.padding = std::move(pad);
   }
-  if (p.has_dot_dimension_numbers() || op == Opcode::Dot) {
-    const auto& d = p.dot_dimension_numbers();
+  if (p.has_ragged_dot_dimension_numbers()) {
+    a.lhs_ragged_dims = ToInts(p.ragged_dot_dimension_numbers().lhs_ragged_dimensions());
+    if (p.ragged_dot_dimension_numbers().rhs_group_dimensions_size())
+      a.rhs_group_dims = ToInts(p.ragged_dot_dimension_numbers().rhs_group_dimensions());
+  }
+  if (p.has_dot_dimension_numbers() || p.has_ragged_dot_dimension_numbers() || op == Opcode::Dot) {
+    const auto& d = p.has_ragged_dot_dimension_numbers() ? p.ragged_dot_dimension_numbers().dot_dimension_numbers()
+                                                         : p.dot_dimension_numbers();
     a.lhs_contracting_dims = ToInts(d.lhs_contracting_dimensions());
     a.rhs_contracting_dims = ToInts(d.rhs_contracting_dimensions());
     if (d.lhs_batch_dimensions_size()) {
@@ -517,6 +537,14 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
   if (p.has_sharding()) a.sharding = attr::Raw(ShardingText(p.sharding()));
   if (p.frontend_attributes().map_size()) a.frontend_attributes = attr::Raw(FrontendText(p.frontend_attributes()));
   if (!p.async_execution_thread().empty()) a.async_execution_thread = attr::Str(p.async_execution_thread());
+  if (p.output_operand_aliasing_size()) {
+    std::vector<std::string> pairs;
+    for (const auto& e : p.output_operand_aliasing())
+      pairs.push_back(absl::StrCat(AttrText(ToInts(e.output_shape_index())), ": (", e.operand_index(), ", ",
+                                   AttrText(ToInts(e.operand_shape_index())), ")"));
+    a.output_to_operand_aliasing = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ", "), "}"));
+  }
+  if (p.is_composite()) a.is_composite = true;
   if (!p.backend_config().empty())
     a.backend_config = attr::Raw(p.backend_config()[0] == '{' ? p.backend_config() : QuoteHlo(p.backend_config()));
   if (p.has_metadata() && !(p.metadata().op_name().empty() && p.metadata().source_file().empty())) {
@@ -534,7 +562,7 @@ absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instructi
 }
 
 absl::Status ProtoReader::ReadComputation(const proto::HloComputationProto& c, Computation* out) {
-  absl::flat_hash_map<int64_t, Instruction*> values;
+  absl::flat_hash_map<int64_t, Instruction*>& values = values_[out];
   std::vector<std::pair<Instruction*, const HloInstructionProto*>> later;
   for (const HloInstructionProto& p : c.instructions()) {
     auto op = OpcodeFromText(p.opcode());
@@ -583,6 +611,28 @@ absl::Status ProtoReader::ReadComputation(const proto::HloComputationProto& c, C
   return absl::OkStatus();
 }
 
+// A list of all instructions for each computation that runs step by step.
+absl::Status ProtoReader::ReadSchedule() {
+  for (const auto& [id, sequence] : p_.schedule().sequences()) {
+    const auto c = by_id_.find(id);
+    if (c == by_id_.end()) return Fail("schedule", absl::StrCat("computation ", id, " is not defined"));
+    std::vector<Instruction*> order;
+    absl::flat_hash_set<const Instruction*> seen;
+    for (int64_t at : sequence.instruction_ids()) {
+      const auto i = values_[c->second].find(at);
+      if (i == values_[c->second].end() || !seen.insert(i->second).second)
+        return Fail("schedule",
+                    absl::StrCat("instruction ", at, " is not one of ", c->second->name(), ", or listed twice"));
+      order.push_back(i->second);
+    }
+    if (static_cast<int64_t>(order.size()) != c->second->instruction_count())
+      return Fail("schedule", absl::StrCat(c->second->name(), " has instructions that are not listed"));
+    c->second->Reorder(order);
+  }
+  m_->is_scheduled = true;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
   m_ = std::make_unique<Module>(p_.name().empty() ? "module" : p_.name());
   m_->file = file_;
@@ -603,6 +653,9 @@ absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
     a.must = e.kind() == 2;
     m_->aliases.push_back(std::move(a));
   }
+  for (const auto& e : p_.buffer_donor().entries())
+    m_->buffer_donors.push_back({e.parameter_number(), ToInts(e.parameter_shape_index())});
+  if (p_.has_schedule() && p_.schedule().sequences_size()) RETURN_IF_ERROR(ReadSchedule());
   if (p_.frontend_attributes().map_size())
     m_->extra_header.push_back({"frontend_attributes", FrontendText(p_.frontend_attributes())});
   if (p_.has_host_program_shape()) {
