@@ -1,0 +1,47 @@
+// The reader of HLO protos (import.h); for hlo_proto*.cc alone.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "compiler/import/hlo.pb.h"
+#include "compiler/import/import.h"
+
+namespace kiln {
+
+class ProtoReader {
+ public:
+  ProtoReader(const proto::HloModuleProto& p, const std::string& file, const Limits& limits)
+      : p_(p), file_(file), limits_(limits) {}
+
+  absl::StatusOr<std::unique_ptr<Module>> Run();
+
+ private:
+  absl::Status Fail(absl::string_view where, absl::string_view why) {
+    return InvalidArgument(file_, ":0:0: error: ", where, ": ", why);
+  }
+  absl::StatusOr<Shape> ToShape(const proto::ShapeProto& s, int depth = 0);
+  absl::StatusOr<Literal> ToLiteral(const proto::LiteralProto& l, int depth = 0);
+  absl::Status ReadComputation(const proto::HloComputationProto& c, Computation* out);
+  absl::Status ReadAttributes(const proto::HloInstructionProto& p, Instruction* i);
+  absl::Status ReadSchedule();
+
+  const proto::HloModuleProto& p_;
+  std::string file_;
+  const Limits limits_;
+  std::unique_ptr<Module> m_;
+  absl::flat_hash_map<int64_t, Computation*> by_id_;
+  // By id, of every computation.
+  absl::flat_hash_map<const Computation*, absl::flat_hash_map<int64_t, Instruction*>> values_;
+};
+
+template <typename R>
+Ints ToInts(const R& r) {
+  return Ints(r.begin(), r.end());
+}
+
+// As HLO text writes them, keys in order: a map of a proto has none.
+std::string FrontendText(const proto::FrontendAttributes& attributes);
+
+}  // namespace kiln
