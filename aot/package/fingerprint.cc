@@ -12,37 +12,6 @@
 #include "runtime_min/types.h"
 
 namespace kiln {
-namespace {
-
-uint64_t HashOf(const Computation* c);
-
-// An instruction without its operands and names.
-std::string HashedText(const Instruction* i) {
-  return OwnText(
-      i, [](const Computation* c) { return absl::StrCat(HashOf(c)); },
-      [](const Literal& l) {
-        return absl::StrCat(
-            StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()))));
-      });
-}
-
-// Of what the root computes: readers of several forms of a program list instructions, and operands that commute, in
-// orders of their own, and the code is the same.
-uint64_t HashOf(const Computation* c) {
-  absl::flat_hash_map<const Instruction*, uint64_t> hash;
-  for (const Instruction* i : c->PostOrder()) {
-    std::vector<uint64_t> operands;
-    for (const Instruction* o : i->operands()) operands.push_back(hash.at(o));
-    if (i->HasTrait(Commutative)) std::sort(operands.begin(), operands.end());
-    hash[i] = StableHash(
-        absl::string_view(reinterpret_cast<const char*>(operands.data()), operands.size() * sizeof(uint64_t)),
-        StableHash(HashedText(i)));
-  }
-  return hash.at(c->root());
-}
-
-}  // namespace
-
 Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_(weights_hash) {
   AddText(kKilnVersion);
   AddNumbers({KILN_ABI_VERSION, o.threads, o.flush_subnormals, o.external_lapack, static_cast<int64_t>(o.sanitizer),
@@ -59,6 +28,32 @@ Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_
     AddNumbers({number, algorithm.version});
     AddNumbers(std::vector<int64_t>(algorithm.words.begin(), algorithm.words.end()));
   }
+}
+
+// An instruction without its operands and names.
+std::string Fingerprint::TextOf(const Instruction* i) {
+  return OwnText(
+      i, [this](const Computation* c) { return absl::StrCat(HashOf(c)); },
+      [](const Literal& l) {
+        return absl::StrCat(
+            StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()))));
+      });
+}
+
+// Of what the root computes: readers of several forms of a program list instructions, and operands that commute, in
+// orders of their own, and the code is the same.
+uint64_t Fingerprint::HashOf(const Computation* c) {
+  if (const auto known = computations_.find(c); known != computations_.end()) return known->second;
+  absl::flat_hash_map<const Instruction*, uint64_t> hash;
+  for (const Instruction* i : c->PostOrder()) {
+    std::vector<uint64_t> operands;
+    for (const Instruction* o : i->operands()) operands.push_back(hash.at(o));
+    if (i->HasTrait(Commutative)) std::sort(operands.begin(), operands.end());
+    hash[i] = StableHash(
+        absl::string_view(reinterpret_cast<const char*>(operands.data()), operands.size() * sizeof(uint64_t)),
+        StableHash(TextOf(i)));
+  }
+  return computations_[c] = hash.at(c->root());
 }
 
 void Fingerprint::AddText(absl::string_view bytes) {
@@ -85,7 +80,7 @@ void Fingerprint::AddThunks(const ThunkSequence& thunks) {
     for (const auto* slices : {&t.reads, &t.writes, &own})
       for (const Slice& s : *slices) AddNumbers({s.kind, s.index, s.offset, s.size});
     if (t.instruction) {
-      AddText(HashedText(t.instruction));
+      AddText(TextOf(t.instruction));
       for (const Instruction* o : t.instruction->operands()) AddText(o->shape().ToString());
       if (t.instruction->attrs().backend_config) AddText(t.instruction->attrs().backend_config->text);
     }

@@ -1,9 +1,10 @@
 // What verifying and compiling very large programs takes: time and peak memory of the kiln tool, a process for each.
 //
-// usage: scale KILN OUT.md [NAME...]
+// usage: scale KILN OUT.md [--xla "PYTHON COMPILE.PY"] [NAME...]
 // Each program is written as HLO text, then read by `kiln verify` and `kiln compile` for one CPU level. A program at a
-// tenth of the size is compiled beside it: a compile that is linear shows a ratio of about 10. The exit code is 1 if
-// a program fails or takes more memory than its row allows.
+// tenth of the size is compiled beside it: a compile that is linear shows a ratio of about 10. With --xla, XLA:CPU
+// compiles the same text (tests/oracle/compile.py), for at most five minutes. The exit code is 1 if a program fails or
+// takes more memory than its row allows.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -88,8 +89,8 @@ std::string Loops(int64_t n) {
                       "\n y = f32[4] get-tuple-element(w), index=1\n");
     t += " ROOT t = (s32[], f32[4]) tuple(j, y)\n}\n";
   }
-  return absl::StrCat(t, "ENTRY e {\n x = f32[4] parameter(0)\n z = s32[] constant(0)\n", run, n - 1, ", body=b",
-                      n - 1, "\n ROOT y = f32[4] get-tuple-element(w), index=1\n}\n");
+  return absl::StrCat(t, "ENTRY e {\n x = f32[4] parameter(0)\n z = s32[] constant(0)\n", run, n - 1, ", body=b", n - 1,
+                      "\n ROOT y = f32[4] get-tuple-element(w), index=1\n}\n");
 }
 
 std::string Results(int64_t n) {
@@ -121,8 +122,8 @@ struct Program {
 
 const std::vector<Program>& Programs() {
   static const auto* programs = new std::vector<Program>{
-      {"chain", Chain, 1000000, 6000},     {"products", Products, 10000, 2000}, {"wide", Wide, 100000, 3000},
-      {"concatenate", Concatenate, 1000, 500}, {"loops", Loops, 1000, 1000},      {"results", Results, 20000, 2000},
+      {"chain", Chain, 1000000, 6000},         {"products", Products, 10000, 2000}, {"wide", Wide, 100000, 3000},
+      {"concatenate", Concatenate, 1000, 500}, {"loops", Loops, 1000, 1000},        {"results", Results, 20000, 2000},
       {"updates", Updates, 10000, 1000},
   };
   return *programs;
@@ -153,22 +154,41 @@ Cost Run(const std::vector<std::string>& command) {
           WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
 }
 
+// "SECONDS | MB" of XLA:CPU, or why there are none.
+std::string XlaCost(const std::string& xla, const std::string& file) {
+  FILE* p = popen(absl::StrCat("timeout 300 ", xla, " ", file, " 2>/dev/null").c_str(), "r");
+  double seconds = 0;
+  long mb = 0;
+  const bool read = p && std::fscanf(p, "%lf %ld", &seconds, &mb) == 2;
+  const int status = p ? pclose(p) : -1;
+  if (read && status == 0) return absl::StrFormat("%.1f | %d", seconds, mb);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 124 ? "over 300 |" : "fails |";
+}
+
 int Main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: scale KILN OUT.md [NAME...]\n");
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::string xla;
+  if (const auto at = std::find(arguments.begin(), arguments.end(), "--xla"); arguments.end() - at >= 2) {
+    xla = at[1];
+    arguments.erase(at, at + 2);
+  }
+  if (arguments.size() < 2) {
+    std::fprintf(stderr, "usage: scale KILN OUT.md [--xla \"PYTHON COMPILE.PY\"] [NAME...]\n");
     return 2;
   }
-  const std::string kiln = argv[1];
-  const std::vector<std::string> wanted(argv + 3, argv + argc);
+  const std::string kiln = arguments[0];
+  const std::vector<std::string> wanted(arguments.begin() + 2, arguments.end());
   std::string directory = "/tmp/kiln_scale_XXXXXX";
   if (!mkdtemp(directory.data())) return 1;
   const std::string file = directory + "/program.hlo", config = directory + "/config";
   std::ofstream(config) << "cpu_levels: \"v3\"\n";
-  std::ofstream table(argv[2]);
+  std::ofstream table(arguments[1]);
   table << "# Very large programs\n\n"
            "Made by `./dev scale`: seconds and peak memory of `kiln verify` and of `kiln compile` for one CPU level, "
-           "and the compile's time over that of a program a tenth as large.\n\n"
-           "| program | size | verify s | MB | compile s | MB | of a tenth |\n|---|---|---|---|---|---|---|\n";
+           "and the compile's time over that of a program a tenth as large"
+        << (xla.empty() ? "" : "; beside them XLA:CPU's compile of the same text, where it has one") << ".\n\n"
+        << "| program | size | verify s | MB | compile s | MB | of a tenth |" << (xla.empty() ? "" : " XLA s | MB |")
+        << "\n|---|---|---|---|---|---|---|" << (xla.empty() ? "" : "---|---|") << "\n";
   bool failed = false;
   for (const Program& p : Programs()) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), p.name) == wanted.end()) continue;
@@ -181,6 +201,7 @@ int Main(int argc, char** argv) {
     failed = failed || verify.exit_code || all.exit_code || tenth.exit_code || all.mb > p.most_mb;
     std::string row = absl::StrFormat("| %s | %d | %.1f | %d | %.1f | %d | %.1f |", p.name, p.size, verify.seconds,
                                       verify.mb, all.seconds, all.mb, all.seconds / tenth.seconds);
+    if (!xla.empty()) absl::StrAppend(&row, " ", XlaCost(xla, file), " |");
     if (verify.exit_code || all.exit_code || tenth.exit_code)
       absl::StrAppend(&row, " failed: exit codes ", verify.exit_code, ", ", all.exit_code, ", ", tenth.exit_code);
     if (all.mb > p.most_mb) absl::StrAppend(&row, " more than the ", p.most_mb, " MB that it may take");

@@ -73,11 +73,12 @@ absl::flat_hash_map<const Computation*, int64_t> CountCallers(const Module& m) {
 
 absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
   bool changed = false;
+  PureComputations pure;
   absl::flat_hash_map<const Computation*, int64_t> callers = CountCallers(m);
   std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
     for (Instruction* i : OfOpcode(c, Opcode::While)) {
-      if (!IsPlainLoop(i)) continue;
+      if (!IsPlainLoop(i, &pure)) continue;
       const std::optional<Induction> v = FindInduction(i);
       if (v && v->trips <= 1) {
         if (!ctx.Take()) continue;

@@ -21,10 +21,11 @@ int64_t TouchedBytes(const Computation* c) {
 
 absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
   bool changed = false;
+  PureComputations pure;
   const std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
     for (Instruction* loop : c->PostOrder()) {
-      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop) ||
+      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop, &pure) ||
           TouchedBytes(*loop->attrs().body) + TouchedBytes(*loop->attrs().condition) > kSmallBytes)
         continue;
       // The loop that a call like this was made for.

@@ -66,9 +66,10 @@ bool Grows(const Instruction* i) {
 
 absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
   bool changed = false;
+  PureComputations pure;
   for (Computation* c : m.PostOrder()) {
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
-      if (!IsPlainLoop(loop)) continue;
+      if (!IsPlainLoop(loop, &pure)) continue;
       const std::vector<Instruction*> invariant = Invariant(loop);
       // What an iteration reads of them: those that moved work is the last step of.
       std::vector<Instruction*> moved;

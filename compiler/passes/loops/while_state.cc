@@ -13,24 +13,6 @@ bool ReadByElement(const Instruction* state) {
          !state->IsRoot();
 }
 
-// Each computation is looked at once, however often and deeply it is called.
-bool Pure(const Computation* c) {
-  std::vector<const Computation*> work = {c};
-  absl::flat_hash_set<const Computation*> seen = {c};
-  while (!work.empty()) {
-    c = work.back();
-    work.pop_back();
-    for (const auto& i : c->instructions()) {
-      if (!i->control_predecessors().empty()) return false;
-      const bool control = i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call);
-      if (!control && i->HasSideEffect()) return false;
-      for (const Computation* callee : i->called())
-        if (seen.insert(callee).second) work.push_back(callee);
-    }
-  }
-  return true;
-}
-
 std::optional<int64_t> ConstantInteger(const Instruction* i) {
   while (i->Is(Opcode::Copy) || i->Is(Opcode::Bitcast)) i = i->operand(0);
   if (!i->Is(Opcode::Constant) || !i->shape().IsScalar() || !IsIntegral(i->shape().type())) return std::nullopt;
@@ -101,8 +83,21 @@ bool HasFlatState(const Instruction* loop) {
          body->root()->Is(Opcode::Tuple);
 }
 
-bool IsPlainLoop(const Instruction* loop) {
-  return HasFlatState(loop) && Pure(*loop->attrs().body) && Pure(*loop->attrs().condition);
+// The verifier bounds how deep calls nest.
+bool PureComputations::Contains(const Computation* c) {
+  if (const auto known = known_.find(c); known != known_.end()) return known->second;
+  bool pure = true;
+  for (const auto& i : c->instructions()) {
+    const bool control = i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call);
+    pure = i->control_predecessors().empty() && (control || !i->HasSideEffect());
+    for (const Computation* callee : i->called()) pure = pure && Contains(callee);
+    if (!pure) break;
+  }
+  return known_[c] = pure;
+}
+
+bool IsPlainLoop(const Instruction* loop, PureComputations* pure) {
+  return HasFlatState(loop) && pure->Contains(*loop->attrs().body) && pure->Contains(*loop->attrs().condition);
 }
 
 bool IsInvariant(const Instruction* loop, int64_t k) {

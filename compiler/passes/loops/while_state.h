@@ -4,13 +4,24 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
 
+// Which computations have neither side effects nor control edges, with all that they call. Remembers, since loops nest:
+// for a pass that removes no computation while it has one.
+class PureComputations {
+ public:
+  bool Contains(const Computation* c);
+
+ private:
+  absl::flat_hash_map<const Computation*, bool> known_;
+};
+
 // Whether the loop's state is one flat tuple that every computation reads element by element, built by a tuple at the
 // end of the body, and nothing in or around it has side effects or control edges. Only such loops are rewritten.
-bool IsPlainLoop(const Instruction* loop);
+bool IsPlainLoop(const Instruction* loop, PureComputations* pure);
 // The same but for side effects.
 bool HasFlatState(const Instruction* loop);
 

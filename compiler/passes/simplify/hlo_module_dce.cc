@@ -7,10 +7,11 @@ namespace kiln {
 
 absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
   bool changed = false;
+  PureComputations pure;
   std::vector<Computation*> all = m.PostOrder();
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
     for (Instruction* loop : (*it)->PostOrder()) {
-      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop)) continue;
+      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop, &pure)) continue;
       const std::vector<bool> live = LiveElements(loop);
       std::vector<int64_t> dead;
       for (size_t k = 0; k < live.size(); ++k)
