@@ -6,7 +6,7 @@ namespace {
 
 // The type that the text prefers; by itself the wider of the operands'.
 PrimitiveType ProductType(const Shape& l, const Shape& r, Given given) {
-  if (given) return given->type();
+  if (given && given->IsArray()) return given->type();
   return IsFloat(l.type()) && IsFloat(r.type()) ? WiderFloat(l.type(), r.type()) : l.type();
 }
 
@@ -14,6 +14,7 @@ PrimitiveType ProductType(const Shape& l, const Shape& r, Given given) {
 
 absl::StatusOr<Shape> Dot(const Instruction& i, Given given) {
   const Attributes& a = i.attrs();
+  REQUIRE(i.operand_count() >= 2, "takes 2 operands, not ", i.operand_count());
   const Shape &l = i.operand(0)->shape(), &r = i.operand(1)->shape();
   REQUIRE(l.IsArray() && r.IsArray(), "operands must be arrays");
   REQUIRE(i.Is(Opcode::ScaledDot) || a.sparsity || i.operand_count() == 2, "takes 2 operands, not ", i.operand_count());
@@ -25,7 +26,7 @@ absl::StatusOr<Shape> Dot(const Instruction& i, Given given) {
   RETURN_IF_ERROR(CheckDims(rc, r.rank(), "rhs contracting dim"));
   REQUIRE(lb.size() == rb.size(), "lhs has ", lb.size(), " batch dims, rhs ", rb.size());
   REQUIRE(lc.size() == rc.size(), "lhs has ", lc.size(), " contracting dims, rhs ", rc.size());
-  if (i.Is(Opcode::Dot) && !a.sparsity) {
+  if (!a.sparsity) {
     for (size_t k = 0; k < lc.size(); ++k)
       REQUIRE(l.dim(lc[k]) == r.dim(rc[k]) || l.is_dynamic(lc[k]) || r.is_dynamic(rc[k]),
               "contracting extents differ: lhs dim ", lc[k], " is ", l.dim(lc[k]), ", rhs dim ", rc[k], " is ",

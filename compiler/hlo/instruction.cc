@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -303,15 +304,23 @@ void Computation::RemoveParameter(int64_t number) {
 
 void Computation::Reorder(const std::vector<Instruction*>& order) { instructions_.Assign(order); }
 
+std::string NameInText(absl::string_view name) {
+  std::string out(name);
+  for (char& c : out)
+    if (!absl::ascii_isalnum(c) && absl::string_view("_.-:$@/").find(c) == absl::string_view::npos) c = '_';
+  return out.empty() ? "_" : out;
+}
+
 void Instruction::Rename(const std::string& wanted) {
   Module* m = parent_->module();
   m->names_.erase(name_);
-  name_ = wanted;
-  for (int64_t n = 2; !m->names_.insert(name_).second; ++n) name_ = absl::StrCat(wanted, "_", n);
+  const std::string base = NameInText(wanted);
+  name_ = base;
+  for (int64_t n = 2; !m->names_.insert(name_).second; ++n) name_ = absl::StrCat(base, "_", n);
 }
 
 std::string Module::UniqueName(absl::string_view hint) {
-  std::string base(hint);
+  std::string base = NameInText(hint);
   if (names_.insert(base).second) return base;
   // "add.7" asked for again becomes "add.<next>", not "add.7.1".
   if (const size_t dot = base.rfind('.'); dot != std::string::npos && dot + 1 < base.size() &&

@@ -252,6 +252,9 @@ class Module {
   int64_t next_id_ = 0;
 };
 
+// A name that HLO text can hold: what it cannot becomes '_'. Instructions and computations have such names.
+std::string NameInText(absl::string_view name);
+
 // "file:line:col: error: op: message" for something wrong with `instruction`.
 absl::Status ErrorAt(const Instruction* instruction, absl::string_view message,
                      absl::StatusCode code = absl::StatusCode::kInvalidArgument);

@@ -8,7 +8,10 @@ absl::Status HloParser::Value(std::optional<attr::Ints>* v, Instruction*) {
   return absl::OkStatus();
 }
 absl::Status HloParser::Value(std::optional<attr::Int>* v, Instruction*) {
+  const bool negative = s_.Peek() == '-';
+  const size_t at = s_.pos();
   ASSIGN_OR_RETURN(*v, s_.Integer());
+  if (**v < 0 && !negative) return s_.ErrorAtPos(at, "expected an integer below 2^63");
   return absl::OkStatus();
 }
 absl::Status HloParser::Value(std::optional<attr::Num>* v, Instruction*) {

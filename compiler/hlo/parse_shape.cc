@@ -52,6 +52,7 @@ absl::StatusOr<Shape> HloParser::ParseShape(int depth) {
     n *= std::max<int64_t>(d, 0);
   }
   Shape shape = Shape::Array(*type, std::move(dims));
+  if (!shape.IsArray() && shape.rank() > 0) return s_.Error(absl::StrCat("a ", TextOf(*type), " has no extents"));
   for (size_t i = 0; i < dynamic.size(); ++i) shape.set_dynamic(static_cast<int64_t>(i), dynamic[i]);
   const size_t behind = s_.pos();
   if (s_.PeekRaw() != '{' && s_.Peek() == '{') {  // apart from its shape a layout is digits

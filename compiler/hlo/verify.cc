@@ -23,19 +23,26 @@ namespace {
 
 // Operations that hand values on, or update them in place: no other precision comes of them.
 bool KeepsPrecision(Opcode op) {
+  if (InfoOf(op).traits & InPlace) return true;
   switch (op) {
+    case Opcode::AddDependency:
+    case Opcode::AsyncDone:
+    case Opcode::AsyncStart:
+    case Opcode::AsyncUpdate:
     case Opcode::Bitcast:
     case Opcode::Call:
     case Opcode::Conditional:
     case Opcode::CopyDone:
     case Opcode::CopyStart:
-    case Opcode::DynamicUpdateSlice:
+    case Opcode::Domain:
+    case Opcode::DynamicReshape:
     case Opcode::Fusion:
     case Opcode::GetTupleElement:
     case Opcode::Infeed:
     case Opcode::OptimizationBarrier:
     case Opcode::Recv:
     case Opcode::RecvDone:
+    case Opcode::Reshape:
     case Opcode::Send:
     case Opcode::SendDone:
     case Opcode::Tuple:
@@ -46,7 +53,7 @@ bool KeepsPrecision(Opcode op) {
   }
 }
 
-// Layouts are another group's; dynamic extents fit any.
+// Layouts are another group's; unbounded extents fit any.
 bool Same(const Shape& a, const Shape& b, bool exact_type) {
   if (a.IsTuple() != b.IsTuple() || a.tuple().size() != b.tuple().size()) return false;
   for (size_t k = 0; k < a.tuple().size(); ++k)
@@ -55,7 +62,7 @@ bool Same(const Shape& a, const Shape& b, bool exact_type) {
   if (a.rank() != b.rank()) return false;
   if (a.type() != b.type() && (exact_type || !IsFloat(a.type()) || !IsFloat(b.type()))) return false;
   for (int64_t d = 0; d < a.rank(); ++d)
-    if (a.dim(d) != b.dim(d) && !a.is_dynamic(d) && !b.is_dynamic(d)) return false;
+    if (a.dim(d) != b.dim(d) && a.dim(d) >= 0 && b.dim(d) >= 0) return false;
   return true;
 }
 

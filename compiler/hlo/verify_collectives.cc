@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/hlo/replica_groups.h"
@@ -46,7 +48,8 @@ absl::Status CheckGroups(const Instruction* i, bool as_written) {
     if (as_written && !seen.contains(id)) return ErrorAt(i, absl::StrCat("id ", id, " is in no replica group"));
   if (as_written && count > 1 && !groups.empty() && static_cast<int64_t>(seen.size()) != count)
     return ErrorAt(i, absl::StrCat("replica groups have ", seen.size(), " members, but there are ", count));
-  int64_t members = groups.empty() ? count : static_cast<int64_t>(groups[0].size());
+  int64_t members = groups.empty() ? count : 0;
+  for (const Ints& g : groups) members = std::max(members, static_cast<int64_t>(g.size()));
   if (mode == GroupMode::kReplicasOfAllPartitions) {
     if (m.partition_count == 1) return absl::OkStatus();
     members *= m.partition_count;

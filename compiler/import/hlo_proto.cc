@@ -84,7 +84,7 @@ absl::Status ProtoReader::ReadSchedule() {
 }
 
 absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
-  m_ = std::make_unique<Module>(p_.name().empty() ? "module" : p_.name());
+  m_ = std::make_unique<Module>(p_.name().empty() ? "module" : NameInText(p_.name()));
   m_->file = file_;
   m_->limits = limits_;
   if (p_.computations_size() == 0) return Fail("module", "has no computation");
@@ -122,6 +122,8 @@ absl::StatusOr<std::unique_ptr<Module>> ProtoReader::Run() {
 
 namespace {
 
+constexpr int kMaxNesting = 100;  // as protobuf has it for the binary form
+
 class CollectErrors : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
@@ -146,6 +148,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportHloProto(absl::string_view bytes, 
     CollectErrors errors;
     parser.RecordErrorsTo(&errors);
     parser.AllowUnknownField(true);
+    parser.SetRecursionLimit(kMaxNesting);
     const bool ok = absl::StrContains(s.substr(0, 4096), "hlo_module")
                         ? (absl::StrContains(s.substr(0, 64), "hlo {") ? parser.ParseFromString(s, &snapshot)
                                                                        : parser.ParseFromString(s, &hlo))

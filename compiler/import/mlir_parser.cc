@@ -93,7 +93,7 @@ absl::Status Parser::ParseDict(absl::flat_hash_map<std::string, std::string>* ou
     if (key.empty()) return s_.Error("expected an attribute name");
     std::string value = "unit";
     if (s_.Eat("=")) {
-      ASSIGN_OR_RETURN(value, Raw(",}"));
+      ASSIGN_OR_RETURN(value, Raw(",}="));
       if (value.empty()) return s_.Error(absl::StrCat("attribute '", key, "' has no value"));
     }
     if (!out->insert({key, std::move(value)}).second)

@@ -1,12 +1,13 @@
 // HloModuleProto, HloProto and HloSnapshot, binary and text.
 #include "compiler/hlo/verify.h"
 #include "compiler/import/import.h"
+#include "tests/fuzz/printed.h"
 #include "tests/fuzz/targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > 1 << 16) return 0;
   auto m = kiln::ImportHloProto(absl::string_view(reinterpret_cast<const char*>(data), size), "f");
   if (!m.ok()) return m.status().message().empty() ? (__builtin_trap(), 0) : 0;
-  (void)kiln::VerifyModule(**m);
+  if (kiln::VerifyModule(**m).ok()) CheckPrinted(**m);
   return 0;
 }

@@ -47,6 +47,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"", "ROOT r = f32[4] negate(y), dimensions={1}", "negate r: has no attribute dimensions"},
         Bad{"", "ROOT r = f32[4] negate(y), to_apply=add", "has no attribute to_apply"},
+        Bad{"", "ROOT r = f32[4] dot(y), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "takes 2 operands, not 1"},
+        Bad{"", "ROOT r = token[4] parameter(3)", "a token has no extents"},
+        Bad{"", "ROOT r = f32[4] all-reduce(y), channel_id=18446744073709551615, to_apply=add", "below 2^63"},
+        Bad{"", "ROOT r = f8e4m3fn[8,4] reshape(x)", "make it f32[8,4]"},
+        Bad{"", "q = f32[<=4] parameter(3)\n ROOT r = (f32[<=6]) tuple(q)", "make it (f32[<=4])"},
+        Bad{"",
+            "h = bf16[4] parameter(3)\n k = s32[1] parameter(4)\n u = f32[1] parameter(5)\n ROOT r = f32[4] scatter(h, "
+            "k, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+            "index_vector_dim=1, to_apply=add",
+            "make it bf16[4]"},
         Bad{"", "ROOT r = f32[4] add(y, y), result_accuracy={mode=highest}", "has no attribute result_accuracy"},
         Bad{"", "ROOT r = f32[4] tanh(y), channel_id=1", "has no attribute channel_id"},
         Bad{"", "ROOT r = f32[4] parameter(3), is_stable=true", "has no attribute is_stable"},

@@ -151,6 +151,23 @@ TEST(Program, InliningHasALimit) {
   EXPECT_TRUE(absl::StrContains(Import(text), "come to more than")) << Import(text).substr(0, 300);
 }
 
+TEST(Program, ProtosNestToALimit) {
+  std::string text = "name: \"m\"\n";
+  for (int k = 0; k < 20000; ++k) absl::StrAppend(&text, "computations { ");
+  EXPECT_TRUE(absl::StrContains(Import(text), "f:2:")) << Import(text).substr(0, 300);
+}
+
+TEST(Program, AttributesAreSeparated) {
+  EXPECT_TRUE(absl::StrContains(
+      Body("%0 = stablehlo.custom_call @f(%x) {api_version = 4 : i32, backend_config = {a = 1 : i64}\n"
+           "backend_config = {a = 2 : i64}} : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>"),
+      "expected ','"));
+  EXPECT_TRUE(absl::StrContains(
+      Body("%0 = stablehlo.custom_call @f(%x) {api_version = 4 : i32, backend_config = {a = 1 : i64} : "
+           "tensor<4xf32>} : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>"),
+      "is not a dictionary"));
+}
+
 TEST(Program, OtherFilesAreNamed) {
   EXPECT_TRUE(absl::StrContains(Import("import jax\nimport jax.numpy as jnp\n"), "looks like Python"));
   EXPECT_TRUE(absl::StrContains(Import("#include <stdio.h>\nint main() {}\n"), "looks like C"));

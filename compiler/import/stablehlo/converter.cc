@@ -129,7 +129,7 @@ absl::StatusOr<Ints> Call::Known(size_t operand) {
 
 Converter::Converter(const mlir::Program& program, const std::string& file, const ImportOptions& options)
     : program_(program), options_(options) {
-  module_ = std::make_unique<Module>(program.name.empty() ? "main" : program.name);
+  module_ = std::make_unique<Module>(program.name.empty() ? "main" : NameInText(program.name));
   module_->file = file;
   module_->limits = options.limits;
 }

@@ -83,8 +83,20 @@ constexpr int64_t kOriginal = 1, kTyped = 4;
 constexpr const char* kVersions[] = {"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
                                      "API_VERSION_TYPED_FFI"};
 
-bool IsDictionary(absl::string_view text) { return absl::StartsWith(text, "{"); }
+// One, and nothing behind it.
+bool IsDictionary(absl::string_view text) {
+  Scanner s(text, "");
+  return s.Eat("{") && s.Balanced("").ok() && s.Eat("}") && s.AtEnd();
+}
 bool IsString(absl::string_view text) { return absl::StartsWith(text, "\""); }
+
+// Text that HLO keeps as it is, with the spaces that HLO text would keep.
+absl::StatusOr<attr::Raw> RawText(Call& call, absl::string_view key, absl::string_view text) {
+  Scanner s(text, "");
+  auto out = s.Balanced("");
+  if (!out.ok() || !s.AtEnd()) return call.Fail(absl::StrCat(key, " has brackets that do not match"));
+  return attr::Raw(*std::move(out));
+}
 
 // The calling convention, with its configuration: a dictionary for typed calls, a string for the others.
 absl::Status SetConvention(Call& call, Instruction* i) {
@@ -108,7 +120,9 @@ absl::Status SetConvention(Call& call, Instruction* i) {
   if (version == kTyped) {
     if (!config.empty() && !IsDictionary(config))
       return call.Fail("backend_config of a typed call (api_version 4) is not a dictionary");
-    if (!config.empty()) i->attrs().backend_config = attr::Raw(config);
+    if (!config.empty()) {
+      ASSIGN_OR_RETURN(i->attrs().backend_config, RawText(call, "backend_config", config));
+    }
   } else {
     if (!config.empty() && !IsString(config))
       return call.Fail(absl::StrCat("backend_config of api_version ", version, " is not a string"));
@@ -141,9 +155,14 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
   i->attrs().custom_call_target = attr::Str(target);
   if (call.Flag("has_side_effect", false)) i->attrs().custom_call_has_side_effect = true;
   RETURN_IF_ERROR(SetConvention(call, i));
-  if (call.op.Has("mhlo.frontend_attributes"))
-    i->attrs().frontend_attributes = attr::Raw(call.op.Attr("mhlo.frontend_attributes"));
-  if (call.op.Has("mhlo.sharding")) i->attrs().sharding = attr::Raw(MlirStringValue(call.op.Attr("mhlo.sharding")));
+  if (call.op.Has("mhlo.frontend_attributes")) {
+    ASSIGN_OR_RETURN(i->attrs().frontend_attributes,
+                     RawText(call, "mhlo.frontend_attributes", call.op.Attr("mhlo.frontend_attributes")));
+  }
+  if (call.op.Has("mhlo.sharding")) {
+    ASSIGN_OR_RETURN(i->attrs().sharding,
+                     RawText(call, "mhlo.sharding", MlirStringValue(call.op.Attr("mhlo.sharding"))));
+  }
   RETURN_IF_ERROR(KeepLayouts(call, i));
   return call.types.size() == 1 ? Values{i} : call.Split(i);
 }

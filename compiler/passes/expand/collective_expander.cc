@@ -48,9 +48,14 @@ class Expander {
       if (!e.ok()) return e.status();
       out.push_back(*e);
     }
-    if (!i_->shape().IsTuple()) return out[0].get();
+    return Results(out);
+  }
+
+  // In the precision that the collective states, which need not be its operands'.
+  Instruction* Results(const std::vector<Expr>& out) {
+    if (!i_->shape().IsTuple()) return ConvertTo(i_->shape().type(), out[0]).get();
     std::vector<Instruction*> parts;
-    for (const Expr& e : out) parts.push_back(e.get());
+    for (size_t k = 0; k < out.size(); ++k) parts.push_back(ConvertTo(i_->shape().tuple()[k].type(), out[k]).get());
     return c_->Add(Opcode::Tuple, i_->shape(), parts);
   }
 
@@ -100,7 +105,7 @@ class Expander {
     g->attrs().replica_groups = attr::Raw(text + "}");
     g->attrs().dimensions = Ints{0};
     g->attrs().use_global_device_ids = true;
-    g->attrs().channel_id = i_->attrs().channel_id.value_or(1);
+    g->attrs().channel_id = std::max<int64_t>(i_->attrs().channel_id.value_or(1), 1);
     g->set_loc(i_->loc());
     return Expr(g);
   }
@@ -123,6 +128,7 @@ class Expander {
   }
 
   absl::StatusOr<Expr> AllReduce(Expr x) {
+    x = ConvertTo((*i_->attrs().to_apply)->root()->shape().type(), x);
     ASSIGN_OR_RETURN(Expr all, Gather(x));
     const Ints dims = x.shape().dims();
     bool uneven = false;
@@ -186,10 +192,9 @@ class Expander {
     for (Instruction* o : i_->operands()) rows.push_back(ReshapeTo(o, one));
     ASSIGN_OR_RETURN(Expr all, Gather(ConcatOf(rows, 0)));
     Expr mine = BlockAt(all, 1, members_, Position());
-    std::vector<Instruction*> parts;
-    for (int64_t k = 0; k < members_; ++k) parts.push_back(Member(mine, k, dims).get());
-    if (!i_->shape().IsTuple()) return parts[0];
-    return c_->Add(Opcode::Tuple, i_->shape(), parts);
+    std::vector<Expr> parts;
+    for (int64_t k = 0; k < members_; ++k) parts.push_back(Member(mine, k, dims));
+    return Results(parts);
   }
 
   absl::StatusOr<Expr> Permute(Expr x) {
