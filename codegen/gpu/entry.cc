@@ -46,11 +46,12 @@ class GpuEntry : public HostEntry {
     llvm::Type* ptr = b_.getPtrTy();
     return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(3), ir_.I64(f)));
   }
-  void Ask(Field f, std::vector<llvm::Value*> arguments, kiln_status failure = KILN_GPU) {
+  void Ask(Field f, std::vector<llvm::Value*> arguments) { Checked(Answer(f, std::move(arguments)), KILN_GPU); }
+  llvm::Value* Answer(Field f, std::vector<llvm::Value*> arguments) {
     arguments.insert(arguments.begin(), Member(kSelf));
     std::vector<llvm::Type*> types;
     for (llvm::Value* v : arguments) types.push_back(v->getType());
-    Checked(b_.CreateCall(llvm::FunctionType::get(b_.getInt32Ty(), types, false), Member(f), arguments), failure);
+    return b_.CreateCall(llvm::FunctionType::get(b_.getInt32Ty(), types, false), Member(f), arguments);
   }
   llvm::Constant* Record(const std::vector<llvm::Constant*>& fields, const char* name) {
     llvm::Constant* init = llvm::ConstantStruct::getAnon(ir_.ctx, fields);
@@ -240,10 +241,10 @@ class GpuEntry : public HostEntry {
                   Pointer(t.predicate), b_.getInt32(predicate)});
   }
   void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) override {
-    Ask(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}, KILN_COMMUNICATION);
+    CheckedExchange(Answer(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}));
   }
   void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes) override {
-    Ask(send ? kSend : kReceive, {Comm(), ir_.I64(channel), data, ir_.I64(bytes)}, KILN_COMMUNICATION);
+    CheckedExchange(Answer(send ? kSend : kReceive, {Comm(), ir_.I64(channel), data, ir_.I64(bytes)}));
   }
 
   const KernelPlan& plan_;

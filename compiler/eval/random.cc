@@ -80,7 +80,7 @@ absl::StatusOr<Literal> Rng(const Instruction& i, const Shape& shape, const Lite
 
 absl::StatusOr<Literal> EvalRandom(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x) {
   if (i.Is(Opcode::Rng)) {
-    if (x.size() != 2) return ErrorAt(&i, "takes the two parameters of its distribution");
+    if (x.size() < 2) return ErrorAt(&i, "takes the two parameters of its distribution");
     return Rng(i, shape, *x[0], *x[1]);
   }
   if (!i.Is(Opcode::RngGetAndUpdateState)) return absl::NotFoundError("");

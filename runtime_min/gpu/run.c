@@ -34,7 +34,7 @@ static int32_t check_all(struct kiln_model_gpu* g, void* const* arguments, void*
   return status ? status : check(g, "the arena,", 0, arena, 0, kArenaAlignment);
 }
 
-int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
+static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
   const struct kiln_gpu_program* p = &kiln_model_gpu_program;
   int32_t status = check_all(g, arguments, results, arena);
   if (status) return status;
@@ -65,6 +65,17 @@ int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, v
   return status;
 }
 
+// The other devices shall not wait for this one.
+static int32_t told(struct kiln_model_gpu* g, int32_t status) {
+  const struct kiln_comm* c = g->comm;
+  if (status && c && c->fail) c->fail(c->self, c->device, status);
+  return status;
+}
+
+int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
+  return told(g, start(g, arguments, results, arena));
+}
+
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
   if (!g) return KILN_NULL_POINTER;
   const int32_t status = kiln_model_gpu_enter(g, 1);
@@ -76,7 +87,7 @@ int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
   int32_t status = kiln_model_gpu_enter(g, 0);
   if (status) return status;
   const int code = g->driver->StreamWait(g->stream);
-  status = code ? failed(g, "the stream failed", code) : kiln_model_gpu_await_copies(g);
+  status = told(g, code ? failed(g, "the stream failed", code) : kiln_model_gpu_await_copies(g));
   return kiln_model_gpu_leave(g, 0, status);
 }
 

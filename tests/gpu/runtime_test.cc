@@ -258,5 +258,51 @@ TEST(SeveralDevices, MeetThroughTheHost) {
   }
 }
 
+TEST(SeveralDevices, OneThatFailsEndsTheOthers) {
+  const LoadedModel emulated =
+      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices), "failing_emulated");
+  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices), "failing");
+  const auto* library = emulated.Emulated();
+  ASSERT_TRUE(library);
+  EmulatedDevice device(library);
+  constexpr int kCount = 4, kElements = 300;
+  device.fake.devices = kCount;
+  const auto create = reinterpret_cast<int32_t (*)(void**, int32_t, void*, char*, size_t)>(program.Find("gpu_create"));
+  const auto destroy = reinterpret_cast<void (*)(void*)>(program.Find("gpu_destroy"));
+  const auto set_comm = reinterpret_cast<void (*)(void*, const kiln_comm*)>(program.Find("gpu_set_comm"));
+  const auto run = reinterpret_cast<int32_t (*)(void*, void* const*, void* const*, void*)>(program.Find("gpu_run"));
+  const auto run_host =
+      reinterpret_cast<int32_t (*)(void*, const void* const*, void* const*)>(program.Find("gpu_run_host"));
+  const auto world_create = reinterpret_cast<void* (*)(int64_t)>(program.Find("world_create"));
+  const auto world_comm = reinterpret_cast<kiln_comm* (*)(void*, int64_t)>(program.Find("world_comm"));
+  const auto world_destroy = reinterpret_cast<void (*)(void*)>(program.Find("world_destroy"));
+  void* const world = world_create(kCount);
+  std::vector<float> x(kElements), fed(kElements);
+  std::vector<int32_t> codes(kCount);
+  std::vector<std::thread> threads;
+  for (int d = 0; d < kCount; ++d) {
+    kiln_comm* comm = world_comm(world, d);
+    ASSERT_EQ(comm->send(comm->self, d, KILN_INFEED, fed.data(), kElements * 4), 0);
+    threads.emplace_back([&, d, comm] {
+      void* gpu = nullptr;
+      char error[256] = "";
+      codes[d] = create(&gpu, d, KILN_GPU_OWN_STREAM, error, sizeof error);
+      if (codes[d]) return;
+      set_comm(gpu, comm);
+      std::vector<float> y(kElements);
+      void* nothing[] = {nullptr};
+      const void* arguments[] = {x.data()};
+      void* results[] = {y.data()};
+      codes[d] = d == 0 ? run(gpu, nothing, nothing, nullptr) : run_host(gpu, arguments, results);
+      destroy(gpu);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  world_destroy(world);
+  EXPECT_EQ(codes[0], KILN_NULL_POINTER);
+  // At once, not by the limit of time.
+  for (int d = 1; d < kCount; ++d) EXPECT_EQ(codes[d], KILN_COMMUNICATION) << "device " << d;
+}
+
 }  // namespace
 }  // namespace kiln

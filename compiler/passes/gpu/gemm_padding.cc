@@ -1,5 +1,7 @@
 // Tensor cores want rows in multiples of 16 bytes: products of f16 and bf16 get extents in multiples of 8, of 8-bit
 // integers of 4, by zeros that a slice takes away again. Batch dimensions stay.
+#include <cstring>
+
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/pipeline/registry.h"
@@ -19,8 +21,26 @@ int64_t Multiple(PrimitiveType t) {
   }
 }
 
+// Of a constant, such as weights: once, here, and not in every run.
+Literal PaddedLiteral(const Literal& from, const Ints& dims) {
+  Literal out(Shape::Array(from.type(), dims));
+  std::memset(out.mutable_data(), 0, static_cast<size_t>(out.byte_size()));
+  const auto rank = static_cast<size_t>(from.shape().rank());
+  const int64_t bytes = from.shape().dims().back() * ByteWidth(from.type()),
+                wide_bytes = dims.back() * ByteWidth(from.type());
+  Ints row(rank, 0);
+  for (int64_t k = 0; k * bytes < from.byte_size(); ++k) {
+    int64_t at = 0;
+    for (size_t d = 0; d + 1 < rank; ++d) at = at * dims[d] + row[d];
+    std::memcpy(out.mutable_data() + at * wide_bytes, from.data() + k * bytes, static_cast<size_t>(bytes));
+    for (size_t d = rank - 1; d-- > 0 && ++row[d] == from.shape().dim(static_cast<int64_t>(d));) row[d] = 0;
+  }
+  return out;
+}
+
 Expr Padded(Expr x, const Ints& dims) {
   if (x.shape().dims() == dims) return x;
+  if (x.get()->Is(Opcode::Constant)) return x.computation()->AddConstant(PaddedLiteral(x.get()->literal(), dims));
   Instruction* zero = x.computation()->AddConstant(Literal::Of(x.type(), 0));
   Instruction* pad = x.computation()->Add(Opcode::Pad, Shape::Array(x.type(), dims), {x.get(), zero});
   attr::Padding amounts;
