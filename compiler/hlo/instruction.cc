@@ -351,15 +351,30 @@ void Module::RemoveComputation(Computation* c) {
 
 std::vector<Computation*> Module::PostOrder() const {
   std::vector<Computation*> order;
-  absl::flat_hash_set<const Computation*> seen;
-  // Recursion depth is the call depth, which the verifier bounds by refusing cycles.
-  auto visit = [&](auto&& self, Computation* c) -> void {
-    if (!seen.insert(c).second) return;
-    for (const auto& i : c->instructions_)
-      for (Computation* callee : i->called()) self(self, callee);
-    order.push_back(c);
+  absl::flat_hash_set<const Computation*> seen = {entry_};
+  // With a stack of its own: before a module is verified, calls nest as deep as its file has them.
+  struct Frame {
+    Computation* c;
+    std::vector<Computation*> callees;
+    size_t next = 0;
   };
-  visit(visit, entry_);
+  const auto frame = [](Computation* c) {
+    Frame f{c, {}};
+    for (const auto& i : c->instructions_)
+      for (Computation* callee : i->called()) f.callees.push_back(callee);
+    return f;
+  };
+  std::vector<Frame> stack;
+  stack.push_back(frame(entry_));
+  while (!stack.empty()) {
+    Frame& f = stack.back();
+    if (f.next == f.callees.size()) {
+      order.push_back(f.c);
+      stack.pop_back();
+    } else if (Computation* callee = f.callees[f.next++]; seen.insert(callee).second) {
+      stack.push_back(frame(callee));
+    }
+  }
   return order;
 }
 
