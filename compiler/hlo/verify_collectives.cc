@@ -113,17 +113,17 @@ absl::Status CheckChannels(const Module& m) {
   absl::flat_hash_map<int64_t, const Instruction*> channels;
   const Instruction* reduction = nullptr;
   for (const auto& c : m.computations())
-    for (const auto& i : c->instructions()) {
-      if (i->attrs().channel_id && *i->attrs().channel_id > 0) {
-        const auto [it, fresh] = channels.insert({*i->attrs().channel_id, i.get()});
-        if (!fresh && IsPointToPoint(it->second) != IsPointToPoint(i.get()))
-          return ErrorAt(i.get(), absl::StrCat("channel ", *i->attrs().channel_id, " is used by ",
-                                               TextOf(it->second->opcode()), " too"));
+    for (const auto& owned : c->instructions()) {
+      const Instruction* i = owned.get();  // whose attributes, if it has none, are not made by being read
+      if (const auto channel = i->attrs().channel_id; channel && *channel > 0) {
+        const auto [it, fresh] = channels.insert({*channel, i});
+        if (!fresh && IsPointToPoint(it->second) != IsPointToPoint(i))
+          return ErrorAt(i, absl::StrCat("channel ", *channel, " is used by ", TextOf(it->second->opcode()), " too"));
       }
       if (!i->Is(Opcode::AllReduce) && !i->Is(Opcode::AllReduceStart)) continue;
-      if (!reduction) reduction = i.get();
+      if (!reduction) reduction = i;
       if (reduction->attrs().constrain_layout.value_or(false) != i->attrs().constrain_layout.value_or(false))
-        return ErrorAt(i.get(), absl::StrCat("constrain_layout is not that of ", reduction->name()));
+        return ErrorAt(i, absl::StrCat("constrain_layout is not that of ", reduction->name()));
     }
   return absl::OkStatus();
 }

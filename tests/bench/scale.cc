@@ -3,7 +3,7 @@
 // usage: scale KILN OUT.md [--xla "PYTHON COMPILE.PY"] [NAME...]
 // Each program is written as HLO text, then read by `kiln verify` and `kiln compile` for one CPU level. A program at a
 // tenth of the size is compiled beside it: a compile that is linear shows a ratio of about 10. With --xla, XLA:CPU
-// compiles the same text (tests/oracle/compile.py), for at most five minutes. The exit code is 1 if a program fails or
+// compiles the same text (tests/oracle/compile.py), for at most a minute. The exit code is 1 if a program fails or
 // takes more memory than its row allows.
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -156,13 +156,13 @@ Cost Run(const std::vector<std::string>& command) {
 
 // "SECONDS | MB" of XLA:CPU, or why there are none.
 std::string XlaCost(const std::string& xla, const std::string& file) {
-  FILE* p = popen(absl::StrCat("timeout 300 ", xla, " ", file, " 2>/dev/null").c_str(), "r");
+  FILE* p = popen(absl::StrCat("timeout 60 ", xla, " ", file, " 2>/dev/null").c_str(), "r");
   double seconds = 0;
   long mb = 0;
   const bool read = p && std::fscanf(p, "%lf %ld", &seconds, &mb) == 2;
   const int status = p ? pclose(p) : -1;
   if (read && status == 0) return absl::StrFormat("%.1f | %d", seconds, mb);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 124 ? "over 300 |" : "fails |";
+  return WIFEXITED(status) && WEXITSTATUS(status) == 124 ? "over 60 |" : "fails |";
 }
 
 int Main(int argc, char** argv) {

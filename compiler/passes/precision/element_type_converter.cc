@@ -36,7 +36,7 @@ absl::StatusOr<bool> ElementTypeConverter(Module& m, PassContext& ctx) {
   std::vector<const Computation*> reducers;
   for (const auto& c : m.computations())
     for (const auto& i : c->instructions())
-      if (i->attrs().to_apply) reducers.push_back(*i->attrs().to_apply);
+      if (!i->IsElementwise() && i->attrs().to_apply) reducers.push_back(*i->attrs().to_apply);
   ASSIGN_OR_RETURN(const bool changed,
                    ExpandEach(
                        m, ctx,

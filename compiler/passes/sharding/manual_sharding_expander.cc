@@ -68,7 +68,8 @@ Expr TileOf(Expr whole, const Sharding& s, const Shape& tile) {
 int64_t FreshChannel(const Module& m) {
   int64_t last = 0;
   for (const auto& c : m.computations())
-    for (const auto& i : c->instructions()) last = std::max(last, i->attrs().channel_id.value_or(0));
+    for (const auto& i : c->instructions())
+      if (!i->IsElementwise()) last = std::max(last, i->attrs().channel_id.value_or(0));
   return last + 1;
 }
 
