@@ -46,7 +46,7 @@ std::string Wide(int64_t n) {
   std::string t = "HloModule wide\nENTRY e {\n x = f32[16] parameter(0)\n";
   std::vector<std::string> level;
   for (int64_t k = 0; k < n / 5; ++k) {
-    absl::StrAppend(&t, " c", k, " = f32[] constant(", k, ")\n b", k, " = f32[16] broadcast(c", k,
+    absl::StrAppend(&t, " n", k, " = f32[] constant(", k, ")\n b", k, " = f32[16] broadcast(n", k,
                     "), dimensions={}\n m", k, " = f32[16] multiply(x, b", k, ")\n s", k, " = f32[16] sine(m", k,
                     ")\n");
     level.push_back(absl::StrCat("s", k));
@@ -75,9 +75,9 @@ std::string Concatenate(int64_t n) {
 // Loops, each in the body of the next.
 std::string Loops(int64_t n) {
   std::string t = "HloModule loops\n";
-  const std::string run = " t0 = (s32[], f32[4]) tuple(z, x)\n w = (s32[], f32[4]) while(t0), condition=c";
+  const std::string run = " t0 = (s32[], f32[4]) tuple(z, x)\n w = (s32[], f32[4]) while(t0), condition=again";
   for (int64_t k = 0; k < n; ++k) {
-    absl::StrAppend(&t, "c", k, " {\n s = (s32[], f32[4]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n",
+    absl::StrAppend(&t, "again", k, " {\n s = (s32[], f32[4]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n",
                     " l = s32[] constant(2)\n ROOT lt = pred[] compare(i, l), direction=LT\n}\n");
     absl::StrAppend(&t, "b", k, " {\n s = (s32[], f32[4]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n",
                     " x = f32[4] get-tuple-element(s), index=1\n one = s32[] constant(1)\n",
@@ -96,7 +96,7 @@ std::string Loops(int64_t n) {
 std::string Results(int64_t n) {
   std::string t = "HloModule results\nENTRY e {\n x = f32[4] parameter(0)\n", shapes, values;
   for (int64_t k = 0; k < n; ++k) {
-    absl::StrAppend(&t, " c", k, " = f32[] constant(", k, ")\n b", k, " = f32[4] broadcast(c", k,
+    absl::StrAppend(&t, " n", k, " = f32[] constant(", k, ")\n b", k, " = f32[4] broadcast(n", k,
                     "), dimensions={}\n r", k, " = f32[4] add(x, b", k, ")\n");
     absl::StrAppend(&shapes, k ? ", " : "", "f32[4]");
     absl::StrAppend(&values, k ? ", r" : "r", k);
