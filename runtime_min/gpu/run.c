@@ -66,14 +66,14 @@ static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* con
 }
 
 // The other devices shall not wait for this one.
-static int32_t told(struct kiln_model_gpu* g, int32_t status) {
+static int32_t tell_others(struct kiln_model_gpu* g, int32_t status) {
   const struct kiln_comm* c = g->comm;
   if (status && c && c->fail) c->fail(c->self, c->device, status);
   return status;
 }
 
 int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
-  return told(g, start(g, arguments, results, arena));
+  return tell_others(g, start(g, arguments, results, arena));
 }
 
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
@@ -87,7 +87,7 @@ int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
   int32_t status = kiln_model_gpu_enter(g, 0);
   if (status) return status;
   const int code = g->driver->StreamWait(g->stream);
-  status = told(g, code ? failed(g, "the stream failed", code) : kiln_model_gpu_await_copies(g));
+  status = tell_others(g, code ? failed(g, "the stream failed", code) : kiln_model_gpu_await_copies(g));
   return kiln_model_gpu_leave(g, 0, status);
 }
 
