@@ -58,20 +58,8 @@ void PutInCanonicalForm(Module* m) {
     for (const Instruction* i : order)
       for (const Computation* callee : i->called()) self(self, callee);
     Computation* to = copy->AddComputation(from->name());
-    absl::flat_hash_map<const Instruction*, Instruction*> map;
-    for (const Instruction* i : order) {
-      std::vector<Instruction*> operands;
-      for (const Instruction* o : i->operands()) operands.push_back(map.at(o));
-      Shape shape = i->shape();
-      DropDefaultLayouts(&shape);
-      Instruction* n = to->AddClone(i, std::move(shape), std::move(operands));
-      n->MapCalled([&](Computation* callee) { return computations.at(callee); });
-      map[i] = n;
-    }
-    for (const Instruction* i : order)
-      for (const Instruction* p : i->control_predecessors()) map.at(p)->AddControlDependencyTo(map.at(i));
-    to->set_root(map.at(from->root()));
-    to->set_execution_thread(from->execution_thread());
+    to->CopyFrom(*from, order, [&](Computation* callee) { return computations.at(callee); });
+    for (const auto& i : to->instructions()) DropDefaultLayouts(&i->mutable_shape());
     return computations[from] = to;
   };
   copy->set_entry(build(build, m->entry()));

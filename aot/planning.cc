@@ -9,6 +9,7 @@
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/thunk/check/plan_check.h"
 

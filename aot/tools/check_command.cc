@@ -195,7 +195,7 @@ bool Normwise(const Instruction* i) {
 absl::Status CheckFile(const std::string& file, const std::string& backend) {
   ASSIGN_OR_RETURN(auto module, LoadModule(file));
   PassContext ctx;
-  RETURN_IF_ERROR(CallInliner(*module, ctx).status());
+  RETURN_IF_ERROR(FindPass("call-inliner")->run(*module, ctx).status());
   Computation* e = module->entry();
   if (!e->parameters().empty()) return InvalidArgument(file, ":1:1: error: the entry takes arguments");
   Session session;

@@ -124,7 +124,7 @@ const Command kCommands[] = {
     {"opt",
      OptCommand,
      "opt FILE [--passes=a,b,...] [--pipeline=cpu|gpu] [--stop-after=PASS] [--dim N] [--entry NAME] [--list]",
-     "Runs passes and prints HLO text; --list prints every pass.",
+     "Runs passes and prints HLO text; --list prints every pass, or with --pipeline the stages of that one.",
      {"passes", "pipeline", "stop-after", "dim", "entry"},
      {"list"},
      0,

@@ -44,12 +44,28 @@ absl::Status Run(const Arguments& args) {
   return absl::OkStatus();
 }
 
+// Every pass; with --pipeline, the stages of that one and why each pass stands there.
+absl::Status List(const Arguments& args) {
+  if (!args.Has("pipeline")) {
+    for (const PassInfo& p : AllPasses()) std::printf("%-32s %s\n", p.name, p.summary);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline")));
+  for (const Pipeline::Stage& stage : pipeline.stages()) {
+    if (stage.steps.empty()) continue;
+    std::printf("%s%s: %s\n", stage.name.c_str(), stage.repeat ? ", until nothing changes" : "", stage.holds.c_str());
+    for (const Pipeline::Step& step : stage.steps) std::printf("  %-38s %s\n", step.pass.c_str(), step.why.c_str());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int OptCommand(const Arguments& args) {
   if (args.Has("list")) {
-    for (const PassInfo& p : AllPasses()) std::printf("%-32s %s\n", p.name, p.summary);
-    return 0;
+    const absl::Status listed = List(args);
+    if (!listed.ok()) std::fprintf(stderr, "%s\n", std::string(listed.message()).c_str());
+    return listed.ok() ? 0 : 2;
   }
   if (args.positional.empty()) {
     std::fprintf(stderr, "kiln opt: a file is needed\n");

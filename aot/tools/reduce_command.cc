@@ -58,8 +58,8 @@ class Reducer {
     std::unique_ptr<Module> copy = m_->Clone();
     if (!edit(*copy)) return false;
     PassContext ctx;
-    for (PassFn pass : {TupleSimplifier, Dce})
-      if (!pass(*copy, ctx).ok()) return false;
+    for (const char* pass : {"tuple-simplifier", "dce"})
+      if (!FindPass(pass)->run(*copy, ctx).ok()) return false;
     copy->RemoveUnreachableComputations();
     if (!VerifyModule(*copy).ok()) return false;
     if (ToText(*copy).size() >= ToText(*m_).size() || !Accepts(*copy)) return false;
@@ -132,7 +132,7 @@ class Reducer {
       with = zero;
       if (i->shape().rank() > 0) {
         with = c->Add(Opcode::Broadcast, Shape::Array(i->shape().type(), i->shape().dims()), {zero});
-        with->attrs().dimensions = Ints{};
+        with->mutable_attrs().dimensions = Ints{};
       }
       if (i->operand_count() == 0 || (i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Constant))) return false;
     } else {

@@ -354,8 +354,8 @@ absl::Status MakeStatic(Module* module) {
       dynamic = dynamic || i->shape().HasDynamic() || i->Is(Opcode::SetDimensionSize) || i->Is(Opcode::DynamicReshape);
   if (!dynamic) return absl::OkStatus();
   PassContext ctx;
-  RETURN_IF_ERROR(CallInliner(*module, ctx).status());
-  return DynamicPadder(*module, ctx).status();
+  RETURN_IF_ERROR(FindPass("call-inliner")->run(*module, ctx).status());
+  return FindPass("dynamic-padder")->run(*module, ctx).status();
 }
 
 std::vector<Literal> SeededArguments(const Module& m, uint64_t seed) {

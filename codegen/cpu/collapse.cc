@@ -134,7 +134,7 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
         s = narrow(s);
       }
       Instruction* r = c->AddClone(i, s, ops);
-      r->attrs().dimensions = reduced_groups;
+      r->mutable_attrs().dimensions = reduced_groups;
       map[i] = r;
       continue;
     }
@@ -147,8 +147,8 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
       s = Shape::Array(s.type(), MergedDims(s.dims(), g));
     }
     Instruction* x = c->AddClone(i, s, ops);
-    if (i->Is(Opcode::Broadcast)) x->attrs().dimensions = broadcast_groups(*i->attrs().dimensions).second;
-    if (i->Is(Opcode::Iota)) x->attrs().iota_dimension = position[*i->attrs().iota_dimension];
+    if (i->Is(Opcode::Broadcast)) x->mutable_attrs().dimensions = broadcast_groups(*i->attrs().dimensions).second;
+    if (i->Is(Opcode::Iota)) x->mutable_attrs().iota_dimension = position[*i->attrs().iota_dimension];
     map[i] = x;
   }
   c->set_root(map.at(root));

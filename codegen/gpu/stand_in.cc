@@ -36,9 +36,9 @@ absl::StatusOr<Instruction*> OfThreeDimensions(const Instruction* call, Computat
   g.lhs_batch = g.rhs_batch = {0};
   Instruction* same = c->Add(Opcode::CustomCall, matrices(out, false), operands, "product");
   same->set_loc(call->loc());
-  same->attrs().custom_call_target = call->attrs().custom_call_target;
+  same->mutable_attrs().custom_call_target = call->attrs().custom_call_target;
   g.algorithm = "-1";
-  same->attrs().backend_config = ToText(g);
+  same->mutable_attrs().backend_config = ToText(g);
   return same;
 }
 
@@ -54,9 +54,9 @@ absl::StatusOr<Instruction*> StandInFor(const Instruction* call, Computation* c)
   f->Remove(same);
   Instruction* fusion = c->Add(Opcode::Fusion, meaning->shape(), operands, "product");
   fusion->set_loc(call->loc());
-  fusion->attrs().calls = f;
-  fusion->attrs().fusion_kind = "kCustom";
-  fusion->attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = "kCustom";
+  fusion->mutable_attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
   return fusion;
 }
 

@@ -31,7 +31,7 @@ absl::StatusOr<Literal> Words(PrimitiveType t, const Ints& dims) {
   Computation* c = m.AddComputation("words");
   Instruction* i = c->Add(Opcode::RngBitGenerator, Shape::Tuple({state.shape(), Shape::Array(t, dims)}),
                           {c->AddParameter(0, state.shape(), "state")});
-  i->attrs().algorithm = attr::Raw("rng_philox");
+  i->mutable_attrs().algorithm = attr::Raw("rng_philox");
   ASSIGN_OR_RETURN(const Literal both, EvaluateInstruction(*i, {&state}));
   return both.elements()[1];
 }

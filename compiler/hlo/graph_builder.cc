@@ -7,7 +7,7 @@ namespace kiln {
 Expr BroadcastTo(Expr x, const Ints& dims, const Ints& mapped) {
   if (x.shape().dims() == dims && static_cast<int64_t>(mapped.size()) == x.shape().rank()) return x;
   Instruction* b = x.computation()->Add(Opcode::Broadcast, Shape::Array(x.type(), dims), {x.get()});
-  b->attrs().dimensions = mapped;
+  b->mutable_attrs().dimensions = mapped;
   return b;
 }
 
@@ -35,7 +35,7 @@ Expr ConvertTo(PrimitiveType t, Expr x) {
 Expr CompareExpr(const char* direction, Expr a, Expr b) {
   Instruction* i =
       a.computation()->Add(Opcode::Compare, Shape::Array(PrimitiveType::Pred, a.shape().dims()), {a.get(), b.get()});
-  i->attrs().direction = direction;
+  i->mutable_attrs().direction = direction;
   return i;
 }
 
@@ -57,13 +57,13 @@ Expr TransposeBy(Expr x, const Ints& p) {
   }
   if (identity) return x;
   Instruction* t = x.computation()->Add(Opcode::Transpose, Shape::Array(x.type(), dims), {x.get()});
-  t->attrs().dimensions = p;
+  t->mutable_attrs().dimensions = p;
   return t;
 }
 
 Expr IotaOf(Computation* c, PrimitiveType t, const Ints& dims, int64_t dim) {
   Instruction* i = c->Add(Opcode::Iota, Shape::Array(t, dims), {});
-  i->attrs().iota_dimension = dim;
+  i->mutable_attrs().iota_dimension = dim;
   return i;
 }
 
@@ -76,7 +76,7 @@ Expr SliceOf(Expr x, const Ints& start, const Ints& limit) {
   }
   if (dims == x.shape().dims()) return x;
   Instruction* i = x.computation()->Add(Opcode::Slice, Shape::Array(x.type(), dims), {x.get()});
-  i->attrs().slice = ranges;
+  i->mutable_attrs().slice = ranges;
   return i;
 }
 
@@ -90,7 +90,7 @@ Expr ConcatOf(const std::vector<Expr>& parts, int64_t dim) {
     operands.push_back(p.get());
   }
   Instruction* i = parts[0].computation()->Add(Opcode::Concatenate, Shape::Array(parts[0].type(), dims), operands);
-  i->attrs().dimensions = Ints{dim};
+  i->mutable_attrs().dimensions = Ints{dim};
   return i;
 }
 
@@ -98,7 +98,7 @@ Expr DynamicSliceOf(Expr x, const std::vector<Expr>& starts, const Ints& sizes) 
   std::vector<Instruction*> operands = {x.get()};
   for (const Expr& s : starts) operands.push_back(s.get());
   Instruction* i = x.computation()->Add(Opcode::DynamicSlice, Shape::Array(x.type(), sizes), operands);
-  i->attrs().dynamic_slice_sizes = sizes;
+  i->mutable_attrs().dynamic_slice_sizes = sizes;
   return i;
 }
 
@@ -123,8 +123,8 @@ Expr ReduceOf(Expr x, Expr init, const Ints& reduced, Computation* function) {
   for (int64_t d = 0; d < x.shape().rank(); ++d)
     if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) dims.push_back(x.shape().dim(d));
   Instruction* r = x.computation()->Add(Opcode::Reduce, Shape::Array(x.type(), dims), {x.get(), init.get()});
-  r->attrs().dimensions = reduced;
-  r->attrs().to_apply = function;
+  r->mutable_attrs().dimensions = reduced;
+  r->mutable_attrs().to_apply = function;
   return r;
 }
 
@@ -140,18 +140,18 @@ Expr DotOf(Expr a, Expr b, int64_t batch, int64_t a_contracting, int64_t b_contr
     if (d != b_contracting) dims.push_back(b.shape().dim(d));
   Instruction* i = a.computation()->Add(Opcode::Dot, Shape::Array(a.type(), dims), {a.get(), b.get()});
   if (batch) {
-    i->attrs().lhs_batch_dims = lead;
-    i->attrs().rhs_batch_dims = lead;
+    i->mutable_attrs().lhs_batch_dims = lead;
+    i->mutable_attrs().rhs_batch_dims = lead;
   }
-  i->attrs().lhs_contracting_dims = Ints{a_contracting};
-  i->attrs().rhs_contracting_dims = Ints{b_contracting};
+  i->mutable_attrs().lhs_contracting_dims = Ints{a_contracting};
+  i->mutable_attrs().rhs_contracting_dims = Ints{b_contracting};
   return i;
 }
 
 Expr PartOf(Expr tuple, int64_t k) {
   Instruction* e =
       tuple.computation()->Add(Opcode::GetTupleElement, tuple.shape().tuple()[static_cast<size_t>(k)], {tuple.get()});
-  e->attrs().tuple_index = k;
+  e->mutable_attrs().tuple_index = k;
   return e;
 }
 
@@ -189,7 +189,7 @@ std::vector<Expr> LoopOf(Computation* c, int64_t steps, const std::vector<Expr>&
     std::vector<Expr> out;
     for (size_t k = 0; k < t->shape().tuple().size(); ++k) {
       Instruction* g = t->parent()->Add(Opcode::GetTupleElement, t->shape().tuple()[k], {t});
-      g->attrs().tuple_index = static_cast<int64_t>(k);
+      g->mutable_attrs().tuple_index = static_cast<int64_t>(k);
       out.emplace_back(g);
     }
     return out;
@@ -204,8 +204,8 @@ std::vector<Expr> LoopOf(Computation* c, int64_t steps, const std::vector<Expr>&
   for (const Expr& e : out) operands.push_back(e.get());
   step->set_root(step->Add(Opcode::Tuple, tuple->shape(), operands));
   Instruction* loop = c->Add(Opcode::While, tuple->shape(), {tuple});
-  loop->attrs().condition = cond;
-  loop->attrs().body = step;
+  loop->mutable_attrs().condition = cond;
+  loop->mutable_attrs().body = step;
   std::vector<Expr> results = parts(loop);
   results.erase(results.begin());
   return results;

@@ -88,7 +88,6 @@ class HloParser {
   std::unique_ptr<Module> m_;
   int64_t instructions_ = 0;
   bool elided_ = false;  // the constant just read was
-  absl::flat_hash_set<std::string> header_keys_;
   absl::flat_hash_map<std::string, Computation*> computations_;
   absl::flat_hash_map<std::string, Instruction*> values_;
   std::vector<Pending> pending_;

@@ -257,7 +257,7 @@ std::vector<Instruction*> Computation::AddedSince(int64_t id) const {
 
 Instruction* Computation::AddParameter(int64_t number, Shape shape, absl::string_view name) {
   Instruction* p = Add(Opcode::Parameter, std::move(shape), {}, name);
-  p->attrs().parameter_number = number;
+  p->mutable_attrs().parameter_number = number;
   if (static_cast<int64_t>(params_.size()) <= number) params_.resize(number + 1, nullptr);
   params_[number] = p;
   return p;
@@ -394,37 +394,39 @@ int64_t Module::instruction_count() const {
   return n;
 }
 
-namespace {
-// Copies the body of `from` into the empty `to`; `callee` maps called computations.
-template <typename Fn>
-void CopyBody(const Computation* from, Computation* to, Fn callee) {
+void Computation::CopyFrom(const Computation& from, const std::vector<const Instruction*>& order,
+                           const std::function<Computation*(Computation*)>& callee) {
   absl::flat_hash_map<const Instruction*, Instruction*> map;
-  const bool in_order = [&] {
-    absl::flat_hash_set<const Instruction*> seen;
-    for (const auto& i : from->instructions()) {
-      for (const Instruction* o : i->operands())
-        if (!seen.contains(o)) return false;
-      seen.insert(i.get());
-    }
-    return true;
-  }();
-  std::vector<Instruction*> order;
-  if (in_order) {
-    for (const auto& i : from->instructions()) order.push_back(i.get());
-  } else {
-    order = from->PostOrder();
-  }
   for (const Instruction* i : order) {
-    std::vector<Instruction*> ops;
-    for (const Instruction* o : i->operands()) ops.push_back(map.at(o));
-    Instruction* n = to->AddClone(i, i->shape(), std::move(ops));
+    std::vector<Instruction*> operands;
+    operands.reserve(i->operands().size());
+    for (const Instruction* o : i->operands()) operands.push_back(map.at(o));
+    Instruction* n = AddClone(i, i->shape(), std::move(operands));
     n->MapCalled(callee);
     map[i] = n;
   }
   for (const Instruction* i : order)
     for (const Instruction* s : i->control_successors()) map.at(i)->AddControlDependencyTo(map.at(s));
-  to->set_root(map.at(from->root()));
-  to->set_execution_thread(from->execution_thread());
+  root_ = map.at(from.root());
+  execution_thread_ = from.execution_thread();
+}
+
+namespace {
+// The order of the list where operands come first there, or else a post-order.
+std::vector<const Instruction*> OrderToCopy(const Computation& c) {
+  std::vector<const Instruction*> order;
+  order.reserve(static_cast<size_t>(c.instruction_count()));
+  absl::flat_hash_set<const Instruction*> seen;
+  for (const auto& i : c.instructions()) {
+    for (const Instruction* o : i->operands())
+      if (!seen.contains(o)) {
+        const std::vector<Instruction*> sorted = c.PostOrder();
+        return {sorted.begin(), sorted.end()};
+      }
+    seen.insert(i.get());
+    order.push_back(i.get());
+  }
+  return order;
 }
 }  // namespace
 
@@ -434,7 +436,7 @@ Computation* Module::CloneComputation(const Computation* c, absl::string_view su
     auto it = done.find(x);
     if (it != done.end()) return it->second;
     Computation* copy = AddComputation(absl::StrCat(x->name(), ".", suffix));
-    CopyBody(x, copy, [&](Computation* callee) { return self(self, callee); });
+    copy->CopyFrom(*x, OrderToCopy(*x), [&](Computation* callee) { return self(self, callee); });
     done[x] = copy;
     return copy;
   };
@@ -468,7 +470,8 @@ std::unique_ptr<Module> Module::Clone() const {
   m->dimension_arguments = dimension_arguments;
   absl::flat_hash_map<const Computation*, Computation*> map;
   for (const auto& c : computations_) map[c.get()] = m->AddComputation(c->name());
-  for (const auto& c : computations_) CopyBody(c.get(), map.at(c.get()), [&](Computation* x) { return map.at(x); });
+  for (const auto& c : computations_)
+    map.at(c.get())->CopyFrom(*c, OrderToCopy(*c), [&](Computation* x) { return map.at(x); });
   m->entry_ = map.at(entry_);
   return m;
 }

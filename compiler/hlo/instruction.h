@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,12 +71,12 @@ class Instruction {
   // Unique within the module, in order of creation.
   int64_t id() const { return id_; }
   Computation* parent() const { return parent_; }
-  // Made when they are first asked for to be written: most instructions have none.
-  Attributes& attrs() {
+  const Attributes& attrs() const { return attrs_ ? *attrs_ : NoAttributes(); }
+  // Allocates them on first use: most instructions have none.
+  Attributes& mutable_attrs() {
     if (!attrs_) attrs_ = std::make_unique<Attributes>();
     return *attrs_;
   }
-  const Attributes& attrs() const { return attrs_ ? *attrs_ : NoAttributes(); }
   // Value of a constant.
   const Literal& literal() const { return literal_; }
   void set_literal(Literal l) { literal_ = std::move(l); }
@@ -161,6 +162,10 @@ class Computation {
   Instruction* AddConstant(Literal value, absl::string_view name = "");
   // Copy of `from` (opcode, attributes, literal, location) over new operands.
   Instruction* AddClone(const Instruction* from, Shape shape, std::vector<Instruction*> operands);
+  // Fills an empty computation with copies of the instructions of `from` in `order`, which holds each once, operands
+  // first. `callee` maps called computations.
+  void CopyFrom(const Computation& from, const std::vector<const Instruction*>& order,
+                const std::function<Computation*(Computation*)>& callee);
   // Takes out an instruction without users; control edges are dropped.
   void Remove(Instruction* instruction);
   // Removes a parameter without users and renumbers the rest.

@@ -77,10 +77,10 @@ absl::StatusOr<Instruction*> Gemm(const Instruction* call, Computation* c, const
       *side = *side * BroadcastTo(x[next++], side->shape().dims());
     }
   Instruction* dot = c->Add(Opcode::Dot, Shape::Array(t, out.dims()), {a.get(), b.get()});
-  dot->attrs().lhs_batch_dims = g.lhs_batch;
-  dot->attrs().rhs_batch_dims = g.rhs_batch;
-  dot->attrs().lhs_contracting_dims = g.lhs_contracting;
-  dot->attrs().rhs_contracting_dims = g.rhs_contracting;
+  dot->mutable_attrs().lhs_batch_dims = g.lhs_batch;
+  dot->mutable_attrs().rhs_batch_dims = g.rhs_batch;
+  dot->mutable_attrs().lhs_contracting_dims = g.lhs_contracting;
+  dot->mutable_attrs().rhs_contracting_dims = g.rhs_contracting;
   Expr v = dot;
   if (g.alpha != 1) v = v * g.alpha;
   if (g.beta != 0) {
@@ -105,10 +105,10 @@ absl::StatusOr<Instruction*> Convolution(const Instruction* call, Computation* c
   // Integers multiply into s32, scales are in f32.
   const PrimitiveType t = IsFloat(in) ? Wide(in) : PrimitiveType::S32;
   Instruction* conv = c->Add(Opcode::Convolution, Shape::Array(t, out.dims()), {x[0], x[1]});
-  conv->attrs().window = call->attrs().window;
-  conv->attrs().dim_labels = call->attrs().dim_labels;
-  conv->attrs().feature_group_count = call->attrs().feature_group_count;
-  conv->attrs().batch_group_count = call->attrs().batch_group_count;
+  conv->mutable_attrs().window = call->attrs().window;
+  conv->mutable_attrs().dim_labels = call->attrs().dim_labels;
+  conv->mutable_attrs().feature_group_count = call->attrs().feature_group_count;
+  conv->mutable_attrs().batch_group_count = call->attrs().batch_group_count;
   Expr v = conv;
   if (IsCallTo(call, kConvBiasActivationTarget)) {
     const PrimitiveType wide = t == PrimitiveType::F64 ? t : PrimitiveType::F32;
@@ -133,7 +133,7 @@ absl::StatusOr<Instruction*> Cholesky(const Instruction* call, Computation* c, c
   // (factor, workspace, info): info is not 0 where a matrix is not positive definite.
   const std::vector<Shape>& parts = call->shape().tuple();
   Instruction* factor = c->Add(Opcode::Cholesky, parts[0], {x[0]});
-  factor->attrs().lower = ConfigField(ConfigText(call), "lower").value_or("true") == "true";
+  factor->mutable_attrs().lower = ConfigField(ConfigText(call), "lower").value_or("true") == "true";
   const int64_t n = parts[0].dims().back();
   Ints first(static_cast<size_t>(parts[0].rank()), 0), limit = parts[0].dims();
   Expr probe = factor;
@@ -152,10 +152,10 @@ absl::StatusOr<Instruction*> TriangularSolve(const Instruction* call, Computatio
   Instruction* solve = c->Add(Opcode::TriangularSolve, parts[0], {x[0], x[1]});
   const absl::string_view config = ConfigText(call);
   const auto flag = [&](const char* key) { return ConfigField(config, key).value_or("false") == "true"; };
-  solve->attrs().left_side = flag("left_side");
-  solve->attrs().lower = flag("lower");
-  solve->attrs().unit_diagonal = flag("unit_diagonal");
-  solve->attrs().transpose_a = ConfigField(config, "transpose_a").value_or("NO_TRANSPOSE");
+  solve->mutable_attrs().left_side = flag("left_side");
+  solve->mutable_attrs().lower = flag("lower");
+  solve->mutable_attrs().unit_diagonal = flag("unit_diagonal");
+  solve->mutable_attrs().transpose_a = ConfigField(config, "transpose_a").value_or("NO_TRANSPOSE");
   return TupleOf({Expr(solve), EmptyBytes(c, parts[1].ElementCount())});
 }
 
@@ -171,13 +171,13 @@ absl::StatusOr<Instruction*> RadixSort(const Instruction* call, Computation* c, 
                                               Shape::Scalar(operand->shape().type()), side ? "b" : "a"));
   const bool descending = ConfigField(ConfigText(call), "descending").value_or("false") == "true";
   Expr before = CompareExpr(descending ? "GT" : "LT", parameters[0], parameters[1]);
-  if (IsFloat(x[0]->shape().type())) before.get()->attrs().compare_type = "TOTALORDER";
+  if (IsFloat(x[0]->shape().type())) before.get()->mutable_attrs().compare_type = "TOTALORDER";
   less->set_root(before.get());
   const Shape shape = x.size() == 1 ? parts[0] : Shape::Tuple({parts[0], parts[1]});
   Instruction* sort = c->Add(Opcode::Sort, shape, x);
-  sort->attrs().dimensions = Ints{parts[0].rank() - 1};
-  sort->attrs().is_stable = true;
-  sort->attrs().to_apply = less;
+  sort->mutable_attrs().dimensions = Ints{parts[0].rank() - 1};
+  sort->mutable_attrs().is_stable = true;
+  sort->mutable_attrs().to_apply = less;
   std::vector<Expr> out;
   for (size_t k = 0; k < x.size(); ++k)
     out.push_back(x.size() == 1 ? Expr(sort) : PartOf(sort, static_cast<int64_t>(k)));
@@ -192,8 +192,8 @@ absl::StatusOr<Instruction*> BatchNorm(const Instruction* call, Computation* c, 
   const auto index = static_cast<int64_t>(NumberField(ConfigText(call), "feature_index", 0));
   const auto add = [&](Opcode op, const Shape& s, std::vector<Instruction*> operands) {
     Instruction* i = c->Add(op, s, std::move(operands));
-    i->attrs().epsilon = eps;
-    i->attrs().feature_index = index;
+    i->mutable_attrs().epsilon = eps;
+    i->mutable_attrs().feature_index = index;
     return i;
   };
   if (IsCallTo(call, kBatchNormInferenceTarget))
@@ -293,7 +293,7 @@ void SetAlgorithm(Instruction* i, const std::string& choice) {
     text = absl::StrCat("{", field, "}");
   else
     text.insert(text.size() - 1, absl::StrCat(",", field));
-  i->attrs().backend_config = text;
+  i->mutable_attrs().backend_config = text;
 }
 
 bool IsCallTo(const Instruction* i, absl::string_view target) {

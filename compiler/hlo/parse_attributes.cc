@@ -178,7 +178,7 @@ absl::Status HloParser::ParseAttribute(Instruction* i, Opcode op, std::vector<st
     }
     return absl::OkStatus();
   }
-  Attributes& a = i->attrs();
+  Attributes& a = i->mutable_attrs();
   if (key == "to" && op == Opcode::Domain) return s_.Balanced(",\n").status();
   if (key == "scan_dimension") return s_.ErrorAtPos(at, "unknown attribute 'scan_dimension'");
   if (key == "dimensions" && op == Opcode::Scan) {  // one of them

@@ -61,9 +61,8 @@ absl::Status HloParser::ParseEntryLayout() {
 }
 
 absl::Status HloParser::ParseHeaderValue(absl::string_view key, size_t at) {
-  if (!header_keys_.insert(std::string(key)).second)
+  if (!m_->header_locs.try_emplace(key, s_.Loc(at)).second)
     return s_.ErrorAtPos(at, absl::StrCat("'", key, "' is given twice"));
-  m_->header_locs[key] = s_.Loc(at);
   if (key == "is_scheduled") {
     std::optional<bool> b;
     RETURN_IF_ERROR(Value(&b, nullptr));

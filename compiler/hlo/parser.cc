@@ -55,9 +55,9 @@ void HloParser::MoveAttributesOfWrapped() {
     outer.metadata = start->attrs().metadata;
     outer.frontend_attributes = start->attrs().frontend_attributes;
     outer.calls = inner->parent();
-    inner->attrs() = std::move(start->attrs());
-    inner->attrs().async_execution_thread.reset();
-    start->attrs() = std::move(outer);
+    inner->mutable_attrs() = std::move(start->attrs());
+    inner->mutable_attrs().async_execution_thread.reset();
+    start->mutable_attrs() = std::move(outer);
     // What runs on a thread of its own says so, with everything it calls.
     if (!start->attrs().async_execution_thread) continue;
     const std::string& thread = start->attrs().async_execution_thread->text;
@@ -72,7 +72,7 @@ void HloParser::FillDefaults() {
   for (const auto& c : m_->computations())
     for (const auto& i : c->instructions())
       if (i->Is(Opcode::Broadcast) && !i->attrs().dimensions && i->operand(0)->shape().IsScalar())
-        i->attrs().dimensions = Ints{};
+        i->mutable_attrs().dimensions = Ints{};
 }
 
 absl::Status HloParser::InferOmittedShapes() {
@@ -182,7 +182,7 @@ absl::StatusOr<Instruction*> HloParser::ParseCall(Computation* c, const std::str
     if (!shape) shapeless_.insert(i);
     if (*op == Opcode::Constant) {
       i->set_literal(std::move(literal));
-      if (elided_) i->attrs().custom_call_literal = "{...}";
+      if (elided_) i->mutable_attrs().custom_call_literal = "{...}";
     }
   }
   i->set_loc(s_.Loc(op_at));

@@ -68,7 +68,7 @@ std::string FrontendText(const proto::FrontendAttributes& a) {
 }
 
 absl::Status ProtoReader::ReadAttributes(const HloInstructionProto& p, Instruction* i) {
-  Attributes& a = i->attrs();
+  Attributes& a = i->mutable_attrs();
   const Opcode op = i->opcode();
   std::vector<Computation*> called;
   for (int64_t id : p.called_computation_ids()) {

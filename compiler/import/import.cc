@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/batching_dims.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/inlined_size.h"
 #include "compiler/hlo/parser.h"
@@ -119,15 +120,6 @@ bool ReducesScalars(const Instruction& i) {
          c.parameter(1)->shape().IsScalar();
 }
 
-// A dimension of the operand is a batching dimension and is indexed as well, which StableHLO rules out.
-bool IndexesBatchingDims(const Instruction& i) {
-  const Attributes& a = i.attrs();
-  const std::optional<Ints>& indexed = i.Is(Opcode::Gather) ? a.start_index_map : a.scatter_dims_to_operand_dims;
-  const Ints batching = a.operand_batching_dims.value_or(a.input_batching_dims.value_or(Ints()));
-  return std::any_of(batching.begin(), batching.end(),
-                     [&](int64_t d) { return std::find(indexed->begin(), indexed->end(), d) != indexed->end(); });
-}
-
 // What is legal HLO and has no code here.
 absl::Status CheckCompilable(const Module& m) {
   for (const auto& c : m.computations())
@@ -161,7 +153,7 @@ Instruction* CopyParts(Computation* c, Instruction* of, const Instruction* copy)
     std::vector<Instruction*> parts;
     for (size_t k = 0; k < of->shape().tuple().size(); ++k) {
       Instruction* part = c->Add(Opcode::GetTupleElement, of->shape().tuple()[k], {of});
-      part->attrs().tuple_index = static_cast<int64_t>(k);
+      part->mutable_attrs().tuple_index = static_cast<int64_t>(k);
       part->set_loc(copy->loc());
       parts.push_back(CopyParts(c, part, copy));
     }

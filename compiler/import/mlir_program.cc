@@ -169,6 +169,19 @@ absl::StatusOr<Function> MakeFunction(Op& op, const std::string& file) {
   return f;
 }
 
+bool IsMesh(absl::string_view text) {
+  Scanner s(text, "");
+  if (!s.Eat("<") || !s.Eat("[")) return false;
+  for (bool first = true; !s.Eat("]"); first = false)
+    if ((!first && !s.Eat(",")) || !s.Quoted().ok() || !s.Eat("=") || !s.Integer().ok()) return false;
+  if (s.Eat(",")) {
+    if (!s.Eat("device_ids") || !s.Eat("=") || !s.Eat("[")) return false;
+    for (bool first = true; !s.Eat("]"); first = false)
+      if ((!first && !s.Eat(",")) || !s.Integer().ok()) return false;
+  }
+  return s.Eat(">") && s.AtEnd();
+}
+
 }  // namespace
 
 absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Program* p) {
@@ -190,7 +203,12 @@ absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Progra
   } else if (op->name == "sdy.mesh") {
     absl::string_view mesh = op->Attr("mesh");
     absl::ConsumePrefix(&mesh, "#sdy.mesh");
-    p->attributes[absl::StrCat("sdy.mesh.", MlirStringValue(op->Attr("sym_name")))] = std::string(mesh);
+    const std::string name = MlirStringValue(op->Attr("sym_name"));
+    if (!IsMesh(mesh)) return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
+    Scanner scanner(name, file);
+    if (scanner.Word("_.-$").size() != name.size() || name.empty())
+      return Fail(*op, file, "the name of a mesh has letters, digits and any of _ . - $");
+    p->attributes[absl::StrCat("sdy.mesh.", name)] = std::string(mesh);
   } else {
     p->top_level.push_back(std::move(op));
   }

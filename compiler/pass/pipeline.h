@@ -1,7 +1,8 @@
-// Ordered passes with verification, fixpoints, timing, fuel, switches and dumps.
+// Passes in stages, with verification, timing, fuel, switches and dumps.
 //
-// Guarantees: the verifier runs after every changing pass when `verify_each` is set, else once at the end; an unknown
-//   pass name is an error when the pipeline is built; a fixpoint stops at its cap (25) and says so in the log.
+// Guarantees: with `verify_each` the verifier runs after every pass that changed the module, and a repeated stage that
+//   still changes the module after 25 rounds is an error; otherwise the verifier runs once at the end, and such a stage
+//   ends with a note. An unknown pass is an error before any pass runs.
 #pragma once
 
 #include <functional>
@@ -45,28 +46,39 @@ class Pipeline {
   using Lookup = std::function<const PassInfo*(absl::string_view)>;
   Pipeline(std::string name, Lookup lookup) : name_(std::move(name)), lookup_(std::move(lookup)) {}
 
-  Pipeline& Add(const std::string& pass) {
-    steps_.push_back({{pass}, false});
+  struct Step {
+    std::string pass;
+    std::string why;  // it stands where it does
+  };
+  struct Stage {
+    std::string name;
+    std::string holds;    // after it
+    bool repeat = false;  // until no pass of it changes the module
+    std::vector<Step> steps;
+  };
+  Pipeline& Begin(Stage stage) {
+    stages_.push_back(std::move(stage));
     return *this;
   }
-  // Repeats the passes in order until none changes the module.
-  Pipeline& FixedPoint(std::vector<std::string> passes) {
-    steps_.push_back({std::move(passes), true});
+  // To the stage begun last.
+  Pipeline& Add(const std::string& pass, const std::string& why = "") {
+    if (stages_.empty()) Begin({name_, "", false, {}});
+    stages_.back().steps.push_back({pass, why});
     return *this;
   }
+  const std::vector<Stage>& stages() const { return stages_; }
   absl::Status Run(Module& module, const PipelineOptions& options, std::vector<PassRecord>* records = nullptr) const;
   // Every pass that it runs, once, in the order of first use.
   std::vector<std::string> Passes() const;
 
  private:
-  struct Step {
-    std::vector<std::string> passes;
-    bool repeat;
-  };
-  static constexpr int kFixpointCap = 25;
+  struct Running;
+  absl::Status RunPass(Running* r, const PassInfo* pass, const std::string& next, bool* changed) const;
+  absl::Status RunStage(Running* r, size_t stage) const;
+
   std::string name_;
   Lookup lookup_;
-  std::vector<Step> steps_;
+  std::vector<Stage> stages_;
 };
 
 }  // namespace kiln

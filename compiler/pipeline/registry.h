@@ -1,4 +1,5 @@
-// The table of passes, and the pipelines that name them: the only place that knows every pass.
+// The tables of passes (passes.def) and of the pipelines that run them (pipelines.def). Only registry.cc expands them, so
+// that a new row recompiles one file.
 #pragma once
 
 #include "compiler/pass/pipeline.h"
@@ -17,11 +18,5 @@ Pipeline GpuPipeline(bool deterministic = false);
 
 // By the name that users give: "cpu" or "gpu"; fails for any other.
 absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name);
-
-// Copy insertion and what it leaves to clear away: the module is ready for PlanMemory.
-absl::Status PrepareForPlanning(Module& module);
-
-#define PASS(name, fn, ...) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
-#include "compiler/pipeline/passes.def"
 
 }  // namespace kiln

@@ -80,7 +80,7 @@ class Inserter {
         continue;
       }
       Instruction* g = v->parent()->Add(Opcode::GetTupleElement, v->shape().tuple()[k], {v});
-      g->attrs().tuple_index = k;
+      g->mutable_attrs().tuple_index = k;
       v = g;
     }
     return v;

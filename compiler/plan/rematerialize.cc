@@ -366,7 +366,7 @@ class Fitter {
           std::vector<Instruction*> operands;
           for (Instruction* o : i->operands()) operands.push_back(copy.contains(o) ? copy.at(o) : o);
           again = in->Add(i->opcode(), i->shape(), operands, i->name() + ".remat");
-          again->attrs() = i->attrs();
+          again->mutable_attrs() = i->attrs();
           again->set_literal(i->literal());
           again->set_loc(i->loc());
           copy[i] = again;
@@ -444,8 +444,8 @@ class Fitter {
     Instruction* root = build(f, f->AddParameter(0, operand->shape(), "param"));
     f->set_root(root);
     Instruction* fusion = c->Add(Opcode::Fusion, root->shape(), {operand}, name);
-    fusion->attrs().calls = f;
-    fusion->attrs().fusion_kind = kind;
+    fusion->mutable_attrs().calls = f;
+    fusion->mutable_attrs().fusion_kind = kind;
     fusion->set_loc(operand->loc());
     return fusion;
   }
@@ -468,13 +468,13 @@ class Fitter {
     return Fuse(flat, v->name() + ".remat_packed", "kInput", [&](Computation* f, Instruction* p) {
       Instruction* bit = f->Add(Opcode::Convert, rows, {p});
       Instruction* place = f->Add(Opcode::Iota, rows, {});
-      place->attrs().iota_dimension = 1;
+      place->mutable_attrs().iota_dimension = 1;
       Instruction* moved = f->Add(Opcode::ShiftLeft, rows, {bit, place});
       Literal none(byte);
       Instruction* zero = f->AddConstant(std::move(none));
       Instruction* all = f->Add(Opcode::Reduce, Plain(PrimitiveType::U8, {bytes}), {moved, zero});
-      all->attrs().dimensions = Ints{1};
-      all->attrs().to_apply = either;
+      all->mutable_attrs().dimensions = Ints{1};
+      all->mutable_attrs().to_apply = either;
       return all;
     });
   }
@@ -484,20 +484,20 @@ class Fitter {
     const Shape rows = Plain(PrimitiveType::U8, {bytes, 8}), byte = Plain(PrimitiveType::U8, {});
     Instruction* bits = Fuse(packed, v->name() + ".remat", "kLoop", [&](Computation* f, Instruction* p) {
       Instruction* spread = f->Add(Opcode::Broadcast, rows, {p});
-      spread->attrs().dimensions = Ints{0};
+      spread->mutable_attrs().dimensions = Ints{0};
       Instruction* place = f->Add(Opcode::Iota, rows, {});
-      place->attrs().iota_dimension = 1;
+      place->mutable_attrs().iota_dimension = 1;
       Instruction* moved = f->Add(Opcode::ShiftRightLogical, rows, {spread, place});
       Literal one_value(byte);
       one_value.Set(0, Element{.i = 1});
       auto many = [&](Literal l) {
         Instruction* b = f->Add(Opcode::Broadcast, rows, {f->AddConstant(std::move(l))});
-        b->attrs().dimensions = Ints{};
+        b->mutable_attrs().dimensions = Ints{};
         return b;
       };
       Instruction* low = f->Add(Opcode::And, rows, {moved, many(std::move(one_value))});
       Instruction* set = f->Add(Opcode::Compare, Plain(PrimitiveType::Pred, {bytes, 8}), {low, many(Literal(byte))});
-      set->attrs().direction = "NE";
+      set->mutable_attrs().direction = "NE";
       return set;
     });
     anchor->AddControlDependencyTo(bits);

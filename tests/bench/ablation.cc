@@ -24,6 +24,7 @@
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
+#include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/memory_plan.h"
 #include "compiler/thunk/thunk.h"

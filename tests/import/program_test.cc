@@ -87,6 +87,17 @@ TEST(Program, ContradictionsAreRefusedWithTheirPlace) {
   EXPECT_TRUE(absl::StartsWith(Body(splat), "f:2:6: error"));
 }
 
+TEST(Program, MeshesAreRead) {
+  const auto with = [](const std::string& mesh) {
+    return Import(absl::StrCat("module {\nsdy.mesh ", mesh, "\nfunc.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n",
+                               "return %x : tensor<4xf32>\n}\n}\n"));
+  };
+  for (const char* mesh : {"@m = <[\"a\"=2, \"b\"=2]>", "@m = <[]>", "@m = <[\"a\"=2], device_ids=[1, 0]>"})
+    EXPECT_TRUE(absl::StartsWith(with(mesh), "HloModule")) << with(mesh);
+  for (const char* mesh : {R"(@m = <["a"=2ounds<4, ?>, "b"=2]>)", R"(@m = <[a=2]>)", R"(@"m}" = <["a"=2]>)"})
+    EXPECT_TRUE(absl::StartsWith(with(mesh), "f:2:1: error")) << with(mesh);
+}
+
 TEST(Program, CallsTakeAndReturnWhatTheFunctionSays) {
   const auto call = [](const std::string& types) {
     return Import(absl::StrCat("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n%0 = call @g(%x) : ", types,

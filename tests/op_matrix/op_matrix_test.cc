@@ -94,10 +94,10 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
     else
       ops = {x, y};
     Instruction* i = c->Add(op, s, ops);
-    if (op == Opcode::Compare) i->attrs().direction = IsComplex(t) ? "NE" : "LT";
+    if (op == Opcode::Compare) i->mutable_attrs().direction = IsComplex(t) ? "NE" : "LT";
     if (op == Opcode::ReducePrecision) {
-      i->attrs().exponent_bits = 5;
-      i->attrs().mantissa_bits = 4;
+      i->mutable_attrs().exponent_bits = 5;
+      i->mutable_attrs().mantissa_bits = 4;
     }
     auto inferred = InferShape(*i);
     if (!inferred.ok()) {

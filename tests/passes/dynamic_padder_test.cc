@@ -68,7 +68,7 @@ TEST(DynamicPadder, EveryResultIsThatOfTheStaticProgram) {
   }
   std::unique_ptr<Module> padded = Program(-1);
   PassContext ctx;
-  auto changed = DynamicPadder(*padded, ctx);
+  auto changed = FindPass("dynamic-padder")->run(*padded, ctx);
   ASSERT_TRUE(changed.ok()) << changed.status();
   EXPECT_TRUE(*changed);
   ASSERT_TRUE(VerifyModule(*padded).ok()) << VerifyModule(*padded);
@@ -86,7 +86,7 @@ TEST(DynamicPadder, ArgumentsAndResultsGetTheirSizes) {
   auto m = ParseHlo("HloModule m\nENTRY e { x = f32[<=8,4] parameter(0)\n ROOT n = f32[<=8,4] negate(x) }", "t.hlo");
   ASSERT_TRUE(m.ok());
   PassContext ctx;
-  ASSERT_TRUE(DynamicPadder(**m, ctx).ok());
+  ASSERT_TRUE(FindPass("dynamic-padder")->run(**m, ctx).ok());
   ASSERT_EQ((*m)->entry()->parameters().size(), 2u);
   EXPECT_EQ((*m)->entry()->root()->shape().ToString(false), "(f32[8,4], s32[])");
 }
@@ -283,7 +283,7 @@ TEST_P(SizesTravel, WithTheirValues) {
   ASSERT_TRUE(m.ok()) << m.status();
   ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
   PassContext ctx;
-  auto changed = DynamicPadder(**m, ctx);
+  auto changed = FindPass("dynamic-padder")->run(**m, ctx);
   ASSERT_TRUE(changed.ok()) << changed.status();
   ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
   std::vector<Literal> arguments;
@@ -312,7 +312,7 @@ TEST(DynamicPadder, RefusesASizeThatNobodyStated) {
   auto m = ParseHlo("HloModule m\nENTRY e { ROOT i = s32[<=4] iota(), iota_dimension=0 }", "t.hlo");
   ASSERT_TRUE(m.ok()) << m.status();
   PassContext ctx;
-  EXPECT_EQ(DynamicPadder(**m, ctx).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(FindPass("dynamic-padder")->run(**m, ctx).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace

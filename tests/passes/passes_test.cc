@@ -98,10 +98,12 @@ TEST(Pipeline, SaysThatAFixpointWasCut) {
   static const PassInfo again = {"again", [](Module&, PassContext&) -> absl::StatusOr<bool> { return true; }, "",
                                  fact::None, fact::None, fact::None};
   Pipeline p("p", [](absl::string_view) { return &again; });
-  p.FixedPoint({"again"});
+  p.Begin({"repeated", "", true, {}}).Add("again");
   ASSERT_TRUE(p.Run(**m, o).ok());
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_NE(notes[0].find("again"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[0].find("stage repeated"), std::string::npos) << notes[0];
+  o.verify_each = true;  // as under test
+  EXPECT_EQ(p.Run(**m, o).code(), absl::StatusCode::kInternal);
 }
 
 TEST(Pipeline, UnknownPassesAreRefused) {

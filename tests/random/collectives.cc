@@ -30,8 +30,8 @@ std::optional<Expr> AllReduceOf(Growth& g, Computation* c, Expr x) {
   }
   int64_t size = 0;
   Instruction* i = c->Add(Opcode::AllReduce, shapes.size() == 1 ? shapes[0] : Shape::Tuple(shapes), operands);
-  i->attrs().replica_groups = attr::Raw(Groups(g, &size));
-  i->attrs().to_apply = ScalarFunction(g.module, g.Reducer(x.type()), x.type());
+  i->mutable_attrs().replica_groups = attr::Raw(Groups(g, &size));
+  i->mutable_attrs().to_apply = ScalarFunction(g.module, g.Reducer(x.type()), x.type());
   return g.Tame(shapes.size() == 1 ? Expr(i) : PartOf(i, g.Between(0, 1)));
 }
 
@@ -44,8 +44,8 @@ std::optional<Expr> AllGatherOf(Growth& g, Computation* c, Expr x) {
   dims[d] *= size;
   if (Product(dims) > Growth::kMostElements) return std::nullopt;
   Instruction* i = c->Add(Opcode::AllGather, Shape::Array(x.type(), dims), {x.get()});
-  i->attrs().replica_groups = attr::Raw(groups);
-  i->attrs().dimensions = Ints{d};
+  i->mutable_attrs().replica_groups = attr::Raw(groups);
+  i->mutable_attrs().dimensions = Ints{d};
   return i;
 }
 
@@ -56,9 +56,9 @@ std::optional<Expr> ReduceScatterOf(Growth& g, Computation* c, Expr x) {
   const int64_t rows = g.Between(1, 3), cols = g.Between(1, 4);
   Expr operand = g.Fit(c, x.type(), {rows * size, cols});
   Instruction* i = c->Add(Opcode::ReduceScatter, Shape::Array(x.type(), {rows, cols}), {operand.get()});
-  i->attrs().replica_groups = attr::Raw(groups);
-  i->attrs().dimensions = Ints{0};
-  i->attrs().to_apply = ScalarFunction(g.module, g.Reducer(x.type()), x.type());
+  i->mutable_attrs().replica_groups = attr::Raw(groups);
+  i->mutable_attrs().dimensions = Ints{0};
+  i->mutable_attrs().to_apply = ScalarFunction(g.module, g.Reducer(x.type()), x.type());
   return g.Tame(i);
 }
 
@@ -68,8 +68,8 @@ std::optional<Expr> AllToAllOf(Growth& g, Computation* c, Expr x) {
   const std::string groups = Groups(g, &size);
   Expr operand = g.Fit(c, x.type(), {g.Between(1, 4), g.Between(1, 3) * size});
   Instruction* i = c->Add(Opcode::AllToAll, operand.shape(), {operand.get()});
-  i->attrs().replica_groups = attr::Raw(groups);
-  i->attrs().dimensions = Ints{1};
+  i->mutable_attrs().replica_groups = attr::Raw(groups);
+  i->mutable_attrs().dimensions = Ints{1};
   return i;
 }
 
@@ -82,7 +82,7 @@ std::optional<Expr> PermuteOf(Growth& g, Computation* c, Expr x) {
   for (size_t k = 0; k < to.size(); ++k)
     if (g.Chance(80)) pairs.push_back(absl::StrCat("{", k, ",", to[k], "}"));
   Instruction* i = c->Add(Opcode::CollectivePermute, Shape::Array(x.type(), x.shape().dims()), {x.get()});
-  i->attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ","), "}"));
+  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ","), "}"));
   return i;
 }
 

@@ -88,8 +88,8 @@ std::optional<Expr> Loop(Growth& g, Computation* c, Expr x) {
   size_t at = 0;
   body->set_root(Renest(body, init->shape(), next, &at));
   Instruction* loop = c->Add(Opcode::While, init->shape(), {init});
-  loop->attrs().condition = again;
-  loop->attrs().body = body;
+  loop->mutable_attrs().condition = again;
+  loop->mutable_attrs().body = body;
   std::vector<Expr> results;
   Unnest(loop, &results);
   return results[1 + g.Pick(results.size() - 1)];
@@ -122,10 +122,10 @@ std::optional<Expr> Choice(Growth& g, Computation* c, Expr x) {
   }
   Instruction* i = c->Add(Opcode::Conditional, shapes.size() == 1 ? shapes[0] : Shape::Tuple(shapes), operands);
   if (indexed) {
-    i->attrs().branch_computations = bodies;
+    i->mutable_attrs().branch_computations = bodies;
   } else {
-    i->attrs().true_computation = bodies[0];
-    i->attrs().false_computation = bodies[1];
+    i->mutable_attrs().true_computation = bodies[0];
+    i->mutable_attrs().false_computation = bodies[1];
   }
   return shapes.size() == 1 ? Expr(i) : PartOf(i, g.Between(0, 1));
 }
@@ -144,7 +144,7 @@ std::optional<Expr> Called(Growth& g, Computation* c, Expr x) {
     body->set_root(g.Fit(body, x.type(), x.shape().dims()).get());
   });
   Instruction* i = c->Add(Opcode::Call, body->root()->shape(), operands);
-  i->attrs().to_apply = body;
+  i->mutable_attrs().to_apply = body;
   return i;
 }
 

@@ -34,8 +34,8 @@ Expr ThroughLoop(Growth& g, Computation* c, Expr y) {
   Expr next = g.Chance(70) ? Doubled(g, PartOf(t, 1)) : PartOf(t, 1);
   body->set_root(body->Add(Opcode::Tuple, init->shape(), {(PartOf(t, 0) + 1).get(), next.get()}));
   Instruction* loop = c->Add(Opcode::While, init->shape(), {init});
-  loop->attrs().condition = again;
-  loop->attrs().body = body;
+  loop->mutable_attrs().condition = again;
+  loop->mutable_attrs().body = body;
   return PartOf(loop, 1);
 }
 
@@ -51,8 +51,8 @@ Expr ThroughChoice(Growth& g, Computation* c, Expr y) {
     bodies.push_back(branch);
   }
   Instruction* i = c->Add(Opcode::Conditional, Shape::Tuple({y.shape()}), operands);
-  i->attrs().true_computation = bodies[0];
-  i->attrs().false_computation = bodies[1];
+  i->mutable_attrs().true_computation = bodies[0];
+  i->mutable_attrs().false_computation = bodies[1];
   return PartOf(i, 0);
 }
 
@@ -69,7 +69,7 @@ Expr Change(Growth& g, Computation* c, Expr y) {
     }
     case 2: {
       Instruction* i = c->Add(Opcode::Reverse, s, {y.get()});
-      i->attrs().dimensions = Ints{g.Between(0, s.rank() - 1)};
+      i->mutable_attrs().dimensions = Ints{g.Between(0, s.rank() - 1)};
       return i;
     }
     case 3: {
@@ -79,8 +79,8 @@ Expr Change(Growth& g, Computation* c, Expr y) {
            b = order->AddParameter(1, Shape::Scalar(y.type()), "b");
       order->set_root(CompareExpr("LT", a, b).get());
       Instruction* i = c->Add(Opcode::Sort, s, {y.get()});
-      i->attrs().dimensions = Ints{g.Between(0, s.rank() - 1)};
-      i->attrs().to_apply = order;
+      i->mutable_attrs().dimensions = Ints{g.Between(0, s.rank() - 1)};
+      i->mutable_attrs().to_apply = order;
       return i;
     }
     case 4: {
@@ -88,7 +88,7 @@ Expr Change(Growth& g, Computation* c, Expr y) {
       Shape joined = s;
       joined.mutable_dims()[d] *= 2;
       Instruction* i = c->Add(Opcode::Concatenate, joined, {y.get(), y.get()});
-      i->attrs().dimensions = Ints{d};
+      i->mutable_attrs().dimensions = Ints{d};
       return i;
     }
     case 5: {
@@ -98,7 +98,7 @@ Expr Change(Growth& g, Computation* c, Expr y) {
       wide.mutable_dims()[d] +=
           padding[d].low + padding[d].high + std::max<int64_t>(s.dim(d) - 1, 0) * padding[d].interior;
       Instruction* i = c->Add(Opcode::Pad, wide, {y.get(), g.Fit(c, y.type(), {}).get()});
-      i->attrs().padding = padding;
+      i->mutable_attrs().padding = padding;
       return i;
     }
     case 6:
@@ -120,14 +120,14 @@ std::optional<Expr> Dynamic(Growth& g, Computation* c, Expr x) {
                      {index.Like(0).get(), index.get(), index.Like(static_cast<double>(bound)).get()});
   Instruction* set =
       c->Add(Opcode::SetDimensionSize, Shape::Array(x.type(), x.shape().dims()), {g.Tame(x).get(), size.get()});
-  set->attrs().dimensions = Ints{d};
+  set->mutable_attrs().dimensions = Ints{d};
   Expr y = WithDynamic(set, d);
   const int64_t changes = g.Between(0, 4);
   for (int64_t k = 0; k < changes; ++k) y = Change(g, c, y);
   const int64_t last = DynamicOf(y.shape());
   if (g.Chance(20)) {
     Instruction* i = c->Add(Opcode::GetDimensionSize, Shape::Scalar(PrimitiveType::S32), {y.get()});
-    i->attrs().dimensions = Ints{last};
+    i->mutable_attrs().dimensions = Ints{last};
     return i;
   }
   const Opcode op = g.Reducer(x.type());

@@ -64,9 +64,9 @@ std::optional<Expr> Mapped(Growth& g, Computation* c, Expr x) {
   f->set_root(SelectExpr(CompareExpr("LT", a, b), Binary(Opcode::Subtract, b, a), a).get());
   Instruction* i = c->Add(Opcode::Map, Shape::Array(x.type(), x.shape().dims()),
                           {g.Tame(x).get(), g.Fit(c, x.type(), x.shape().dims()).get()});
-  i->attrs().to_apply = f;
-  i->attrs().dimensions = Ints();
-  for (int64_t d = 0; d < x.shape().rank(); ++d) i->attrs().dimensions->push_back(d);
+  i->mutable_attrs().to_apply = f;
+  i->mutable_attrs().dimensions = Ints();
+  for (int64_t d = 0; d < x.shape().rank(); ++d) i->mutable_attrs().dimensions->push_back(d);
   return g.Tame(i);
 }
 

@@ -80,11 +80,11 @@ std::optional<Expr> GatherOf(Growth& g, Computation* c, Expr x) {
   if (Product(dims) > Growth::kMostElements) return std::nullopt;
   Expr indices = Indices(g, c, count, static_cast<int64_t>(w.indexed.size()), vector);
   Instruction* i = c->Add(Opcode::Gather, Shape::Array(x.type(), dims), {x.get(), indices.get()});
-  i->attrs().offset_dims = offset;
-  i->attrs().collapsed_slice_dims = w.collapsed;
-  i->attrs().start_index_map = w.indexed;
-  i->attrs().index_vector_dim = vector;
-  i->attrs().slice_sizes = w.sizes;
+  i->mutable_attrs().offset_dims = offset;
+  i->mutable_attrs().collapsed_slice_dims = w.collapsed;
+  i->mutable_attrs().start_index_map = w.indexed;
+  i->mutable_attrs().index_vector_dim = vector;
+  i->mutable_attrs().slice_sizes = w.sizes;
   return i;
 }
 
@@ -107,7 +107,7 @@ std::optional<Expr> ScatterOf(Growth& g, Computation* c, Expr x) {
     attr::Slices part;
     for (int64_t d : w.sizes) part.push_back({0, d, 1});
     Instruction* s = c->Add(Opcode::Slice, Shape::Array(x.type(), w.sizes), {x.get()});
-    s->attrs().slice = part;
+    s->mutable_attrs().slice = part;
     updates = ReshapeTo(s, dims);
   }
   Expr indices = Indices(g, c, count, static_cast<int64_t>(w.indexed.size()), vector);
@@ -121,11 +121,11 @@ std::optional<Expr> ScatterOf(Growth& g, Computation* c, Expr x) {
   }
   Instruction* i =
       c->Add(Opcode::Scatter, Shape::Array(x.type(), x.shape().dims()), {x.get(), indices.get(), updates.get()});
-  i->attrs().update_window_dims = window_dims;
-  i->attrs().inserted_window_dims = w.collapsed;
-  i->attrs().scatter_dims_to_operand_dims = w.indexed;
-  i->attrs().index_vector_dim = vector;
-  i->attrs().to_apply = f;
+  i->mutable_attrs().update_window_dims = window_dims;
+  i->mutable_attrs().inserted_window_dims = w.collapsed;
+  i->mutable_attrs().scatter_dims_to_operand_dims = w.indexed;
+  i->mutable_attrs().index_vector_dim = vector;
+  i->mutable_attrs().to_apply = f;
   return g.Tame(i);
 }
 

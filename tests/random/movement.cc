@@ -54,7 +54,7 @@ std::optional<Expr> SlicePart(Growth& g, Computation* c, Expr x) {
     out.push_back((limit - start + stride - 1) / stride);
   }
   Instruction* i = c->Add(Opcode::Slice, Shape::Array(x.type(), out), {x.get()});
-  i->attrs().slice = r;
+  i->mutable_attrs().slice = r;
   return i;
 }
 
@@ -71,7 +71,7 @@ std::optional<Expr> PadOf(Growth& g, Computation* c, Expr x) {
   }
   if (Product(out) > Growth::kMostElements) return std::nullopt;
   Instruction* i = c->Add(Opcode::Pad, Shape::Array(x.type(), out), {x.get(), g.Fit(c, x.type(), {}).get()});
-  i->attrs().padding = p;
+  i->mutable_attrs().padding = p;
   return i;
 }
 
@@ -89,7 +89,7 @@ std::optional<Expr> ReverseOf(Growth& g, Computation* c, Expr x) {
   Ints dims;
   for (int64_t d = 0; d < x.shape().rank(); ++d)
     if (g.Chance(50)) dims.push_back(d);
-  i->attrs().dimensions = dims;
+  i->mutable_attrs().dimensions = dims;
   return i;
 }
 

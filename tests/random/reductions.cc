@@ -33,8 +33,8 @@ std::optional<Expr> ReducePair(Growth& g, Computation* c, Expr x) {
   Instruction* none = IntegerIn(c, PrimitiveType::S32, 1 << 20).get();
   const std::vector<Shape> parts = {Shape::Array(x.type(), dims), Shape::Array(PrimitiveType::S32, dims)};
   Instruction* r = c->Add(Opcode::Reduce, Shape::Tuple(parts), {g.Tame(x).get(), places.get(), low, none});
-  r->attrs().dimensions = Ints{along};
-  r->attrs().to_apply = f;
+  r->mutable_attrs().dimensions = Ints{along};
+  r->mutable_attrs().to_apply = f;
   return g.Tame(PartOf(r, g.Between(0, 1)));
 }
 
@@ -62,8 +62,8 @@ std::optional<Expr> ReduceWindows(Growth& g, Computation* c, Expr x) {
   const Opcode op = g.Reducer(x.type());
   Instruction* init = c->AddConstant(Literal::Of(x.type(), Growth::Neutral(op, x.type())));
   Instruction* i = c->Add(Opcode::ReduceWindow, Shape::Array(x.type(), dims), {g.Tame(x).get(), init});
-  i->attrs().window = window;
-  i->attrs().to_apply = ScalarFunction(g.module, op, x.type());
+  i->mutable_attrs().window = window;
+  i->mutable_attrs().to_apply = ScalarFunction(g.module, op, x.type());
   return g.Tame(i);
 }
 
@@ -103,9 +103,9 @@ std::optional<Expr> Convolved(Growth& g, Computation* c, Expr x) {
   const Ints dims = {batch, out, (room - w.DilatedSize()) / w.stride + 1};
   Instruction* i = c->Add(Opcode::Convolution, Shape::Array(t, dims),
                           {g.Fit(c, t, {batch, in, extent}).get(), g.Fit(c, t, {out, in / groups, size}).get()});
-  i->attrs().window = attr::Win{w};
-  i->attrs().dim_labels = *ParseConvDims("bf0_oi0->bf0");
-  if (groups > 1) i->attrs().feature_group_count = groups;
+  i->mutable_attrs().window = attr::Win{w};
+  i->mutable_attrs().dim_labels = *ParseConvDims("bf0_oi0->bf0");
+  if (groups > 1) i->mutable_attrs().feature_group_count = groups;
   return g.Tame(i);
 }
 
@@ -127,9 +127,9 @@ std::optional<Expr> Sorted(Growth& g, Computation* c, Expr x) {
   }
   order->set_root(CompareExpr(g.Chance(50) ? "LT" : "GT", keys[0], keys[1]).get());
   Instruction* i = c->Add(Opcode::Sort, operands == 1 ? shapes[0] : Shape::Tuple(shapes), in);
-  i->attrs().dimensions = Ints{g.Between(0, x.shape().rank() - 1)};
-  i->attrs().to_apply = order;
-  if (operands > 1) i->attrs().is_stable = true;                                   // equal keys would leave a choice
+  i->mutable_attrs().dimensions = Ints{g.Between(0, x.shape().rank() - 1)};
+  i->mutable_attrs().to_apply = order;
+  if (operands > 1) i->mutable_attrs().is_stable = true;                                   // equal keys would leave a choice
   return g.Tame(operands == 1 ? Expr(i) : PartOf(i, g.Between(0, operands - 1)));  // the sign of a zero is not ordered
 }
 
@@ -147,10 +147,10 @@ std::optional<Expr> Scanned(Growth& g, Computation* c, Expr x) {
   Expr init = g.Fit(c, x.type(), dims);
   Instruction* i = c->Add(Opcode::Scan, Shape::Tuple({Shape::Array(x.type(), x.shape().dims()), step}),
                           {g.Tame(x).get(), init.get()});
-  i->attrs().scan_dimension = along;
-  i->attrs().num_carries = 1;
-  i->attrs().is_reverse = g.Chance(50);
-  i->attrs().to_apply = f;
+  i->mutable_attrs().scan_dimension = along;
+  i->mutable_attrs().num_carries = 1;
+  i->mutable_attrs().is_reverse = g.Chance(50);
+  i->mutable_attrs().to_apply = f;
   return g.Tame(PartOf(i, g.Between(0, 1)));
 }
 

@@ -58,7 +58,7 @@ Expr OfDevice(Call& call, const Ints& table, PrimitiveType t) {
   device = device * static_cast<double>(m->partition_count) + Expr(call.Add(Opcode::PartitionId, id, {}));
   Instruction* slice =
       call.Add(Opcode::DynamicSlice, Shape::Array(t, {1}), {call.c->AddConstant(std::move(l)), device.get()});
-  slice->attrs().dynamic_slice_sizes = Ints{1};
+  slice->mutable_attrs().dynamic_slice_sizes = Ints{1};
   return ReshapeTo(slice, {});
 }
 
@@ -108,13 +108,13 @@ absl::StatusOr<Values> ConvertCollective(Call& call) {
   auto o = OpcodeFromText(absl::StrReplaceAll(call.name, {{"_", "-"}}));
   const bool tuple = call.types.size() > 1;
   Instruction* i = call.Add(*o, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
-  RETURN_IF_ERROR(Groups(call, &i->attrs()));
+  RETURN_IF_ERROR(Groups(call, &i->mutable_attrs()));
   if (!call.op.regions.empty()) {
     ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "region"));
-    i->attrs().to_apply = f;
+    i->mutable_attrs().to_apply = f;
   }
-  if (call.op.Has("all_gather_dim")) i->attrs().dimensions = Ints{call.One("all_gather_dim", 0)};
-  if (call.op.Has("scatter_dimension")) i->attrs().dimensions = Ints{call.One("scatter_dimension", 0)};
+  if (call.op.Has("all_gather_dim")) i->mutable_attrs().dimensions = Ints{call.One("all_gather_dim", 0)};
+  if (call.op.Has("scatter_dimension")) i->mutable_attrs().dimensions = Ints{call.One("scatter_dimension", 0)};
   const int64_t replicas = ReplicasAcrossPartitions(i);
   if (replicas == 1 || (*o != Opcode::AllGather && *o != Opcode::ReduceScatter))
     return tuple ? call.Split(i) : Values{i};
@@ -145,8 +145,8 @@ absl::StatusOr<Values> ConvertAllToAll(Call& call) {
     if (split < 0 || split >= s.rank() || join < 0 || join >= s.rank()) return call.Fail("a dimension is out of range");
     if (count < 1 || s.dim(split) % count) return call.Fail("split_count does not divide the dimension");
     Instruction* i = call.Add(Opcode::AllToAll, Shape::Array(s.type(), s.dims()), {x});
-    RETURN_IF_ERROR(Groups(call, &i->attrs()));
-    i->attrs().dimensions = Ints{split};
+    RETURN_IF_ERROR(Groups(call, &i->mutable_attrs()));
+    i->mutable_attrs().dimensions = Ints{split};
     Expr e = i;
     if (split != join) {
       Ints dims = s.dims();
@@ -179,8 +179,8 @@ absl::StatusOr<Values> ConvertCollectiveBroadcast(Call& call) {
     Ints one = s.dims();
     one.insert(one.begin(), 1);
     Instruction* g = call.Add(Opcode::AllGather, Shape::Array(s.type(), one), {ReshapeTo(call.x[k], one).get()});
-    RETURN_IF_ERROR(Groups(call, &g->attrs()));
-    g->attrs().dimensions = Ints{0};
+    RETURN_IF_ERROR(Groups(call, &g->mutable_attrs()));
+    g->mutable_attrs().dimensions = Ints{0};
     ASSIGN_OR_RETURN(auto groups, GroupsOf(call, g));
     Ints all = one;
     all[0] = static_cast<int64_t>(groups[0].size());
@@ -191,7 +191,7 @@ absl::StatusOr<Values> ConvertCollectiveBroadcast(Call& call) {
     Values operands = {g, root.get()};
     for (int64_t d = 0; d < s.rank(); ++d) operands.push_back(call.c->AddConstant(Literal::Int(root.type(), 0)));
     Instruction* slice = call.Add(Opcode::DynamicSlice, Shape::Array(s.type(), one), operands);
-    slice->attrs().dynamic_slice_sizes = one;
+    slice->mutable_attrs().dynamic_slice_sizes = one;
     out.push_back(call.Finish(ReshapeTo(slice, s.dims()).get()));
   }
   return out;
@@ -248,11 +248,11 @@ absl::StatusOr<Values> ConvertSend(Call& call) {
     Instruction* send =
         Ordered(call, call.Add(Opcode::Send, Shape::Tuple({s, Shape::Scalar(PrimitiveType::U32), Shape::Token()}),
                                {call.x[k], token}));
-    RETURN_IF_ERROR(Groups(call, &send->attrs()));
+    RETURN_IF_ERROR(Groups(call, &send->mutable_attrs()));
     Instruction* done = Ordered(call, call.Add(Opcode::SendDone, Shape::Token(), {send}));
     for (Instruction* i : {send, done}) {
-      i->attrs().channel_id = send->attrs().channel_id.value_or(0);
-      if (call.Flag("is_host_transfer", false)) i->attrs().is_host_transfer = true;
+      i->mutable_attrs().channel_id = send->attrs().channel_id.value_or(0);
+      if (call.Flag("is_host_transfer", false)) i->mutable_attrs().is_host_transfer = true;
     }
     token = done;
   }
@@ -268,11 +268,11 @@ absl::StatusOr<Values> ConvertRecv(Call& call) {
     if (Unbounded(s)) return call.Fail("the extents of what it receives are not known");
     Instruction* recv = Ordered(
         call, call.Add(Opcode::Recv, Shape::Tuple({s, Shape::Scalar(PrimitiveType::U32), Shape::Token()}), {token}));
-    RETURN_IF_ERROR(Groups(call, &recv->attrs()));
+    RETURN_IF_ERROR(Groups(call, &recv->mutable_attrs()));
     Instruction* done = Ordered(call, call.Add(Opcode::RecvDone, Shape::Tuple({s, Shape::Token()}), {recv}));
     for (Instruction* i : {recv, done}) {
-      i->attrs().channel_id = recv->attrs().channel_id.value_or(0);
-      if (call.Flag("is_host_transfer", false)) i->attrs().is_host_transfer = true;
+      i->mutable_attrs().channel_id = recv->attrs().channel_id.value_or(0);
+      if (call.Flag("is_host_transfer", false)) i->mutable_attrs().is_host_transfer = true;
     }
     Values parts = call.Split(done);
     out.push_back(parts[0]);

@@ -20,7 +20,7 @@ absl::Status KeepPrecision(Call& call, Instruction* i) {
     any = any || word != "default";
     absl::StrAppend(&list, list.empty() ? "" : ",", word);
   }
-  if (any) i->attrs().operand_precision = attr::Raw(absl::StrCat("{", list, "}"));
+  if (any) i->mutable_attrs().operand_precision = attr::Raw(absl::StrCat("{", list, "}"));
   return absl::OkStatus();
 }
 
@@ -29,7 +29,7 @@ absl::Status KeepPrecision(Call& call, Instruction* i) {
 absl::StatusOr<Values> ConvertDot(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
   Instruction* d = call.Add(Opcode::Dot, call.result(), call.x);
-  Attributes& a = d->attrs();
+  Attributes& a = d->mutable_attrs();
   auto pair = [&](const std::string& t, std::optional<Ints>* l, std::optional<Ints>* r) {
     const size_t mid = t.find(" x ");
     *l = ParseIntList(t.substr(0, mid)).value_or(Ints());
@@ -124,15 +124,15 @@ absl::StatusOr<Values> ConvertConvolution(Call& call) {
   }
   for (size_t k = 0; k < n; ++k) w[k].size = call.x[1]->shape().dim(numbers->kernel_spatial[k]);
   Instruction* i = call.Add(Opcode::Convolution, call.result(), {call.x[0], call.x[1]});
-  i->attrs().window = std::move(w);
-  i->attrs().dim_labels = *numbers;
+  i->mutable_attrs().window = std::move(w);
+  i->mutable_attrs().dim_labels = *numbers;
   auto count = [&](const char* key) -> std::optional<int64_t> {
     if (!call.op.Has(key)) return std::nullopt;
     const Ints v = ParseIntList(call.op.Attr(key)).value_or(Ints());
     return v.empty() || v[0] == 1 ? std::optional<int64_t>() : v[0];
   };
-  i->attrs().feature_group_count = count("feature_group_count");
-  i->attrs().batch_group_count = count("batch_group_count");
+  i->mutable_attrs().feature_group_count = count("feature_group_count");
+  i->mutable_attrs().batch_group_count = count("batch_group_count");
   RETURN_IF_ERROR(KeepPrecision(call, i));
   return Values{i};
 }
@@ -142,7 +142,7 @@ absl::StatusOr<Values> ConvertRaggedDot(Call& call) {
   RETURN_IF_ERROR(call.Need(3));
   const std::string t = call.Resolve(call.op.Attr("ragged_dot_dimension_numbers"));
   Instruction* i = call.Add(Opcode::RaggedDot, call.result(), call.x);
-  Attributes& a = i->attrs();
+  Attributes& a = i->mutable_attrs();
   auto list = [&](const char* key) { return FieldInts(t, key).value_or(Ints()); };
   a.lhs_batch_dims = list("lhs_batching_dimensions");
   a.rhs_batch_dims = list("rhs_batching_dimensions");

@@ -34,8 +34,8 @@ absl::StatusOr<Values> ConvertWhile(Call& call) {
   for (Instruction* i : init) shapes.push_back(i->shape());
   Instruction* t = call.Add(Opcode::Tuple, Shape::Tuple(shapes), init);
   Instruction* w = call.Add(Opcode::While, t->shape(), {t});
-  w->attrs().condition = cond;
-  w->attrs().body = body;
+  w->mutable_attrs().condition = cond;
+  w->mutable_attrs().body = body;
   Values parts = call.Split(w);
   parts.resize(call.x.size());
   return parts;
@@ -65,10 +65,10 @@ absl::StatusOr<Values> ConvertConditional(Call& call) {
   }
   Instruction* cond = call.Add(Opcode::Conditional, branches[0]->root()->shape(), operands);
   if (two) {
-    cond->attrs().true_computation = branches[0];
-    cond->attrs().false_computation = branches[1];
+    cond->mutable_attrs().true_computation = branches[0];
+    cond->mutable_attrs().false_computation = branches[1];
   } else {
-    cond->attrs().branch_computations = branches;
+    cond->mutable_attrs().branch_computations = branches;
   }
   return call.Split(cond);
 }
@@ -86,10 +86,10 @@ absl::StatusOr<Values> ConvertScan(Call& call) {
   if (carries < 0 || carries > static_cast<int64_t>(call.x.size()))
     return call.Fail("operandSegmentSizes does not fit");
   Instruction* s = call.Add(Opcode::Scan, Shape::Tuple(call.types), call.x);
-  s->attrs().to_apply = body;
-  s->attrs().num_carries = carries;
-  s->attrs().scan_dimension = call.One("dimension", 0);
-  if (call.Flag("is_reverse", false)) s->attrs().is_reverse = true;
+  s->mutable_attrs().to_apply = body;
+  s->mutable_attrs().num_carries = carries;
+  s->mutable_attrs().scan_dimension = call.One("dimension", 0);
+  if (call.Flag("is_reverse", false)) s->mutable_attrs().is_reverse = true;
   return call.Split(s);
 }
 

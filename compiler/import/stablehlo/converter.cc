@@ -84,7 +84,7 @@ Values Call::Split(Instruction* tuple) {
   Values out;
   for (size_t k = 0; k < tuple->shape().tuple().size(); ++k) {
     Instruction* g = Add(Opcode::GetTupleElement, tuple->shape().tuple()[k], {tuple});
-    g->attrs().tuple_index = static_cast<int64_t>(k);
+    g->mutable_attrs().tuple_index = static_cast<int64_t>(k);
     out.push_back(g);
   }
   return out;
@@ -273,7 +273,7 @@ absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::
   Values parts;
   for (size_t k = 0; k < shapes.size(); ++k) {
     parts.push_back(c->Add(Opcode::GetTupleElement, shapes[k], {p}));
-    parts.back()->attrs().tuple_index = static_cast<int64_t>(k);
+    parts.back()->mutable_attrs().tuple_index = static_cast<int64_t>(k);
   }
   Env env;
   for (size_t k = 0; k < r.arguments.size(); ++k) {

@@ -62,7 +62,7 @@ absl::Status KeepLayouts(Call& call, Instruction* i) {
       any = any || (s.IsArray() && !s.HasDefaultLayout());
       parts.push_back(s.ToString());
     }
-    if (any) i->attrs().operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(parts, ", "), "}"));
+    if (any) i->mutable_attrs().operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(parts, ", "), "}"));
   }
   if (call.op.Has("result_layouts")) {
     ASSIGN_OR_RETURN(std::vector<Ints> layouts, Layouts(call, "result_layouts"));
@@ -121,15 +121,15 @@ absl::Status SetConvention(Call& call, Instruction* i) {
     if (!config.empty() && !IsDictionary(config))
       return call.Fail("backend_config of a typed call (api_version 4) is not a dictionary");
     if (!config.empty()) {
-      ASSIGN_OR_RETURN(i->attrs().backend_config, RawText(call, "backend_config", config));
+      ASSIGN_OR_RETURN(i->mutable_attrs().backend_config, RawText(call, "backend_config", config));
     }
   } else {
     if (!config.empty() && !IsString(config))
       return call.Fail(absl::StrCat("backend_config of api_version ", version, " is not a string"));
     if (const std::string text = MlirStringValue(config); !text.empty())
-      i->attrs().backend_config = attr::Raw(QuoteHlo(text));
+      i->mutable_attrs().backend_config = attr::Raw(QuoteHlo(text));
   }
-  if (version != kOriginal) i->attrs().api_version = kVersions[version];
+  if (version != kOriginal) i->mutable_attrs().api_version = kVersions[version];
   return absl::OkStatus();
 }
 
@@ -152,15 +152,15 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
                      absl::StatusCode::kUnimplemented);
   Instruction* i =
       call.Add(Opcode::CustomCall, call.types.size() == 1 ? call.result() : Shape::Tuple(call.types), call.x);
-  i->attrs().custom_call_target = attr::Str(target);
-  if (call.Flag("has_side_effect", false)) i->attrs().custom_call_has_side_effect = true;
+  i->mutable_attrs().custom_call_target = attr::Str(target);
+  if (call.Flag("has_side_effect", false)) i->mutable_attrs().custom_call_has_side_effect = true;
   RETURN_IF_ERROR(SetConvention(call, i));
   if (call.op.Has("mhlo.frontend_attributes")) {
-    ASSIGN_OR_RETURN(i->attrs().frontend_attributes,
+    ASSIGN_OR_RETURN(i->mutable_attrs().frontend_attributes,
                      RawText(call, "mhlo.frontend_attributes", call.op.Attr("mhlo.frontend_attributes")));
   }
   if (call.op.Has("mhlo.sharding")) {
-    ASSIGN_OR_RETURN(i->attrs().sharding,
+    ASSIGN_OR_RETURN(i->mutable_attrs().sharding,
                      RawText(call, "mhlo.sharding", MlirStringValue(call.op.Attr("mhlo.sharding"))));
   }
   RETURN_IF_ERROR(KeepLayouts(call, i));

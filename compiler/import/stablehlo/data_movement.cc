@@ -33,13 +33,13 @@ absl::StatusOr<Values> ConvertBroadcast(Call& call) {
   Instruction* from = call.x[0];
   if (kept_dims != s.dims()) from = call.Add(Opcode::Reshape, Shape::Array(s.type(), kept_dims), {from});
   Instruction* b = call.Add(Opcode::Broadcast, call.result(), {from});
-  b->attrs().dimensions = kept_map;
+  b->mutable_attrs().dimensions = kept_map;
   return Values{b};
 }
 
 absl::StatusOr<Values> ConvertIota(Call& call) {
   Instruction* i = call.Add(Opcode::Iota, call.result(), {});
-  i->attrs().iota_dimension = call.op.Has("dim") ? call.One("dim", 0) : call.One("iota_dimension", 0);
+  i->mutable_attrs().iota_dimension = call.op.Has("dim") ? call.One("dim", 0) : call.One("iota_dimension", 0);
   return Values{i};
 }
 
@@ -63,7 +63,7 @@ absl::StatusOr<Values> ConvertSlice(Call& call) {
     for (size_t k = 0; k < start.size(); ++k) r.push_back({start[k], limit[k], stride[k]});
   }
   Instruction* i = call.Add(Opcode::Slice, call.result(), call.x);
-  i->attrs().slice = std::move(r);
+  i->mutable_attrs().slice = std::move(r);
   return Values{i};
 }
 
@@ -76,27 +76,27 @@ absl::StatusOr<Values> ConvertPad(Call& call) {
   if (low.size() != high.size() || low.size() != in.size()) return call.Fail("low, high and interior differ in length");
   attr::Padding p;
   for (size_t k = 0; k < low.size(); ++k) p.push_back({low[k], high[k], in[k]});
-  i->attrs().padding = std::move(p);
+  i->mutable_attrs().padding = std::move(p);
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertDynamicSlice(Call& call) {
   if (call.x.empty()) return call.Fail("takes an array and start indices");
   Instruction* i = call.Add(Opcode::DynamicSlice, call.result(), call.x);
-  i->attrs().dynamic_slice_sizes = call.op.Has("sizes") ? call.List("sizes") : call.List("slice_sizes");
+  i->mutable_attrs().dynamic_slice_sizes = call.op.Has("sizes") ? call.List("sizes") : call.List("slice_sizes");
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertConcatenate(Call& call) {
   Instruction* i = call.Add(Opcode::Concatenate, call.result(), call.x);
-  i->attrs().dimensions = Ints{call.op.Has("dim") ? call.One("dim", 0) : call.One("dimension", 0)};
+  i->mutable_attrs().dimensions = Ints{call.op.Has("dim") ? call.One("dim", 0) : call.One("dimension", 0)};
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertTranspose(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(call.name == "reverse" ? Opcode::Reverse : Opcode::Transpose, call.result(), call.x);
-  i->attrs().dimensions = call.Dims();
+  i->mutable_attrs().dimensions = call.Dims();
   return Values{i};
 }
 
@@ -104,7 +104,7 @@ absl::StatusOr<Values> ConvertGather(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
   Instruction* i = call.Add(Opcode::Gather, call.result(), call.x);
   const std::string t = call.Resolve(call.op.Attr("dimension_numbers"));
-  Attributes& a = i->attrs();
+  Attributes& a = i->mutable_attrs();
   a.offset_dims = FieldInts(t, "offset_dims").value_or(Ints());
   a.collapsed_slice_dims = FieldInts(t, "collapsed_slice_dims").value_or(Ints());
   a.start_index_map = FieldInts(t, "start_index_map").value_or(Ints());
@@ -123,7 +123,7 @@ absl::StatusOr<Values> ConvertScatter(Call& call) {
   const bool tuple = call.types.size() > 1;
   Instruction* i = call.Add(Opcode::Scatter, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
   const std::string t = call.Resolve(call.op.Attr("scatter_dimension_numbers"));
-  Attributes& a = i->attrs();
+  Attributes& a = i->mutable_attrs();
   a.update_window_dims = FieldInts(t, "update_window_dims").value_or(Ints());
   a.inserted_window_dims = FieldInts(t, "inserted_window_dims").value_or(Ints());
   a.scatter_dims_to_operand_dims = FieldInts(t, "scatter_dims_to_operand_dims").value_or(Ints());
@@ -142,7 +142,7 @@ absl::StatusOr<Values> ConvertGetTupleElement(Call& call) {
   if (!call.x[0]->shape().IsTuple() || k < 0 || k >= static_cast<int64_t>(call.x[0]->shape().tuple().size()))
     return call.Fail("index is out of range");
   Instruction* i = call.Add(Opcode::GetTupleElement, call.x[0]->shape().tuple()[k], call.x);
-  i->attrs().tuple_index = k;
+  i->mutable_attrs().tuple_index = k;
   return Values{i};
 }
 

@@ -124,7 +124,7 @@ absl::StatusOr<Values> ConvertDynamicPad(Call& call) {
   attr::Padding p;
   for (size_t d = 0; d < low.size(); ++d) p.push_back({low[d], high[d], interior[d]});
   Instruction* i = call.Add(Opcode::Pad, call.result(), {call.x[0], call.x[1]});
-  i->attrs().padding = std::move(p);
+  i->mutable_attrs().padding = std::move(p);
   return Values{i};
 }
 
@@ -133,7 +133,7 @@ absl::StatusOr<Values> ConvertDynamicGather(Call& call) {
   ASSIGN_OR_RETURN(Ints sizes, call.Known(2));
   call.x.resize(2);
   ASSIGN_OR_RETURN(Values out, ConvertGather(call));
-  out[0]->attrs().slice_sizes = std::move(sizes);
+  out[0]->mutable_attrs().slice_sizes = std::move(sizes);
   return out;
 }
 
@@ -142,7 +142,7 @@ absl::StatusOr<Values> ConvertDynamicConvolution(Call& call) {
   ASSIGN_OR_RETURN(Ints padding, call.Known(2));
   call.x.resize(2);
   ASSIGN_OR_RETURN(Values out, ConvertConvolution(call));
-  attr::Win& window = *out[0]->attrs().window;
+  attr::Win& window = *out[0]->mutable_attrs().window;
   if (padding.size() != 2 * window.size())
     return call.Fail(absl::StrCat("the padding has ", padding.size(), " values, not ", 2 * window.size()));
   for (size_t d = 0; d < window.size(); ++d) {
@@ -168,7 +168,7 @@ absl::StatusOr<Values> ConvertRealDynamicSlice(Call& call) {
     attr::Slices r;
     for (size_t d = 0; d < rank; ++d) r.push_back({start[d], limit[d], stride[d]});
     Instruction* i = call.Add(Opcode::Slice, call.result(), {call.x[0]});
-    i->attrs().slice = std::move(r);
+    i->mutable_attrs().slice = std::move(r);
     return Values{i};
   }
   Shape result = call.result();
@@ -187,7 +187,7 @@ absl::StatusOr<Values> ConvertRealDynamicSlice(Call& call) {
     operands.push_back(ReshapeTo(SliceOf(call.x[1], {at}, {at + 1}), {}).get());
   }
   Instruction* i = call.Add(Opcode::DynamicSlice, result, operands);
-  i->attrs().dynamic_slice_sizes = result.dims();
+  i->mutable_attrs().dynamic_slice_sizes = result.dims();
   return Values{i};
 }
 
@@ -207,7 +207,7 @@ absl::StatusOr<Values> ConvertDimensionSize(Call& call) {
     result.set_dynamic(d, !full);
   }
   Instruction* i = call.Add(get ? Opcode::GetDimensionSize : Opcode::SetDimensionSize, result, call.x);
-  i->attrs().dimensions = Ints{d};
+  i->mutable_attrs().dimensions = Ints{d};
   return Values{i};
 }
 

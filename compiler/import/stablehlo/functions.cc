@@ -61,12 +61,12 @@ absl::StatusOr<Values> Converter::CallFunction(const std::string& name, const Op
   ASSIGN_OR_RETURN(Computation * callee, FunctionOf(name, caller));
   Instruction* call = c->Add(Opcode::Call, callee->root()->shape(), arguments);
   call->set_loc(caller.loc);
-  call->attrs().to_apply = callee;
+  call->mutable_attrs().to_apply = callee;
   if (!callee->root()->shape().IsTuple() || f->result_types.size() == 1) return Values{call};
   Values out;
   for (size_t k = 0; k < call->shape().tuple().size(); ++k) {
     out.push_back(c->Add(Opcode::GetTupleElement, call->shape().tuple()[k], {call}));
-    out.back()->attrs().tuple_index = static_cast<int64_t>(k);
+    out.back()->mutable_attrs().tuple_index = static_cast<int64_t>(k);
     out.back()->set_loc(caller.loc);
   }
   return out;

@@ -16,33 +16,33 @@ absl::StatusOr<Values> ConvertCompare(Call& call) {
   std::string type = call.op.words.size() > 1      ? call.op.words[1]
                      : call.op.Has("compare_type") ? EnumWord(call.op.Attr("compare_type"))
                                                    : "";
-  i->attrs().direction = attr::Raw(dir);
-  if (type == "TOTALORDER") i->attrs().compare_type = "TOTALORDER";
+  i->mutable_attrs().direction = attr::Raw(dir);
+  if (type == "TOTALORDER") i->mutable_attrs().compare_type = "TOTALORDER";
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertFft(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(Opcode::Fft, call.result(), call.x);
-  i->attrs().fft_type = attr::Raw(EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type")));
-  i->attrs().fft_length = call.op.Has("length") ? call.List("length") : call.List("fft_length");
+  i->mutable_attrs().fft_type = attr::Raw(EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type")));
+  i->mutable_attrs().fft_length = call.op.Has("length") ? call.List("length") : call.List("fft_length");
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertCholesky(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(Opcode::Cholesky, call.result(), call.x);
-  i->attrs().lower = call.Flag("lower", false);
+  i->mutable_attrs().lower = call.Flag("lower", false);
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertTriangularSolve(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
   Instruction* i = call.Add(Opcode::TriangularSolve, call.result(), call.x);
-  i->attrs().left_side = call.Flag("left_side", false);
-  i->attrs().lower = call.Flag("lower", false);
-  if (call.Flag("unit_diagonal", false)) i->attrs().unit_diagonal = true;
-  i->attrs().transpose_a = attr::Raw(EnumWord(call.op.Attr("transpose_a")));
+  i->mutable_attrs().left_side = call.Flag("left_side", false);
+  i->mutable_attrs().lower = call.Flag("lower", false);
+  if (call.Flag("unit_diagonal", false)) i->mutable_attrs().unit_diagonal = true;
+  i->mutable_attrs().transpose_a = attr::Raw(EnumWord(call.op.Attr("transpose_a")));
   return Values{i};
 }
 
@@ -51,7 +51,7 @@ absl::StatusOr<Values> ConvertRng(Call& call) {
   Instruction* i = call.Add(Opcode::Rng, call.result(), {call.x[0], call.x[1]});
   const std::string d =
       EnumWord(call.op.Has("distribution") ? call.op.Attr("distribution") : call.op.Attr("rng_distribution"));
-  i->attrs().distribution = attr::Raw(d == "NORMAL" ? "rng_normal" : "rng_uniform");
+  i->mutable_attrs().distribution = attr::Raw(d == "NORMAL" ? "rng_normal" : "rng_uniform");
   return Values{i};
 }
 
@@ -60,7 +60,7 @@ absl::StatusOr<Values> ConvertRngBitGenerator(Call& call) {
   Instruction* i = call.Add(Opcode::RngBitGenerator, Shape::Tuple(call.types), call.x);
   const std::string alg =
       EnumWord(call.op.Has("algorithm") ? call.op.Attr("algorithm") : call.op.Attr("rng_algorithm"));
-  i->attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry"
+  i->mutable_attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry"
                                    : alg == "PHILOX"  ? "rng_philox"
                                                       : "rng_default");
   return call.Split(i);
@@ -76,19 +76,19 @@ absl::StatusOr<Values> ConvertReducePrecision(Call& call) {
     (void)absl::SimpleAtoi(f.substr(at + 1), &m);
   }
   if (e < 1 || m < 0) return call.Fail("format is not understood");
-  i->attrs().exponent_bits = e;
-  i->attrs().mantissa_bits = m;
+  i->mutable_attrs().exponent_bits = e;
+  i->mutable_attrs().mantissa_bits = m;
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertBatchNorm(Call& call) {
   auto o = OpcodeFromText(absl::StrReplaceAll(call.name, {{"_", "-"}}));
   Instruction* i = call.Add(*o, call.types.size() > 1 ? Shape::Tuple(call.types) : call.result(), call.x);
-  i->attrs().feature_index = call.One("feature_index", 0);
+  i->mutable_attrs().feature_index = call.One("feature_index", 0);
   const std::string e = call.op.Attr("epsilon");
   double eps = 0;
   (void)absl::SimpleAtod(e.substr(0, e.find(' ')), &eps);
-  i->attrs().epsilon = eps;
+  i->mutable_attrs().epsilon = eps;
   return call.types.size() > 1 ? call.Split(i) : Values{i};
 }
 
@@ -118,8 +118,8 @@ absl::StatusOr<Values> ConvertTopK(Call& call) {
   if (s.rank() == 0 || k < 0 || k > s.dims().back()) return call.Fail("k is out of range");
   s.mutable_dims().back() = k;
   Instruction* t = call.Add(Opcode::TopK, Shape::Tuple({s, Shape::Array(PrimitiveType::S32, s.dims())}), call.x);
-  t->attrs().k = k;
-  t->attrs().largest = true;
+  t->mutable_attrs().k = k;
+  t->mutable_attrs().largest = true;
   return call.Split(t);
 }
 

@@ -16,12 +16,12 @@ absl::StatusOr<Values> ConvertCheck(Call& call) {
   }
   RETURN_IF_ERROR(call.Need(2));
   Instruction* i = call.Add(Opcode::CustomCall, Shape::Tuple({}), call.x);
-  i->attrs().custom_call_target = attr::Str(call.op.name);
-  i->attrs().custom_call_has_side_effect = true;
+  i->mutable_attrs().custom_call_target = attr::Str(call.op.name);
+  i->mutable_attrs().custom_call_has_side_effect = true;
   for (const char* key : {"max_ulp_difference", "min_ulp_difference", "tolerance"})
     if (call.op.Has(key)) {
       const std::string& text = call.op.Attr(key);
-      i->attrs().backend_config = attr::Raw(absl::StrCat(key, "=", text.substr(0, text.find(' '))));
+      i->mutable_attrs().backend_config = attr::Raw(absl::StrCat(key, "=", text.substr(0, text.find(' '))));
     }
   return Values{};
 }
@@ -70,9 +70,9 @@ absl::StatusOr<Values> ConvertRunParallel(Call& call) {
   ASSIGN_OR_RETURN(std::vector<Computation*> feeds, functions(call.op.Attr("infeed")));
   called.insert(called.end(), feeds.begin(), feeds.end());
   Instruction* i = call.Add(Opcode::CustomCall, Shape::Tuple(call.types), call.x);
-  i->attrs().custom_call_target = attr::Str(call.op.name);
-  i->attrs().custom_call_has_side_effect = true;
-  i->attrs().called_computations = called;
+  i->mutable_attrs().custom_call_target = attr::Str(call.op.name);
+  i->mutable_attrs().custom_call_has_side_effect = true;
+  i->mutable_attrs().called_computations = called;
   return call.Split(i);
 }
 

@@ -8,8 +8,8 @@ namespace {
 Values Boundary(Call& call, const char* target, const char* key, absl::string_view shardings, const Values& values,
                 const std::vector<Shape>& shapes) {
   Instruction* i = call.Add(Opcode::CustomCall, Shape::Tuple(shapes), values);
-  i->attrs().custom_call_target = attr::Str(target);
-  i->attrs().frontend_attributes = attr::Raw(absl::StrCat(
+  i->mutable_attrs().custom_call_target = attr::Str(target);
+  i->mutable_attrs().frontend_attributes = attr::Raw(absl::StrCat(
       "{xla.sdy.", key, "=", QuoteHlo(absl::StrCat("#sdy.sharding_per_value<", shardings, ">")),
       ",xla.sdy.manual_axes=", QuoteHlo(absl::StrCat("#sdy<manual_axes", call.op.Attr("manual_axes"), ">")), "}"));
   return call.Split(i);

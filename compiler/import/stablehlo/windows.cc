@@ -28,8 +28,8 @@ absl::StatusOr<Values> ConvertReduce(Call& call) {
   }
   const bool tuple = call.types.size() > 1;
   Instruction* r = call.Add(Opcode::Reduce, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
-  r->attrs().dimensions = call.Dims();
-  r->attrs().to_apply = f;
+  r->mutable_attrs().dimensions = call.Dims();
+  r->mutable_attrs().to_apply = f;
   return tuple ? call.Split(r) : Values{r};
 }
 
@@ -59,8 +59,8 @@ absl::StatusOr<Values> ConvertReduceWindow(Call& call) {
   }
   const bool tuple = call.types.size() > 1;
   Instruction* r = call.Add(Opcode::ReduceWindow, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
-  r->attrs().window = std::move(w);
-  r->attrs().to_apply = f;
+  r->mutable_attrs().window = std::move(w);
+  r->mutable_attrs().to_apply = f;
   return tuple ? call.Split(r) : Values{r};
 }
 
@@ -84,9 +84,9 @@ absl::StatusOr<Values> ConvertSelectAndScatter(Call& call) {
     w[k].pad_high = pad[2 * k + 1];
   }
   Instruction* i = call.Add(Opcode::SelectAndScatter, call.result(), call.x);
-  i->attrs().window = std::move(w);
-  i->attrs().select = sel;
-  i->attrs().scatter = sca;
+  i->mutable_attrs().window = std::move(w);
+  i->mutable_attrs().select = sel;
+  i->mutable_attrs().scatter = sca;
   return Values{i};
 }
 
@@ -97,9 +97,9 @@ absl::StatusOr<Values> ConvertSort(Call& call) {
   Instruction* s = call.Add(Opcode::Sort, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
   int64_t d = call.One("dimension", -1);
   if (d < 0) d += call.x[0]->shape().rank();
-  s->attrs().dimensions = Ints{d};
-  if (call.Flag("is_stable", false)) s->attrs().is_stable = true;
-  s->attrs().to_apply = f;
+  s->mutable_attrs().dimensions = Ints{d};
+  if (call.Flag("is_stable", false)) s->mutable_attrs().is_stable = true;
+  s->mutable_attrs().to_apply = f;
   return tuple ? call.Split(s) : Values{s};
 }
 
@@ -107,8 +107,8 @@ absl::StatusOr<Values> ConvertMap(Call& call) {
   if (call.op.regions.size() != 1) return call.Fail("needs one computation");
   ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "map"));
   Instruction* i = call.Add(Opcode::Map, call.result(), call.x);
-  i->attrs().dimensions = call.Dims();
-  i->attrs().to_apply = f;
+  i->mutable_attrs().dimensions = call.Dims();
+  i->mutable_attrs().to_apply = f;
   return Values{i};
 }
 

@@ -2,8 +2,8 @@
 // itself a repetition, nothing has to travel at all.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -26,7 +26,7 @@ absl::StatusOr<bool> AllGatherBcastReorder(Module& m, PassContext& ctx) {
         Shape gathered = b->operand(0)->shape();
         gathered.mutable_dims()[static_cast<size_t>(place)] = i->shape().dim(d);
         Instruction* gather = c->AddClone(i, gathered, {b->operand(0)});
-        gather->attrs().dimensions = Ints{place};
+        gather->mutable_attrs().dimensions = Ints{place};
         return c->AddClone(b, i->shape(), {gather});
       });
 }

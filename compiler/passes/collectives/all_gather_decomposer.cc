@@ -1,8 +1,8 @@
 // all-gather as an all-reduce: each device writes its shard at its own place of an array of zeros, and the arrays are
 // added. For transports that only reduce.
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -41,9 +41,9 @@ absl::StatusOr<bool> AllGatherDecomposer(Module& m, PassContext& ctx) {
         starts[static_cast<size_t>(dim)] = place * static_cast<double>(i->operand(0)->shape().dim(dim));
         Expr empty = BroadcastTo(c->AddConstant(Literal::Of(i->shape().type(), 0)), i->shape().dims());
         Instruction* all = c->Add(Opcode::AllReduce, i->shape(), {UpdateOf(empty, i->operand(0), starts).get()});
-        all->attrs() = i->attrs();
-        all->attrs().dimensions.reset();
-        all->attrs().to_apply = ScalarFunction(&m, Opcode::Add, i->shape().type());
+        all->mutable_attrs() = i->attrs();
+        all->mutable_attrs().dimensions.reset();
+        all->mutable_attrs().to_apply = ScalarFunction(&m, Opcode::Add, i->shape().type());
         return all;
       });
 }

@@ -4,9 +4,9 @@
 // For groups of more than 8 members in multiples of 8, whose array divides by 8; devices of a host are numbered
 // together.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -43,12 +43,12 @@ absl::StatusOr<bool> AllReduceBlueconnect(Module& m, PassContext& ctx) {
     Expr flat = ReshapeTo(i->operand(0), {n});
     const auto step = [&](Opcode op, const Shape& s, Instruction* x, const Groups& groups) {
       Instruction* r = c->Add(op, s, {x});
-      r->attrs() = i->attrs();
-      r->attrs().replica_groups = GroupsText(groups);
-      if (op != Opcode::AllReduce) r->attrs().dimensions = Ints{0};
+      r->mutable_attrs() = i->attrs();
+      r->mutable_attrs().replica_groups = GroupsText(groups);
+      if (op != Opcode::AllReduce) r->mutable_attrs().dimensions = Ints{0};
       if (op == Opcode::AllGather) {
-        r->attrs().to_apply.reset();
-        r->attrs().collective_mode.reset();
+        r->mutable_attrs().to_apply.reset();
+        r->mutable_attrs().collective_mode.reset();
       }
       return r;
     };

@@ -1,8 +1,8 @@
 // A reduction between devices of a reduction between devices, over groups that complement each other, is one over their
 // product.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -21,7 +21,7 @@ absl::StatusOr<bool> AllReduceFolder(Module& m, PassContext& ctx) {
       m, ctx, [&](const Instruction* i) { return !product(i).empty(); },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
         Instruction* all = i->parent()->AddClone(i, i->shape(), {i->operand(0)->operand(0)});
-        all->attrs().replica_groups = GroupsText(product(i));
+        all->mutable_attrs().replica_groups = GroupsText(product(i));
         return all;
       });
 }

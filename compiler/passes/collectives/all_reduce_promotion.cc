@@ -1,6 +1,6 @@
 // Reductions between devices of 16-bit types add in 32 bits: n roundings become one.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -33,7 +33,7 @@ absl::StatusOr<bool> AllReducePromotion(Module& m, PassContext& ctx) {
                          Shape shape = i->shape();
                          shape.set_type(wide);
                          Instruction* n = i->parent()->AddClone(i, shape, {ConvertTo(wide, i->operand(0)).get()});
-                         n->attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), wide);
+                         n->mutable_attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), wide);
                          return ConvertTo(i->shape().type(), n).get();
                        }));
   if (changed) m.RemoveUnreachableComputations();

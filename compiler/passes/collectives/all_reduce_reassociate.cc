@@ -1,8 +1,8 @@
 // The sum of two reductions between the same devices is one reduction of the sum; likewise for other operations that
 // are the reduction's own.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,9 +1,9 @@
 // all-reduce of what every device has alike: a sum is a product with the number of devices; a largest, smallest, and or
 // or is the value itself. Groups of one device reduce nothing.
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/replication.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,8 +1,8 @@
 // A reduction over a large group becomes two, over the groups of a smaller reduction in the same computation and over
 // what is left: the first can then travel with the smaller one, or become a reduce-scatter.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -54,9 +54,9 @@ absl::StatusOr<bool> AllReduceSplitter(Module& m, PassContext& ctx) {
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         const Groups small = WrittenGroups(SmallerBeside(i)), across = Across(small, WrittenGroups(i));
         Instruction* first = i->parent()->AddClone(i, i->shape(), {i->operand(0)});
-        first->attrs().replica_groups = GroupsText(small);
+        first->mutable_attrs().replica_groups = GroupsText(small);
         Instruction* second = i->parent()->AddClone(i, i->shape(), {first});
-        second->attrs().replica_groups = GroupsText(across);
+        second->mutable_attrs().replica_groups = GroupsText(across);
         return second;
       });
 }

@@ -1,7 +1,7 @@
 // all-to-all of a tuple, one operand for each member, as that of one array with the operands stacked in a first
 // dimension.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -18,7 +18,7 @@ absl::StatusOr<bool> AllToAllDecomposer(Module& m, PassContext& ctx) {
         for (Instruction* o : i->operands()) rows.push_back(ReshapeTo(o, one));
         Instruction* whole =
             i->parent()->AddClone(i, Shape::Array(i->operand(0)->shape().type(), all), {ConcatOf(rows, 0).get()});
-        whole->attrs().dimensions = Ints{0};
+        whole->mutable_attrs().dimensions = Ints{0};
         std::vector<Instruction*> parts;
         for (int64_t k = 0; k < n; ++k) {
           Ints from(all.size(), 0), to = all;

@@ -3,9 +3,9 @@
 //
 // The steps between may add (or subtract) values that every partition has alike: those would be counted once for each
 // partition, and are divided by their number first, in floats only. All or nothing of a chain is rewritten.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/replication.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -88,9 +88,9 @@ absl::StatusOr<bool> ArCrsCombiner(Module& m, PassContext& ctx) {
         Instruction* all = i->parent()->AddClone(i, i->shape(), i->operands());
         std::string everyone = "{{";
         for (int64_t d = 0; d < m.replica_count * m.partition_count; ++d) absl::StrAppend(&everyone, d ? "," : "", d);
-        all->attrs().replica_groups = everyone + "}}";
-        all->attrs().channel_id = channel;
-        all->attrs().use_global_device_ids = true;
+        all->mutable_attrs().replica_groups = everyone + "}}";
+        all->mutable_attrs().channel_id = channel;
+        all->mutable_attrs().use_global_device_ids = true;
         return all;
       });
 }

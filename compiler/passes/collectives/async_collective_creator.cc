@@ -1,6 +1,6 @@
 // A collective becomes its start and its done, so that a schedule can put work between them.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -34,7 +34,7 @@ absl::StatusOr<bool> AsyncCollectiveCreator(Module& m, PassContext& ctx) {
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         const Split split = *SplitOf(i);
         Instruction* start = i->parent()->Add(split.start, split.state, i->operands());
-        start->attrs() = i->attrs();
+        start->mutable_attrs() = i->attrs();
         start->set_loc(i->loc());
         return i->parent()->Add(split.done, i->shape(), {start});
       });

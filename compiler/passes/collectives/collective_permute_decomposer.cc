@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -46,11 +46,11 @@ absl::StatusOr<bool> CollectivePermuteDecomposer(Module& m, PassContext& ctx) {
         forward.pop_back();
         const auto permute = [&](const Pairs& pairs) {
           Instruction* p = c->AddClone(i, i->shape(), i->operands());
-          p->attrs().source_target_pairs = Text(pairs);
+          p->mutable_attrs().source_target_pairs = Text(pairs);
           return p;
         };
         Instruction *up = permute(forward), *back = permute(around);
-        if (back->attrs().channel_id) back->attrs().channel_id = *back->attrs().channel_id + (int64_t{1} << 20);
+        if (back->attrs().channel_id) back->mutable_attrs().channel_id = *back->attrs().channel_id + (int64_t{1} << 20);
         const Opcode number = i->attrs().channel_id ? Opcode::PartitionId : Opcode::ReplicaId;
         Expr id = c->Add(number, Shape::Scalar(PrimitiveType::U32), {});
         Expr first = BroadcastTo(id == static_cast<double>(around[0][1]), i->shape().dims());

@@ -8,9 +8,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,7 +1,7 @@
 // Collectives of a computation run in one order on all devices: each waits for the one before, so that no two devices
 // can wait for each other in different ones.
 #include "compiler/hlo/reachability.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -18,7 +18,7 @@ void Combine(const std::vector<Instruction*>& group) {
   Instruction* all = c->AddClone(group[0], Shape::Tuple(shapes), operands);
   for (size_t k = 0; k < group.size(); ++k) {
     Instruction* e = c->Add(Opcode::GetTupleElement, shapes[k], {all});
-    e->attrs().tuple_index = static_cast<int64_t>(k);
+    e->mutable_attrs().tuple_index = static_cast<int64_t>(k);
     group[k]->ReplaceAllUsesWith(e);
     c->Remove(group[k]);
   }

@@ -1,6 +1,6 @@
 // Small reduce-scatters of one reducer, dimension and grouping travel together.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/combine.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -2,9 +2,9 @@
 //
 // The slice must begin at the device's number times its extent, the number being replica-id or partition-id as the
 // groups count, and there must be one group of all in order.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -62,8 +62,8 @@ absl::StatusOr<bool> ReduceScatterCreator(Module& m, PassContext& ctx) {
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
         Instruction* all = i->operand(0);
         Instruction* scatter = i->parent()->Add(Opcode::ReduceScatter, i->shape(), {all->operand(0)});
-        scatter->attrs() = all->attrs();
-        scatter->attrs().dimensions = Ints{ScatteredDimension(m, i)};
+        scatter->mutable_attrs() = all->attrs();
+        scatter->mutable_attrs().dimensions = Ints{ScatteredDimension(m, i)};
         return scatter;
       });
 }

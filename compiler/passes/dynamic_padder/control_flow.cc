@@ -78,8 +78,8 @@ absl::Status PadLoop(SizedComputation& f, Instruction* loop) {
     b.computation()->set_root(WithSizes(b, root, dims));
     Instruction* sized =
         f.computation()->AddClone(loop, SizedShape(loop->shape(), dims), {WithSizes(f, init, dims)});
-    sized->attrs().condition = c.computation();
-    sized->attrs().body = b.computation();
+    sized->mutable_attrs().condition = c.computation();
+    sized->mutable_attrs().body = b.computation();
     return ReplaceBySized(f, loop, sized, dims);
   }
 }

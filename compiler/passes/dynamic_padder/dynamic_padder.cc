@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace padding {

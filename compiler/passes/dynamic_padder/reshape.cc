@@ -60,11 +60,11 @@ absl::Status PadReshape(SizedComputation& f, Instruction* i) {
   const Expr source = ReshapeTo(x, {stride});
   Instruction* g =
       f.computation()->Add(Opcode::Gather, Shape::Array(to.type(), dims), {source.get(), flat.get()});
-  g->attrs().offset_dims = Ints{};
-  g->attrs().collapsed_slice_dims = Ints{0};
-  g->attrs().start_index_map = Ints{0};
-  g->attrs().index_vector_dim = to.rank();
-  g->attrs().slice_sizes = Ints{1};
+  g->mutable_attrs().offset_dims = Ints{};
+  g->mutable_attrs().collapsed_slice_dims = Ints{0};
+  g->mutable_attrs().start_index_map = Ints{0};
+  g->mutable_attrs().index_vector_dim = to.rank();
+  g->mutable_attrs().slice_sizes = Ints{1};
   g->set_loc(i->loc());
   return f.Replace(i, g, {{{}, sizes}});
 }

@@ -53,7 +53,7 @@ absl::Status PadSort(SizedComputation& f, Instruction* i) {
   std::vector<Shape> shapes;
   for (const Instruction* o : operands) shapes.push_back(o->shape());
   Instruction* sort = c->AddClone(i, Shape::Tuple(shapes), operands);
-  sort->attrs().to_apply = FlaggedComparator(f.module(), i);
+  sort->mutable_attrs().to_apply = FlaggedComparator(f.module(), i);
   std::vector<Instruction*> parts;
   for (int64_t k = 0; k < i->operand_count(); ++k) parts.push_back(PartOf(sort, k).get());
   Instruction* value = i->shape().IsTuple() ? c->Add(Opcode::Tuple, i->shape(), parts) : parts[0];

@@ -1,8 +1,8 @@
 // A scan said to be associative whose step is one operation of carry and element, by blocks instead of one element
 // after the other.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/cumulative.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

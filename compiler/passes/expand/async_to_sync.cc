@@ -1,8 +1,8 @@
 // Start and done pairs as the operation they split: one stream of host code overlaps nothing. Sends and receives keep
 // their first half, which does the work.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -14,8 +14,8 @@ Instruction* Element(Instruction* tuple, int64_t k) {
 
 Instruction* Like(Instruction* i, Opcode op, const Shape& shape) {
   Instruction* n = i->parent()->Add(op, shape, i->operands());
-  n->attrs() = i->attrs();
-  n->attrs().cross_program_prefetch_index.reset();
+  n->mutable_attrs() = i->attrs();
+  n->mutable_attrs().cross_program_prefetch_index.reset();
   n->set_loc(i->loc());
   return n;
 }
@@ -34,7 +34,7 @@ Instruction* Done(Instruction* i) {
     case Opcode::AsyncDone: {
       while (start->Is(Opcode::AsyncUpdate)) start = start->operand(0);
       Instruction* call = i->parent()->Add(Opcode::Call, i->shape(), start->operands());
-      call->attrs().to_apply = *start->attrs().calls;
+      call->mutable_attrs().to_apply = *start->attrs().calls;
       return call;
     }
     case Opcode::SendDone:

@@ -1,6 +1,6 @@
 // Batch normalisation as broadcasts, reductions and elementwise ops; narrow floats accumulate in f32.
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

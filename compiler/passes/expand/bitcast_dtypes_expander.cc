@@ -1,8 +1,8 @@
 // bitcast-convert from or to elements narrower than a byte, which lie in bytes of their own, as shifts.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

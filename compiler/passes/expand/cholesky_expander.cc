@@ -1,9 +1,9 @@
 // cholesky of types without a kernel: narrow floats in f32; complex matrices column by column in a loop.
 #include <limits>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/linalg_upcast.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -26,7 +26,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   if (IsFloat(a.type())) {
     Instruction* wide = c->Add(Opcode::Cholesky, Shape::Array(PrimitiveType::F32, a.shape().dims()),
                                {ConvertTo(PrimitiveType::F32, a).get()});
-    wide->attrs() = i->attrs();
+    wide->mutable_attrs() = i->attrs();
     return ConvertTo(a.type(), wide).get();
   }
   const bool lower = i->attrs().lower.value_or(false);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -102,10 +102,10 @@ class Expander {
       for (size_t k = 0; k < group.size(); ++k) absl::StrAppend(&text, k ? "," : "", group[k]);
       text += "}";
     }
-    g->attrs().replica_groups = attr::Raw(text + "}");
-    g->attrs().dimensions = Ints{0};
-    g->attrs().use_global_device_ids = true;
-    g->attrs().channel_id = std::max<int64_t>(i_->attrs().channel_id.value_or(1), 1);
+    g->mutable_attrs().replica_groups = attr::Raw(text + "}");
+    g->mutable_attrs().dimensions = Ints{0};
+    g->mutable_attrs().use_global_device_ids = true;
+    g->mutable_attrs().channel_id = std::max<int64_t>(i_->attrs().channel_id.value_or(1), 1);
     g->set_loc(i_->loc());
     return Expr(g);
   }
@@ -146,8 +146,8 @@ class Expander {
       Instruction* map = c_->Add(Opcode::Map, Shape::Array(x.type(), dims), {sum.get(), next.get()});
       Ints every;
       for (size_t d = 0; d < dims.size(); ++d) every.push_back(static_cast<int64_t>(d));
-      map->attrs().dimensions = every;
-      map->attrs().to_apply = *i_->attrs().to_apply;
+      map->mutable_attrs().dimensions = every;
+      map->mutable_attrs().to_apply = *i_->attrs().to_apply;
       sum = uneven
                 ? SelectExpr(BroadcastTo(CompareExpr("GT", size, IntegerIn(c_, PrimitiveType::S32, k)), dims), map, sum)
                 : Expr(map);
@@ -240,11 +240,11 @@ class Expander {
       Ints offset, slice = input_dims;
       for (int64_t d = 1; d < out.shape().rank(); ++d) offset.push_back(d);
       slice[0] = 1;
-      g->attrs().offset_dims = offset;
-      g->attrs().collapsed_slice_dims = Ints{0};
-      g->attrs().start_index_map = Ints{0};
-      g->attrs().index_vector_dim = 1;
-      g->attrs().slice_sizes = slice;
+      g->mutable_attrs().offset_dims = offset;
+      g->mutable_attrs().collapsed_slice_dims = Ints{0};
+      g->mutable_attrs().start_index_map = Ints{0};
+      g->mutable_attrs().index_vector_dim = 1;
+      g->mutable_attrs().slice_sizes = slice;
       out = SelectExpr(BroadcastTo(inside, dims, {0}), g, out);
     }
     return out.get();

@@ -1,7 +1,7 @@
 // Comparisons of floats by total order become comparisons of integers: the bits, with the lower ones flipped if the
 // sign is set, order as the numbers do.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

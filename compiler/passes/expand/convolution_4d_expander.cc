@@ -1,7 +1,7 @@
 // Convolutions over more than three spatial dimensions lose those of extent 1 in input, kernel and result, where
 // there is nothing to slide over.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -52,7 +52,7 @@ absl::StatusOr<bool> Convolution4dExpander(Module& m, PassContext& ctx) {
         }
         Instruction* conv = i->parent()->Add(Opcode::Convolution, Shape::Array(i->shape().type(), y),
                                              {ReshapeTo(i->operand(0), x).get(), ReshapeTo(i->operand(1), w).get()});
-        conv->attrs() = std::move(a);
+        conv->mutable_attrs() = std::move(a);
         return ReshapeTo(conv, i->shape().dims()).get();
       });
 }

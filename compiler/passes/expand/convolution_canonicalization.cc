@@ -3,7 +3,7 @@
 // Why: the convolution kernel reads runs of features; every other order is a transpose around it, which fuses with its
 //   producer. batch_group_count becomes feature groups: input [G*B, S, C] read as [B, S, G*C].
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -59,10 +59,10 @@ absl::StatusOr<bool> ConvolutionCanonicalization(Module& m, PassContext& ctx) {
       out_dims[n + 1] = i->shape().dim(d.output_feature);
       for (int64_t s = 0; s < n; ++s) out_dims[s + 1] = i->shape().dim(d.output_spatial[s]);
       Instruction* conv = c->AddClone(i, Shape::Array(i->shape().type(), out_dims), {x.get(), k.get()});
-      conv->attrs().dim_labels = want;
+      conv->mutable_attrs().dim_labels = want;
       if (bg > 1) {
-        conv->attrs().batch_group_count.reset();
-        conv->attrs().feature_group_count = bg;
+        conv->mutable_attrs().batch_group_count.reset();
+        conv->mutable_attrs().feature_group_count = bg;
       }
       Ints back(n + 2);
       back[d.output_batch] = 0;

@@ -1,7 +1,7 @@
 // Grouped convolutions as plain ones: groups of features by a kernel that is zero between groups, groups of the batch
 // as groups of features first. For targets whose convolutions have no groups; the products with zeros cost time.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -24,8 +24,8 @@ Instruction* BatchToFeatureGroups(Instruction* i) {
   dims[d.input_feature] *= g;
   Expr moved = ReshapeTo(TransposeBy(ReshapeTo(x, split), order), dims);
   Instruction* n = i->parent()->AddClone(i, i->shape(), {moved.get(), i->operand(1)});
-  n->attrs().batch_group_count.reset();
-  n->attrs().feature_group_count = g;
+  n->mutable_attrs().batch_group_count.reset();
+  n->mutable_attrs().feature_group_count = g;
   return n;
 }
 
@@ -41,7 +41,7 @@ Instruction* WithoutFeatureGroups(Instruction* i) {
   Expr to = IotaOf(c, PrimitiveType::S32, dims, d.kernel_output) / static_cast<double>(out / g);
   Expr kernel = SelectExpr(from == to, tiled, tiled.Like(0));
   Instruction* n = c->AddClone(i, i->shape(), {i->operand(0), kernel.get()});
-  n->attrs().feature_group_count.reset();
+  n->mutable_attrs().feature_group_count.reset();
   return n;
 }
 

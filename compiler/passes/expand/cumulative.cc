@@ -11,8 +11,8 @@ Expr Window(Expr x, Expr init, Computation* f, int64_t dim) {
   attr::Win window(static_cast<size_t>(x.shape().rank()));
   window[static_cast<size_t>(dim)].size = n;
   window[static_cast<size_t>(dim)].pad_low = n - 1;
-  w->attrs().window = std::move(window);
-  w->attrs().to_apply = f;
+  w->mutable_attrs().window = std::move(window);
+  w->mutable_attrs().to_apply = f;
   return w;
 }
 
@@ -22,7 +22,7 @@ Expr PadWith(Expr x, Expr value, int64_t dim, int64_t low, int64_t high) {
   Instruction* p = x.computation()->Add(Opcode::Pad, Shape::Array(x.type(), dims), {x.get(), value.get()});
   attr::Padding padding(dims.size());
   padding[static_cast<size_t>(dim)] = {low, high, 0};
-  p->attrs().padding = std::move(padding);
+  p->mutable_attrs().padding = std::move(padding);
   return p;
 }
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "compiler/hlo/lapack.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -56,8 +56,8 @@ Instruction* Expand(Instruction* i) {
   switch (k.meaning) {
     case Meaning::kTopK: {
       Instruction* t = c->Add(Opcode::TopK, i->shape(), i->operands());
-      t->attrs().k = i->shape().tuple()[0].dims().back();
-      t->attrs().largest = true;
+      t->mutable_attrs().k = i->shape().tuple()[0].dims().back();
+      t->mutable_attrs().largest = true;
       return t;
     }
     case Meaning::kUnary:
@@ -82,10 +82,10 @@ bool IsLapackOperation(const Instruction* i, absl::string_view routine, int64_t 
 Instruction* SolveOf(Instruction* i) {
   Instruction* s = i->parent()->Add(Opcode::TriangularSolve, i->shape(), i->operands());
   const int64_t how = CallAttribute(i, "trans_x").value_or('N');
-  s->attrs().left_side = CallAttribute(i, "side").value_or('L') == 'L';
-  s->attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
-  s->attrs().unit_diagonal = CallAttribute(i, "diag").value_or('N') == 'U';
-  s->attrs().transpose_a = how == 'T' ? "TRANSPOSE" : how == 'C' ? "ADJOINT" : "NO_TRANSPOSE";
+  s->mutable_attrs().left_side = CallAttribute(i, "side").value_or('L') == 'L';
+  s->mutable_attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
+  s->mutable_attrs().unit_diagonal = CallAttribute(i, "diag").value_or('N') == 'U';
+  s->mutable_attrs().transpose_a = how == 'T' ? "TRANSPOSE" : how == 'C' ? "ADJOINT" : "NO_TRANSPOSE";
   return s;
 }
 
@@ -94,7 +94,7 @@ Instruction* FactorOf(Instruction* i) {
   Computation* c = i->parent();
   const Shape& s = i->operand(0)->shape();
   Instruction* f = c->Add(Opcode::Cholesky, Shape::Array(s.type(), s.dims()), i->operands());
-  f->attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
+  f->mutable_attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
   Expr part = IsComplex(s.type()) ? Unary(Opcode::Real, f) : Expr(f);
   Expr bad = ConvertTo(PrimitiveType::S32, CompareExpr("NE", part, part));
   Expr info = ReduceOf(bad, IntegerIn(c, PrimitiveType::S32, 0), {s.rank() - 2, s.rank() - 1},

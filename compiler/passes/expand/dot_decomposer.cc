@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {
@@ -51,7 +51,7 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Dot) || i->attrs().sparsity) continue;
-      Attributes& a = i->attrs();
+      Attributes& a = i->mutable_attrs();
       const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
       const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
       if (i->shape().rank() == 3 && lb == Ints{0} && rb == Ints{0} && lc.size() == 1 && rc.size() == 1) continue;
@@ -67,9 +67,9 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
       PrimitiveType type = i->shape().type();
       if (IsFloat(type) && InfoOf(type).bits < 32 && nn > kWidestNarrowRow) type = PrimitiveType::F32;
       Instruction* dot = c->AddClone(i, Shape::Array(type, {b, mm, nn}), {l.x.get(), r.x.get()});
-      dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
-      dot->attrs().lhs_contracting_dims = Ints{l.contracting_first ? 1 : 2};
-      dot->attrs().rhs_contracting_dims = Ints{r.contracting_first ? 1 : 2};
+      dot->mutable_attrs().lhs_batch_dims = dot->mutable_attrs().rhs_batch_dims = Ints{0};
+      dot->mutable_attrs().lhs_contracting_dims = Ints{l.contracting_first ? 1 : 2};
+      dot->mutable_attrs().rhs_contracting_dims = Ints{r.contracting_first ? 1 : 2};
       i->ReplaceAllUsesWith(ReshapeTo(ConvertTo(i->shape().type(), dot), i->shape().dims()).get());
       c->Remove(i);
       changed = true;

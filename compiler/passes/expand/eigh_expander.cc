@@ -2,8 +2,8 @@
 // making one element off the diagonal zero. Only the lower triangle is read.
 //
 // Of the custom call "Eigh": a[..., n, n] -> (vectors as columns, values in rising order).
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,8 +1,8 @@
 // gather as a loop of dynamic slices, one index vector an iteration; of a single one as the slice alone. Indices are
 // clamped so that the window lies inside, as dynamic-slice does.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,9 +1,9 @@
 // Gathers in one form: a matrix of index vectors, windows of the operand's full rank behind one batch dimension.
 #include <numeric>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -30,9 +30,9 @@ absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
         dims.insert(dims.begin(), rows.shape().dim(0));
         Instruction* n =
             i->parent()->AddClone(plain, Shape::Array(i->shape().type(), dims), {plain->operand(0), rows.get()});
-        n->attrs().index_vector_dim = 1;
-        n->attrs().collapsed_slice_dims = Ints();
-        n->attrs().offset_dims = offset;
+        n->mutable_attrs().index_vector_dim = 1;
+        n->mutable_attrs().collapsed_slice_dims = Ints();
+        n->mutable_attrs().offset_dims = offset;
         Expr out = FromRows(plain, n);
         if (plain != i) i->parent()->Remove(plain);
         return out.get();

@@ -1,6 +1,6 @@
 // The size of a dimension: a constant where it is static, the stated size where set-dimension-size made it dynamic.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -42,7 +42,7 @@ Instruction* WithoutBatching(Instruction* i) {
   std::vector<Instruction*> operands = i->operands();
   operands[static_cast<size_t>(count)] = ConcatOf(parts, vector_dim).get();
   Instruction* n = i->parent()->AddClone(i, i->shape(), operands);
-  Attributes& a = n->attrs();
+  Attributes& a = n->mutable_attrs();
   Ints& map = gather ? *a.start_index_map : *a.scatter_dims_to_operand_dims;
   map.insert(map.begin(), operand_dims.begin(), operand_dims.end());
   std::optional<Ints>& gone = gather ? a.collapsed_slice_dims : a.inserted_window_dims;

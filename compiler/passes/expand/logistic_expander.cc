@@ -1,6 +1,6 @@
 // logistic(x) = 1 / (1 + exp(-x)).
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

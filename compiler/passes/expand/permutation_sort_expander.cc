@@ -1,8 +1,8 @@
 // Sorting a permutation with its places gives the inverse permutation, which a scatter writes at once.
 //
 // The keys must be known to be a permutation: the places that another sort carried along.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -39,7 +39,7 @@ absl::StatusOr<bool> PermutationSortExpander(Module& m, PassContext& ctx) {
                          Instruction* scatter =
                              c->Add(Opcode::Scatter, Shape::Array(places.type(), {n}),
                                     {zeros.get(), ReshapeTo(i->operand(0), {n, 1}).get(), i->operand(1)});
-                         Attributes& a = scatter->attrs();
+                         Attributes& a = scatter->mutable_attrs();
                          a.update_window_dims = Ints();
                          a.inserted_window_dims = Ints{0};
                          a.scatter_dims_to_operand_dims = Ints{0};

@@ -4,8 +4,8 @@
 // the form of LAPACK's geqrf.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,8 +1,8 @@
 // ragged-dot as one dot over masked operands: the left side is spread over the groups, zero outside its own.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -37,12 +37,12 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
   auto dot = [&](Expr x, Expr y, const Ints& xb, const Ints& yb, const Ints& xc, const Ints& yc, const Shape& s) {
     Instruction* d = c->Add(Opcode::Dot, s, {x.get(), y.get()});
     if (!xb.empty()) {
-      d->attrs().lhs_batch_dims = xb;
-      d->attrs().rhs_batch_dims = yb;
+      d->mutable_attrs().lhs_batch_dims = xb;
+      d->mutable_attrs().rhs_batch_dims = yb;
     }
-    d->attrs().lhs_contracting_dims = xc;
-    d->attrs().rhs_contracting_dims = yc;
-    d->attrs().operand_precision = a.operand_precision;
+    d->mutable_attrs().lhs_contracting_dims = xc;
+    d->mutable_attrs().rhs_contracting_dims = yc;
+    d->mutable_attrs().operand_precision = a.operand_precision;
     return d;
   };
   const Shape result = Shape::Array(i->shape().type(), i->shape().dims());

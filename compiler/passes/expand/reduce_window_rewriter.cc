@@ -1,8 +1,8 @@
 // Cumulative reduce-windows over n elements, n * n steps as written, by blocks of 16: cumulate inside each block,
 // cumulate the blocks' totals (again by blocks, until one is left), and combine.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/cumulative.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -2,8 +2,8 @@
 // the kernel's, for a target without one. States of u64 and results of 32 and 64 bits.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -13,9 +13,9 @@ Expr Words(Computation* c, PrimitiveType t, const Ints& dims) {
   // One block of Philox gives 128 bits; the state moves on by as many as are taken.
   const int64_t bits = InfoOf(t).bits;
   Instruction* state = c->Add(Opcode::RngGetAndUpdateState, Shape::Array(PrimitiveType::U64, {2}), {});
-  state->attrs().delta = (Product(dims) * bits + 127) / 128;
+  state->mutable_attrs().delta = (Product(dims) * bits + 127) / 128;
   Instruction* words = c->Add(Opcode::RngBitGenerator, Shape::Tuple({state->shape(), Shape::Array(t, dims)}), {state});
-  words->attrs().algorithm = attr::Raw("rng_philox");
+  words->mutable_attrs().algorithm = attr::Raw("rng_philox");
   Instruction* g = PartOf(words, 1).get();
   return g;
 }

@@ -1,6 +1,6 @@
 // scaled-dot as a dot of operands multiplied by their block scales in f32.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -29,7 +29,7 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
   }
   const Shape wide = Shape::Array(PrimitiveType::F32, i->shape().dims());
   Instruction* d = i->parent()->Add(Opcode::Dot, wide, {side[0].get(), side[1].get()});
-  d->attrs() = i->attrs();
+  d->mutable_attrs() = i->attrs();
   return ConvertTo(i->shape().type(), d).get();
 }
 

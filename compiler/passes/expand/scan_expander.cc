@@ -1,6 +1,6 @@
 // scan as a loop: one slice of each input a step, outputs written in place, carries in the loop's state.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -37,13 +37,13 @@ Instruction* Expand(Instruction* scan) {
     }
     for (int64_t k = 0; k < carries; ++k) arguments.push_back(values[inputs + k].get());
     Instruction* call = body->Add(Opcode::Call, step->root()->shape(), arguments);
-    call->attrs().to_apply = step;
+    call->mutable_attrs().to_apply = step;
     std::vector<Expr> parts = {call};
     if (call->shape().IsTuple()) {
       parts.clear();
       for (size_t k = 0; k < call->shape().tuple().size(); ++k) {
         Instruction* g = body->Add(Opcode::GetTupleElement, call->shape().tuple()[k], {call});
-        g->attrs().tuple_index = static_cast<int64_t>(k);
+        g->mutable_attrs().tuple_index = static_cast<int64_t>(k);
         parts.emplace_back(g);
       }
     }

@@ -1,10 +1,10 @@
 // scatter as a loop over its updates: read the window, combine, write it back. A window that does not lie inside
 // entirely is skipped, as the operation asks.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
 #include "compiler/passes/expand/scalar_body.h"
 #include "compiler/passes/expand/scatter_loop.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -2,9 +2,9 @@
 // dimension.
 #include <numeric>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/indexed_form.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -36,9 +36,9 @@ absl::StatusOr<bool> ScatterSimplifier(Module& m, PassContext& ctx) {
         for (int64_t k = n + 1; k < plain->operand_count(); ++k)
           operands[static_cast<size_t>(k)] = UpdateRows(plain, plain->operand(k)).get();
         Instruction* out = i->parent()->AddClone(plain, i->shape(), operands);
-        out->attrs().index_vector_dim = 1;
-        out->attrs().inserted_window_dims = Ints();
-        out->attrs().update_window_dims = WindowDims(plain);
+        out->mutable_attrs().index_vector_dim = 1;
+        out->mutable_attrs().inserted_window_dims = Ints();
+        out->mutable_attrs().update_window_dims = WindowDims(plain);
         if (plain != i) i->parent()->Remove(plain);
         return out;
       });

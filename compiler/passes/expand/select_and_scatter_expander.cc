@@ -1,8 +1,8 @@
 // select-and-scatter as a reduce-window that finds, for each window, the place of the selected element, and a scatter
 // of the sources to those places.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -41,14 +41,14 @@ absl::StatusOr<bool> SelectAndScatterExpander(Module& m, PassContext& ctx) {
         Instruction* window =
             c->Add(Opcode::ReduceWindow, found,
                    {x.get(), places.get(), c->AddConstant(Literal::Of(x.type(), 0)), IntegerIn(c, P::S64, -1).get()});
-        window->attrs().window = i->attrs().window;
-        window->attrs().to_apply = Selector(&m, *i->attrs().select, x.type());
+        window->mutable_attrs().window = i->attrs().window;
+        window->mutable_attrs().to_apply = Selector(&m, *i->attrs().select, x.type());
         Instruction* at = c->Add(Opcode::GetTupleElement, found.tuple()[1], {window});
-        at->attrs().tuple_index = 1;
+        at->mutable_attrs().tuple_index = 1;
         Instruction* scatter = c->Add(
             Opcode::Scatter, Shape::Array(x.type(), {n}),
             {BroadcastTo(init, {n}).get(), ReshapeTo(at, {sources, 1}).get(), ReshapeTo(source, {sources}).get()});
-        Attributes& a = scatter->attrs();
+        Attributes& a = scatter->mutable_attrs();
         a.update_window_dims = Ints();
         a.inserted_window_dims = Ints{0};
         a.scatter_dims_to_operand_dims = Ints{0};

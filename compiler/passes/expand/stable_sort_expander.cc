@@ -1,8 +1,8 @@
 // A stable sort for a target whose sort is not: the places of the elements are sorted along, and break ties.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -38,8 +38,8 @@ absl::StatusOr<bool> StableSortExpander(Module& m, PassContext& ctx) {
         std::vector<Shape> shapes;
         for (const Instruction* o : operands) shapes.push_back(o->shape());
         Instruction* sort = c->AddClone(i, Shape::Tuple(shapes), operands);
-        sort->attrs().to_apply = less;
-        sort->attrs().is_stable = false;
+        sort->mutable_attrs().to_apply = less;
+        sort->mutable_attrs().is_stable = false;
         std::vector<Expr> parts;
         for (int64_t k = 0; k < i->operand_count(); ++k) {
           Instruction* e = PartOf(sort, k).get();

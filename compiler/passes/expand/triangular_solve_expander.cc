@@ -1,8 +1,8 @@
 // triangular-solve of types without a kernel: narrow floats in f32; complex systems row by row in a loop, each row's
 // known part a product with the solved ones.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/linalg_upcast.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -58,7 +58,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
     Expr wide[2] = {ConvertTo(PrimitiveType::F32, a), ConvertTo(PrimitiveType::F32, b)};
     Instruction* solved = i->parent()->Add(Opcode::TriangularSolve, Shape::Array(PrimitiveType::F32, b.shape().dims()),
                                            {wide[0].get(), wide[1].get()});
-    solved->attrs() = t;
+    solved->mutable_attrs() = t;
     return ConvertTo(b.type(), solved).get();
   }
   bool lower = t.lower.value_or(false);

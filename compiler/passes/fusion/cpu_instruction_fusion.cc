@@ -1,5 +1,5 @@
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

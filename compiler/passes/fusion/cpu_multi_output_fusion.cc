@@ -10,9 +10,9 @@
 #include <map>
 #include <tuple>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 #include "compiler/plan/alias.h"
 
 namespace kiln {
@@ -214,13 +214,13 @@ class Joiner {
     f->set_root(one ? roots[0] : f->Add(Opcode::Tuple, shape, roots));
     Instruction* fusion = c_->Add(Opcode::Fusion, shape, operands, "fusion");
     fusion->set_loc(results[0]->loc());
-    fusion->attrs().calls = f;
-    fusion->attrs().fusion_kind = "kLoop";
+    fusion->mutable_attrs().calls = f;
+    fusion->mutable_attrs().fusion_kind = "kLoop";
     for (size_t k = 0; k < results.size(); ++k) {
       Instruction* with = fusion;
       if (!one) {
         with = c_->Add(Opcode::GetTupleElement, shapes[k], {fusion});
-        with->attrs().tuple_index = static_cast<int64_t>(k);
+        with->mutable_attrs().tuple_index = static_cast<int64_t>(k);
       }
       results[k]->ReplaceAllUsesWith(with);
     }

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {
@@ -50,8 +50,8 @@ absl::StatusOr<bool> CpuParallelTaskAssigner(Module& m, PassContext& ctx) {
       parameters.push_back(f->AddParameter(k, i->operand(k)->shape(), "p"));
     f->set_root(f->AddClone(i, i->shape(), parameters));
     Instruction* call = c->Add(Opcode::Call, i->shape(), i->operands());
-    call->attrs().to_apply = f;
-    call->attrs().backend_config = absl::StrCat("{\"outer_dimension_partitions\":[\"", tasks, "\"]}");
+    call->mutable_attrs().to_apply = f;
+    call->mutable_attrs().backend_config = absl::StrCat("{\"outer_dimension_partitions\":[\"", tasks, "\"]}");
     i->ReplaceAllUsesWith(call);
     c->Remove(i);
     changed = true;

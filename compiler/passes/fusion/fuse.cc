@@ -32,8 +32,8 @@ Instruction* WrapInFusion(Instruction* i) {
   f->set_root(root);
   Instruction* fusion = c->Add(Opcode::Fusion, i->shape(), operands, "fusion");
   fusion->set_loc(i->loc());
-  fusion->attrs().calls = f;
-  fusion->attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
   for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(fusion);
   for (Instruction* s : i->control_successors()) fusion->AddControlDependencyTo(s);
   i->ReplaceAllUsesWith(fusion);
@@ -88,8 +88,8 @@ Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Inst
   f->set_root(inside.at(root));
   Instruction* fusion = c->Add(Opcode::Fusion, root->shape(), operands, "fusion");
   fusion->set_loc(root->loc());
-  fusion->attrs().calls = f;
-  fusion->attrs().fusion_kind = kind;
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = kind;
   root->ReplaceAllUsesWith(fusion);
   for (size_t k = order.size(); k-- > 0;) c->Remove(order[k]);
   return fusion;
@@ -121,12 +121,12 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   f->set_root(f->Add(Opcode::Tuple, shape, roots));
   Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
   fusion->set_loc(a->loc());
-  fusion->attrs().calls = f;
-  fusion->attrs().fusion_kind = "kLoop";
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = "kLoop";
   int64_t k = 0;
   for (Instruction* i : {a, b}) {
     Instruction* e = c->Add(Opcode::GetTupleElement, i->shape(), {fusion});
-    e->attrs().tuple_index = k++;
+    e->mutable_attrs().tuple_index = k++;
     i->ReplaceAllUsesWith(e);
     c->Remove(i);
   }

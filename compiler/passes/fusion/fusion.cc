@@ -2,8 +2,8 @@
 // is cheap or has one consumer only. Never what has side effects.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,6 +1,6 @@
 // Wraps what is left of elementwise and indexing instructions into fusions of one, so that loops have one emitter.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/hlo/reachability.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,5 +1,5 @@
 // Parameters that reach the result untouched are its storage: no copy is made of them.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

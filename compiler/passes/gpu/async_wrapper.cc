@@ -1,7 +1,7 @@
 // Library calls become asynchronous: a start and a done around the call, between which other work may run.
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -21,7 +21,7 @@ absl::StatusOr<bool> AsyncWrapper(Module& m, PassContext& ctx) {
         const Shape context = Shape::Scalar(PrimitiveType::S32);
         Instruction* start =
             c->Add(Opcode::AsyncStart, Shape::Tuple({Shape::Tuple(operands), i->shape(), context}), i->operands());
-        start->attrs().calls = wrapped;
+        start->mutable_attrs().calls = wrapped;
         start->set_loc(i->loc());
         Instruction* done = c->Add(Opcode::AsyncDone, i->shape(), {start});
         return done;

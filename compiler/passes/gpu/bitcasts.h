@@ -26,7 +26,7 @@ inline Instruction* ReduceLike(const Instruction* like, std::vector<Instruction*
   for (size_t k = 0; k < n; ++k) operands.push_back(like->operand(static_cast<int64_t>(n + k)));
   Instruction* r = operands[0]->parent()->AddClone(like, like->shape().IsTuple() ? Shape::Tuple(results) : results[0],
                                                    std::move(operands));
-  r->attrs().dimensions = dims;
+  r->mutable_attrs().dimensions = dims;
   return r;
 }
 
@@ -36,7 +36,7 @@ inline Instruction* ResultsLike(const Instruction* like, Instruction* reduce) {
   std::vector<Instruction*> parts;
   for (size_t k = 0; k < like->shape().tuple().size(); ++k) {
     Instruction* e = reduce->parent()->Add(Opcode::GetTupleElement, reduce->shape().tuple()[k], {reduce});
-    e->attrs().tuple_index = static_cast<int64_t>(k);
+    e->mutable_attrs().tuple_index = static_cast<int64_t>(k);
     parts.push_back(BitcastTo(e, like->shape().tuple()[k]));
   }
   return reduce->parent()->Add(Opcode::Tuple, like->shape(), parts);

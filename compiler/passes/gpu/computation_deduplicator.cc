@@ -1,9 +1,9 @@
 // Equal fused and scalar computations become one, so that kernels made from them are made once.
 //
 // Bodies of loops, branches and calls stay apart: each call site owns the memory of what it calls.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/simplify/unify_computations.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,8 +1,8 @@
 // Convolutions of cuDNN get the algorithm that was fastest when they were measured (kiln tune), and with it the
 // workspace that it needs, which the call's result says. Without a result the library's choice stays.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/gpu/pick_algorithm.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

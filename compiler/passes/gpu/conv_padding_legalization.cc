@@ -2,8 +2,8 @@
 // input, by a pad or a slice.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -49,11 +49,11 @@ absl::StatusOr<bool> ConvPaddingLegalization(Module& m, PassContext& ctx) {
         }
         Instruction* zero = c->AddConstant(Literal::Of(x->shape().type(), 0));
         Instruction* pad = c->Add(Opcode::Pad, padded, {x, zero});
-        pad->attrs().padding = amounts;
+        pad->mutable_attrs().padding = amounts;
         std::vector<Instruction*> operands = i->operands();
         operands[0] = pad;
         Instruction* call = c->AddClone(i, i->shape(), operands);
-        call->attrs().window = window;
+        call->mutable_attrs().window = window;
         return call;
       });
 }

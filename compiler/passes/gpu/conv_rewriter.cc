@@ -4,8 +4,8 @@
 // Integers go only as s8 x s8 into s32 or f32; other types, windows the library lacks and unequal roles of groups stay.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -50,11 +50,11 @@ absl::StatusOr<bool> ConvRewriter(Module& m, PassContext& ctx) {
     Computation* c = i->parent();
     const Shape none = Shape::Array(PrimitiveType::U8, {0});
     Instruction* call = c->Add(Opcode::CustomCall, Shape::Tuple({i->shape(), none}), i->operands(), "cudnn-conv");
-    call->attrs().window = i->attrs().window;
-    call->attrs().dim_labels = i->attrs().dim_labels;
-    call->attrs().feature_group_count = i->attrs().feature_group_count;
-    call->attrs().custom_call_target = attr::Str(TargetOf(i));
-    call->attrs().backend_config = ToText(ConvConfig{});
+    call->mutable_attrs().window = i->attrs().window;
+    call->mutable_attrs().dim_labels = i->attrs().dim_labels;
+    call->mutable_attrs().feature_group_count = i->attrs().feature_group_count;
+    call->mutable_attrs().custom_call_target = attr::Str(TargetOf(i));
+    call->mutable_attrs().backend_config = ToText(ConvConfig{});
     call->set_loc(i->loc());
     Instruction* result = PartOf(call, 0).get();
     return result;

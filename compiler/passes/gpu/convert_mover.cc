@@ -1,8 +1,8 @@
 // Data moves in its narrow form: widening conversions go below reshapes, transposes, slices, broadcasts and pads;
 // narrowing ones go above them.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,7 +1,7 @@
 // Convolutions of predicates count matches in f16 or f32, whichever holds the count, and ask whether there were any.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,8 +1,8 @@
 // Copies of a loop's result become further results of the loop: one kernel writes them all.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -20,8 +20,8 @@ Instruction* Call(Instruction* i, const char* target, const Shape& shape, std::v
   operands.push_back(c->AddConstant(Literal::Of(PrimitiveType::F32, epsilon)));
   operands.push_back(c->AddConstant(Literal::Int(PrimitiveType::S64, feature)));
   Instruction* call = c->Add(Opcode::CustomCall, shape, std::move(operands), "cudnn-batch-norm");
-  call->attrs().custom_call_target = attr::Str(target);
-  call->attrs().backend_config = absl::StrFormat("{\"epsilon\":%.9g,\"feature_index\":%d}",
+  call->mutable_attrs().custom_call_target = attr::Str(target);
+  call->mutable_attrs().backend_config = absl::StrFormat("{\"epsilon\":%.9g,\"feature_index\":%d}",
                                                  static_cast<double>(static_cast<float>(epsilon)), feature);
   return call;
 }

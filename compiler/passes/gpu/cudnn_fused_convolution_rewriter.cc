@@ -8,8 +8,9 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {
@@ -140,8 +141,8 @@ absl::StatusOr<bool> CudnnFusedConvolutionRewriter(Module& m, PassContext& ctx) 
       std::vector<Instruction*> operands = {match->call->operand(0), match->call->operand(1), match->bias};
       if (match->side) operands.push_back(match->side);
       Instruction* call = c->AddClone(match->call, Shape::Tuple({i->shape(), none}), operands);
-      call->attrs().custom_call_target = attr::Str(kConvBiasActivationTarget);
-      call->attrs().backend_config = ToText(match->config);
+      call->mutable_attrs().custom_call_target = attr::Str(kConvBiasActivationTarget);
+      call->mutable_attrs().backend_config = ToText(match->config);
       call->set_loc(i->loc());
       Instruction* result = PartOf(call, 0).get();
       i->ReplaceAllUsesWith(result);

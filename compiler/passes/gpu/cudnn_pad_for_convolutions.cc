@@ -3,8 +3,8 @@
 // arrays would grow by more than 1.35 (f16) or 2 (integers).
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -46,7 +46,7 @@ Instruction* PadTo(Instruction* x, int64_t dim, int64_t extent) {
   amounts[static_cast<size_t>(dim)].high = extent - s.dim(dim);
   s.mutable_dims()[static_cast<size_t>(dim)] = extent;
   Instruction* pad = x->parent()->Add(Opcode::Pad, s, {x, x->parent()->AddConstant(Literal::Of(s.type(), 0))});
-  pad->attrs().padding = amounts;
+  pad->mutable_attrs().padding = amounts;
   return pad;
 }
 

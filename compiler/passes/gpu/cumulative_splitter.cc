@@ -1,8 +1,8 @@
 // Running reductions along very long lines, by pieces: a block takes each line of a scan, so few long lines would leave
 // most of the device idle.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/cumulative.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

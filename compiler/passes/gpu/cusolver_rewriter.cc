@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -23,8 +23,8 @@ Instruction* Cholesky(Instruction* i) {
       c->Add(Opcode::CustomCall,
              Shape::Tuple({s, Shape::Array(PrimitiveType::U8, {0}), Shape::Array(PrimitiveType::S32, batch)}),
              i->operands(), "cusolver-cholesky");
-  call->attrs().custom_call_target = attr::Str(kCholeskyTarget);
-  call->attrs().backend_config = absl::StrCat("{\"lower\":", Flag(i->attrs().lower.value_or(false)), "}");
+  call->mutable_attrs().custom_call_target = attr::Str(kCholeskyTarget);
+  call->mutable_attrs().backend_config = absl::StrCat("{\"lower\":", Flag(i->attrs().lower.value_or(false)), "}");
   Expr info = PartOf(call, 2);
   Ints dims;
   for (size_t d = 0; d < batch.size(); ++d) dims.push_back(static_cast<int64_t>(d));
@@ -43,8 +43,8 @@ Instruction* Solve(Instruction* i) {
   Instruction* call =
       i->parent()->Add(Opcode::CustomCall, Shape::Tuple({i->shape(), Shape::Array(PrimitiveType::U8, {0})}),
                        i->operands(), "cublas-triangular-solve");
-  call->attrs().custom_call_target = attr::Str(kTriangularSolveTarget);
-  call->attrs().backend_config =
+  call->mutable_attrs().custom_call_target = attr::Str(kTriangularSolveTarget);
+  call->mutable_attrs().backend_config =
       absl::StrCat("{\"left_side\":", Flag(a.left_side.value_or(false)), ",\"lower\":", Flag(a.lower.value_or(false)),
                    ",\"unit_diagonal\":", Flag(a.unit_diagonal.value_or(false)), ",\"transpose_a\":\"",
                    a.transpose_a ? a.transpose_a->text : "NO_TRANSPOSE", "\"}");

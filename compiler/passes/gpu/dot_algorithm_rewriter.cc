@@ -4,8 +4,8 @@
 // Where the product of the high parts is not finite, the corrections are left out: they would only be NaN.
 #include "absl/strings/match.h"
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -43,7 +43,7 @@ absl::StatusOr<bool> DotAlgorithmRewriter(Module& m, PassContext& ctx) {
         const auto dot = [&](int p, int q) -> Expr {
           Instruction* d =
               i->parent()->AddClone(i, i->shape(), {a[static_cast<size_t>(p)].get(), b[static_cast<size_t>(q)].get()});
-          d->attrs().algorithm.reset();
+          d->mutable_attrs().algorithm.reset();
           return d;
         };
         Expr high = dot(0, 0);

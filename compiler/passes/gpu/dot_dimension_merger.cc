@@ -1,7 +1,7 @@
 // Several leading batch dimensions of a product become one.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -33,9 +33,9 @@ absl::StatusOr<bool> DotDimensionMerger(Module& m, PassContext& ctx) {
     const auto flat = [&](int64_t k) { return ReshapeTo(i->operand(k), merged(i->operand(k)->shape())).get(); };
     Instruction* dot =
         i->parent()->AddClone(i, Shape::Array(i->shape().type(), merged(i->shape())), {flat(0), flat(1)});
-    dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
-    dot->attrs().lhs_contracting_dims = moved(*i->attrs().lhs_contracting_dims);
-    dot->attrs().rhs_contracting_dims = moved(*i->attrs().rhs_contracting_dims);
+    dot->mutable_attrs().lhs_batch_dims = dot->mutable_attrs().rhs_batch_dims = Ints{0};
+    dot->mutable_attrs().lhs_contracting_dims = moved(*i->attrs().lhs_contracting_dims);
+    dot->mutable_attrs().rhs_contracting_dims = moved(*i->attrs().rhs_contracting_dims);
     return ReshapeTo(dot, i->shape().dims()).get();
   });
 }

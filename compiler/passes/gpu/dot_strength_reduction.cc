@@ -1,7 +1,7 @@
 // Products with nothing to tile, of two vectors or of an outer product, as multiplications and a sum.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -2,8 +2,8 @@
 //
 // A slice lies whole if only its outermost extent other than 1 is cut; its start may be a value of the run.
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -45,7 +45,7 @@ absl::StatusOr<bool> DynamicSliceFusion(Module& m, PassContext& ctx) {
         if (SliceOnlyFor(o, i)) members.insert(o);
       if (members.size() == 1 || !ctx.Take()) continue;
       Instruction* fusion = FuseMembers(i, members, "kCustom");
-      fusion->attrs().backend_config =
+      fusion->mutable_attrs().backend_config =
           "{\"fusion_backend_config\":{\"kind\":\"__custom_fusion\",\"custom_fusion_config\":{\"name\":"
           "\"address_computation\"}}}";
       changed = true;

@@ -1,8 +1,8 @@
 // A loop fusion joins all the fusions that read it, or none: where it does little arithmetic for its bytes and the
 // merged kernels move no more bytes than before.
 #include "compiler/analysis/cost.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

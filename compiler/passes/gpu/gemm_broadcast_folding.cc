@@ -1,7 +1,7 @@
 // A product whose operand is one matrix repeated along the batch reads that matrix with a stride of 0.
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -42,7 +42,7 @@ absl::StatusOr<bool> CublasGemmBroadcastFoldingRewriter(Module& m, PassContext& 
       m, ctx, [&](const Instruction* i) { return IsCallTo(i, kGemmTarget) && fold(i, &g, &operands); },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
         Instruction* call = i->parent()->AddClone(i, i->shape(), operands);
-        call->attrs().backend_config = ToText(g);
+        call->mutable_attrs().backend_config = ToText(g);
         return call;
       });
 }

@@ -1,8 +1,8 @@
 // Products that no library took, convolutions among them, take along what follows them: bias, activation, residual. For
 // kiln's own kernels, behind the passes that make library calls.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/product_fusion.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -49,7 +49,7 @@ Expr Padded(Expr x, const Ints& dims) {
     p.high = dims[static_cast<size_t>(d)] - x.shape().dim(d);
     amounts.push_back(p);
   }
-  pad->attrs().padding = amounts;
+  pad->mutable_attrs().padding = amounts;
   return pad;
 }
 

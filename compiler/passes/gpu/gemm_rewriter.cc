@@ -12,8 +12,8 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -123,8 +123,8 @@ class Rewriter {
   static Instruction* MakeCall(Computation* c, const Shape& shape, std::vector<Instruction*> operands,
                                const GemmConfig& config, const std::string& target) {
     Instruction* call = c->Add(Opcode::CustomCall, shape, std::move(operands), "cublas-lt-matmul");
-    call->attrs().custom_call_target = attr::Str(target);
-    call->attrs().backend_config = ToText(config);
+    call->mutable_attrs().custom_call_target = attr::Str(target);
+    call->mutable_attrs().backend_config = ToText(config);
     return call;
   }
 

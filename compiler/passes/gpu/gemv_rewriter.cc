@@ -1,7 +1,7 @@
 // Products with a vector get a matrix of one column or row, the form that matrix kernels take.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,6 +1,7 @@
 // Copies where storage is shared, and of constants that a library routine reads: it takes plain buffers of the arena.
 #include "compiler/hlo/library_calls.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 

@@ -7,10 +7,10 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/reachability.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/bitcasts.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -48,17 +48,17 @@ void Fuse(const std::vector<Instruction*>& loops) {
     all += i->shape().ElementCount();
   }
   Instruction* joined = f->Add(Opcode::Concatenate, LaidOut(t, {all}), flat);
-  joined->attrs().dimensions = Ints{0};
+  joined->mutable_attrs().dimensions = Ints{0};
   f->set_root(joined);
   Instruction* fusion = c->Add(Opcode::Fusion, joined->shape(), operands, "fusion");
   fusion->set_loc(loops[0]->loc());
-  fusion->attrs().calls = f;
-  fusion->attrs().fusion_kind = "kLoop";
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = "kLoop";
   int64_t from = 0;
   for (Instruction* i : loops) {
     const int64_t n = i->shape().ElementCount();
     Instruction* slice = c->Add(Opcode::Slice, LaidOut(t, {n}), {fusion});
-    slice->attrs().slice = attr::Slices{{from, from + n, 1}};
+    slice->mutable_attrs().slice = attr::Slices{{from, from + n, 1}};
     i->ReplaceAllUsesWith(BitcastTo(slice, i->shape()));
     c->Remove(i);
     from += n;

@@ -5,7 +5,8 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {

@@ -1,8 +1,9 @@
 // Kernels that visit the same elements become one with several results: loops over one shape that share an operand or
 // feed each other, and reductions of equal form over arrays that they both read.
 #include "compiler/hlo/reachability.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {
@@ -37,7 +38,7 @@ bool PairReductions(Computation* c, PassContext& ctx) {
     for (size_t y = x + 1; y < reductions.size(); ++y) {
       Instruction *a = reductions[x], *b = reductions[y];
       if (!Alike(a, b) || !ShareAnOperand(a, b) || reach.Reaches(a, b) || !ctx.Take()) continue;
-      FuseSiblings(a, b)->attrs().fusion_kind = "kInput";
+      FuseSiblings(a, b)->mutable_attrs().fusion_kind = "kInput";
       return true;
     }
   return false;

@@ -1,9 +1,9 @@
 // Scatters that GPU memory cannot update atomically become loops: elements of more than 64 bits, and several arrays at
 // once, unless the indices are known to be unique.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
 #include "compiler/passes/expand/scatter_loop.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/gpu/bitcasts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -63,7 +63,7 @@ absl::StatusOr<bool> GpuTreeReductionRewriter(Module& m, PassContext& ctx) {
         attr::Padding amounts(dims.size());
         amounts[static_cast<size_t>(d)].high = outer * inner - n;
         x = c->Add(Opcode::Pad, padded, {x, i->operand(arrays + k)});
-        x->attrs().padding = amounts;
+        x->mutable_attrs().padding = amounts;
       }
       dims[static_cast<size_t>(d)] = outer;
       Ints split = dims;

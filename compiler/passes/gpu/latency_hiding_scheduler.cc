@@ -5,8 +5,8 @@
 // starts only when nothing else is ready or their done lies far enough behind; ties keep the given order.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -43,9 +43,9 @@ absl::StatusOr<bool> LoopDoubleBufferTransformer(Module& m, PassContext& ctx) {
     Computation* twice = m.CloneComputation(body, "double");
     Instruction* again = InlineBody(twice, body, {twice->root()}, loop);
     twice->set_root(again);
-    loop->attrs().body = twice;
-    loop->attrs().backend_config = absl::StrCat("{\"known_trip_count\":{\"n\":\"", trips / 2, "\"}}");
-    loop->attrs().frontend_attributes = "{is_double_buffered_loop=\"true\"}";
+    loop->mutable_attrs().body = twice;
+    loop->mutable_attrs().backend_config = absl::StrCat("{\"known_trip_count\":{\"n\":\"", trips / 2, "\"}}");
+    loop->mutable_attrs().frontend_attributes = "{is_double_buffered_loop=\"true\"}";
     changed = true;
   }
   if (changed) m.RemoveUnreachableComputations();

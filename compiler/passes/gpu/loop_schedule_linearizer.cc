@@ -1,8 +1,8 @@
 // In loop bodies what reads an element of the state comes before what updates it in place: no copy of it is needed
 // then.
 #include "compiler/hlo/reachability.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "compiler/analysis/cost.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

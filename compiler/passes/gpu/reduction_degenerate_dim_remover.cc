@@ -1,9 +1,9 @@
 // Extents of 1 leave reductions: operands and results are seen without them.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/gpu/bitcasts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

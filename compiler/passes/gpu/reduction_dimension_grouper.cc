@@ -1,9 +1,9 @@
 // Neighbouring dimensions that a reduction treats alike become one.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/gpu/bitcasts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

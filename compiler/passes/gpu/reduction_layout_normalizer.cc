@@ -1,9 +1,9 @@
 // Reductions see their operand in the order of memory; results keep the layout they had.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/gpu/bitcasts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

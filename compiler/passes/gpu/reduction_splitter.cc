@@ -1,9 +1,9 @@
 // A reduction over dimensions that do not lie together becomes two: over the largest first, then over the rest.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/gpu/bitcasts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

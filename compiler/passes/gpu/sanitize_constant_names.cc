@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -4,10 +4,10 @@
 // the last by a segmented prefix reduction, and scatter the last of each run; others become loops. Integer sums and
 // other combinations that no order can change stay as they are.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
 #include "compiler/passes/expand/scatter_loop.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -57,9 +57,9 @@ Instruction* Sorted(Instruction* i) {
   less->set_root(CompareExpr("LT", a, b).get());
   Instruction* sort =
       c->Add(Opcode::Sort, Shape::Tuple({target.shape(), i->operand(2)->shape()}), {target.get(), i->operand(2)});
-  sort->attrs().dimensions = Ints{0};
-  sort->attrs().is_stable = true;
-  sort->attrs().to_apply = less;
+  sort->mutable_attrs().dimensions = Ints{0};
+  sort->mutable_attrs().is_stable = true;
+  sort->mutable_attrs().to_apply = less;
   Expr key = PartOf(sort, 0), sum = PartOf(sort, 1);
   // After the step of distance d each element combines its run's last 2d elements.
   for (int64_t d = 1; d < n; d *= 2) {
@@ -78,8 +78,8 @@ Instruction* Sorted(Instruction* i) {
   Expr inside = last & (key < static_cast<double>(extent));
   Expr index = ReshapeTo(SelectExpr(inside, key, skipped), {n, 1});
   Instruction* scatter = c->AddClone(i, i->shape(), {i->operand(0), index.get(), sum.get()});
-  scatter->attrs().unique_indices = true;
-  scatter->attrs().index_vector_dim = 1;
+  scatter->mutable_attrs().unique_indices = true;
+  scatter->mutable_attrs().index_vector_dim = 1;
   return scatter;
 }
 

@@ -3,8 +3,8 @@
 // Where an elementwise value depends on a reduction over its own minor dimension, repeated along that dimension again,
 // everything between - from the root backwards, as far as nobody else needs it - is one fusion of kind kCustom that is
 // computed block by block. Rows of 32 to 16384 elements; at most 100 instructions.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -99,7 +99,7 @@ absl::StatusOr<bool> TritonSoftmaxRewriter(Module& m, PassContext& ctx) {
         const auto members = RegionOf(i);
         if (members.empty() || !ctx.Take()) continue;
         Instruction* fusion = FuseMembers(i, members, "kCustom");
-        fusion->attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
+        fusion->mutable_attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
         again = changed = true;
       }
     }

@@ -5,8 +5,8 @@
 // kFewest elements a row the network that compares is faster.
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -52,8 +52,8 @@ absl::StatusOr<bool> SortRewriter(Module& m, PassContext& ctx) {
     for (const Instruction* o : i->operands()) parts.push_back(o->shape());
     parts.push_back(Shape::Array(PrimitiveType::U8, {0}));
     Instruction* call = i->parent()->Add(Opcode::CustomCall, Shape::Tuple(parts), i->operands(), "radix-sort");
-    call->attrs().custom_call_target = attr::Str(kRadixSortTarget);
-    call->attrs().backend_config = absl::StrCat("{\"descending\":", *Descending(i) ? "true" : "false", "}");
+    call->mutable_attrs().custom_call_target = attr::Str(kRadixSortTarget);
+    call->mutable_attrs().backend_config = absl::StrCat("{\"descending\":", *Descending(i) ? "true" : "false", "}");
     if (i->operand_count() == 1) return PartOf(call, 0).get();
     return TupleOf({PartOf(call, 0), PartOf(call, 1)});
   });

@@ -1,7 +1,7 @@
 // A product with few results and a long sum: the sum is cut into pieces, a batch of products whose results are added.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -47,9 +47,9 @@ absl::StatusOr<bool> SplitkRewriter(Module& m, PassContext& ctx) {
     dims.insert(dims.begin(), pieces);
     Instruction* dot = i->parent()->AddClone(i, Shape::Array(wide, dims),
                                              {cut(i->operand(0), lk).get(), cut(i->operand(1), rk).get()});
-    dot->attrs().lhs_batch_dims = dot->attrs().rhs_batch_dims = Ints{0};
-    dot->attrs().lhs_contracting_dims = Ints{lk == 0 ? 1 : 2};
-    dot->attrs().rhs_contracting_dims = Ints{rk == 0 ? 1 : 2};
+    dot->mutable_attrs().lhs_batch_dims = dot->mutable_attrs().rhs_batch_dims = Ints{0};
+    dot->mutable_attrs().lhs_contracting_dims = Ints{lk == 0 ? 1 : 2};
+    dot->mutable_attrs().rhs_contracting_dims = Ints{rk == 0 ? 1 : 2};
     Expr zero = i->parent()->AddConstant(Literal::Of(wide, 0));
     return ConvertTo(t, ReduceOf(dot, zero, {0}, ScalarFunction(i->parent()->module(), Opcode::Add, wide))).get();
   });

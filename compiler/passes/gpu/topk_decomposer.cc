@@ -1,8 +1,8 @@
 // topk as a stable sort with the positions beside the values, of which the first k stay. The wide variant takes those
 // of more elements than a kernel selects.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 #include "compiler/target/gpu_target.h"
 
 namespace kiln {
@@ -24,14 +24,14 @@ absl::StatusOr<bool> Decompose(Module& m, PassContext& ctx, int64_t fewest) {
         order->AddParameter(2, Shape::Scalar(PrimitiveType::S32), "i");
         order->AddParameter(3, Shape::Scalar(PrimitiveType::S32), "j");
         Instruction* compare = CompareExpr(largest ? "GT" : "LT", a, b).get();
-        if (IsFloat(t)) compare->attrs().compare_type = "TOTALORDER";
+        if (IsFloat(t)) compare->mutable_attrs().compare_type = "TOTALORDER";
         order->set_root(compare);
         Expr iota = IotaOf(c, PrimitiveType::S32, s.dims(), last);
         Instruction* sort =
             c->Add(Opcode::Sort, Shape::Tuple({Shape::Array(t, s.dims()), iota.shape()}), {i->operand(0), iota.get()});
-        sort->attrs().dimensions = Ints{last};
-        sort->attrs().is_stable = true;
-        sort->attrs().to_apply = order;
+        sort->mutable_attrs().dimensions = Ints{last};
+        sort->mutable_attrs().is_stable = true;
+        sort->mutable_attrs().to_apply = order;
         std::vector<Expr> parts;
         for (int64_t k = 0; k < 2; ++k) {
           Ints limit = s.dims();

@@ -2,8 +2,8 @@
 //
 // Pieces keep their order, so that ties still go to the lower index. For k of at most 16 and rows of at least 1024.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -48,11 +48,11 @@ absl::StatusOr<bool> TopkSpecializer(Module& m, PassContext& ctx) {
         Expr index = ConcatOf({row, ReshapeTo(PartOf(second, 1), {rows, k, 1})}, 2);
         Instruction* gather =
             c->Add(Opcode::Gather, Shape::Array(PrimitiveType::S32, {rows, k}), {places.get(), index.get()});
-        gather->attrs().offset_dims = Ints{};
-        gather->attrs().collapsed_slice_dims = Ints{0, 1};
-        gather->attrs().start_index_map = Ints{0, 1};
-        gather->attrs().index_vector_dim = 2;
-        gather->attrs().slice_sizes = Ints{1, 1};
+        gather->mutable_attrs().offset_dims = Ints{};
+        gather->mutable_attrs().collapsed_slice_dims = Ints{0, 1};
+        gather->mutable_attrs().start_index_map = Ints{0, 1};
+        gather->mutable_attrs().index_vector_dim = 2;
+        gather->mutable_attrs().slice_sizes = Ints{1, 1};
         Ints dims = s.dims();
         dims.back() = k;
         return TupleOf({ReshapeTo(PartOf(second, 0), dims), ReshapeTo(gather, dims)});

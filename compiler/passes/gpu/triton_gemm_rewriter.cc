@@ -1,9 +1,9 @@
 // Products that no library takes as they are, because an operand is widened from a type that it lacks beside the
 // other's (8-bit or 4-bit integers into floats), become one fusion that is computed tile by tile: the array is read in
 // its narrow form.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/product_fusion.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,7 +1,7 @@
 // A concatenation of more operands than a kernel takes becomes a tree of them.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

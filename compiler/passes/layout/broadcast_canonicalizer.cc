@@ -1,8 +1,8 @@
 // Broadcasts name the dimensions of their operand in order; one that does not broadcasts a transpose.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -23,7 +23,7 @@ absl::StatusOr<bool> BroadcastCanonicalizer(Module& m, PassContext& ctx) {
         Expr x = TransposeBy(i->operand(0), order);
         if (i->operand(0)->shape().layout()) x.get()->mutable_shape().SetDefaultLayouts();
         Instruction* n = i->parent()->AddClone(i, i->shape(), {x.get()});
-        n->attrs().dimensions = sorted;
+        n->mutable_attrs().dimensions = sorted;
         return n;
       });
 }

@@ -74,7 +74,7 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
     Shape s = i->shape();
     s.ClearLayouts();
     Instruction* call = c->AddClone(i, s, i->operands());
-    call->attrs().operand_layout_constraints.reset();
+    call->mutable_attrs().operand_layout_constraints.reset();
     return call;
   }
   ASSIGN_OR_RETURN(std::vector<Shape> wanted, Wanted(i));
@@ -88,13 +88,13 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
   if (tuple)
     for (const Shape& s : i->shape().tuple()) parts.push_back(s.IsArray() ? Physical(s) : s);
   Instruction* call = c->AddClone(i, tuple ? Shape::Tuple(parts) : Physical(i->shape()), operands);
-  call->attrs().operand_layout_constraints.reset();
+  call->mutable_attrs().operand_layout_constraints.reset();
   if (!tuple) return Logical(call, i->shape()).get();
   std::vector<Instruction*> results;
   std::vector<Shape> shapes;
   for (size_t k = 0; k < parts.size(); ++k) {
     Instruction* g = c->Add(Opcode::GetTupleElement, parts[k], {call});
-    g->attrs().tuple_index = static_cast<int64_t>(k);
+    g->mutable_attrs().tuple_index = static_cast<int64_t>(k);
     results.push_back(parts[k].IsArray() ? Logical(g, i->shape().tuple()[k]).get() : g);
     shapes.push_back(results.back()->shape());
   }

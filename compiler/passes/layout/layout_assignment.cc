@@ -5,7 +5,7 @@
 #include "compiler/hlo/lapack.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/hlo/parser.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -94,7 +94,7 @@ absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
       if (any) {
         for (size_t k = 0; k < want.tuple().size(); ++k) {
           Instruction* g = e->Add(Opcode::GetTupleElement, root->shape().tuple()[k], {root});
-          g->attrs().tuple_index = static_cast<int64_t>(k);
+          g->mutable_attrs().tuple_index = static_cast<int64_t>(k);
           parts.push_back(convert(g, want.tuple()[k]));
           shapes.push_back(parts.back()->shape());
         }

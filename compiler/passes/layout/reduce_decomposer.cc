@@ -2,8 +2,8 @@
 // the layout that was asked for.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,9 +1,10 @@
 // Loops that never run are their start, loops that run once their body; what no iteration changes is read from before
 // the loop, elements that are always equal become one, and elements that nobody needs leave the state.
 #include "compiler/hlo/of_opcode.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
+#include "compiler/passes/other_passes.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 bool Redirect(Instruction* state, int64_t from, int64_t to) {
   bool changed = false;
   for (Instruction* u : ElementReaders(state, from)) {
-    u->attrs().tuple_index = to;
+    u->mutable_attrs().tuple_index = to;
     changed = true;
   }
   return changed;
@@ -49,7 +50,7 @@ bool UnifyDuplicates(Instruction* loop) {
         const bool only_forwarded = u->users().size() == 1 && u->users()[0] == body->root() && next(b) == u;
         if (only_forwarded) continue;
         Instruction* first = (*loop->attrs().body)->Add(Opcode::GetTupleElement, u->shape(), {u->operand(0)});
-        first->attrs().tuple_index = a;
+        first->mutable_attrs().tuple_index = a;
         for (Instruction* user : std::vector<Instruction*>(u->users()))
           if (user != body->root()) u->ReplaceUseWith(user, first);
         did = true;

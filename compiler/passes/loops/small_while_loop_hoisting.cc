@@ -1,7 +1,7 @@
 // A loop over a few bytes becomes a call of a computation of its own, marked so that a target can compile it whole
 // instead of step by step.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -35,8 +35,8 @@ absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
       Instruction* p = f->AddParameter(0, loop->shape(), "state");
       f->set_root(f->AddClone(loop, loop->shape(), {p}));
       Instruction* call = c->Add(Opcode::Call, loop->shape(), {loop->operand(0)});
-      call->attrs().to_apply = f;
-      call->attrs().frontend_attributes = "{xla_cpu_small_call=\"true\"}";
+      call->mutable_attrs().to_apply = f;
+      call->mutable_attrs().frontend_attributes = "{xla_cpu_small_call=\"true\"}";
       loop->ReplaceAllUsesWith(call);
       c->Remove(loop);
       changed = true;

@@ -1,6 +1,6 @@
 // Elements of a loop's state that are constants before the loop and that the body passes on are constants inside it.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -35,8 +35,8 @@ absl::StatusOr<bool> WhileLoopConstantSinking(Module& m, PassContext& ctx) {
         if (!used || !ctx.Take()) continue;
         Computation *body = m.CloneComputation(*loop->attrs().body),
                     *condition = m.CloneComputation(*loop->attrs().condition);
-        loop->attrs().body = body;
-        loop->attrs().condition = condition;
+        loop->mutable_attrs().body = body;
+        loop->mutable_attrs().condition = condition;
         for (Computation* f : {body, condition})
           for (Instruction* e : ElementReaders(f->parameter(0), k)) {
             Instruction* constant = CopyInto(f, init);

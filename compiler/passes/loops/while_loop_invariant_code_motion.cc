@@ -4,8 +4,9 @@
 // what they read, so that the state does not grow. Constants, broadcasts and what only
 // moves elements stay: inside, they become a part of what reads them.
 #include "compiler/hlo/of_opcode.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {
@@ -102,14 +103,14 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
         at.push_back(static_cast<size_t>(std::find(old_order.begin(), old_order.end(), i) - old_order.begin()));
       // The same edit in the body, before it is cloned into the longer loop.
       Computation* body = m.CloneComputation(*loop->attrs().body);
-      loop->attrs().body = body;
+      loop->mutable_attrs().body = body;
       const std::vector<Instruction*> order = body->PostOrder();
       std::vector<Shape> shapes = loop->shape().tuple();
       for (const Instruction* v : values) shapes.push_back(v->shape());
       body->parameter(0)->mutable_shape() = Shape::Tuple(shapes);
       for (size_t k = 0; k < moved.size(); ++k) {
         Instruction* e = body->Add(Opcode::GetTupleElement, values[k]->shape(), {body->parameter(0)});
-        e->attrs().tuple_index = static_cast<int64_t>(before + k);
+        e->mutable_attrs().tuple_index = static_cast<int64_t>(before + k);
         order[at[k]]->ReplaceAllUsesWith(e);
       }
       ExtendLoop(loop, values);

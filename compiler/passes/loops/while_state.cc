@@ -63,7 +63,7 @@ void TakePlace(Instruction* loop, Instruction* with, const std::vector<int64_t>&
       continue;
     }
     Instruction* e = c->Add(Opcode::GetTupleElement, u->shape(), {with});
-    e->attrs().tuple_index = place[static_cast<size_t>(k)];
+    e->mutable_attrs().tuple_index = place[static_cast<size_t>(k)];
     u->ReplaceAllUsesWith(e);
     c->Remove(u);
   }
@@ -223,11 +223,11 @@ Instruction* ShrinkLoop(Instruction* loop, const std::vector<bool>& kept) {
     RemoveDead(f);
     f->parameter(0)->mutable_shape() = state;
     for (Instruction* u : f->parameter(0)->users())
-      u->attrs().tuple_index = place[static_cast<size_t>(*u->attrs().tuple_index)];
+      u->mutable_attrs().tuple_index = place[static_cast<size_t>(*u->attrs().tuple_index)];
   }
   Instruction* n = c->AddClone(loop, state, {c->Add(Opcode::Tuple, state, inits)});
-  n->attrs().body = body;
-  n->attrs().condition = condition;
+  n->mutable_attrs().body = body;
+  n->mutable_attrs().condition = condition;
   TakePlace(loop, n, place);
   return n;
 }
@@ -251,14 +251,14 @@ Instruction* ExtendLoop(Instruction* loop, const std::vector<Instruction*>& valu
   std::vector<Instruction*> next = body->root()->operands();
   for (size_t k = next.size(); k < shapes.size(); ++k) {
     next.push_back(body->Add(Opcode::GetTupleElement, shapes[k], {body->parameter(0)}));
-    next.back()->attrs().tuple_index = static_cast<int64_t>(k);
+    next.back()->mutable_attrs().tuple_index = static_cast<int64_t>(k);
   }
   Instruction* old = body->root();
   body->set_root(body->Add(Opcode::Tuple, state, next));
   body->Remove(old);
   Instruction* n = c->AddClone(loop, state, {c->Add(Opcode::Tuple, state, inits)});
-  n->attrs().body = body;
-  n->attrs().condition = condition;
+  n->mutable_attrs().body = body;
+  n->mutable_attrs().condition = condition;
   TakePlace(loop, n, place);
   return n;
 }

@@ -1,6 +1,6 @@
 // Copies where storage is shared in place (compiler/plan/copy_insertion.h).
 #include "compiler/hlo/printer.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 #include "compiler/plan/copy_insertion.h"
 
 namespace kiln {

@@ -1,5 +1,5 @@
 // Forgets the order of a scheduled module.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

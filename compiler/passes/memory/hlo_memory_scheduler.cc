@@ -1,6 +1,6 @@
 // The order with the smallest peak of live bytes among list, depth-first and post-order (compiler/plan/schedule.h).
+#include "compiler/pass/pass.h"
 #include "compiler/passes/memory/install_schedule.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // An order without optimisation: operands before users, otherwise as written.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/memory/install_schedule.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

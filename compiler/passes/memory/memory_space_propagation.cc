@@ -1,6 +1,6 @@
 // The memory space of a fusion's operands and result, "S(1)" in a layout, is also that of the parameters and the root
 // inside.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

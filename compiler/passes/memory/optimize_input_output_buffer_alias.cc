@@ -3,7 +3,7 @@
 // Source: XLA's OptimizeInputOutputBufferAlias, which takes donors by size alone.
 #include <algorithm>
 
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

@@ -1,5 +1,6 @@
-// Copy insertion and what it leaves to clear away.
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/memory/prepare_for_planning.h"
+
+#include "compiler/passes/other_passes.h"
 #include "compiler/plan/copy_insertion.h"
 
 namespace kiln {

@@ -4,7 +4,8 @@
 // take the limit from their config and may offload too: plan/rematerialize.h is the machinery of both.
 #include "absl/strings/numbers.h"
 #include "compiler/hlo/sharding.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/plan/rematerialize.h"
 
 namespace kiln {

@@ -1,6 +1,6 @@
 // Layouts without element sizes, for a target that gives each element a byte, as kiln's CPU code does.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/memory/edit_layouts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

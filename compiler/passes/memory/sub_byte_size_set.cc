@@ -1,7 +1,7 @@
 // Layouts of 4-bit and 2-bit elements say their size, "E(4)", for a target that packs them.
 #include "absl/strings/str_cat.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/memory/edit_layouts.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // Operations on operands of bf16 and f32 together compute in f32.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

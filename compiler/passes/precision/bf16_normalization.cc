@@ -1,7 +1,7 @@
 // Operations that the target does not have in bf16 or narrower compute in f32, between conversions.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/precision/float_support.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -40,7 +40,7 @@ absl::StatusOr<bool> Bf16Normalization(Module& m, PassContext& ctx) {
         std::vector<Expr> parts;
         for (size_t k = 0; k < i->shape().tuple().size(); ++k) {
           Instruction* e = c->Add(Opcode::GetTupleElement, wide->shape().tuple()[k], {wide});
-          e->attrs().tuple_index = static_cast<int64_t>(k);
+          e->mutable_attrs().tuple_index = static_cast<int64_t>(k);
           parts.push_back(ConvertTo(i->shape().tuple()[k].type(), e));
         }
         return TupleOf(parts);

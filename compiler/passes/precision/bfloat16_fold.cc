@@ -1,7 +1,7 @@
 // Dots read bf16 operands as they are instead of a copy in f32: their kernels widen each element as they load it, so
 // that the values are the same and half the bytes move.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -4,7 +4,7 @@
 // bf16 (or by such operations in turn), may be rounded at its source: rounding commutes with moving, and the module's
 // results are the same to the last bit. Arithmetic is not touched: there rounding early would show.
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

@@ -2,8 +2,8 @@
 // type, and so does what the user's own functions see.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -52,7 +52,7 @@ absl::StatusOr<bool> ElementTypeConverter(Module& m, PassContext& ctx) {
                          wide.set_type(P::F32);
                          Instruction* n = i->parent()->AddClone(i, wide, operands);
                          if (i->attrs().to_apply)
-                           n->attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), P::F32);
+                           n->mutable_attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), P::F32);
                          return ConvertTo(P::F16, n).get();
                        }));
   if (changed) m.RemoveUnreachableComputations();

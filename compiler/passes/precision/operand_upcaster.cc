@@ -1,7 +1,7 @@
 // Dots and convolutions of integers whose result is wider than their operands: the operands are widened first, for a
 // target without mixed products.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // A dot or convolution whose result is narrower than its operands computes in their type, and the result is converted.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

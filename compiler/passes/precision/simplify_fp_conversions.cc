@@ -1,8 +1,8 @@
 // A conversion of a conversion is one conversion where the type between holds every value of the first: nothing was
 // rounded there. A narrowing in the middle stays, because it is visible in the result.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/precision/type_order.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

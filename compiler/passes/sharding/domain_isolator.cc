@@ -1,6 +1,6 @@
 // A domain between any two instructions of different sharding, so that no pass moves work from one to the other.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/sharding/domain_map.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -16,7 +16,7 @@ absl::StatusOr<bool> DomainIsolator(Module& m, PassContext& ctx) {
         Instruction* o = user->operand(k);
         if (o->Is(Opcode::Domain) || sharding(o) == sharding(user) || o->shape().IsToken() || !ctx.Take()) continue;
         Instruction* d = c->Add(Opcode::Domain, o->shape(), {o});
-        d->attrs().domain = DomainText({sharding(user), sharding(o)});
+        d->mutable_attrs().domain = DomainText({sharding(user), sharding(o)});
         user->ReplaceOperand(k, d);
         changed = true;
       }

@@ -1,6 +1,6 @@
 // Takes domains out. What was added between them without a sharding gets its region's.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/sharding/domain_map.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -36,7 +36,7 @@ absl::StatusOr<bool> DomainRemover(Module& m, PassContext& ctx) {
       changed = true;
     }
     if (!all) continue;
-    for (auto& [i, text] : inherit) i->attrs().sharding = text;
+    for (auto& [i, text] : inherit) i->mutable_attrs().sharding = text;
   }
   return changed;
 }

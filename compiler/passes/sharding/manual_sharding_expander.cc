@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_join.h"
 #include "compiler/hlo/sharding.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -93,10 +93,10 @@ Expr WholeOf(Expr tile, const Sharding& s, const Shape& whole) {
     Ints dims = tile.shape().dims();
     dims[d] *= s.tiles[d];
     Instruction* all = c->Add(Opcode::AllGather, Shape::Array(tile.type(), dims), {tile.get()});
-    all->attrs().dimensions = Ints{static_cast<int64_t>(d)};
-    all->attrs().replica_groups = attr::Raw(absl::StrCat("{", absl::StrJoin(groups, ","), "}"));
-    all->attrs().use_global_device_ids = true;
-    all->attrs().channel_id = FreshChannel(m);
+    all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
+    all->mutable_attrs().replica_groups = attr::Raw(absl::StrCat("{", absl::StrJoin(groups, ","), "}"));
+    all->mutable_attrs().use_global_device_ids = true;
+    all->mutable_attrs().channel_id = FreshChannel(m);
     tile = all;
   }
   if (tile.shape().Compatible(whole)) return tile;

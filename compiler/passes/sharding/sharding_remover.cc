@@ -1,6 +1,6 @@
 // Calls that only carry a sharding stand for their operand: each partition computes the whole program.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {
@@ -202,7 +202,7 @@ Instruction* Simplify(Instruction* i) {
           s[d].limit = n == 0 ? s[d].start : s[d].start + (n - 1) * s[d].stride + 1;
         }
         Instruction* n = c->Add(Opcode::Slice, i->shape(), {x(0)->operand(0)});
-        n->attrs().slice = s;
+        n->mutable_attrs().slice = s;
         return n;
       }
       if (x(0)->Is(Opcode::Broadcast) && SplatOf(x(0)))
@@ -219,7 +219,7 @@ Instruction* Simplify(Instruction* i) {
             moved[d].start -= base;
             moved[d].limit -= base;
             Instruction* r = c->Add(Opcode::Slice, i->shape(), {part});
-            r->attrs().slice = moved;
+            r->mutable_attrs().slice = moved;
             return r;
           }
           base += n;
@@ -242,7 +242,7 @@ Instruction* Simplify(Instruction* i) {
       if (!kept.empty() && kept.size() < i->operands().size()) {
         if (kept.size() == 1) return kept[0];
         Instruction* n = c->Add(Opcode::Concatenate, i->shape(), kept);
-        n->attrs().dimensions = i->attrs().dimensions;
+        n->mutable_attrs().dimensions = i->attrs().dimensions;
         return n;
       }
       break;

@@ -1,8 +1,8 @@
 // Batch dimensions of extent 1 are taken out of a dot and put back by a reshape.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -56,7 +56,7 @@ absl::StatusOr<bool> BatchDotSimplification(Module& m, PassContext& ctx) {
             kept.push_back(i->shape().dim(d));
         Instruction* dot = i->parent()->Add(Opcode::Dot, Shape::Array(i->shape().type(), kept),
                                             {Without(i->operand(0), lhs).get(), Without(i->operand(1), rhs).get()});
-        dot->attrs() = std::move(a);
+        dot->mutable_attrs() = std::move(a);
         return ReshapeTo(dot, i->shape().dims()).get();
       });
 }

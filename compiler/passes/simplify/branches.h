@@ -15,10 +15,10 @@ inline std::vector<Computation*> BranchesOf(const Instruction* conditional) {
 
 inline void SetBranches(Instruction* conditional, const std::vector<Computation*>& branches) {
   if (conditional->attrs().branch_computations) {
-    conditional->attrs().branch_computations = branches;
+    conditional->mutable_attrs().branch_computations = branches;
   } else {
-    conditional->attrs().true_computation = branches[0];
-    conditional->attrs().false_computation = branches[1];
+    conditional->mutable_attrs().true_computation = branches[0];
+    conditional->mutable_attrs().false_computation = branches[1];
   }
 }
 

@@ -1,7 +1,7 @@
 // Calls become the bodies they call.
 #include "compiler/hlo/inlined_size.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
 // Conditionals give tuples: one that gives an array gives a tuple of it, and so do its branches.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -17,7 +17,7 @@ absl::StatusOr<bool> ConditionalCanonicalizer(Module& m, PassContext& ctx) {
       });
       for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(n);
       Instruction* e = c->Add(Opcode::GetTupleElement, i->shape(), {n});
-      e->attrs().tuple_index = 0;
+      e->mutable_attrs().tuple_index = 0;
       for (Instruction* s : i->control_successors()) n->AddControlDependencyTo(s);
       i->ReplaceAllUsesWith(e);
       c->Remove(i);

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "compiler/hlo/of_opcode.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/other_passes.h"
 #include "compiler/passes/simplify/branches.h"
 #include "compiler/passes/simplify/computation_text.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -69,7 +70,7 @@ absl::StatusOr<bool> ConditionalCodeMotion(Module& m, PassContext& ctx) {
       for (Instruction* u : std::vector<Instruction*>(i->users())) {
         const int64_t k = *u->attrs().tuple_index;
         Instruction* value = c->Add(Opcode::GetTupleElement, shapes[static_cast<size_t>(k)], {n});
-        value->attrs().tuple_index = k;
+        value->mutable_attrs().tuple_index = k;
         const auto at = std::find(moving.begin(), moving.end(), k);
         if (at != moving.end())
           value = c->AddClone(ends[static_cast<size_t>(at - moving.begin())], u->shape(), {value});

@@ -1,5 +1,5 @@
 // A conditional on a constant becomes a call of the branch it picks; an index out of range picks the last.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -20,7 +20,7 @@ absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
         f = (*i->attrs().branch_computations)[branch];
       }
       Instruction* call = c->Add(Opcode::Call, i->shape(), {i->operand(branch + 1)});
-      call->attrs().to_apply = f;
+      call->mutable_attrs().to_apply = f;
       i->ReplaceAllUsesWith(call);
       c->Remove(i);
       changed = true;

@@ -2,9 +2,9 @@
 // and one result is selected: there is no control flow in a vector. Branches with side effects stay.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/simplify/branches.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -48,7 +48,7 @@ absl::StatusOr<bool> ConditionalToSelect(Module& m, PassContext& ctx) {
                          std::vector<Instruction*> values;
                          for (int64_t k = 0; k < 2; ++k) {
                            values.push_back(i->parent()->Add(Opcode::Call, i->shape(), {i->operand(k + 1)}));
-                           values.back()->attrs().to_apply = branches[static_cast<size_t>(k)];
+                           values.back()->mutable_attrs().to_apply = branches[static_cast<size_t>(k)];
                          }
                          Expr pred = BroadcastTo(i->operand(0), i->shape().dims());
                          return SelectExpr(pred, values[0], values[1]).get();

@@ -3,7 +3,7 @@
 // Limits: results of at most 4,096 elements, and no operation whose work is out of proportion; a broadcast, iota or pad
 // that would grow memory stays.
 #include "compiler/eval/evaluator.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

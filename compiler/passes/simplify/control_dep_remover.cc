@@ -1,5 +1,5 @@
 // Drops every control edge.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

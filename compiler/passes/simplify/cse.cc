@@ -2,7 +2,7 @@
 // ordered by control edges.
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
 // Removes what neither the root nor a side effect needs, and computations that the entry does not reach.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -2,8 +2,8 @@
 // decision, made later with its own kernels in mind. Bitcasts of such modules speak of memory: each becomes the
 // transposes and the reshape that say the same of values, so that layouts may change.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/inline_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

@@ -1,5 +1,5 @@
 // Undoes what a target did to a program, so that its optimised form can be run and compared elsewhere.
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 

@@ -4,7 +4,7 @@
 // real; only dots of one free dimension a side, no batch, equal types and precision.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/reachability.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

@@ -1,5 +1,5 @@
 // One vector of start indices becomes as many scalars.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -16,7 +16,7 @@ absl::StatusOr<bool> DynamicIndexSplitter(Module& m, PassContext& ctx) {
       std::vector<Instruction*> ops(i->operands().begin(), i->operands().begin() + first);
       for (int64_t k = 0; k < v->shape().dim(0); ++k) {
         Instruction* s = c->Add(Opcode::Slice, Shape::Array(t, {1}), {v});
-        s->attrs().slice = attr::Slices{{k, k + 1, 1}};
+        s->mutable_attrs().slice = attr::Slices{{k, k + 1, 1}};
         ops.push_back(c->Add(Opcode::Reshape, Shape::Scalar(t), {s}));
       }
       Instruction* n = c->AddClone(i, i->shape(), ops);

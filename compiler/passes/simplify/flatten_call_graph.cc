@@ -1,6 +1,6 @@
 // Each call, loop and branch owns its computation, so that layouts and storage can be decided for it alone.
 #include "compiler/hlo/inlined_size.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -1,7 +1,8 @@
 // Liveness across computations: an element of a loop's state that nothing live is made of is passed through untouched,
 // so that what computed it goes.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 
@@ -18,10 +19,10 @@ absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
         if (!live[k] && !IsInvariant(loop, static_cast<int64_t>(k))) dead.push_back(static_cast<int64_t>(k));
       if (dead.empty() || !ctx.Take()) continue;
       Computation* body = m.CloneComputation(*loop->attrs().body);
-      loop->attrs().body = body;
+      loop->mutable_attrs().body = body;
       for (int64_t k : dead) {
         Instruction* same = body->Add(Opcode::GetTupleElement, loop->shape().tuple()[k], {body->parameter(0)});
-        same->attrs().tuple_index = k;
+        same->mutable_attrs().tuple_index = k;
         body->root()->ReplaceOperand(k, same);
       }
       changed = true;

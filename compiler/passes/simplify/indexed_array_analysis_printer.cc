@@ -3,7 +3,7 @@
 // A gather of whole slices along one dimension reads an indexed array; a gather of such a gather along the same
 // dimension is one too, over the first source by the gathered indices.
 #include "absl/strings/str_cat.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 namespace {

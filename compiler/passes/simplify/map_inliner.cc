@@ -1,6 +1,6 @@
 // map becomes array operations: its scalar body, on whole arrays.
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/scalar_body.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -1,5 +1,5 @@
 // Optimisation barriers go once nothing is left that they could stop.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

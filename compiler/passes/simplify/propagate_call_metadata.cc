@@ -1,6 +1,6 @@
 // Instructions of a called computation without metadata take that of the only call: messages and profiles then name
 // the line that the user wrote.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -16,7 +16,7 @@ absl::StatusOr<bool> PropagateCallMetadata(Module& m, PassContext& ctx) {
       if (!call->Is(Opcode::Call) || !call->attrs().metadata || callers[*call->attrs().to_apply] != 1) continue;
       for (const auto& i : (*call->attrs().to_apply)->instructions()) {
         if (i->attrs().metadata || i->Is(Opcode::Parameter) || !ctx.Take()) continue;
-        i->attrs().metadata = call->attrs().metadata;
+        i->mutable_attrs().metadata = call->attrs().metadata;
         changed = true;
       }
     }

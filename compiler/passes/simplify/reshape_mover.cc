@@ -2,8 +2,8 @@
 //
 // Fires when every operand carries an equivalent one, or is a constant or the broadcast of a scalar, which take any
 // shape for free; at least one must carry it, and it must have no other user (else nothing is saved).
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {

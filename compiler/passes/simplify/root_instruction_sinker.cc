@@ -1,5 +1,5 @@
 // In a scheduled module the root of every computation comes last: if it does not, a new root stands for it there.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -14,7 +14,7 @@ absl::StatusOr<bool> RootInstructionSinker(Module& m, PassContext& ctx) {
       std::vector<Instruction*> parts;
       for (size_t k = 0; k < root->shape().tuple().size(); ++k) {
         parts.push_back(c->Add(Opcode::GetTupleElement, root->shape().tuple()[k], {root}));
-        parts.back()->attrs().tuple_index = static_cast<int64_t>(k);
+        parts.back()->mutable_attrs().tuple_index = static_cast<int64_t>(k);
       }
       last = c->Add(Opcode::Tuple, root->shape(), parts);
     } else {

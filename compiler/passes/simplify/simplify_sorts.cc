@@ -1,7 +1,7 @@
 // Operands that a sort only carries along are dropped where nobody reads them sorted.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -43,12 +43,12 @@ absl::StatusOr<bool> SimplifySorts(Module& m, PassContext& ctx) {
         for (int64_t side = 1; side >= 0 && !used[k]; --side)
           fewer->RemoveParameter(static_cast<int64_t>(2 * k) + side);
       Instruction* n = c->AddClone(sort, kept == 1 ? shapes[0] : Shape::Tuple(shapes), operands);
-      n->attrs().to_apply = fewer;
+      n->mutable_attrs().to_apply = fewer;
       for (Instruction* u : std::vector<Instruction*>(sort->users())) {
         Instruction* value = n;
         if (kept > 1) {
           value = c->Add(Opcode::GetTupleElement, u->shape(), {n});
-          value->attrs().tuple_index = place[static_cast<size_t>(*u->attrs().tuple_index)];
+          value->mutable_attrs().tuple_index = place[static_cast<size_t>(*u->attrs().tuple_index)];
         }
         u->ReplaceAllUsesWith(value);
         c->Remove(u);

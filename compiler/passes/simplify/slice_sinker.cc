@@ -2,8 +2,8 @@
 // result is sliced; only if the slices make up at least as many elements as the whole.
 #include <map>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/computation_text.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -47,7 +47,7 @@ absl::StatusOr<bool> SliceSinker(Module& m, PassContext& ctx) {
       Instruction* all = c->AddClone(first, Shape::Array(first->shape().type(), whole), operands);
       for (Instruction* i : group) {
         Instruction* part = c->Add(Opcode::Slice, i->shape(), {all});
-        part->attrs().slice = i->operand(0)->attrs().slice;
+        part->mutable_attrs().slice = i->operand(0)->attrs().slice;
         i->ReplaceAllUsesWith(part);
         c->Remove(i);
       }

@@ -1,9 +1,9 @@
 // Equal computations become one: every call of the others goes to the first.
 #include <map>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/computation_text.h"
 #include "compiler/passes/simplify/unify_computations.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 

@@ -3,8 +3,9 @@
 // The comparator must order the values alone (greater than, or by total order); equal values keep the lower place
 // first, so the sort must be stable or carry no places.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {
@@ -81,8 +82,8 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
       dims.back() = match->k;
       const Shape values = Shape::Array(PrimitiveType::F32, dims), places = Shape::Array(PrimitiveType::S32, dims);
       Instruction* top = c->Add(Opcode::TopK, Shape::Tuple({values, places}), {sort->operand(0)});
-      top->attrs().k = match->k;
-      top->attrs().largest = true;
+      top->mutable_attrs().k = match->k;
+      top->mutable_attrs().largest = true;
       const auto put = [&](const std::vector<Instruction*>& slices, const Shape& shape, int64_t index) {
         for (Instruction* old : slices) {
           Instruction* e = PartOf(top, index).get();

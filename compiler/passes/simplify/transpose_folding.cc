@@ -3,7 +3,7 @@
 // Legal where the free dimensions of the operand keep their order, because they decide the order of the result.
 #include <algorithm>
 
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
@@ -16,8 +16,9 @@ absl::StatusOr<bool> TransposeFolding(Module& m, PassContext& ctx) {
         Instruction* t = i->operand(side);
         if (!t->Is(Opcode::Transpose)) continue;
         const Ints& p = *t->attrs().dimensions;
-        std::optional<Ints>& batch = side ? i->attrs().rhs_batch_dims : i->attrs().lhs_batch_dims;
-        std::optional<Ints>& contract = side ? i->attrs().rhs_contracting_dims : i->attrs().lhs_contracting_dims;
+        Attributes& a = i->mutable_attrs();
+        std::optional<Ints>& batch = side ? a.rhs_batch_dims : a.lhs_batch_dims;
+        std::optional<Ints>& contract = side ? a.rhs_contracting_dims : a.lhs_contracting_dims;
         auto in = [](const std::optional<Ints>& v, int64_t d) {
           return v && std::find(v->begin(), v->end(), d) != v->end();
         };

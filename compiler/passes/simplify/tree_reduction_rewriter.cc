@@ -2,8 +2,8 @@
 // instead of the length. Repeated until no reduced dimension is longer than a window.
 #include <algorithm>
 
+#include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 namespace {
@@ -46,8 +46,8 @@ absl::StatusOr<bool> TreeReductionRewriter(Module& m, PassContext& ctx) {
       }
       if (!longer) break;
       x = i->parent()->Add(Opcode::ReduceWindow, Shape::Array(i->shape().type(), dims), {x, init});
-      x->attrs().window = std::move(window);
-      x->attrs().to_apply = i->attrs().to_apply;
+      x->mutable_attrs().window = std::move(window);
+      x->mutable_attrs().to_apply = i->attrs().to_apply;
     }
     return i->parent()->AddClone(i, i->shape(), {x, init});
   });

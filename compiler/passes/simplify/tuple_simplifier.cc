@@ -1,5 +1,5 @@
 // An element of a tuple is what was put there; a tuple of all elements of a value is the value.
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 

@@ -1,6 +1,6 @@
 // Arrays without elements become constants, and so does what is gathered from one: zeros, as in XLA.
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/pipeline/registry.h"
+#include "compiler/pass/pass.h"
 
 namespace kiln {
 
