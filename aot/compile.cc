@@ -12,7 +12,9 @@
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
 #include "aot/planning.h"
+#include "codegen/host/program_object.h"
 #include "codegen/llvm/object.h"
+#include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/target/gpu_target.h"
@@ -400,34 +402,44 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
     out.kernels += code.kernels;
     for (auto& member : code.members) members.push_back(std::move(member));
   }
-  const RuntimeOptions runtime{level_names, o.device_timeout_ms, o.sanitizer};
   for (const Planned& program : programs) {
-    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.symbols + program.suffix, RuntimePart::kDispatch, runtime,
-                                                        ChecksOf(program, o, out)));
-    members.push_back({absl::StrCat(out.name, program.suffix, "_run.o"), std::move(object)});
+    const std::string symbols = out.symbols + program.suffix, stem = out.name + program.suffix;
+    for (const RuntimeMember& m : RuntimeMembers(RuntimeNeed::Calls)) {
+      ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, m.part, o.sanitizer));
+      members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
+    }
+    std::vector<std::string> entries;  // as dispatch.c numbers the levels
+    for (const char* level : {"v2", "v3", "v4", "amx"}) {
+      const bool held = std::find(level_names.begin(), level_names.end(), level) != level_names.end();
+      entries.push_back(held ? absl::StrCat(symbols, "_entry_", level) : "");
+    }
+    ASSIGN_OR_RETURN(std::string addresses, AddressObject(symbols + "_entries", entries));
+    members.push_back({stem + "_entries.o", std::move(addresses)});
+    members.push_back({stem + "_program.o", ProgramObject(symbols, ChecksOf(program, o, out))});
   }
   if (!batches.empty() && on_cpu) {
     ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(out.symbols, batches, KILN_BATCH_SIZE));
     members.push_back({out.name + "_batches.o", std::move(object)});
   }
-  std::vector<std::pair<RuntimePart, const char*>> runtime_parts;
-  if (o.threads != 1 && on_cpu) runtime_parts = {{RuntimePart::kParallel, "parallel"}, {RuntimePart::kPool, "pool"}};
-  if (on_gpu && !emulated) {
-    for (const auto& part : GpuRuntimeParts(HasProducts(gpu_programs[0].program.thunks))) runtime_parts.push_back(part);
+  unsigned needs = 0;
+  if (o.threads != 1 && on_cpu) needs |= RuntimeNeed::Threads;
+  if (on_gpu && !emulated) needs |= RuntimeNeed::Gpu;
+  if (on_gpu && !emulated && HasProducts(gpu_programs[0].program.thunks)) needs |= RuntimeNeed::GpuLibraries;
+  if (o.bounds_check) needs |= RuntimeNeed::BoundsCheck;
+  if (out.communicates) needs |= RuntimeNeed::Devices;
+  for (const RuntimeMember& m : RuntimeMembers(needs)) {
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, m.part, o.sanitizer));
+    members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
-  if (o.bounds_check) runtime_parts.push_back({RuntimePart::kBounds, "bounds"});
-  if (out.communicates) runtime_parts.push_back({RuntimePart::kWorld, "world"});
-  for (const auto& [part, suffix] : runtime_parts) {
-    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.symbols, part, runtime));
-    members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
-  }
+  if (out.communicates)
+    members.push_back({out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, o.device_timeout_ms)});
   bool has_constants = false;  // they may all be empty
   for (const auto* list : {&programs, &gpu_programs})
     for (const Planned& program : *list) has_constants = has_constants || !program.offsets.empty();
   if (has_constants) {
     const std::string symbol = SymbolOf(out, "weights");
     if (large_weights) {
-      ASSIGN_OR_RETURN(std::string object, AddressObject(symbol));
+      ASSIGN_OR_RETURN(std::string object, AddressObject(symbol + "_at", {symbol}));
       members.push_back({absl::StrCat(out.name, "_weights_at.o"), std::move(object)});
     }
     members.push_back({absl::StrCat(out.name, "_weights.o"), DataObject(symbol, weights.pieces(), large_weights)});

@@ -23,12 +23,11 @@ struct kiln_port {
 // A program as <model>_run checks calls of it.
 struct kiln_program {
   int64_t arguments, results;
-  const struct kiln_port* argument;
-  const struct kiln_port* result;
   int64_t arena_bytes, slow_arena_bytes;
   int64_t devices;           // 0: it does not communicate
   int64_t flush_subnormals;  // to zero, while it runs
   int64_t check_overlap;     // there are few enough arrays for that
+  struct kiln_port port[];   // of the arguments, then of the results
 };
 
 enum { KILN_ARENA_ALIGNMENT = 64 };

@@ -47,7 +47,9 @@ absl::Status Run(const Arguments& args) {
 // Every pass; with --pipeline, the stages of that one and why each pass stands there.
 absl::Status List(const Arguments& args) {
   if (!args.Has("pipeline")) {
-    for (const PassInfo& p : AllPasses()) std::printf("%-32s %s\n", p.name, p.summary);
+    for (const PassInfo& p : AllPasses())
+      std::printf("%-32s %s%s%s\n", p.name, p.summary, p.shelved ? "; no compile runs it: " : "",
+                  p.shelved ? p.shelved : "");
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline")));

@@ -3,6 +3,7 @@
 #include "aot/gpu_code_generation.h"
 #include "aot/planning.h"
 #include "codegen/llvm/object.h"
+#include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/tuning.h"
 #include "compiler/target/gpu_target.h"
@@ -34,16 +35,14 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   ASSIGN_OR_RETURN(TunerCode code, GenerateTunerCode(out.name, subjects, target, o,
                                                      [&](const std::string& s) { out.notes.push_back(s); }));
   out.candidates = code.candidates;
-  const RuntimeOptions runtime;
-  std::vector<std::pair<RuntimePart, const char*>> parts;
+  unsigned needs = 0;
   if (o.emulation == CompileOptions::Emulation::kNone) {
-    parts = GpuRuntimeParts(code.calls_cublas);
-    parts.push_back({RuntimePart::kTune, "tune"});
-    parts.push_back({RuntimePart::kTuneMain, "main"});
+    needs = RuntimeNeed::Gpu | RuntimeNeed::Tuner;
+    if (code.calls_cublas) needs |= RuntimeNeed::GpuLibraries;
   }
-  for (const auto& [part, suffix] : parts) {
-    ASSIGN_OR_RETURN(std::string object, CompileRuntime(out.name, part, runtime));
-    code.members.push_back({absl::StrCat(out.name, "_", suffix, ".o"), std::move(object)});
+  for (const RuntimeMember& m : RuntimeMembers(needs)) {
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.name, m.part, Sanitizer::kNone));
+    code.members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   ASSIGN_OR_RETURN(out.archive, WriteArchive(code.members));
   return out;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <mutex>
 #include <set>
 
 #include "codegen/kernels/bitcode.h"
-#include "codegen/llvm/tables.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
@@ -214,108 +212,6 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
 
-std::vector<std::pair<RuntimePart, const char*>> GpuRuntimeParts(bool products) {
-  std::vector<std::pair<RuntimePart, const char*>> parts = {
-      {RuntimePart::kGpuDriver, "gpu_driver"},    {RuntimePart::kGpuCreate, "gpu_create"},
-      {RuntimePart::kGpuImages, "gpu_images"},    {RuntimePart::kGpuTurns, "gpu_turns"},
-      {RuntimePart::kGpuRun, "gpu_run"},          {RuntimePart::kGpuArrays, "gpu_arrays"},
-      {RuntimePart::kGpuGraphs, "gpu_graphs"},    {RuntimePart::kGpuConditions, "gpu_conditions"},
-      {RuntimePart::kGpuProducts, "gpu_products"}};
-  if (products) {
-    parts.push_back({RuntimePart::kGpuCublas, "gpu_cublas"});
-    parts.push_back({RuntimePart::kGpuCublasLibrary, "gpu_cublas_library"});
-  }
-  return parts;
-}
-
-namespace {
-
-// The table that dispatch.c reads.
-void SetProgram(llvm::Module& m, const CpuLevel& level, const CallChecks& c,
-                const std::function<void(const char*, llvm::Constant*)>& set) {
-  constexpr char kSymbol[] = "kiln_model_program";
-  Ir ir(m.getContext(), m, level);
-  Tables t(ir, "ports");
-  const auto ports = [&](const std::vector<CallChecks::Port>& list) {
-    std::vector<llvm::Constant*> out;
-    for (const CallChecks::Port& p : list)
-      out.push_back(
-          t.Struct({t.Number(p.bytes), t.Number(p.alignment), t.Number(p.alias), t.Number(p.low), t.Number(p.high)}));
-    return t.Array(out);
-  };
-  auto* type = llvm::cast<llvm::StructType>(m.getGlobalVariable(kSymbol)->getValueType());
-  const std::vector<llvm::Constant*> fields = {t.Number(static_cast<int64_t>(c.arguments.size())),
-                                               t.Number(static_cast<int64_t>(c.results.size())),
-                                               ports(c.arguments),
-                                               ports(c.results),
-                                               t.Number(c.arena_bytes),
-                                               t.Number(c.slow_arena_bytes),
-                                               t.Number(c.devices),
-                                               t.Number(c.flush_subnormals),
-                                               t.Number(c.overlap)};
-  set(kSymbol, llvm::ConstantStruct::get(type, fields));
-}
-
-}  // namespace
-
-absl::StatusOr<std::string> CompileRuntime(const std::string& name, RuntimePart part, const RuntimeOptions& o,
-                                           const CallChecks& checks) {
-  llvm::LLVMContext ctx;
-  ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
-  auto tm = MakeTarget(level);
-  struct Source {
-    const unsigned char* data;
-    size_t size;
-  };
-#define SOURCE(name) \
-  { k##name##Bitcode, k##name##BitcodeSize }
-  const Source sources[] = {SOURCE(Dispatch),      SOURCE(Parallel),    SOURCE(Pool),      SOURCE(Bounds),
-                            SOURCE(World),         SOURCE(GpuDriver),   SOURCE(GpuCreate), SOURCE(GpuImages),
-                            SOURCE(GpuTurns),      SOURCE(GpuRun),      SOURCE(GpuArrays), SOURCE(GpuGraphs),
-                            SOURCE(GpuConditions), SOURCE(GpuProducts), SOURCE(GpuCublas), SOURCE(GpuCublasLibrary),
-                            SOURCE(GpuTune),       SOURCE(GpuTuneMain)};
-#undef SOURCE
-  const Source& source = sources[static_cast<int>(part)];
-  ASSIGN_OR_RETURN(auto m, ReadBitcode(ctx, source.data, source.size, "runtime"));
-  if (llvm::Error e = m->materializeAll()) return Internal("cannot read the runtime: ", llvm::toString(std::move(e)));
-  m->setTargetTriple(kTriple);
-  m->setDataLayout(tm->createDataLayout());
-  const std::string prefix = "kiln_model_", entry = "entry_";
-  std::vector<llvm::Function*> functions;
-  for (llvm::Function& f : *m)
-    if (f.getName().starts_with(prefix)) functions.push_back(&f);
-  for (llvm::Function* f : functions) {
-    const std::string symbol = f->getName().substr(prefix.size()).str();
-    f->setName(name + "_" + symbol);
-    if (symbol.compare(0, entry.size(), entry) != 0) continue;
-    // A level that was not asked for is absent: its address is null.
-    if (std::find(o.levels.begin(), o.levels.end(), symbol.substr(entry.size())) != o.levels.end()) {
-      f->setLinkage(llvm::GlobalValue::ExternalLinkage);
-      f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    } else {
-      f->replaceAllUsesWith(llvm::ConstantPointerNull::get(f->getType()));
-      f->eraseFromParent();
-    }
-  }
-  const auto set = [&](const char* symbol, llvm::Constant* value) {
-    llvm::GlobalVariable* g = m->getGlobalVariable(symbol);
-    g->setInitializer(value);
-    g->setLinkage(llvm::GlobalValue::InternalLinkage);
-    g->setVisibility(llvm::GlobalValue::DefaultVisibility);
-  };
-  if (part == RuntimePart::kDispatch) SetProgram(*m, level, checks, set);
-  if (part == RuntimePart::kWorld)
-    set("kiln_model_device_timeout_ms",
-        llvm::ConstantInt::get(llvm::Type::getInt64Ty(ctx), static_cast<uint64_t>(o.device_timeout_ms)));
-  for (llvm::GlobalVariable& g : m->globals())
-    if (g.isDeclaration() && g.getName().starts_with(prefix)) {
-      g.setName(name + "_" + g.getName().substr(prefix.size()).str());
-      g.setVisibility(llvm::GlobalValue::HiddenVisibility);
-    }
-  Retarget(*m, level);
-  return Emit(*m, *tm, o.sanitizer, nullptr, nullptr, CodeState::kOptimised);
-}
-
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
                                                 int32_t otherwise) {
   llvm::LLVMContext ctx;
@@ -344,19 +240,29 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
-absl::StatusOr<std::string> AddressObject(const std::string& symbol) {
+absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
-  llvm::Module m(symbol, ctx);
+  llvm::Module m(name, ctx);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
-  auto* target = new llvm::GlobalVariable(m, llvm::Type::getInt8Ty(ctx), true, llvm::GlobalValue::ExternalLinkage,
-                                          nullptr, symbol);
-  target->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  auto* at =
-      new llvm::GlobalVariable(m, target->getType(), true, llvm::GlobalValue::ExternalLinkage, target, symbol + "_at");
-  at->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  auto* pointer = llvm::PointerType::getUnqual(ctx);
+  std::vector<llvm::Constant*> addresses;
+  for (const std::string& symbol : symbols) {
+    if (symbol.empty()) {
+      addresses.push_back(llvm::ConstantPointerNull::get(pointer));
+      continue;
+    }
+    auto* target = new llvm::GlobalVariable(m, llvm::Type::getInt8Ty(ctx), true, llvm::GlobalValue::ExternalLinkage,
+                                            nullptr, symbol);
+    target->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    addresses.push_back(target);
+  }
+  auto* type = llvm::ArrayType::get(pointer, addresses.size());
+  auto* array = new llvm::GlobalVariable(m, type, true, llvm::GlobalValue::ExternalLinkage,
+                                         llvm::ConstantArray::get(type, addresses), name);
+  array->setVisibility(llvm::GlobalValue::HiddenVisibility);
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised);
 }
 

@@ -44,6 +44,7 @@ struct PassInfo {
   PassFn run;
   const char* summary;
   Facts needs, gives, breaks;
+  const char* shelved = nullptr;  // why no compile runs it; null: one does
 };
 
 }  // namespace kiln

@@ -6,11 +6,15 @@
 namespace kiln {
 
 #define PASS(name, fn, ...) absl::StatusOr<bool> fn(Module& module, PassContext& ctx);
+#define SHELVED PASS
+#include "compiler/passes/shelf/shelf.def"
 #include "compiler/pipeline/passes.def"
 
 const std::vector<PassInfo>& AllPasses() {
   static const auto* passes = new std::vector<PassInfo>{
-#define PASS(name, fn, summary, needs, gives, breaks) {name, fn, summary, needs, gives, breaks},
+#define PASS(name, fn, summary, needs, gives, breaks) {name, fn, summary, needs, gives, breaks, nullptr},
+#define SHELVED(name, fn, summary, needs, gives, breaks, why) {name, fn, summary, needs, gives, breaks, why},
+#include "compiler/passes/shelf/shelf.def"
 #include "compiler/pipeline/passes.def"
   };
   return *passes;

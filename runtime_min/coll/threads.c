@@ -37,8 +37,8 @@ struct kiln_world {
   struct kiln_comm comm[];
 };
 
-// Set by the compiler.
-extern const int64_t kiln_model_device_timeout_ms;
+// Written by the compiler (codegen/host/program_object.h).
+__attribute__((visibility("hidden"))) extern const int64_t kiln_model_device_timeout_ms;
 
 static struct timespec deadline_of(const struct kiln_world* w) {
   struct timespec t;

@@ -1,5 +1,5 @@
 // <model>_run: checks the call, finds the best CPU level that the archive holds, and runs it.
-// Compiled to bitcode; kiln renames kiln_model_* for each model and drops the levels that were not asked for.
+// kiln renames kiln_model_* for each model.
 #include <cpuid.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,13 +8,10 @@
 #include "runtime_min/cpu/fp_environment.h"
 
 typedef int32_t entry_fn(void* const*, void* const*, void*, const struct kiln_machine*, const struct kiln_comm*);
-__attribute__((weak)) entry_fn kiln_model_entry_v2;
-__attribute__((weak)) entry_fn kiln_model_entry_v3;
-__attribute__((weak)) entry_fn kiln_model_entry_v4;
-__attribute__((weak)) entry_fn kiln_model_entry_amx;
-
-// Set by the compiler.
-extern const struct kiln_program kiln_model_program;
+enum { V2, V3, V4, AMX, LEVELS };
+// Null where the archive does not hold the level. Both are written by the compiler (aot/compile.cc).
+__attribute__((visibility("hidden"))) extern entry_fn* const kiln_model_entries[LEVELS];
+__attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
 
 // Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
 static int have_tiles(void) {
@@ -52,11 +49,12 @@ static entry_fn* choose(void) {
   entry_fn* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (f) return f;
   const int level = cpu_level();
-  f = level >= 4 && kiln_model_entry_amx && have_tiles() ? kiln_model_entry_amx
-      : level >= 4 && kiln_model_entry_v4                ? kiln_model_entry_v4
-      : level >= 3 && kiln_model_entry_v3                ? kiln_model_entry_v3
-      : level >= 2 && kiln_model_entry_v2                ? kiln_model_entry_v2
-                                                         : NULL;
+  entry_fn* const* e = kiln_model_entries;
+  f = level >= 4 && e[AMX] && have_tiles() ? e[AMX]
+      : level >= 4 && e[V4]                ? e[V4]
+      : level >= 3 && e[V3]                ? e[V3]
+      : level >= 2                         ? e[V2]
+                                           : NULL;
   __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   return f;
 }
@@ -92,12 +90,13 @@ struct range {
 };
 
 static struct range range_at(const struct kiln_program* p, const struct kiln_call* c, int64_t k) {
+  const struct kiln_port* result = p->port + p->arguments;
   if (k < p->arguments)
-    return (struct range){(uintptr_t)c->arguments[k], (uint64_t)p->argument[k].bytes, p->argument[k].alias >= 0};
+    return (struct range){(uintptr_t)c->arguments[k], (uint64_t)p->port[k].bytes, p->port[k].alias >= 0};
   k -= p->arguments;
   if (k < p->results) {
-    if (p->result[k].alias >= 0) return (struct range){0, 0, 0};  // the argument's
-    return (struct range){(uintptr_t)c->results[k], (uint64_t)p->result[k].bytes, 1};
+    if (result[k].alias >= 0) return (struct range){0, 0, 0};  // the argument's
+    return (struct range){(uintptr_t)c->results[k], (uint64_t)result[k].bytes, 1};
   }
   if (k == p->results) return (struct range){(uintptr_t)c->arena.data, (uint64_t)p->arena_bytes, 1};
   return (struct range){(uintptr_t)c->slow_arena.data, (uint64_t)p->slow_arena_bytes, 1};
@@ -117,6 +116,7 @@ static int32_t check_overlap(const struct kiln_program* p, const struct kiln_cal
 }
 
 static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
+  const struct kiln_port* result = p->port + p->arguments;
   int32_t status;
   if (p->devices) {
     const struct kiln_comm* m = c->comm;
@@ -126,11 +126,11 @@ static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
   if (c->pool && (!c->pool->size || !c->pool->submit || !c->pool->help)) return KILN_NULL_POINTER;
   if ((p->arguments && !c->arguments) || (p->results && !c->results)) return KILN_NULL_POINTER;
   for (int64_t k = 0; k < p->arguments; ++k) {
-    if ((status = check_array(&p->argument[k], c->arguments[k]))) return status;
-    if ((status = check_extent(&p->argument[k], c->arguments[k]))) return status;
+    if ((status = check_array(&p->port[k], c->arguments[k]))) return status;
+    if ((status = check_extent(&p->port[k], c->arguments[k]))) return status;
   }
   for (int64_t k = 0; k < p->results; ++k)
-    if (p->result[k].alias < 0 && (status = check_array(&p->result[k], c->results[k]))) return status;
+    if (result[k].alias < 0 && (status = check_array(&result[k], c->results[k]))) return status;
   if ((status = check_arena(p->arena_bytes, c->arena))) return status;
   if ((status = check_arena(p->slow_arena_bytes, c->slow_arena))) return status;
   return p->check_overlap ? check_overlap(p, c) : KILN_OK;

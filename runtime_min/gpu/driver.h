@@ -144,7 +144,7 @@ static inline int32_t failed(struct kiln_model_gpu* g, const char* what, int cod
   } while (0)
 
 #define INTERNAL __attribute__((visibility("hidden")))
-extern const struct kiln_gpu_program kiln_model_gpu_program;
+INTERNAL extern const struct kiln_gpu_program kiln_model_gpu_program;
 
 // driver.c: the driver's functions, opened once; not null: why there are none. The functions of kiln_gpu (abi.h).
 INTERNAL const char* kiln_model_gpu_driver(const struct kiln_gpu_driver** driver);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "codegen/llvm/object.h"
+#include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
 #include "gtest/gtest.h"
 
@@ -26,7 +27,7 @@ TEST(OutOfBounds, NamesArrayAndElement) {
   int64_t text = 0;
   auto object = CompileToObject(m, *level, Sanitizer::kNone, &text);
   ASSERT_TRUE(object.ok()) << object.status();
-  auto runtime = CompileRuntime("planted", RuntimePart::kBounds, {});
+  auto runtime = RuntimeObject("planted", RuntimePart::Bounds, Sanitizer::kNone);
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   auto archive = WriteArchive({{"a.o", *object}, {"b.o", *runtime}});
   ASSERT_TRUE(archive.ok());

@@ -106,6 +106,20 @@ TEST(Pipeline, SaysThatAFixpointWasCut) {
   EXPECT_EQ(p.Run(**m, o).code(), absl::StatusCode::kInternal);
 }
 
+TEST(Pipeline, RunsEveryPassThatIsNotShelvedAndSaysWhyThere) {
+  std::vector<std::string> used;
+  for (const Pipeline& p : {CpuPipeline(), GpuPipeline(/*deterministic=*/true)})
+    for (const Pipeline::Stage& stage : p.stages()) {
+      EXPECT_FALSE(stage.holds.empty()) << stage.name;
+      for (const Pipeline::Step& step : stage.steps) {
+        EXPECT_FALSE(step.why.empty()) << step.pass;
+        used.push_back(step.pass);
+      }
+    }
+  for (const PassInfo& pass : AllPasses())
+    EXPECT_EQ(pass.shelved == nullptr, std::find(used.begin(), used.end(), pass.name) != used.end()) << pass.name;
+}
+
 TEST(Pipeline, UnknownPassesAreRefused) {
   auto m = ParseHlo("HloModule m\nENTRY e { ROOT x = f32[] parameter(0) }", "t.hlo");
   PipelineOptions o;

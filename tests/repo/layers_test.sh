@@ -26,7 +26,7 @@ check compiler/analysis absl/ compiler/hlo/
 check compiler/target absl/ compiler/base/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
 check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/target/
-check compiler/pipeline absl/ compiler/pass/
+check compiler/pipeline absl/ compiler/pass/ compiler/passes/shelf/shelf.def
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
 check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/

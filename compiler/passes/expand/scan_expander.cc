@@ -24,7 +24,7 @@ Instruction* Expand(Instruction* scan) {
   std::vector<Expr> state(scan->operands().begin(), scan->operands().end());
   for (int64_t k = 0; k < outputs; ++k)
     state.push_back(BroadcastTo(c->AddConstant(Literal::Of(results[k].type(), 0)), results[k].dims()));
-  std::vector<Expr> final = LoopOf(c, steps, state, [&](Expr s, const std::vector<Expr>& values) {
+  const auto body_of = [&](Expr s, const std::vector<Expr>& values) {
     Computation* body = s.computation();
     Expr at = reverse ? static_cast<double>(steps - 1) - s : s;
     std::vector<Instruction*> arguments;
@@ -56,7 +56,9 @@ Instruction* Expand(Instruction* scan) {
       next.push_back(UpdateOf(whole, ReshapeTo(parts[k], one), StartsAt(at, whole.shape().rank(), dim)));
     }
     return next;
-  });
+  };
+  // A body that slices empty inputs would be no legal one, even if it never ran.
+  const std::vector<Expr> final = steps == 0 ? state : LoopOf(c, steps, state, body_of);
   std::vector<Expr> out(final.begin() + inputs + carries, final.end());
   out.insert(out.end(), final.begin() + inputs, final.begin() + inputs + carries);
   if (!scan->shape().IsTuple()) return out[0].get();

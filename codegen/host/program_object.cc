@@ -1,0 +1,35 @@
+#include "codegen/host/program_object.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "codegen/llvm/object.h"
+#include "runtime_min/abi.h"
+
+namespace kiln {
+
+std::string ProgramObject(const std::string& name, const CallChecks& checks) {
+  kiln_program head = {};
+  head.arguments = static_cast<int64_t>(checks.arguments.size());
+  head.results = static_cast<int64_t>(checks.results.size());
+  head.arena_bytes = checks.arena_bytes;
+  head.slow_arena_bytes = checks.slow_arena_bytes;
+  head.devices = checks.devices;
+  head.flush_subnormals = checks.flush_subnormals;
+  head.check_overlap = checks.overlap;
+  std::string bytes(reinterpret_cast<const char*>(&head), offsetof(kiln_program, port));
+  for (const auto* list : {&checks.arguments, &checks.results})
+    for (const CallChecks::Port& p : *list) {
+      const kiln_port port = {p.bytes, p.alignment, p.alias, p.low, p.high};
+      bytes.append(reinterpret_cast<const char*>(&port), sizeof port);
+    }
+  return DataObject(name + "_program", {{0, bytes}}, false);
+}
+
+std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds) {
+  std::string bytes(sizeof milliseconds, '\0');
+  std::memcpy(bytes.data(), &milliseconds, sizeof milliseconds);
+  return DataObject(name + "_device_timeout_ms", {{0, bytes}}, false);
+}
+
+}  // namespace kiln

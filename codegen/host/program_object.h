@@ -1,0 +1,27 @@
+// The constants by which a model's runtime knows its program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+// What <name>_run checks (kiln_program of runtime_min/abi.h).
+struct CallChecks {
+  struct Port {
+    int64_t bytes, alignment, alias, low, high;
+  };
+  std::vector<Port> arguments, results;
+  int64_t arena_bytes = 0, slow_arena_bytes = 0;
+  int64_t devices = 0;  // 0: it does not communicate
+  bool flush_subnormals = true, overlap = true;
+};
+
+// An object that defines <name>_program.
+std::string ProgramObject(const std::string& name, const CallChecks& checks);
+
+// An object that defines <name>_device_timeout_ms.
+std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds);
+
+}  // namespace kiln

@@ -1,0 +1,17 @@
+// The runtime's parts as object files, embedded when kiln is built.
+#pragma once
+
+#include <cstddef>
+
+namespace kiln {
+
+struct EmbeddedObject {
+  const unsigned char* data;
+  size_t size;
+};
+
+// Each as it is, for -fsanitize=address and for -fsanitize=thread.
+#define RUNTIME_PART(name, ...) extern const EmbeddedObject k##name##Objects[3];
+#include "codegen/kernels/runtime_parts.def"
+
+}  // namespace kiln

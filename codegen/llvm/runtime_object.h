@@ -1,0 +1,42 @@
+// The runtime's parts as objects of an archive.
+//
+// What: each part was compiled when kiln was built; its symbols get the model's names here.
+// Cost: a copy of a few kilobytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "codegen/llvm/object.h"
+
+namespace kiln {
+
+enum class RuntimePart {
+#define RUNTIME_PART(name, ...) name,
+#include "codegen/kernels/runtime_parts.def"
+};
+
+// What a program may need parts for; a set of them is a sum.
+struct RuntimeNeed {
+  enum : unsigned {
+    Calls = 1,         // <name>_run
+    Threads = 2,       // CPU kernels that are split
+    Gpu = 4,
+    GpuLibraries = 8,  // beside Gpu, where products may be calls of cuBLASLt
+    BoundsCheck = 16,
+    Devices = 32,      // it communicates
+    Tuner = 64,
+  };
+};
+
+struct RuntimeMember {
+  RuntimePart part;
+  const char* member;  // its name in the archive, behind the model's
+};
+std::vector<RuntimeMember> RuntimeMembers(unsigned needs);
+
+// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*.
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer);
+
+}  // namespace kiln

@@ -1,0 +1,42 @@
+// Gathers in one form: a matrix of index vectors, windows of the operand's full rank behind one batch dimension.
+#include <numeric>
+
+#include "compiler/pass/pass.h"
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/shelf/expand/indexed_form.h"
+
+namespace kiln {
+namespace {
+
+bool Simple(const Instruction* i) {
+  Ints offset(static_cast<size_t>(i->operand(0)->shape().rank()));
+  std::iota(offset.begin(), offset.end(), 1);
+  return i->operand(1)->shape().rank() == 2 && *i->attrs().index_vector_dim == 1 &&
+         i->attrs().collapsed_slice_dims.value_or(Ints()).empty() &&
+         i->attrs().operand_batching_dims.value_or(Ints()).empty() && i->attrs().offset_dims.value_or(Ints()) == offset;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
+  return ExpandEach(
+      m, ctx,
+      [](Instruction* i) { return i->Is(Opcode::Gather) && !Simple(i) && i->operand(0)->shape().ElementCount() > 0; },
+      [](Instruction* i) -> absl::StatusOr<Instruction*> {
+        Instruction* plain = WithoutBatching(i);
+        Expr rows = IndexRows(plain->operand(1), *plain->attrs().index_vector_dim);
+        Ints dims = *plain->attrs().slice_sizes, offset(dims.size());
+        std::iota(offset.begin(), offset.end(), 1);
+        dims.insert(dims.begin(), rows.shape().dim(0));
+        Instruction* n =
+            i->parent()->AddClone(plain, Shape::Array(i->shape().type(), dims), {plain->operand(0), rows.get()});
+        n->mutable_attrs().index_vector_dim = 1;
+        n->mutable_attrs().collapsed_slice_dims = Ints();
+        n->mutable_attrs().offset_dims = offset;
+        Expr out = FromRows(plain, n);
+        if (plain != i) i->parent()->Remove(plain);
+        return out.get();
+      });
+}
+
+}  // namespace kiln
