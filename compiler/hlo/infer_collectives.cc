@@ -139,7 +139,7 @@ absl::StatusOr<Shape> Asynchronous(const Instruction& i, Given given) {
       REQUIRE(given, "needs a shape: that of its context is not known");
       REQUIRE(i.attrs().calls, "wraps no computation");
       const Computation* c = *i.attrs().calls;
-      ASSIGN_OR_RETURN(Shape result, Call(i, c, "computation"));
+      ASSIGN_OR_RETURN(Shape result, ResultOfCall(i, c, "computation"));
       std::vector<Shape> parts = {Shape::Tuple({}), std::move(result)};
       for (const Instruction* p : c->parameters()) parts[0].mutable_tuple().push_back(p->shape());
       REQUIRE(given->IsTuple() && given->tuple().size() >= 2, "shape is not ((operands), results, ...)");

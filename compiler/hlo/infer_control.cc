@@ -2,7 +2,7 @@
 
 namespace kiln::infer {
 
-absl::StatusOr<Shape> Call(const Instruction& i, const Computation* c, absl::string_view what) {
+absl::StatusOr<Shape> ResultOfCall(const Instruction& i, const Computation* c, absl::string_view what) {
   REQUIRE(static_cast<int64_t>(c->parameters().size()) == i.operand_count(), what, " ", c->name(), " takes ",
           c->parameters().size(), " operands, not ", i.operand_count());
   for (int64_t k = 0; k < i.operand_count(); ++k)
@@ -12,7 +12,17 @@ absl::StatusOr<Shape> Call(const Instruction& i, const Computation* c, absl::str
   return c->root()->shape();
 }
 
-absl::StatusOr<Shape> While(const Instruction& i) {
+absl::StatusOr<Shape> Call(const Instruction& i, Given) {
+  REQUIRE(i.attrs().to_apply, "to_apply is missing");
+  return ResultOfCall(i, *i.attrs().to_apply, "computation");
+}
+
+absl::StatusOr<Shape> Fusion(const Instruction& i, Given) {
+  REQUIRE(i.attrs().calls, "calls is missing");
+  return ResultOfCall(i, *i.attrs().calls, "fusion computation");
+}
+
+absl::StatusOr<Shape> While(const Instruction& i, Given) {
   const Attributes& a = i.attrs();
   REQUIRE(a.condition && a.body, "condition or body is missing");
   const Shape& s = i.operand(0)->shape();
@@ -29,7 +39,7 @@ absl::StatusOr<Shape> While(const Instruction& i) {
   return s;
 }
 
-absl::StatusOr<Shape> Conditional(const Instruction& i) {
+absl::StatusOr<Shape> Conditional(const Instruction& i, Given) {
   const Attributes& a = i.attrs();
   REQUIRE(a.true_computation.has_value() == a.false_computation.has_value() &&
               a.true_computation.has_value() != a.branch_computations.has_value(),
@@ -54,5 +64,37 @@ absl::StatusOr<Shape> Conditional(const Instruction& i) {
   }
   return branches[0]->root()->shape();
 }
+
+absl::StatusOr<Shape> Tuple(const Instruction& i, Given) {
+  std::vector<Shape> out;
+  for (const Instruction* o : i.operands()) out.push_back(o->shape());
+  return Shape::Tuple(std::move(out));
+}
+
+absl::StatusOr<Shape> GetTupleElement(const Instruction& i, Given) {
+  const Attributes& a = i.attrs();
+  const Shape& t = i.operand(0)->shape();
+  REQUIRE(t.IsTuple(), "operand is ", t.ToString(false), ", not a tuple");
+  REQUIRE(a.tuple_index && *a.tuple_index >= 0 && *a.tuple_index < static_cast<int64_t>(t.tuple().size()),
+          "index is out of range for ", t.tuple().size(), " elements");
+  return t.tuple()[*a.tuple_index];
+}
+
+absl::StatusOr<Shape> AddDependency(const Instruction& i, Given) {
+  const Shape& token = i.operand(1)->shape();
+  REQUIRE(token.IsToken(), "operand 1 is ", token.ToString(false), ", not a token");
+  return i.operand(0)->shape();
+}
+
+absl::StatusOr<Shape> AfterAll(const Instruction& i, Given) {
+  for (int64_t k = 0; k < i.operand_count(); ++k)
+    REQUIRE(i.operand(k)->shape().IsToken(), "operand ", k, " is ", i.operand(k)->shape().ToString(false),
+            ", not a token");
+  return Shape::Token();
+}
+
+absl::StatusOr<Shape> SameAsOperand(const Instruction& i, Given) { return i.operand(0)->shape(); }
+
+absl::StatusOr<Shape> DeviceId(const Instruction&, Given) { return Shape::Scalar(PrimitiveType::U32); }
 
 }  // namespace kiln::infer

@@ -1,8 +1,49 @@
 #include "compiler/hlo/infer_rules.h"
 
 namespace kiln::infer {
+namespace {
 
-absl::StatusOr<Shape> Gather(const Instruction& i) {
+absl::Status CheckStarts(const Instruction& i, int64_t first, int64_t rank) {
+  if (i.operand_count() == first + 1 && i.operand(first)->shape().rank() == 1) {
+    const Shape& s = i.operand(first)->shape();
+    REQUIRE(s.IsArray() && IsIntegral(s.type()) && s.dim(0) == rank, "start indices are ", s.ToString(false));
+    return absl::OkStatus();
+  }
+  REQUIRE(i.operand_count() == first + rank, "needs one start index per dimension");
+  for (int64_t k = first; k < i.operand_count(); ++k) {
+    const Shape& s = i.operand(k)->shape();
+    REQUIRE(s.IsScalar() && IsIntegral(s.type()), "start index is ", s.ToString(false), ", not an integer");
+    REQUIRE(s.type() == i.operand(first)->shape().type(), "start indices are of different types");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Shape> DynamicSlice(const Instruction& i, Given) {
+  const Attributes& a = i.attrs();
+  const Shape& x = i.operand(0)->shape();
+  REQUIRE(x.IsArray() && a.dynamic_slice_sizes && static_cast<int64_t>(a.dynamic_slice_sizes->size()) == x.rank(),
+          "dynamic_slice_sizes needs one entry per dimension");
+  for (int64_t d = 0; d < x.rank(); ++d)
+    REQUIRE((*a.dynamic_slice_sizes)[d] >= 0 && (x.dim(d) < 0 || (*a.dynamic_slice_sizes)[d] <= x.dim(d)),
+            "slice size ", (*a.dynamic_slice_sizes)[d], " exceeds extent ", x.dim(d));
+  RETURN_IF_ERROR(CheckStarts(i, 1, x.rank()));
+  return Shape::Array(x.type(), *a.dynamic_slice_sizes);
+}
+
+absl::StatusOr<Shape> DynamicUpdateSlice(const Instruction& i, Given) {
+  REQUIRE(i.operand_count() >= 2, "takes an array and an update");
+  const Shape &x = i.operand(0)->shape(), &u = i.operand(1)->shape();
+  REQUIRE(x.IsArray() && u.IsArray() && x.rank() == u.rank() && SameTypeButPrecision(x.type(), u.type()), "update ",
+          u.ToString(false), " does not fit ", x.ToString(false));
+  for (int64_t d = 0; d < x.rank(); ++d)
+    REQUIRE(x.dim(d) < 0 || u.dim(d) <= x.dim(d), "update extent ", u.dim(d), " exceeds ", x.dim(d));
+  RETURN_IF_ERROR(CheckStarts(i, 2, x.rank()));
+  return x;
+}
+
+absl::StatusOr<Shape> Gather(const Instruction& i, Given) {
   const Attributes& a = i.attrs();
   const Shape &x = i.operand(0)->shape(), &idx = i.operand(1)->shape();
   REQUIRE(x.IsArray() && idx.IsArray() && IsIntegral(idx.type()), "takes an array and integer indices");

@@ -107,7 +107,7 @@ absl::StatusOr<Shape> ReduceWindow(const Instruction& i, Given given) {
   return OneOrTuple(std::move(out), given);
 }
 
-absl::StatusOr<Shape> SelectAndScatter(const Instruction& i) {
+absl::StatusOr<Shape> SelectAndScatter(const Instruction& i, Given) {
   const Attributes& a = i.attrs();
   REQUIRE(a.select && a.scatter, "select or scatter is missing");
   const Shape &x = i.operand(0)->shape(), &source = i.operand(1)->shape(), &init = i.operand(2)->shape();
@@ -130,7 +130,7 @@ absl::StatusOr<Shape> SelectAndScatter(const Instruction& i) {
   return x;
 }
 
-absl::StatusOr<Shape> Map(const Instruction& i) {
+absl::StatusOr<Shape> Map(const Instruction& i, Given) {
   REQUIRE(i.attrs().to_apply && i.operand_count() > 0, "takes operands and to_apply");
   const Computation* c = *i.attrs().to_apply;
   REQUIRE(static_cast<int64_t>(c->parameters().size()) == i.operand_count(), "to_apply ", c->name(), " takes ",
@@ -178,9 +178,18 @@ absl::StatusOr<Shape> Sort(const Instruction& i, Given given) {
   return OneOrTuple(std::move(out), given);
 }
 
+absl::StatusOr<Shape> TopK(const Instruction& i, Given) {
+  const Attributes& a = i.attrs();
+  const Shape& x = i.operand(0)->shape();
+  REQUIRE(x.IsArray() && x.rank() >= 1 && a.k && *a.k >= 0 && *a.k <= x.dims().back(), "k is out of range");
+  Shape v = Shape::Array(x.type(), x.dims());
+  v.mutable_dims().back() = *a.k;
+  return Shape::Tuple({v, Shape::Array(PrimitiveType::S32, v.dims())});
+}
+
 // Inputs, then carries; the function takes a slice of each input and the carries, and gives a slice of each output and
 // the new carries.
-absl::StatusOr<Shape> Scan(const Instruction& i) {
+absl::StatusOr<Shape> Scan(const Instruction& i, Given) {
   REQUIRE(i.attrs().to_apply && i.attrs().scan_dimension, "to_apply or dimensions is missing");
   const Computation* c = *i.attrs().to_apply;
   const int64_t carries = i.attrs().num_carries.value_or(0), inputs = i.operand_count() - carries;

@@ -12,12 +12,13 @@
 
 namespace kiln {
 
-// A function for each family of operations. `given` is the shape that the text states, or null where it leaves the
+// A rule for each operation or family of them. `given` is the shape that the text states, or null where it leaves the
 // shape out: some results depend on it (the element type that a product is to have, whether one array stands alone or
 // in a tuple). Source: XLA's shape inference.
 namespace infer {
 
 using Given = const Shape*;
+using Rule = absl::StatusOr<Shape>(const Instruction& i, Given given);
 
 // Each in range and named once; ascending if `sorted`.
 absl::Status CheckDims(const Ints& dims, int64_t rank, absl::string_view what, bool sorted = false);
@@ -43,30 +44,23 @@ absl::Status CheckReducer(const Instruction& i, const Computation* c, size_t n);
 // Values of type `value` reach the reducer's parameter k.
 absl::Status CheckReducerOperand(const Computation* c, size_t k, PrimitiveType value, absl::string_view what);
 
-absl::StatusOr<Shape> Elementwise(const Instruction& i, Given given);
-absl::StatusOr<Shape> Dot(const Instruction& i, Given given);
-absl::StatusOr<Shape> RaggedDot(const Instruction& i, Given given);
-absl::StatusOr<Shape> Convolution(const Instruction& i, Given given);
-absl::StatusOr<Shape> Reduce(const Instruction& i, Given given);
-absl::StatusOr<Shape> ReduceWindow(const Instruction& i, Given given);
-absl::StatusOr<Shape> SelectAndScatter(const Instruction& i);
-absl::StatusOr<Shape> Map(const Instruction& i);
-absl::StatusOr<Shape> Sort(const Instruction& i, Given given);
-absl::StatusOr<Shape> Scan(const Instruction& i);
-absl::StatusOr<Shape> Gather(const Instruction& i);
-absl::StatusOr<Shape> Scatter(const Instruction& i, Given given);
-absl::StatusOr<Shape> BatchNorm(const Instruction& i);
-absl::StatusOr<Shape> Fft(const Instruction& i);
+// What a call of `c` with the operands of `i` returns; `what` names it in messages.
+absl::StatusOr<Shape> ResultOfCall(const Instruction& i, const Computation* c, absl::string_view what);
 
-absl::StatusOr<Shape> Call(const Instruction& i, const Computation* c, absl::string_view what);
-absl::StatusOr<Shape> While(const Instruction& i);
-absl::StatusOr<Shape> Conditional(const Instruction& i);
-
-// Asynchronous and communicating operations.
-absl::StatusOr<Shape> Asynchronous(const Instruction& i, Given given);
-absl::StatusOr<Shape> Collective(const Instruction& i, Given given);
-// Sends, receives, infeeds and outfeeds.
-absl::StatusOr<Shape> Transfer(const Instruction& i, Given given);
+Rule Elementwise;
+// Arrays in another order, size or form.
+Rule Broadcast, Reshape, DynamicReshape, BitcastConvert, Bitcast, Transpose, Reverse, Slice, Pad, Concatenate, Iota;
+Rule GetDimensionSize, SetDimensionSize;
+// Parts of arrays, at places that are values.
+Rule DynamicSlice, DynamicUpdateSlice, Gather, Scatter;
+Rule Dot, RaggedDot, Convolution;
+Rule Reduce, ReduceWindow, SelectAndScatter, Map, Sort, TopK, Scan;
+Rule Cholesky, TriangularSolve, Fft, BatchNorm;
+Rule Rng, RngBitGenerator, RngGetAndUpdateState;
+// Control flow, tuples, and what only orders.
+Rule Call, Fusion, While, Conditional, Tuple, GetTupleElement, AddDependency, AfterAll, SameAsOperand;
+// Asynchronous and communicating operations; Transfer: sends, receives, infeeds and outfeeds.
+Rule Asynchronous, Collective, Transfer, DeviceId;
 
 }  // namespace infer
 }  // namespace kiln
