@@ -26,6 +26,19 @@ absl::StatusOr<Literal> EvalDynamicSize(const Instruction& i, const Shape& shape
 // A called computation on scalars.
 absl::StatusOr<Literal> CallScalar(const Computation& f, const std::vector<Element>& args);
 
+// A family as a table: what each of its opcodes means.
+struct Meaning {
+  Opcode opcode;
+  absl::StatusOr<Literal> (*evaluate)(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+};
+template <size_t N>
+absl::StatusOr<Literal> EvaluateBy(const Meaning (&family)[N], const Instruction& i, const Shape& shape,
+                                   const std::vector<const Literal*>& x) {
+  for (const Meaning& m : family)
+    if (i.Is(m.opcode)) return m.evaluate(i, shape, x);
+  return absl::NotFoundError("");
+}
+
 // Row-major positions of a shape.
 class IndexSpace {
  public:

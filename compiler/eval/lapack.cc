@@ -98,118 +98,150 @@ void Orthonormalise(Matrix* m) {
     }
 }
 
+// One matrix of a batch: the call, which matrix, the operands and the results.
+struct Factorisation {
+  const LapackCall& call;
+  int64_t batch;
+  const std::vector<const Literal*>& operands;
+  std::vector<Literal>* results;
+
+  int64_t rows() const { return call.rows; }
+  int64_t cols() const { return call.cols; }
+  Literal* result(size_t k) const { return &(*results)[k]; }
+};
+
+// LU with partial pivoting: the factors, the pivots from 1, and the first column without one.
+void Getrf(const Factorisation& f, Matrix a) {
+  const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
+  int64_t info = 0;
+  for (int64_t j = 0; j < k; ++j) {
+    int64_t p = j;
+    for (int64_t r = j; r < m; ++r)
+      if (std::fabs(a.at(r, j)) > std::fabs(a.at(p, j))) p = r;
+    WriteInt(f.result(1), f.batch * k + j, p + 1);
+    for (int64_t c = 0; c < n; ++c) std::swap(a.at(p, c), a.at(j, c));
+    if (a.at(j, j) == 0) {
+      if (!info) info = j + 1;
+      continue;
+    }
+    for (int64_t r = j + 1; r < m; ++r) {
+      a.at(r, j) /= a.at(j, j);
+      for (int64_t c = j + 1; c < n; ++c) a.at(r, c) -= a.at(r, j) * a.at(j, c);
+    }
+  }
+  Write(f.result(0), f.batch, a.v);
+  WriteInt(f.result(2), f.batch, info);
+}
+
+// QR by reflections: R with the vectors below it, and their scales.
+void Geqrf(const Factorisation& f, Matrix a) {
+  const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
+  std::vector<double> tau(k);
+  for (int64_t j = 0; j < k; ++j) {
+    double s = 0;
+    for (int64_t r = j + 1; r < m; ++r) s += a.at(r, j) * a.at(r, j);
+    if (s == 0) continue;
+    const double alpha = a.at(j, j), beta = -std::copysign(std::sqrt(alpha * alpha + s), alpha);
+    tau[j] = (beta - alpha) / beta;
+    for (int64_t r = j + 1; r < m; ++r) a.at(r, j) /= alpha - beta;
+    a.at(j, j) = beta;
+    for (int64_t c = j + 1; c < n; ++c) {
+      double d = a.at(j, c);
+      for (int64_t r = j + 1; r < m; ++r) d += a.at(r, j) * a.at(r, c);
+      a.at(j, c) -= tau[j] * d;
+      for (int64_t r = j + 1; r < m; ++r) a.at(r, c) -= tau[j] * d * a.at(r, j);
+    }
+  }
+  Write(f.result(0), f.batch, a.v);
+  Write(f.result(1), f.batch, tau);
+}
+
+// The first columns of Q, from what Geqrf gives.
+void Orgqr(const Factorisation& f, Matrix a) {
+  const int64_t m = f.rows(), n = f.cols();
+  const Literal& scales = *f.operands[1];
+  const int64_t count = scales.shape().dims().back();
+  Matrix q = Identity(m);
+  for (int64_t j = count - 1; j >= 0; --j) {  // q = (I - tau v v^T) q
+    const double tau = scales.Get(f.batch * count + j).re;
+    std::vector<double> v(m);
+    v[j] = 1;
+    for (int64_t r = j + 1; r < m; ++r) v[r] = a.at(r, j);
+    for (int64_t c = 0; c < m; ++c) {
+      double d = 0;
+      for (int64_t r = 0; r < m; ++r) d += v[r] * q.at(r, c);
+      for (int64_t r = 0; r < m; ++r) q.at(r, c) -= tau * d * v[r];
+    }
+  }
+  Matrix head(m, n);
+  for (int64_t r = 0; r < m; ++r)
+    for (int64_t c = 0; c < n; ++c) head.at(r, c) = q.at(r, c);
+  Write(f.result(0), f.batch, head.v);
+}
+
+// Eigenvectors and eigenvalues of a symmetric matrix of which one triangle counts.
+void Syevd(const Factorisation& f, Matrix a) {
+  for (int64_t r = 0; r < a.cols; ++r)
+    for (int64_t c = 0; c < r; ++c) (f.call.lower ? a.at(c, r) : a.at(r, c)) = f.call.lower ? a.at(r, c) : a.at(c, r);
+  const auto [values, vectors] = Eigen(a);
+  Write(f.result(0), f.batch, vectors.v);
+  Write(f.result(1), f.batch, values);
+}
+
+// Singular values, descending, and their vectors if the call asks for them.
+void Gesdd(const Factorisation& f, Matrix a) {
+  const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
+  Write(f.result(0), f.batch, a.v);
+  // Of [0 A; A^T 0] the positive eigenvalues are the singular values, their vectors (u; v) / sqrt 2.
+  Matrix both(m + n, m + n);
+  for (int64_t r = 0; r < m; ++r)
+    for (int64_t c = 0; c < n; ++c) both.at(r, m + c) = both.at(m + c, r) = a.at(r, c);
+  const auto [values, vectors] = Eigen(both);
+  const Shape &us = f.result(2)->shape(), &vs = f.result(3)->shape();
+  Matrix u(m, us.dims().back()), v(n, vs.dim(vs.rank() - 2));
+  std::vector<double> sigma(k);
+  for (int64_t j = 0; j < k; ++j) {
+    const int64_t from = m + n - 1 - j;
+    sigma[j] = std::max(values[from], 0.0);
+    if (sigma[j] < 1e-12 * sigma[0]) continue;
+    for (int64_t r = 0; r < m && j < u.cols; ++r) u.at(r, j) = vectors.at(r, from) * std::sqrt(2.0);
+    for (int64_t r = 0; r < n && j < v.cols; ++r) v.at(r, j) = vectors.at(m + r, from) * std::sqrt(2.0);
+  }
+  Write(f.result(1), f.batch, sigma);
+  if (!f.call.vectors) return;
+  Orthonormalise(&u);
+  Orthonormalise(&v);
+  Matrix vt(v.cols, n);
+  for (int64_t r = 0; r < v.cols; ++r)
+    for (int64_t c = 0; c < n; ++c) vt.at(r, c) = v.at(c, r);
+  Write(f.result(2), f.batch, u.v);
+  Write(f.result(3), f.batch, vt.v);
+}
+
+void Factorise(const Factorisation& f) {
+  Matrix a = Read(*f.operands[0], f.batch, f.rows(), f.cols());
+  switch (f.call.routine) {
+    case LapackRoutine::kGetrf:
+      return Getrf(f, std::move(a));
+    case LapackRoutine::kGeqrf:
+      return Geqrf(f, std::move(a));
+    case LapackRoutine::kOrgqr:
+      return Orgqr(f, std::move(a));
+    case LapackRoutine::kSyevd:
+      return Syevd(f, std::move(a));
+    case LapackRoutine::kGesdd:
+      return Gesdd(f, std::move(a));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Literal> EvalLapack(const Instruction& i, const Shape&, const std::vector<const Literal*>& x) {
   const std::optional<LapackCall> call = LapackOf(&i);
   if (!call) return absl::NotFoundError("");
-  const int64_t m = call->rows, n = call->cols, k = std::min(m, n);
   std::vector<Literal> out;
   for (const Shape& s : i.shape().IsTuple() ? i.shape().tuple() : std::vector<Shape>{i.shape()}) out.emplace_back(s);
-  for (int64_t b = 0; b < call->batch; ++b) {
-    Matrix a = Read(*x[0], b, m, n);
-    switch (call->routine) {
-      case LapackRoutine::kGetrf: {
-        int64_t info = 0;
-        for (int64_t j = 0; j < k; ++j) {
-          int64_t p = j;
-          for (int64_t r = j; r < m; ++r)
-            if (std::fabs(a.at(r, j)) > std::fabs(a.at(p, j))) p = r;
-          WriteInt(&out[1], b * k + j, p + 1);
-          for (int64_t c = 0; c < n; ++c) std::swap(a.at(p, c), a.at(j, c));
-          if (a.at(j, j) == 0) {
-            if (!info) info = j + 1;
-            continue;
-          }
-          for (int64_t r = j + 1; r < m; ++r) {
-            a.at(r, j) /= a.at(j, j);
-            for (int64_t c = j + 1; c < n; ++c) a.at(r, c) -= a.at(r, j) * a.at(j, c);
-          }
-        }
-        Write(&out[0], b, a.v);
-        WriteInt(&out[2], b, info);
-        break;
-      }
-      case LapackRoutine::kGeqrf: {
-        std::vector<double> tau(k);
-        for (int64_t j = 0; j < k; ++j) {
-          double s = 0;
-          for (int64_t r = j + 1; r < m; ++r) s += a.at(r, j) * a.at(r, j);
-          if (s == 0) continue;
-          const double alpha = a.at(j, j), beta = -std::copysign(std::sqrt(alpha * alpha + s), alpha);
-          tau[j] = (beta - alpha) / beta;
-          for (int64_t r = j + 1; r < m; ++r) a.at(r, j) /= alpha - beta;
-          a.at(j, j) = beta;
-          for (int64_t c = j + 1; c < n; ++c) {
-            double d = a.at(j, c);
-            for (int64_t r = j + 1; r < m; ++r) d += a.at(r, j) * a.at(r, c);
-            a.at(j, c) -= tau[j] * d;
-            for (int64_t r = j + 1; r < m; ++r) a.at(r, c) -= tau[j] * d * a.at(r, j);
-          }
-        }
-        Write(&out[0], b, a.v);
-        Write(&out[1], b, tau);
-        break;
-      }
-      case LapackRoutine::kOrgqr: {
-        const int64_t count = x[1]->shape().dims().back();
-        Matrix q = Identity(m);
-        for (int64_t j = count - 1; j >= 0; --j) {  // q = (I - tau v v^T) q
-          const double tau = x[1]->Get(b * count + j).re;
-          std::vector<double> v(m);
-          v[j] = 1;
-          for (int64_t r = j + 1; r < m; ++r) v[r] = a.at(r, j);
-          for (int64_t c = 0; c < m; ++c) {
-            double d = 0;
-            for (int64_t r = 0; r < m; ++r) d += v[r] * q.at(r, c);
-            for (int64_t r = 0; r < m; ++r) q.at(r, c) -= tau * d * v[r];
-          }
-        }
-        Matrix head(m, n);
-        for (int64_t r = 0; r < m; ++r)
-          for (int64_t c = 0; c < n; ++c) head.at(r, c) = q.at(r, c);
-        Write(&out[0], b, head.v);
-        break;
-      }
-      case LapackRoutine::kSyevd: {
-        for (int64_t r = 0; r < n; ++r)
-          for (int64_t c = 0; c < r; ++c)
-            (call->lower ? a.at(c, r) : a.at(r, c)) = call->lower ? a.at(r, c) : a.at(c, r);
-        const auto [values, vectors] = Eigen(a);
-        Write(&out[0], b, vectors.v);
-        Write(&out[1], b, values);
-        break;
-      }
-      case LapackRoutine::kGesdd: {
-        Write(&out[0], b, a.v);
-        // Of [0 A; A^T 0] the positive eigenvalues are the singular values, their vectors (u; v) / sqrt 2.
-        Matrix both(m + n, m + n);
-        for (int64_t r = 0; r < m; ++r)
-          for (int64_t c = 0; c < n; ++c) both.at(r, m + c) = both.at(m + c, r) = a.at(r, c);
-        const auto [values, vectors] = Eigen(both);
-        const Shape &us = out[2].shape(), &vs = out[3].shape();
-        Matrix u(m, us.dims().back()), v(n, vs.dim(vs.rank() - 2));
-        std::vector<double> sigma(k);
-        for (int64_t j = 0; j < k; ++j) {
-          const int64_t from = m + n - 1 - j;
-          sigma[j] = std::max(values[from], 0.0);
-          if (sigma[j] < 1e-12 * sigma[0]) continue;
-          for (int64_t r = 0; r < m && j < u.cols; ++r) u.at(r, j) = vectors.at(r, from) * std::sqrt(2.0);
-          for (int64_t r = 0; r < n && j < v.cols; ++r) v.at(r, j) = vectors.at(m + r, from) * std::sqrt(2.0);
-        }
-        Write(&out[1], b, sigma);
-        if (!call->vectors) break;
-        Orthonormalise(&u);
-        Orthonormalise(&v);
-        Matrix vt(v.cols, n);
-        for (int64_t r = 0; r < v.cols; ++r)
-          for (int64_t c = 0; c < n; ++c) vt.at(r, c) = v.at(c, r);
-        Write(&out[2], b, u.v);
-        Write(&out[3], b, vt.v);
-        break;
-      }
-    }
-  }
+  for (int64_t b = 0; b < call->batch; ++b) Factorise({*call, b, x, &out});
   return i.shape().IsTuple() ? Literal::Tuple(std::move(out)) : std::move(out[0]);
 }
 
