@@ -25,6 +25,15 @@ class ProtoReader {
   absl::StatusOr<Literal> ToLiteral(const proto::LiteralProto& l, int depth = 0);
   absl::Status ReadComputation(const proto::HloComputationProto& c, Computation* out);
   absl::Status ReadAttributes(const proto::HloInstructionProto& p, Instruction* i);
+  // Parts of it: called computations; what the opcode alone has; what names dimensions; what is text within text.
+  absl::Status ReadCalled(const proto::HloInstructionProto& p, const Instruction& i, Attributes& a);
+  absl::Status ReadOwn(const proto::HloInstructionProto& p, Opcode opcode, Attributes& a);
+  absl::Status ReadDimensionNumbers(const proto::HloInstructionProto& p, Opcode opcode, Attributes& a);
+  static void ReadTexts(const proto::HloInstructionProto& p, Attributes& a);
+  absl::Status ReadFft(const proto::HloInstructionProto& p, Attributes& a);
+  absl::Status ReadTriangularSolve(const proto::HloInstructionProto& p, Attributes& a);
+  absl::Status ReadCustomCall(const proto::HloInstructionProto& p, Attributes& a);
+  absl::Status ReadOutfeed(const proto::HloInstructionProto& p, Attributes& a);
   absl::Status ReadSchedule();
 
   const proto::HloModuleProto& p_;

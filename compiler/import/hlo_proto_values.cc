@@ -53,6 +53,85 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
   return out;
 }
 
+namespace {
+
+using proto::LiteralProto;
+
+template <typename Field>
+std::string BytesOf(const Field& field) {
+  return std::string(reinterpret_cast<const char*>(field.data()), field.size() * sizeof(*field.data()));
+}
+std::string BytesOf(const std::string& field) { return field; }
+
+// Two elements of a byte as a byte each, the low half first.
+std::string Halves(const std::string& field) {
+  std::string out;
+  for (char both : field) {
+    out += static_cast<char>(both & 15);
+    out += static_cast<char>(both >> 4 & 15);
+  }
+  return out;
+}
+
+struct FieldOfType {
+  PrimitiveType type;
+  std::string (*bytes)(const LiteralProto& p);
+};
+
+// The elements' bytes, in the order of the layout.
+constexpr FieldOfType kFields[] = {
+#define FIELD(type, read, field)                                               \
+  {                                                                            \
+    PrimitiveType::type, [](const LiteralProto& p) { return read(p.field()); } \
+  }
+    FIELD(Pred, BytesOf, preds),
+    FIELD(S4, Halves, s4s),
+    FIELD(S8, BytesOf, s8s),
+    FIELD(S16, BytesOf, s16s),
+    FIELD(S32, BytesOf, s32s),
+    FIELD(S64, BytesOf, s64s),
+    FIELD(U4, Halves, u4s),
+    FIELD(U8, BytesOf, u8s),
+    FIELD(U16, BytesOf, u16s),
+    FIELD(U32, BytesOf, u32s),
+    FIELD(U64, BytesOf, u64s),
+    FIELD(F8E3M4, BytesOf, f8e3m4s),
+    FIELD(F8E4M3, BytesOf, f8e4m3s),
+    FIELD(F8E4M3FN, BytesOf, f8e4m3fns),
+    FIELD(F8E4M3B11FNUZ, BytesOf, f8e4m3b11fnuzs),
+    FIELD(F8E4M3FNUZ, BytesOf, f8e4m3fnuzs),
+    FIELD(F8E5M2, BytesOf, f8e5m2s),
+    FIELD(F8E5M2FNUZ, BytesOf, f8e5m2fnuzs),
+    FIELD(F16, BytesOf, f16s),
+    FIELD(BF16, BytesOf, bf16s),
+    FIELD(F32, BytesOf, f32s),
+    FIELD(F64, BytesOf, f64s),
+    FIELD(C64, BytesOf, c64s),
+    FIELD(C128, BytesOf, c128s),
+#undef FIELD
+};
+
+// Elements that come in the order of `shape`'s layout; ours are row major.
+Literal RowMajor(const Shape& shape, const std::string& bytes) {
+  Literal l(shape);
+  if (shape.HasDefaultLayout()) {
+    if (!bytes.empty()) std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
+    return l;
+  }
+  const Ints strides = shape.Strides();
+  const int64_t w = ByteWidth(shape.type());
+  Ints index(shape.rank(), 0);
+  for (int64_t k = 0; k < l.size(); ++k) {
+    int64_t from = 0;
+    for (int64_t d = 0; d < shape.rank(); ++d) from += index[d] * strides[d];
+    std::memcpy(l.mutable_data() + k * w, bytes.data() + from * w, w);
+    for (int64_t d = shape.rank() - 1; d >= 0 && ++index[d] == shape.dim(d); --d) index[d] = 0;
+  }
+  return l;
+}
+
+}  // namespace
+
 absl::StatusOr<Literal> ProtoReader::ToLiteral(const proto::LiteralProto& p, int depth) {
   if (depth > 100) return Fail("literal", "tuples nest deeper than 100");
   ASSIGN_OR_RETURN(Shape shape, ToShape(p.shape()));
@@ -65,110 +144,17 @@ absl::StatusOr<Literal> ProtoReader::ToLiteral(const proto::LiteralProto& p, int
     return Literal::Tuple(std::move(parts));
   }
   if (!shape.IsArray()) return Fail("literal", "not an array");
-  const int64_t n = shape.ElementCount();
-  // Elements come in the layout's order; ours are row major.
-  const std::optional<Layout> layout = shape.layout();
-  const PrimitiveType t = shape.type();
-  std::string bytes;
-  auto take = [&](const auto& field) {
-    using E = std::decay_t<decltype(field[0])>;
-    bytes.assign(reinterpret_cast<const char*>(field.data()), field.size() * sizeof(E));
-  };
-  switch (t) {
-    case PrimitiveType::Pred:
-      for (bool b : p.preds()) bytes += static_cast<char>(b);
-      break;
-    case PrimitiveType::S32:
-      take(p.s32s());
-      break;
-    case PrimitiveType::S64:
-      take(p.s64s());
-      break;
-    case PrimitiveType::U32:
-      take(p.u32s());
-      break;
-    case PrimitiveType::U64:
-      take(p.u64s());
-      break;
-    case PrimitiveType::F32:
-      take(p.f32s());
-      break;
-    case PrimitiveType::F64:
-      take(p.f64s());
-      break;
-    case PrimitiveType::C64:
-      take(p.c64s());
-      break;
-    case PrimitiveType::C128:
-      take(p.c128s());
-      break;
-    case PrimitiveType::S8:
-      bytes = p.s8s();
-      break;
-    case PrimitiveType::U8:
-      bytes = p.u8s();
-      break;
-    case PrimitiveType::S16:
-      bytes = p.s16s();
-      break;
-    case PrimitiveType::U16:
-      bytes = p.u16s();
-      break;
-    case PrimitiveType::F16:
-      bytes = p.f16s();
-      break;
-    case PrimitiveType::BF16:
-      bytes = p.bf16s();
-      break;
-    case PrimitiveType::F8E5M2:
-      bytes = p.f8e5m2s();
-      break;
-    case PrimitiveType::F8E4M3FN:
-      bytes = p.f8e4m3fns();
-      break;
-    case PrimitiveType::F8E4M3B11FNUZ:
-      bytes = p.f8e4m3b11fnuzs();
-      break;
-    case PrimitiveType::F8E5M2FNUZ:
-      bytes = p.f8e5m2fnuzs();
-      break;
-    case PrimitiveType::F8E4M3FNUZ:
-      bytes = p.f8e4m3fnuzs();
-      break;
-    case PrimitiveType::F8E4M3:
-      bytes = p.f8e4m3s();
-      break;
-    case PrimitiveType::F8E3M4:
-      bytes = p.f8e3m4s();
-      break;
-    case PrimitiveType::S4:
-    case PrimitiveType::U4: {  // packed, low nibble first
-      const std::string& q = t == PrimitiveType::S4 ? p.s4s() : p.u4s();
-      for (int64_t k = 0; k < n && k / 2 < static_cast<int64_t>(q.size()); ++k)
-        bytes += static_cast<char>((q[k / 2] >> (k % 2 * 4)) & 15);
-      break;
-    }
-    default:
-      return Fail("literal", absl::StrCat("constants of ", TextOf(t), " are not supported in protos"));
+  for (const FieldOfType& field : kFields) {
+    if (field.type != shape.type()) continue;
+    std::string bytes = field.bytes(p);
+    // A byte of halves may hold one element more than there are.
+    if (BitWidth(shape.type()) == 4 && static_cast<int64_t>(bytes.size()) > shape.ByteSize())
+      bytes.resize(static_cast<size_t>(shape.ByteSize()));
+    if (static_cast<int64_t>(bytes.size()) != shape.ByteSize())
+      return Fail("literal", absl::StrCat(bytes.size(), " bytes for ", shape.ToString(false)));
+    return RowMajor(shape, bytes);
   }
-  if (static_cast<int64_t>(bytes.size()) != shape.ByteSize())
-    return Fail("literal", absl::StrCat(bytes.size(), " bytes for ", shape.ToString(false)));
-  Literal l(shape);
-  shape.set_layout(layout);
-  if (shape.HasDefaultLayout()) {
-    if (n) std::memcpy(l.mutable_data(), bytes.data(), bytes.size());
-    return l;
-  }
-  const Ints strides = shape.Strides();
-  const int64_t w = ByteWidth(t);
-  Ints index(shape.rank(), 0);
-  for (int64_t k = 0; k < n; ++k) {
-    int64_t from = 0;
-    for (int64_t d = 0; d < shape.rank(); ++d) from += index[d] * strides[d];
-    std::memcpy(l.mutable_data() + k * w, bytes.data() + from * w, w);
-    for (int64_t d = shape.rank() - 1; d >= 0 && ++index[d] == shape.dim(d); --d) index[d] = 0;
-  }
-  return l;
+  return Fail("literal", absl::StrCat("constants of ", TextOf(shape.type()), " are not supported in protos"));
 }
 
 }  // namespace kiln

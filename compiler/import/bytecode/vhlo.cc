@@ -6,77 +6,18 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "compiler/hlo/mlir_string.h"
+#include "compiler/import/bytecode/codes.h"
 #include "compiler/import/dense.h"
 
 namespace kiln::bytecode {
 namespace {
 
-constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxListedElements = 1 << 16;
-
-// Codes of VHLO attributes and types that are more than a table row.
-enum VhloAttribute {
-  kArray = 1,
-  kBoolean = 2,
-  kApiVersion = 5,
-  kDictionary = 6,
-  kFloat = 8,
-  kInteger = 9,
-  kOutputOperandAlias = 10,
-  kString = 14,
-  kTensor = 15,
-  kType = 17,
-  kExtensions = 18,
-  kResultAccuracy = 20
-};
-enum VhloType {
-  kComplex = 1,
-  kFunction = 8,
-  kRankedTensor = 20,
-  kRankedTensorExtended = 21,
-  kToken = 22,
-  kTuple = 23,
-  kQuantized = 24,
-  kQuantizedPerAxis = 30,
-  kNone = 33
-};
-enum BuiltinAttribute {
-  kBuiltinArray = 0,
-  kBuiltinDictionary = 1,
-  kBuiltinString = 2,
-  kBuiltinType = 6,
-  kBuiltinUnit = 7,
-  kBuiltinInteger = 8,
-  kBuiltinFloat = 9,
-  kBuiltinDense = 18
-};
-enum BuiltinType {
-  kBuiltinIntegerType = 0,
-  kBuiltinIndex = 1,
-  kBuiltinBf16 = 3,
-  kBuiltinF16 = 4,
-  kBuiltinF32 = 5,
-  kBuiltinF64 = 6,
-  kBuiltinRankedTensor = 13
-};
-
-const char* ElementText(uint64_t code) {
-  switch (code) {
-#define VHLO_OP(...)
-#define VHLO_ENUM(...)
-#define VHLO_TYPE(code, text) \
-  case code:                  \
-    return text;
-#include "compiler/import/bytecode/vhlo.def"
-  }
-  return nullptr;
-}
 
 struct EnumInfo {
   absl::string_view name;
@@ -211,27 +152,6 @@ absl::StatusOr<std::vector<uint64_t>> Tables::Elements(uint64_t index) {
 absl::StatusOr<std::string> Tables::String(uint64_t index) {
   ASSIGN_OR_RETURN(Cursor c, Open(index, kString, kBuiltinString, "a string"));
   return RawString(c);
-}
-
-absl::StatusOr<FunctionType> Tables::Function(uint64_t attribute) {
-  ASSIGN_OR_RETURN(Cursor c, Open(attribute, kType, kBuiltinType, "a type"));
-  const uint64_t index = c.Varint();
-  RETURN_IF_ERROR(Check(c));
-  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
-  Cursor t = e->bytes;
-  if (e->dialect != "vhlo" || !e->custom || t.Varint() != kFunction) return Fail(t, "the type of a function is none");
-  FunctionType f;
-  for (std::vector<mlir::Type>* list : {&f.inputs, &f.results}) {
-    const uint64_t n = t.Count();
-    for (uint64_t k = 0; k < n; ++k) {
-      const uint64_t one = t.Varint();
-      RETURN_IF_ERROR(Check(t));
-      ASSIGN_OR_RETURN(mlir::Type type, TypeAt(one));
-      list->push_back(std::move(type));
-    }
-  }
-  RETURN_IF_ERROR(Check(t));
-  return f;
 }
 
 absl::StatusOr<std::string> Tables::Attribute(uint64_t index) {
@@ -450,175 +370,6 @@ absl::StatusOr<std::string> Tables::ReadBuiltin(Cursor c) {
       // Locations and the like say nothing to a compiler.
       return absl::StrCat("#builtin<", code, ">");
   }
-}
-
-absl::StatusOr<std::string> Tables::TypeText(uint64_t index) {
-  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
-  Cursor c = e->bytes;
-  const uint64_t code = c.Varint();
-  if (e->dialect == "vhlo" && e->custom) {
-    if (const char* text = ElementText(code)) return std::string(text);
-    if (code == kNone) return std::string("none");
-  }
-  ASSIGN_OR_RETURN(mlir::Type type, TypeAt(index));
-  return type.ToString(false);
-}
-
-absl::StatusOr<mlir::Type> Tables::TypeAt(uint64_t index) {
-  ASSIGN_OR_RETURN(const Entry* e, Find(in_.types, index, "type"));
-  if (!types_[index]) {
-    if (depth_ >= kMaxDepth) return Fail(e->bytes, "types nest too deep, or hold themselves");
-    ++depth_;
-    auto type = ReadType(*e);
-    --depth_;
-    RETURN_IF_ERROR(type.status());
-    types_[index] = std::move(*type);
-  }
-  return *types_[index];
-}
-
-absl::StatusOr<mlir::Type> Tables::ReadType(const Entry& e) {
-  Cursor c = e.bytes;
-  if (!e.custom) {
-    std::string text(c.Bytes(c.left()));
-    if (!text.empty() && text.back() == 0) text.pop_back();
-    auto type = mlir::ParseType(text);
-    return type.ok() ? std::move(type) : Fail(e.bytes, absl::StrCat("type '", text, "' is not supported"));
-  }
-  const uint64_t code = c.Varint();
-  RETURN_IF_ERROR(Check(c));
-  if (e.dialect == "builtin") {
-    std::string text;
-    if (code == kBuiltinIntegerType) {
-      const uint64_t v = c.Varint();  // width and signedness: none, signed, unsigned
-      text = absl::StrCat((v & 3) == 2 ? "ui" : "i", v >> 2);
-    } else if (code == kBuiltinRankedTensor) {
-      return ReadTensorType(c, false);
-    } else {
-      text = code == kBuiltinIndex  ? "index"
-             : code == kBuiltinBf16 ? "bf16"
-             : code == kBuiltinF16  ? "f16"
-             : code == kBuiltinF32  ? "f32"
-             : code == kBuiltinF64  ? "f64"
-                                    : "";
-    }
-    RETURN_IF_ERROR(Check(c));
-    const auto t = mlir::ElementType(text);
-    if (!t) return Fail(c, absl::StrCat("builtin type ", code, " '", text, "' is not supported"));
-    return mlir::Type(Shape::Scalar(*t));
-  }
-  if (e.dialect != "vhlo") return Fail(c, absl::StrCat("a type of dialect '", e.dialect, "'"));
-  if (const char* text = ElementText(code)) {
-    const auto t = mlir::ElementType(text);
-    if (!t) return Fail(c, absl::StrCat("element type ", text, " is not supported"));
-    return mlir::Type(Shape::Scalar(*t));
-  }
-  switch (code) {
-    case kComplex: {
-      const uint64_t part = c.Varint();
-      RETURN_IF_ERROR(Check(c));
-      ASSIGN_OR_RETURN(mlir::Type t, TypeAt(part));
-      if (t.type() != PrimitiveType::F32 && t.type() != PrimitiveType::F64)
-        return Fail(c, "complex numbers of parts that are neither f32 nor f64");
-      return mlir::Type(Shape::Scalar(ComplexOf(t.type())));
-    }
-    case kRankedTensor:
-      return ReadTensorType(c, false);
-    case kRankedTensorExtended:
-      return ReadTensorType(c, true);
-    case kToken:
-      return mlir::Type(Shape::Token());
-    case kTuple: {
-      const uint64_t n = c.Count();
-      std::vector<Shape> parts;
-      for (uint64_t k = 0; k < n; ++k) {
-        const uint64_t one = c.Varint();
-        RETURN_IF_ERROR(Check(c));
-        ASSIGN_OR_RETURN(mlir::Type t, TypeAt(one));
-        // A tuple of tuples of tuples may double at each level.
-        if (parts.size() + t.tuple().size() > 4096 || (depth_ > 8 && t.IsTuple()))
-          return Fail(c, "a tuple type of too many parts");
-        parts.push_back(std::move(t));
-      }
-      RETURN_IF_ERROR(Check(c));
-      return mlir::Type(Shape::Tuple(std::move(parts)));
-    }
-    case kQuantized:
-    case kQuantizedPerAxis:
-      return ReadQuantized(c, code == kQuantizedPerAxis);
-    default:
-      return Fail(c, absl::StrCat("VHLO type kind ", code, " is not known to this version of kiln"));
-  }
-}
-
-absl::StatusOr<mlir::Type> Tables::ReadTensorType(Cursor& c, bool extended) {
-  std::vector<int64_t> bounds;
-  if (extended) {
-    const uint64_t index = c.Varint();
-    RETURN_IF_ERROR(Check(c));
-    ASSIGN_OR_RETURN(Cursor b, Open(index, kExtensions, ~uint64_t{0}, "a tensor's bounds"));
-    bounds.resize(b.Count());
-    for (int64_t& x : bounds) x = b.SignedVarint();
-    RETURN_IF_ERROR(Check(b));
-  }
-  const uint64_t rank = c.Count();
-  Ints dims;
-  std::vector<bool> dynamic;
-  int64_t elements = 1;
-  for (uint64_t d = 0; d < rank && c.ok(); ++d) {
-    int64_t extent = c.SignedVarint();
-    dynamic.push_back(extent == INT64_MIN);
-    if (dynamic.back())
-      extent = d < bounds.size() && bounds[d] >= 0 ? bounds[d] : -1;
-    else if (extent < 0)
-      return Fail(c, absl::StrCat("extent ", extent));
-    if (extent > 0 && elements > (int64_t{1} << 40) / extent) return Fail(c, "more elements than kiln handles (2^40)");
-    elements *= std::max<int64_t>(extent, 1);
-    dims.push_back(extent);
-  }
-  const uint64_t element = c.Varint();
-  RETURN_IF_ERROR(Check(c));
-  ASSIGN_OR_RETURN(mlir::Type of, TypeAt(element));
-  if (!of.IsArray() || of.rank() != 0) return Fail(c, "a tensor's elements are no numbers");
-  mlir::Type type = Shape::Array(of.type(), dims);
-  type.quantized = of.quantized;
-  for (size_t d = 0; d < dims.size(); ++d) type.set_dynamic(static_cast<int64_t>(d), dynamic[d]);
-  return type;
-}
-
-absl::StatusOr<mlir::Type> Tables::ReadQuantized(Cursor& c, bool per_axis) {
-  QuantizedType q;
-  const bool is_signed = c.Varint() & 1;
-  const uint64_t storage = c.Varint(), expressed = c.Varint();
-  RETURN_IF_ERROR(Check(c));
-  ASSIGN_OR_RETURN(mlir::Type s, TypeAt(storage));
-  ASSIGN_OR_RETURN(mlir::Type e, TypeAt(expressed));
-  if (!s.IsArray() || !IsIntegral(s.type()) || !e.IsArray() || !IsFloat(e.type()))
-    return Fail(c, "a quantized type's storage is no integer, or what it expresses no float");
-  std::string text(TextOf(s.type()));
-  text[0] = is_signed ? 's' : 'u';
-  q.storage = TypeFromText(text).value_or(s.type());
-  q.expressed = e.type();
-  if (per_axis) {
-    q.axis = static_cast<int64_t>(c.Varint());
-    q.low = c.SignedVarint();
-    q.high = c.SignedVarint();
-    q.scales.resize(c.Count());
-    for (double& x : q.scales) x = DoubleOf(c.SignedVarint());
-    q.zero_points.resize(c.Count());
-    for (int64_t& x : q.zero_points) x = c.SignedVarint();
-  } else {
-    q.scales = {DoubleOf(c.SignedVarint())};
-    q.zero_points = {c.SignedVarint()};
-    q.low = c.SignedVarint();
-    q.high = c.SignedVarint();
-  }
-  RETURN_IF_ERROR(Check(c));
-  if (q.scales.size() != q.zero_points.size() || q.scales.empty() || q.axis < -1 || q.low > q.high)
-    return Fail(c, "a quantized type's parameters contradict each other");
-  mlir::Type out = Shape::Scalar(q.storage);
-  out.quantized = std::make_shared<QuantizedType>(std::move(q));
-  return out;
 }
 
 }  // namespace kiln::bytecode

@@ -39,6 +39,8 @@ class Tables {
   absl::StatusOr<FunctionType> Function(uint64_t attribute);
 
  private:
+  static constexpr int kMaxDepth = 64;  // to which attributes and types nest
+
   absl::StatusOr<std::string> ReadAttribute(const Entry& e);
   absl::Status Charge(const std::string& text, const Entry& e);
   absl::StatusOr<std::string> ReadVhlo(Cursor c);
@@ -48,6 +50,7 @@ class Tables {
   absl::StatusOr<std::string> ReadTensor(Cursor& c, bool builtin);
   absl::StatusOr<std::string> ReadInteger(Cursor& c);
   absl::StatusOr<mlir::Type> ReadType(const Entry& e);
+  absl::StatusOr<mlir::Type> ReadBuiltinType(Cursor& c, uint64_t code);
   absl::StatusOr<mlir::Type> ReadTensorType(Cursor& c, bool bounded);
   absl::StatusOr<mlir::Type> ReadQuantized(Cursor& c, bool per_axis);
   absl::StatusOr<std::string> TypeText(uint64_t index);
