@@ -140,23 +140,15 @@ class Ratio {
   int n_ = 0;
 };
 
-int Main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: ablation OUT.md GOLDEN_DIR MODULE...\n");
-    return 2;
-  }
-  // One core for this process and for those that it starts.
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(0, &one);
-  sched_setaffinity(0, sizeof one, &one);
+// Those of the files that one device runs and that compile.
+std::vector<Program> LoadPrograms(char** begin, char** end) {
   std::vector<Program> programs;
-  for (int k = 3; k < argc; ++k) {
+  for (char** path = begin; path != end; ++path) {
     Program p;
-    p.path = argv[k];
-    const std::vector<std::string> parts = absl::StrSplit(argv[k], '/');
+    p.path = *path;
+    const std::vector<std::string> parts = absl::StrSplit(*path, '/');
     p.name = parts.size() > 1 ? parts[parts.size() - 2] : parts.back();
-    auto m = LoadModule(argv[k]);
+    auto m = LoadModule(*path);
     if (!m.ok()) continue;  // sizes left open, or a form for another tool
     p.module = std::move(*m);
     if (p.module->replica_count * p.module->partition_count > 1) continue;
@@ -167,78 +159,118 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s: %.1f s\n", p.name.c_str(), p.seconds);
     programs.push_back(std::move(p));
   }
-  std::string table;
-  for (const std::string& pass : CpuPipeline().Passes()) {
-    Ratio instructions, kernels, temp, run, compile;
-    std::vector<const Program*> changed;
-    std::string failure, most;
-    int failed = 0;
-    double farthest = 0;
-    for (const Program& p : programs) {
-      Program without;
-      if (absl::Status s = Measure(*p.module, pass, &without, p.text); !s.ok()) {
-        ++failed;
-        failure = Reason(s, p);
-        continue;
-      }
-      if (without.text == p.text) continue;
-      changed.push_back(&p);
-      instructions.Add(static_cast<double>(without.instructions), static_cast<double>(p.instructions));
-      kernels.Add(static_cast<double>(without.kernels), static_cast<double>(p.kernels));
-      temp.Add(static_cast<double>(without.temp), static_cast<double>(p.temp));
+  return programs;
+}
+
+// What leaving one pass out comes to.
+struct Effect {
+  Ratio instructions, kernels, temp, run, compile;
+  std::vector<const Program*> changed;
+  int failed = 0;
+  std::string failure;  // the last one's reason
+  std::string most;     // the program whose run time moves most
+};
+
+void MeasurePlans(const std::vector<Program>& programs, const std::string& pass, Effect* effect) {
+  for (const Program& p : programs) {
+    Program without;
+    if (absl::Status s = Measure(*p.module, pass, &without, p.text); !s.ok()) {
+      ++effect->failed;
+      effect->failure = Reason(s, p);
+      continue;
     }
-    // Evenly over those that changed.
-    std::vector<const Program*> timed;
-    for (const Program* p : changed)
-      if (p->seconds < kSlow) timed.push_back(p);
-    const size_t step = std::max<size_t>(1, (timed.size() + kTimed - 1) / kTimed);
-    for (size_t k = 0; k < timed.size(); k += step) {
-      auto with = Time(*timed[k], ""), without = Time(*timed[k], pass);
-      if (!with.ok() || !without.ok()) {
-        ++failed;
-        failure = Reason(without.ok() ? with.status() : without.status(), *timed[k]);
-        continue;
-      }
-      if (!Agree(with->results, without->results)) {
-        std::fprintf(stderr, "error: without %s, %s gives other results\n", pass.c_str(), timed[k]->name.c_str());
-        return 1;
-      }
-      run.Add(without->run_us * 1000, with->run_us * 1000);
-      compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);
-      const double factor = std::fabs(std::log(without->run_us / with->run_us));
-      if (factor > farthest) {
-        farthest = factor;
-        most = absl::StrFormat("%s %.2f", timed[k]->name, without->run_us / with->run_us);
-      }
+    if (without.text == p.text) continue;
+    effect->changed.push_back(&p);
+    effect->instructions.Add(static_cast<double>(without.instructions), static_cast<double>(p.instructions));
+    effect->kernels.Add(static_cast<double>(without.kernels), static_cast<double>(p.kernels));
+    effect->temp.Add(static_cast<double>(without.temp), static_cast<double>(p.temp));
+  }
+}
+
+// Times of kTimed programs at most, evenly over those that changed.
+absl::Status MeasureTimes(const std::string& pass, Effect* effect) {
+  std::vector<const Program*> timed;
+  for (const Program* p : effect->changed)
+    if (p->seconds < kSlow) timed.push_back(p);
+  const size_t step = std::max<size_t>(1, (timed.size() + kTimed - 1) / kTimed);
+  double farthest = 0;
+  for (size_t k = 0; k < timed.size(); k += step) {
+    auto with = Time(*timed[k], ""), without = Time(*timed[k], pass);
+    if (!with.ok() || !without.ok()) {
+      ++effect->failed;
+      effect->failure = Reason(without.ok() ? with.status() : without.status(), *timed[k]);
+      continue;
     }
-    std::string note = most;
-    if (failed)
-      note = absl::StrCat(failed, failed > 1 ? " programs do" : " program does", " not compile without it: ", failure);
-    if (changed.empty() && !failed)
-      note = absl::StrCat("no program here meets it; [its own](../tests/passes/golden/", pass, ".hlo)");
-    absl::StrAppendFormat(&table, "| `%s` | %d | %s | %s | %s | %s | %s | %s |\n", pass, changed.size(),
-                          instructions.ToText(), kernels.ToText(), temp.ToText(), run.ToText(), compile.ToText(), note);
-    std::fprintf(stderr, "%s: %zu changed\n", pass.c_str(), changed.size());
-    if (changed.empty() && !failed && !std::ifstream(absl::StrCat(argv[2], "/", pass, ".hlo"))) {
-      std::fprintf(stderr, "error: nothing shows what %s does\n", pass.c_str());
-      return 1;
+    if (!Agree(with->results, without->results))
+      return Internal("without ", pass, ", ", timed[k]->name, " gives other results");
+    effect->run.Add(without->run_us * 1000, with->run_us * 1000);
+    effect->compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);
+    const double factor = std::fabs(std::log(without->run_us / with->run_us));
+    if (factor > farthest) {
+      farthest = factor;
+      effect->most = absl::StrFormat("%s %.2f", timed[k]->name, without->run_us / with->run_us);
     }
   }
-  const std::string text = absl::StrFormat(
-      "# What each pass is worth\n\n"
-      "Written by `./dev ablation`: every pass of the CPU pipeline is left out in turn, on %d programs. A number is "
-      "the\n"
-      "figure without the pass over the figure with it, as a geometric mean over the programs that change: above 1 "
-      "the\n"
-      "pass helps. Instructions, kernels and arena are those of the planned program. Run and compile times are of one\n"
-      "thread on one core, of at most %d of those programs; they carry a few percent of noise. The last column has "
-      "the\n"
-      "program whose run time moves most, or why a program cannot do without the pass. A pass that no program here\n"
-      "meets has one of its own, where the golden test shows that it fires.\n\n"
-      "| pass | programs changed | instructions | kernels | arena | run time | compile time | |\n"
-      "|---|---|---|---|---|---|---|---|\n%s",
-      programs.size(), kTimed, table);
-  if (absl::Status s = WriteFile(argv[1], text); !s.ok()) {
+  return absl::OkStatus();
+}
+
+std::string Row(const std::string& pass, const Effect& e) {
+  std::string note = e.most;
+  if (e.failed)
+    note =
+        absl::StrCat(e.failed, e.failed > 1 ? " programs do" : " program does", " not compile without it: ", e.failure);
+  if (e.changed.empty() && !e.failed)
+    note = absl::StrCat("no program here meets it; [its own](../tests/passes/golden/", pass, ".hlo)");
+  return absl::StrFormat("| `%s` | %d | %s | %s | %s | %s | %s | %s |\n", pass, e.changed.size(),
+                         e.instructions.ToText(), e.kernels.ToText(), e.temp.ToText(), e.run.ToText(),
+                         e.compile.ToText(), note);
+}
+
+absl::StatusOr<std::string> Table(const std::vector<Program>& programs, const std::string& golden) {
+  std::string table;
+  for (const std::string& pass : CpuPipeline().Passes()) {
+    Effect effect;
+    MeasurePlans(programs, pass, &effect);
+    RETURN_IF_ERROR(MeasureTimes(pass, &effect));
+    table += Row(pass, effect);
+    std::fprintf(stderr, "%s: %zu changed\n", pass.c_str(), effect.changed.size());
+    if (effect.changed.empty() && !effect.failed && !std::ifstream(absl::StrCat(golden, "/", pass, ".hlo")))
+      return Internal("nothing shows what ", pass, " does");
+  }
+  return table;
+}
+
+constexpr char kPage[] =
+    "# What each pass is worth\n\n"
+    "Written by `./dev ablation`: every pass of the CPU pipeline is left out in turn, on %d programs. A number is "
+    "the\n"
+    "figure without the pass over the figure with it, as a geometric mean over the programs that change: above 1 "
+    "the\n"
+    "pass helps. Instructions, kernels and arena are those of the planned program. Run and compile times are of one\n"
+    "thread on one core, of at most %d of those programs; they carry a few percent of noise. The last column has "
+    "the\n"
+    "program whose run time moves most, or why a program cannot do without the pass. A pass that no program here\n"
+    "meets has one of its own, where the golden test shows that it fires.\n\n"
+    "| pass | programs changed | instructions | kernels | arena | run time | compile time | |\n"
+    "|---|---|---|---|---|---|---|---|\n%s";
+
+int Main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: ablation OUT.md GOLDEN_DIR MODULE...\n");
+    return 2;
+  }
+  // One core for this process and for those that it starts.
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  const std::vector<Program> programs = LoadPrograms(argv + 3, argv + argc);
+  const absl::StatusOr<std::string> table = Table(programs, argv[2]);
+  if (!table.ok()) {
+    std::fprintf(stderr, "error: %s\n", std::string(table.status().message()).c_str());
+    return 1;
+  }
+  if (absl::Status s = WriteFile(argv[1], absl::StrFormat(kPage, programs.size(), kTimed, *table)); !s.ok()) {
     std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
     return 1;
   }
