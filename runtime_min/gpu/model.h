@@ -39,4 +39,8 @@ int32_t kiln_model_gpu_to_host(struct kiln_model_gpu* g, void* host, const void*
 int32_t kiln_model_gpu_upload(struct kiln_model_gpu* g, void* array, const void* host, size_t bytes);
 int32_t kiln_model_gpu_download(struct kiln_model_gpu* g, void* host, const void* array, size_t bytes);
 
+// What a run does, asking `gpu` (abi.h); generated, or a tuning program's own.
+int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void* arena, const void* gpu,
+                             const void* comm);
+
 #endif  // KILN_RUNTIME_MIN_GPU_MODEL_H_

@@ -4,9 +4,6 @@
 
 #include "runtime_min/gpu/driver.h"
 
-int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void* arena, const void* gpu,
-                             const void* comm);
-
 // A kernel that reads at an address of another alignment ends the context, for everybody who shares it.
 static int32_t check(struct kiln_model_gpu* g, const char* what, int64_t k, const void* at, int64_t bytes,
                      int alignment) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "runtime_min/gpu/model.h"
+#include "runtime_min/gpu/tune_numbers.inc"
 
 extern const struct kiln_tune_program kiln_model_tune_program;
 
@@ -55,106 +56,6 @@ int32_t kiln_model_gpu_entry(void* const* arguments, void* const* results, void*
     status =
         running->launch ? t->launch(t->self, running->launch, arguments) : t->call(t->self, running->call, arguments);
   return status;
-}
-
-static uint32_t next_random(uint64_t* state) {
-  *state = *state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(*state >> 33);
-}
-
-static uint16_t half_of(float v) {  // of numbers that are normal in f16, or too small to matter
-  uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  const int32_t exponent = (int32_t)(bits >> 23 & 0xff) - 127;
-  if (exponent < -14) return 0;
-  return (uint16_t)((bits >> 16 & 0x8000) | (uint32_t)(exponent + 15) << 10 | (bits >> 13 & 0x3ff));
-}
-
-static double half_to(uint16_t h) {
-  const int exponent = h >> 10 & 31, mantissa = h & 0x3ff;
-  const double sign = h & 0x8000 ? -1 : 1;
-  if (exponent == 31) return mantissa ? NAN : sign * INFINITY;
-  return sign * (exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24));
-}
-
-// XLA's numbers of element types.
-enum { kPred = 1, kS8, kS16, kS32, kS64, kU8, kU16, kU32, kU64, kF16, kF32, kF64, kC64 = 15, kBF16 = 16, kC128 = 18 };
-
-static void fill_random(void* to, int64_t type, size_t bytes, uint64_t seed) {
-  static const size_t kWidths[] = {1, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 1, 1, 4, 2, 1, 8};
-  const size_t width = type >= 0 && type < (int64_t)(sizeof kWidths / sizeof kWidths[0]) ? kWidths[type] : 1;
-  char* at = to;
-  uint64_t state = seed;
-  for (size_t k = 0; k + width <= bytes; k += width) {
-    const uint32_t r = next_random(&state);
-    const float f = (float)(int32_t)(r % 2001) / 1000 - 1;
-    const double d = f;
-    const int64_t i = type >= kS8 && type <= kS64 ? (int64_t)(r % 7) - 3 : (int64_t)(r % 4);
-    if (type == kF32 || type == kC64) {
-      memcpy(at + k, &f, sizeof f);
-    } else if (type == kF64 || type == kC128) {
-      memcpy(at + k, &d, sizeof d);
-    } else if (type == kF16) {
-      const uint16_t h = half_of(f);
-      memcpy(at + k, &h, sizeof h);
-    } else if (type == kBF16) {
-      uint32_t b;
-      memcpy(&b, &f, sizeof b);
-      const uint16_t h = (uint16_t)(b >> 16);
-      memcpy(at + k, &h, sizeof h);
-    } else if (type == kPred) {
-      at[k] = (char)(r & 1);
-    } else {
-      memcpy(at + k, &i, width);  // little-endian; narrow floats get small positive numbers or zero
-    }
-  }
-}
-
-// Elements of floating point, and how many a type has a width of; 0: compared by bytes.
-static size_t float_width(int64_t type) {
-  return type == kF16 || type == kBF16 ? 2 : type == kF32 || type == kC64 ? 4 : type == kF64 || type == kC128 ? 8 : 0;
-}
-
-static double number_at(const char* p, int64_t type) {
-  uint16_t h;
-  float f;
-  double d;
-  switch (float_width(type)) {
-    case 2:
-      memcpy(&h, p, sizeof h);
-      if (type == kF16) return half_to(h);
-      const uint32_t bits = (uint32_t)h << 16;
-      memcpy(&f, &bits, sizeof f);
-      return f;
-    case 4:
-      memcpy(&f, p, sizeof f);
-      return f;
-    default:
-      memcpy(&d, p, sizeof d);
-      return d;
-  }
-}
-
-// Whether two results agree; the first that does not is described.
-static int agree(const char* a, const char* b, const struct kiln_tune_array* array, char* text, size_t text_bytes) {
-  const double kTolerance = 0.1;
-  const size_t width = float_width(array->type);
-  if (!width) {
-    for (int64_t k = 0; k < array->bytes; ++k)
-      if (a[k] != b[k]) {
-        snprintf(text, text_bytes, "byte %lld differs from the reference's", (long long)k);
-        return 0;
-      }
-    return 1;
-  }
-  for (int64_t k = 0; k * (int64_t)width < array->bytes; ++k) {
-    const double x = number_at(a + k * (int64_t)width, array->type), y = number_at(b + k * (int64_t)width, array->type);
-    const int both_nan = isnan(x) && isnan(y);
-    if (both_nan || x == y || fabs(x - y) <= kTolerance * (fmax(fabs(x), fabs(y)) + 1)) continue;
-    snprintf(text, text_bytes, "element %lld is %g, the reference's is %g", (long long)k, x, y);
-    return 0;
-  }
-  return 1;
 }
 
 static double now_us(void) {

@@ -36,4 +36,7 @@ struct kiln_tune_program {
   const struct kiln_tune_subject* subject;
 };
 
+// The tuning program but for main().
+int32_t kiln_model_tune(int32_t argc, char** argv);
+
 #endif  // KILN_RUNTIME_MIN_GPU_TUNE_H_
