@@ -1,5 +1,6 @@
 #include "codegen/cpu/kernels.h"
 
+#include "codegen/cpu/convolution_plan.h"
 #include "codegen/elemental/element.h"
 
 namespace kiln::cpu {
@@ -61,8 +62,8 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   // LLVM's work on what does not alias is quadratic in the arrays that say so. Where there are many only the results
   // do, which are all that is written.
   constexpr size_t kMostNoAlias = 32;
-  for (size_t k = operands + results > kMostNoAlias ? operands : 0; k < std::min(operands + results, operands + kMostNoAlias);
-       ++k) {
+  for (size_t k = operands + results > kMostNoAlias ? operands : 0;
+       k < std::min(operands + results, operands + kMostNoAlias); ++k) {
     const bool alias = k < operands ? shared.count(static_cast<int64_t>(k)) > 0 : !shared.empty();
     if (!alias) body_fn->addParamAttr(static_cast<unsigned>(k), llvm::Attribute::NoAlias);
   }

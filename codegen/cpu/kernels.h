@@ -28,6 +28,5 @@ int64_t ScratchBytes(const Instruction* i);
 absl::StatusOr<int64_t> EmitFusion(Body& body);
 absl::StatusOr<int64_t> EmitDot(Body& body);
 absl::StatusOr<int64_t> EmitConvolution(Body& body);
-int64_t ConvolutionScratchBytes(const Instruction* i);
 
 }  // namespace kiln::cpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/elemental/movement.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -83,7 +84,6 @@ Val ElementEmitter::Reinterpret(const Val& v, PrimitiveType from, PrimitiveType 
 }
 
 absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Index& index) {
-  llvm::IRBuilder<>& b = ir_.b;
   const Attributes& a = i->attrs();
   const PrimitiveType t = i->shape().type();
   if (i->IsElementwise()) {
@@ -94,6 +94,7 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
     }
     return EmitElementwise(ir_, i, x);
   }
+  if (IsMovement(i->opcode())) return EmitMovement(*this, i, index);
   switch (i->opcode()) {
     case Opcode::Parameter:
       return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
@@ -101,167 +102,9 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       if (i->shape().ElementCount() != 1)
         return ErrorAt(i, "array constants must be parameters of a fusion", absl::StatusCode::kInternal);
       return ir_.Constant(t, i->literal().Get(0));
-    case Opcode::Broadcast: {
-      Index in;
-      for (int64_t d : *a.dimensions) in.dims.push_back(index.dims[d]);
-      return Emit(i->operand(0), in);
-    }
-    case Opcode::Transpose: {
-      Index in;
-      in.dims.resize(index.dims.size());
-      for (size_t d = 0; d < index.dims.size(); ++d) in.dims[(*a.dimensions)[d]] = index.dims[d];
-      return Emit(i->operand(0), in);
-    }
-    case Opcode::Reverse: {
-      Index in{index.dims};
-      for (int64_t d : *a.dimensions)
-        in.dims[d] = b.CreateSub(ir_.I64(i->shape().dim(d) - 1), index.dims[d], "", true, true);
-      return Emit(i->operand(0), in);
-    }
-    case Opcode::Slice: {
-      Index in;
-      for (size_t d = 0; d < index.dims.size(); ++d) {
-        const SliceDim& s = (*a.slice)[d];
-        llvm::Value* v = ir_.Mul(index.dims[d], s.stride);
-        in.dims.push_back(s.start ? ir_.Add(v, ir_.I64(s.start)) : v);
-      }
-      return Emit(i->operand(0), in);
-    }
-    case Opcode::Reshape:
-    case Opcode::Bitcast: {
-      const Shape &from = i->operand(0)->shape(), &to = i->shape();
-      Index in;
-      if (from.dims() == to.dims()) return Emit(i->operand(0), index);
-      // Where only extents 1 differ, positions carry over.
-      Ints fp, tp;
-      for (int64_t d = 0; d < from.rank(); ++d)
-        if (from.dim(d) != 1) fp.push_back(d);
-      for (int64_t d = 0; d < to.rank(); ++d)
-        if (to.dim(d) != 1) tp.push_back(d);
-      bool same = fp.size() == tp.size();
-      for (size_t k = 0; same && k < fp.size(); ++k) same = from.dim(fp[k]) == to.dim(tp[k]);
-      in.dims.assign(from.rank(), ir_.I64(0));
-      in.linear = index.linear;
-      if (same) {
-        for (size_t k = 0; k < fp.size(); ++k) in.dims[fp[k]] = index.dims[tp[k]];
-        return Emit(i->operand(0), in);
-      }
-      Shape plain = Shape::Array(t, to.dims());
-      llvm::Value* linear = Offset(plain, index);
-      in.linear = linear;
-      for (int64_t d = from.rank() - 1; d >= 0; --d) {
-        in.dims[d] = d == 0 ? linear : b.CreateURem(linear, ir_.I64(from.dim(d)));
-        linear = b.CreateUDiv(linear, ir_.I64(from.dim(d)));
-      }
-      return Emit(i->operand(0), in);
-    }
-    case Opcode::Pad: {
-      const Shape& from = i->operand(0)->shape();
-      ASSIGN_OR_RETURN(Val fill, Emit(i->operand(1), Index{}));
-      if (from.ElementCount() == 0) return fill;
-      llvm::Value* inside = b.getTrue();
-      Index in;
-      for (int64_t d = 0; d < from.rank(); ++d) {
-        const PadDim& p = (*a.padding)[d];
-        llvm::Value* v = index.dims[d];
-        if (p == PadDim{}) {
-          in.dims.push_back(v);
-          continue;
-        }
-        v = b.CreateSub(v, ir_.I64(p.low), "", false, true);
-        llvm::Value* ok;
-        if (p.interior) {
-          llvm::Value* step = ir_.I64(p.interior + 1);
-          ok = b.CreateICmpEQ(b.CreateSRem(v, step), ir_.I64(0));
-          llvm::Value* q = b.CreateSDiv(v, step);
-          ok = b.CreateAnd(ok, b.CreateAnd(b.CreateICmpSGE(v, ir_.I64(0)), b.CreateICmpSLT(q, ir_.I64(from.dim(d)))));
-          v = q;
-        } else {
-          ok = b.CreateICmpULT(v, ir_.I64(from.dim(d)));
-        }
-        inside = b.CreateAnd(inside, ok);
-        in.dims.push_back(b.CreateSelect(ok, v, ir_.I64(0)));  // a harmless position where there is no element
-      }
-      ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
-      Val r{b.CreateSelect(inside, v.re, fill.re)};
-      if (v.im) r.im = b.CreateSelect(inside, v.im, fill.im);
-      return r;
-    }
-    case Opcode::Concatenate: {
-      const int64_t d = (*a.dimensions)[0];
-      Val r;
-      int64_t base = 0;
-      for (const Instruction* o : i->operands()) {
-        const int64_t n = o->shape().dim(d);
-        if (n == 0) continue;
-        Index in{index.dims};
-        llvm::Value* v = b.CreateSub(index.dims[d], ir_.I64(base), "", false, true);
-        llvm::Value* ok = b.CreateICmpULT(v, ir_.I64(n));
-        in.dims[d] = b.CreateSelect(ok, v, ir_.I64(0));
-        ASSIGN_OR_RETURN(Val e, Emit(o, in));
-        r = r.re ? Val{b.CreateSelect(ok, e.re, r.re), e.im ? b.CreateSelect(ok, e.im, r.im) : nullptr} : e;
-        base += n;
-      }
-      return r;
-    }
     case Opcode::Iota: {
       llvm::Value* v = i->shape().rank() ? index.dims[a.iota_dimension.value_or(0)] : ir_.I64(0);
       return ir_.Convert(Val{v}, PrimitiveType::S64, t);
-    }
-    case Opcode::BitcastConvert:
-      return [&]() -> absl::StatusOr<Val> {
-        const PrimitiveType from = i->operand(0)->shape().type();
-        const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
-        if (from == t) return Emit(i->operand(0), index);
-        if (fb == tb && !IsComplex(from) && !IsComplex(t)) {
-          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), index));
-          return Reinterpret(v, from, t);
-        }
-        if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
-          return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"),
-                         absl::StatusCode::kUnimplemented);
-        }
-        // Through memory types: bits as they are stored.
-        auto bits_of = [&](const Val& v) -> llvm::Value* {
-          llvm::Value* slot = ir_.Alloca(ir_.MemType(from), 1, 8);
-          ir_.Store(from, v, slot, ir_.I64(0));
-          return b.CreateLoad(b.getIntNTy(static_cast<unsigned>(fb)), slot);
-        };
-        auto value_of = [&](llvm::Value* bits) -> Val {
-          llvm::Value* slot = ir_.Alloca(bits->getType(), 1, 8);
-          b.CreateStore(bits, slot);
-          return ir_.Load(t, slot, ir_.I64(0));
-        };
-        if (fb > tb) {  // one wide element gives several: the last index picks the piece
-          Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
-          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
-          llvm::Value* bits = bits_of(v);
-          llvm::Value* shift = b.CreateMul(b.CreateIntCast(index.dims.back(), bits->getType(), false),
-                                           llvm::ConstantInt::get(bits->getType(), static_cast<uint64_t>(tb)));
-          return value_of(b.CreateTrunc(b.CreateLShr(bits, shift), b.getIntNTy(static_cast<unsigned>(tb))));
-        }
-        llvm::Type* wide = b.getIntNTy(static_cast<unsigned>(tb));
-        llvm::Value* acc = llvm::ConstantInt::get(wide, 0);
-        for (int k = 0; k < tb / fb; ++k) {
-          Index in{index.dims};
-          in.dims.push_back(ir_.I64(k));
-          ASSIGN_OR_RETURN(Val v, Emit(i->operand(0), in));
-          acc = b.CreateOr(acc, b.CreateShl(b.CreateZExt(bits_of(v), wide), static_cast<uint64_t>(k * fb)));
-        }
-        return value_of(acc);
-      }();
-    case Opcode::DynamicSlice: {
-      const Shape& from = i->operand(0)->shape();
-      Index in;
-      for (int64_t d = 0; d < from.rank(); ++d) {
-        if (from.dim(d) == i->shape().dim(d)) {
-          in.dims.push_back(index.dims[d]);
-          continue;
-        }
-        ASSIGN_OR_RETURN(llvm::Value * s, ClampedStart(i->operand(d + 1), Index{}, from.dim(d), i->shape().dim(d)));
-        in.dims.push_back(ir_.Add(index.dims[d], s));
-      }
-      return Emit(i->operand(0), in);
     }
     case Opcode::Gather:
       return EmitGather(i, index);

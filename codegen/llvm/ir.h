@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "codegen/llvm/cpu_level.h"
 #include "compiler/hlo/instruction.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -20,21 +21,6 @@ struct Val {
   llvm::Value* re = nullptr;
   llvm::Value* im = nullptr;
 };
-
-// A CPU level: what LLVM may assume.
-struct CpuLevel {
-  std::string name;      // "v3"; suffix of symbols
-  std::string cpu;       // LLVM's -mcpu
-  std::string features;  // LLVM's -mattr additions
-  int vector_bytes;      // of one register
-  int vector_registers;
-  bool f16c;
-  bool fma;
-  bool amx;  // tile products of 8-bit integers and bf16
-};
-// "v2", "v3", "v4" of x86-64, "amx" (v4 with tile products), or "native" for this machine. Fails naming the ones that
-// exist.
-absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 // Attributes of functions that LLVM's passes leave alone, wholly or in part (object.cc says which): the register tiles
 // of products, written as they should run, and the loops around them.

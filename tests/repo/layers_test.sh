@@ -40,5 +40,11 @@ for file in $(find compiler aot runtime_min -name '*.cc' -o -name '*.h' -o -name
     status=1
   fi
 done
+for file in $(find codegen -name '*_plan.cc' -o -name '*_plan.h'); do
+  if grep -q -e '^#include "llvm/' -e '^#include "codegen/llvm/ir.h"' "$file"; then
+    echo "$file: plans are made without LLVM"
+    status=1
+  fi
+done
 [ $status = 0 ] && echo "layers hold"
 exit $status

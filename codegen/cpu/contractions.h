@@ -1,0 +1,31 @@
+// Emitters of dots and convolutions by algorithm, used by EmitDot and EmitConvolution. Each emits what its plan says.
+#pragma once
+
+#include "codegen/cpu/convolution_plan.h"
+#include "codegen/cpu/dot_plan.h"
+#include "codegen/elemental/library.h"
+
+namespace kiln::cpu {
+
+void EmitPlainDot(Body& body, const DotPlan& plan);
+void EmitDotsWithVector(Body& body, const DotPlan& plan);
+void EmitMultiplesOfLines(Body& body, const DotPlan& plan);
+void EmitDotAsProducts(Body& body, const DotPlan& plan);
+
+void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan);
+void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan);
+void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan);
+
+// A position of the input as the window sees it, with padding and holes, made one of the input itself.
+struct InputPlace {
+  llvm::Value* position;
+  llvm::Value* inside;  // whether the input has it, besides what the caller said; null: always
+};
+InputPlace PlaceInInput(Ir& ir, const WindowDim& window, int64_t extent, llvm::Value* position, llvm::Value* inside);
+
+// Copies `lines` positions of the outermost spatial dimension of `image`, from `first` on, to `slab`: padded, dilated
+// and converted as the products read them.
+void FillSlab(Ir& ir, const ConvolutionPlan& plan, llvm::Value* image, llvm::Value* slab, llvm::Value* first,
+              int64_t lines);
+
+}  // namespace kiln::cpu

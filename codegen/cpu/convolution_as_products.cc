@@ -1,0 +1,116 @@
+// Convolutions as matrix products: A is the input, read in place or from a slab, and k runs over the taps.
+#include "codegen/cpu/contractions.h"
+#include "codegen/cpu/matmul.h"
+
+namespace kiln::cpu {
+namespace {
+
+class SlabConvolution {
+ public:
+  SlabConvolution(Body& body, const ConvolutionPlan& plan)
+      : body_(body),
+        ir_(body.ir),
+        b_(body.ir.b),
+        p_(plan),
+        s_(plan.shape),
+        innermost_(plan.shape.spatial() - 1),
+        element_(body.ir.MemType(plan.held)) {}
+
+  void Emit() {
+    if (p_.slab.pack) slab_ = p_.slab.in_arena ? body_.scratch : ir_.Alloca(element_, p_.slab.elements);
+    const auto unit = [&](llvm::Value* u) { Unit(u); };
+    if (p_.slab.in_arena)
+      ir_.Loop(ir_.I64(0), ir_.I64(s_.batch * p_.pieces.count), 1, unit);
+    else
+      ir_.Loop(body_.begin, body_.end, 1, unit);
+  }
+
+ private:
+  void Unit(llvm::Value* unit) {
+    const int64_t slabs = p_.pieces.count, rows = p_.pieces.size;
+    llvm::Value* image = slabs == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(slabs));
+    if (slabs == 1) return Slab(image, ir_.I64(0), rows);
+    llvm::Value* slab = b_.CreateURem(unit, ir_.I64(slabs));
+    if (p_.pieces.tail == 0) return Slab(image, slab, rows);
+    llvm::Value* last = b_.CreateICmpEQ(slab, ir_.I64(slabs - 1));
+    ir_.If(b_.CreateNot(last), [&] { Slab(image, slab, rows); });
+    ir_.If(last, [&] { Slab(image, ir_.I64(slabs - 1), p_.pieces.tail); });
+  }
+
+  bool OneDimension() const { return s_.spatial() == 1; }
+
+  // Results of `rows` positions of the outermost dimension, of image `n`.
+  void Slab(llvm::Value* n, llvm::Value* slab, int64_t rows) {
+    const int64_t stride = s_.window[0].stride;
+    llvm::Value* first = OneDimension() ? ir_.I64(0) : ir_.Mul(slab, p_.pieces.size);
+    llvm::Value* image =
+        b_.CreateInBoundsGEP(ir_.MemType(s_.a), body_.operands[0], ir_.Mul(n, Product(s_.in) * s_.in_features()));
+    llvm::Value* a = slab_;
+    if (!p_.slab.pack) {
+      a = b_.CreateInBoundsGEP(element_, image,
+                               OneDimension() ? ir_.I64(0) : ir_.Mul(ir_.Mul(first, stride), p_.slab.stride[0]));
+    } else {
+      const int64_t lines = OneDimension() ? 1 : (rows - 1) * stride + p_.slab.window_lines;
+      FillSlab(ir_, p_, image, slab_, first, lines);
+    }
+    // Row ranges: every output position of the outer spatial dimensions inside the slab.
+    int64_t ranges = OneDimension() ? 1 : rows;
+    for (int64_t d = 1; d < innermost_; ++d) ranges *= s_.out[d];
+    ir_.Loop(ir_.I64(0), ir_.I64(s_.groups), 1, [&](llvm::Value* g) {
+      llvm::Value* kernel = b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1], ir_.Mul(g, s_.cout));
+      EmitMatmul(ir_, p_.product, s_.out[innermost_], kernel, ir_.I64(ranges),
+                 [&](llvm::Value* range) { return RangeAt(range, n, first, g, a); });
+    });
+  }
+
+  // The `range`-th row of results of feature group `g`, of image `n` from its position `first`.
+  RowRange RangeAt(llvm::Value* range, llvm::Value* n, llvm::Value* first, llvm::Value* g, llvm::Value* a) {
+    llvm::Value *ao = ir_.Mul(g, s_.cin), *yo = ir_.I64(0);
+    int64_t weight = s_.out[innermost_];
+    for (int64_t d = innermost_ - 1; d >= 0; --d) {
+      llvm::Value* p = d == 0 ? range : b_.CreateURem(range, ir_.I64(s_.out[d]));
+      if (d) range = b_.CreateUDiv(range, ir_.I64(s_.out[d]));
+      ao = ir_.Add(ao, ir_.Mul(p, s_.window[d].stride * p_.slab.stride[d]));
+      yo = ir_.Add(yo, ir_.Mul(d == 0 ? ir_.Add(p, first) : p, weight));
+      weight *= s_.out[d];
+    }
+    yo = ir_.Add(yo, ir_.Mul(n, Product(s_.out)));
+    return RowRange{b_.CreateInBoundsGEP(element_, a, ao),
+                    b_.CreateInBoundsGEP(ir_.MemType(s_.c), body_.results[0],
+                                         ir_.Add(ir_.Mul(yo, s_.out_features()), ir_.Mul(g, s_.cout)))};
+  }
+
+  Body& body_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const ConvolutionPlan& p_;
+  const ConvolutionShape& s_;
+  const int64_t innermost_;
+  llvm::Type* const element_;
+  llvm::Value* slab_ = nullptr;
+};
+
+}  // namespace
+
+void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan) { SlabConvolution(body, plan).Emit(); }
+
+void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan) {
+  Ir& ir = body.ir;
+  llvm::IRBuilder<>& b = ir.b;
+  const ConvolutionShape& s = plan.shape;
+  const Pieces& pieces = plan.pieces;
+  auto block = [&](llvm::Value* q, int64_t rows) {
+    llvm::Value* first = ir.Mul(q, pieces.size);
+    llvm::Value *a = b.CreateInBoundsGEP(ir.MemType(plan.held), body.operands[0], ir.Mul(first, s.in_features())),
+                *y = b.CreateInBoundsGEP(ir.MemType(s.c), body.results[0], ir.Mul(first, s.out_features()));
+    EmitMatmul(ir, plan.product, rows, body.operands[1], ir.I64(1), [&](llvm::Value*) { return RowRange{a, y}; });
+  };
+  ir.Loop(body.begin, body.end, 1, [&](llvm::Value* q) {
+    if (pieces.tail == 0) return block(q, pieces.size);
+    llvm::Value* last = b.CreateICmpEQ(q, ir.I64(pieces.count - 1));
+    ir.If(b.CreateNot(last), [&] { block(q, pieces.size); });
+    ir.If(last, [&] { block(q, pieces.tail); });
+  });
+}
+
+}  // namespace kiln::cpu

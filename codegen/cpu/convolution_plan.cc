@@ -1,0 +1,185 @@
+#include "codegen/cpu/convolution_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace kiln::cpu {
+namespace {
+
+ConvolutionShape ShapeOf(const Instruction* i) {
+  const Shape &x = i->operand(0)->shape(), &kernel = i->operand(1)->shape(), &o = i->shape();
+  const int64_t spatial = x.rank() - 2;
+  ConvolutionShape s;
+  s.a = x.type();
+  s.b = kernel.type();
+  s.c = o.type();
+  s.batch = x.dim(0);
+  s.groups = i->attrs().feature_group_count.value_or(1);
+  s.cin = kernel.dim(spatial);
+  s.cout = kernel.dim(spatial + 1) / s.groups;
+  s.window = i->attrs().window.value_or(attr::Win());
+  for (int64_t d = 0; d < spatial; ++d) {
+    s.in.push_back(x.dim(d + 1));
+    s.out.push_back(o.dim(d + 1));
+  }
+  return s;
+}
+
+// What the window does in any of its dimensions.
+struct WindowTraits {
+  bool reversed = false, mixed = false;  // reversed in some dimension, and not in another
+  bool dilated = false, padded = false, strided = false;
+  int64_t taps = 1;
+};
+
+WindowTraits TraitsOf(const ConvolutionShape& s) {
+  WindowTraits t;
+  bool forward = false;
+  for (int64_t d = 0; d < s.spatial(); ++d) {
+    const WindowDim& w = s.window[d];
+    t.reversed = t.reversed || (w.reversed && w.size > 1);
+    forward = forward || (!w.reversed && w.size > 1);
+    t.dilated = t.dilated || w.lhs_dilate > 1;
+    t.padded = t.padded || w.pad_low || w.pad_high;
+    t.strided = t.strided || w.stride != 1;
+    t.taps *= w.size;
+  }
+  t.mixed = t.reversed && forward;
+  return t;
+}
+
+// Whether the taps of the innermost dimension lie side by side in the input and so are one run of the product.
+bool MergesLast(const ConvolutionShape& s) { return s.groups == 1 && s.window[s.spatial() - 1].rhs_dilate == 1; }
+
+bool ProductsApply(const Instruction* i, const ConvolutionShape& s, const WindowTraits& w,
+                   std::optional<PrimitiveType> compute) {
+  // The engine writes out a run for each tap that it cannot merge with its neighbour.
+  constexpr int64_t kMostRuns = 1024;
+  // Results of another type are summed in registers over all of k, with all of a panel of B on the stack.
+  constexpr int64_t kLongestConvertedSum = 2048;
+  const bool depthwise = s.cin == 1 && s.cout == 1 && s.groups > 1;
+  if (!compute || depthwise || w.mixed || s.spatial() < 1) return false;
+  if (i->shape().ElementCount() == 0 || i->operand(1)->shape().ElementCount() == 0) return false;
+  const int64_t last = s.window[s.spatial() - 1].size;
+  const int64_t runs = MergesLast(s) && last > 0 ? w.taps / last : w.taps;
+  return runs <= kMostRuns && (s.c == *compute || IsIntegral(s.c) || s.cin * w.taps <= kLongestConvertedSum);
+}
+
+// Output positions of the outermost dimension that one slab serves, and the bytes that it takes with padding, holes and
+// elements of `element_bytes`.
+struct SlabSize {
+  int64_t rows, bytes;
+};
+
+SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes) {
+  const attr::Win& w = s.window;
+  int64_t inner = s.in_features();
+  for (int64_t d = 1; d < s.spatial(); ++d) inner *= (s.out[d] - 1) * w[d].stride + w[d].DilatedSize();
+  auto bytes = [&](int64_t rows) {
+    const int64_t outputs = s.spatial() == 1 ? s.out[0] : rows;
+    return ((outputs - 1) * w[0].stride + w[0].DilatedSize()) * inner * element_bytes;
+  };
+  int64_t rows = s.spatial() == 1 ? 1 : s.out[0];
+  while (rows > 1 && bytes(rows) > kSlabBytes) rows = (rows + 1) / 2;
+  return {rows, bytes(rows)};
+}
+
+void PlanPointwise(const CpuLevel& level, bool tiles, ConvolutionPlan& p) {
+  const ConvolutionShape& s = p.shape;
+  const int64_t pixels = s.positions();
+  p.algorithm = ConvolutionAlgorithm::kPointwise;
+  p.product.a_stride = s.in_features();
+  p.product.run = s.in_features();
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels);
+  int64_t block = std::min(RowsWithin(kLargeSlabBytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
+  // Tile products need a tile of rows in the last block too.
+  if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
+  p.pieces = Pieces::Of(pixels, block);
+  p.units = p.pieces.count;
+}
+
+void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
+  const ConvolutionShape& s = p.shape;
+  const int64_t spatial = s.spatial();
+  const WindowDim& last = s.window[spatial - 1];
+  p.algorithm = ConvolutionAlgorithm::kProducts;
+  SlabPlan& slab = p.slab;
+  slab.pack = pack;
+  for (int64_t d = 0; d < spatial; ++d)
+    slab.extent.push_back((s.out[d] - 1) * s.window[d].stride + s.window[d].DilatedSize());
+  slab.window_lines = s.window[0].DilatedSize();
+  slab.stride.resize(spatial);
+  slab.stride[spatial - 1] = s.in_features();
+  for (int64_t d = spatial - 2; d >= 0; --d)
+    slab.stride[d] = slab.stride[d + 1] * (pack ? slab.extent[d + 1] : s.in[d + 1]);
+  const SlabSize size = SizeOfSlab(s, ByteWidth(compute));
+  slab.in_arena = pack && size.bytes > kLargeSlabBytes;
+  slab.elements = size.bytes / ByteWidth(compute);
+  // With one spatial dimension there is no row beside it to cut.
+  p.pieces = spatial == 1 ? Pieces{1, 1, 0} : Pieces::Of(s.out[0], size.rows);
+  p.units = slab.in_arena ? 1 : s.batch * p.pieces.count;
+  // Taps read backwards are segments of their own.
+  const bool merged = MergesLast(s) && !traits.reversed;
+  p.product.a_stride = last.stride * s.in_features();
+  for (int64_t d = 0; d < (merged ? spatial - 1 : spatial); ++d)
+    if (s.window[d].size != 1)
+      p.product.segments.push_back({s.window[d].size, s.window[d].rhs_dilate * slab.stride[d]});
+  p.product.run = merged ? last.size * s.in_features() : s.cin;
+}
+
+}  // namespace
+
+int64_t ConvolutionShape::positions() const {
+  int64_t n = batch;
+  for (int64_t e : out) n *= e;
+  return n;
+}
+
+absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Instruction* convolution) {
+  ConvolutionPlan p{};
+  p.shape = ShapeOf(convolution);
+  const ConvolutionShape& s = p.shape;
+  const WindowTraits window = TraitsOf(s);
+  const auto compute = ComputeType(s.a, s.b, s.c);
+  if (!ProductsApply(convolution, s, window, compute)) {
+    constexpr int64_t kMostFeatures = 65536;  // sums of one position lie on the stack: 512 KiB of f64
+    if (s.out_features() > kMostFeatures)
+      return ErrorAt(convolution, absl::StrCat(s.out_features(), " output features are not supported here"),
+                     absl::StatusCode::kUnimplemented);
+    p.algorithm = ConvolutionAlgorithm::kDirect;
+    p.held = compute && !IsIntegral(s.c) ? *compute : s.c;
+    p.units = s.positions();
+    return p;
+  }
+  const int64_t innermost = s.spatial() - 1;
+  const bool tiles = !window.reversed && s.c != PrimitiveType::BF16 &&
+                     TilesApply(level, s.a, s.b, s.c, s.out[innermost], s.cout,
+                                MergesLast(s) ? s.window[innermost].size * s.in_features() : s.cin);
+  p.held = tiles ? s.a : *compute;
+  p.product.compute = p.held;
+  p.product.b_type = s.b;
+  p.product.c_type = s.c;
+  p.product.n = s.cout;
+  p.product.c_stride = s.out_features();
+  p.product.b_k_stride = s.out_features();
+  p.product.b_n_stride = 1;
+  p.product.reverse_b = window.reversed;
+  const bool pack = window.padded || window.dilated || s.a != p.held;
+  if (window.taps == 1 && !pack && !window.strided && s.groups == 1)
+    PlanPointwise(level, tiles, p);
+  else
+    PlanProducts(window, pack, *compute, p);
+  return p;
+}
+
+int64_t ConvolutionScratchBytes(const Instruction* convolution) {
+  if (convolution->operand(0)->shape().rank() < 3 || convolution->shape().ElementCount() == 0) return 0;
+  const ConvolutionShape s = ShapeOf(convolution);
+  const auto compute = ComputeType(s.a, s.b, s.c);
+  if (!compute) return 0;
+  const int64_t bytes = SizeOfSlab(s, ByteWidth(*compute)).bytes;
+  return bytes > kLargeSlabBytes ? bytes : 0;
+}
+
+}  // namespace kiln::cpu

@@ -1,0 +1,116 @@
+#include "codegen/cpu/dot_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace kiln::cpu {
+namespace {
+
+absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
+  const Shape &l = i->operand(0)->shape(), &r = i->operand(1)->shape(), &o = i->shape();
+  const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
+  if (l.rank() != 3 || r.rank() != 3 || o.rank() != 3 || !contracts_one(i->attrs().lhs_contracting_dims) ||
+      !contracts_one(i->attrs().rhs_contracting_dims))
+    return ErrorAt(i, "is not a product of two batched matrices, which dot-decomposer makes of every dot",
+                   absl::StatusCode::kInternal);
+  const bool a_kfirst = (*i->attrs().lhs_contracting_dims)[0] == 1,
+             b_kfirst = (*i->attrs().rhs_contracting_dims)[0] == 1;
+  DotShape s{l.type(), r.type(), o.type(), o.dim(0), o.dim(1), o.dim(2), l.dim(a_kfirst ? 1 : 2)};
+  s.a_m = a_kfirst ? 1 : s.k;
+  s.a_k = a_kfirst ? s.m : 1;
+  s.b_k = b_kfirst ? s.n : 1;
+  s.b_n = b_kfirst ? 1 : s.k;
+  return s;
+}
+
+VectorDotPlan PlanVectorDot(const DotShape& s) {
+  // Lines that read the vector together: enough sums to hide the latency of an addition.
+  constexpr int64_t kLinesAtOnce = 4;
+  // Results that stay in the first cache while multiples of lines are added to them: 8 KiB of f32.
+  constexpr int64_t kStrip = 2048;
+  VectorDotPlan p{};
+  p.matrix_is_a = s.n == 1;
+  p.lines = p.matrix_is_a ? s.m : s.n;
+  p.line_stride = p.matrix_is_a ? s.a_m : s.b_n;
+  p.k_stride = p.matrix_is_a ? s.a_k : s.b_k;
+  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLinesAtOnce : std::min<int64_t>(p.lines, kStrip));
+  return p;
+}
+
+// Whether rows of A are copied before they are multiplied, as elements of type `held`.
+bool PacksA(const DotShape& s, PrimitiveType held, bool tiles) {
+  // Rows with a stride of whole half pages would fight for the same cache sets; it shows where A is read many times
+  // and its rows are long.
+  constexpr int64_t kConflictBytes = 2048, kManyColumns = 64, kLongRow = 512;
+  const bool conflicts =
+      s.m > 1 && !tiles && (s.k * ByteWidth(held)) % kConflictBytes == 0 && s.n >= kManyColumns && s.k >= kLongRow;
+  return s.a != held || s.a_k != 1 || conflicts;
+}
+
+absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instruction* i, const DotShape& s,
+                                              PrimitiveType sum) {
+  // Long sums go in pieces of k, so that a block of rows stays in cache.
+  constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
+  constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
+  BlockedDotPlan p{};
+  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it.
+  const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
+  p.held = tiles ? s.a : sum;
+  const int64_t piece = tiles || s.k <= kWholeSum ? s.k : kPieceOfSum;
+  p.depth = {piece, s.k / piece, s.k % piece};
+  p.pack_a = PacksA(s, p.held, tiles);
+  p.slab_stride = piece + kSlabPadding;
+  // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
+  p.via_tile = s.c != sum && !IsIntegral(s.c);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, sum, s.n, s.m);
+  int64_t block = RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows);
+  if (p.via_tile) {
+    const int64_t row_bytes = s.n * ByteWidth(sum);
+    if (row_bytes > kSlabBytes)
+      return ErrorAt(i, absl::StrCat("a row of ", s.n, " results of ", TextOf(s.c), " is too wide"),
+                     absl::StatusCode::kUnimplemented);
+    block = std::max<int64_t>(1, std::min(block, std::max<int64_t>(kSlabBytes / row_bytes, tiles ? kTileExtent : 1)));
+  }
+  block = std::min(block, s.m);
+  // Tile products need a tile of rows in the last block too.
+  if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
+    block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
+  p.rows = Pieces::Of(s.m, block);
+  p.product.compute = p.held;
+  p.product.b_type = s.b;
+  p.product.c_type = p.via_tile ? PrimitiveType::F32 : s.c;
+  p.product.n = s.n;
+  p.product.c_stride = s.n;
+  p.product.a_stride = p.pack_a ? p.slab_stride : s.a_m;
+  p.product.run = s.k;
+  p.product.b_k_stride = s.b_k;
+  p.product.b_n_stride = s.b_n;
+  return p;
+}
+
+}  // namespace
+
+absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot) {
+  DotPlan plan{};
+  ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
+  const DotShape& s = plan.shape;
+  const auto compute = ComputeType(s.a, s.b, s.c);
+  plan.sum = compute.value_or(s.c);
+  if (s.k == 0 || !compute) {
+    plan.algorithm = DotAlgorithm::kPlainLoops;
+    plan.sum = s.c;
+    plan.units = s.batch;
+  } else if ((s.m == 1 || s.n == 1) && s.c == plan.sum) {
+    plan.vector = PlanVectorDot(s);
+    plan.algorithm = plan.vector.k_stride == 1 ? DotAlgorithm::kDotsWithVector : DotAlgorithm::kMultiplesOfLines;
+    plan.units = s.batch * plan.vector.pieces.count;
+  } else {
+    plan.algorithm = DotAlgorithm::kProducts;
+    ASSIGN_OR_RETURN(plan.blocked, PlanBlockedDot(level, dot, s, plan.sum));
+    plan.units = s.batch * plan.blocked.rows.count;
+  }
+  return plan;
+}
+
+}  // namespace kiln::cpu

@@ -1,0 +1,56 @@
+// What is decided about a dot before its kernel is emitted: the algorithm, how the work is split, what lies on the
+// stack.
+//
+// Arithmetic on shapes and a CPU level only, so that tests can read it; dot.cc emits what a plan says.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "codegen/cpu/matmul_plan.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln::cpu {
+
+// [batch, m, k] by [batch, k, n], as dot-decomposer leaves every dot; strides are in elements.
+struct DotShape {
+  PrimitiveType a, b, c;
+  int64_t batch, m, n, k;
+  int64_t a_m, a_k, b_k, b_n;
+};
+
+enum class DotAlgorithm {
+  kPlainLoops,        // types that no other serves, and k of 0
+  kDotsWithVector,    // m or n is 1, and lines of the matrix are contiguous along k
+  kMultiplesOfLines,  // m or n is 1, and they are contiguous along the other dimension
+  kProducts,          // by blocks of rows through EmitMatmul
+};
+
+// Of a dot of a matrix and a vector: a line is what gives one result, a piece is what a unit computes.
+struct VectorDotPlan {
+  bool matrix_is_a;
+  int64_t lines, line_stride, k_stride;  // of the matrix
+  Pieces pieces;                         // of the lines
+};
+
+struct BlockedDotPlan {
+  MatmulShape product;  // of one piece of k
+  PrimitiveType held;   // what A holds while it is multiplied
+  bool pack_a;          // blocks of A are copied to the stack first, rows `slab_stride` apart
+  int64_t slab_stride;
+  bool via_tile;  // sums lie on the stack until they are whole
+  Pieces rows;    // of A: a unit computes one piece
+  Pieces depth;   // of k; `count` counts whole ones only
+};
+
+struct DotPlan {
+  DotShape shape;
+  DotAlgorithm algorithm;
+  PrimitiveType sum;  // what products are summed in
+  int64_t units;
+  VectorDotPlan vector;    // of the two algorithms with a vector
+  BlockedDotPlan blocked;  // of kProducts
+};
+
+// Fails where `dot` is not of the form that dot-decomposer gives, or has rows that are too wide for the stack.
+absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot);
+
+}  // namespace kiln::cpu

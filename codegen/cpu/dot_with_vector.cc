@@ -1,0 +1,133 @@
+// Dots of a matrix and a vector: sums that stream along the matrix's contiguous dimension.
+#include "codegen/cpu/contractions.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace kiln::cpu {
+namespace {
+
+class VectorDot {
+ public:
+  VectorDot(Body& body, const DotPlan& plan)
+      : body_(body),
+        ir_(body.ir),
+        b_(body.ir.b),
+        s_(plan.shape),
+        p_(plan.vector),
+        sum_(plan.sum),
+        k_(plan.shape.k),
+        matrix_type_(p_.matrix_is_a ? s_.a : s_.b),
+        vector_type_(p_.matrix_is_a ? s_.b : s_.a),
+        matrix_(body.operands[p_.matrix_is_a ? 0 : 1]),
+        vector_(body.operands[p_.matrix_is_a ? 1 : 0]) {}
+
+  // Lines of the matrix times the vector, some at a time.
+  void EmitDots() {
+    const int64_t group = p_.pieces.size;
+    ForUnits([&](llvm::Value* piece) {
+      llvm::Value* first = ir_.Mul(piece, group);
+      if (p_.pieces.tail == 0) return Dots(first, group);
+      llvm::Value* last = b_.CreateICmpSGT(ir_.Add(first, ir_.I64(group)), ir_.I64(p_.lines));
+      ir_.If(b_.CreateNot(last), [&] { Dots(first, group); });
+      ir_.If(last, [&] { ir_.Loop(first, ir_.I64(p_.lines), 1, [&](llvm::Value* line) { Dots(line, 1); }); });
+    });
+  }
+
+  // Adds multiples of rows of k, some at a time, over a strip that stays in cache.
+  void EmitMultiples() {
+    constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
+    const int64_t strip = p_.pieces.size, whole = k_ / kRowsAtOnce * kRowsAtOnce;
+    ForUnits([&](llvm::Value* piece) {
+      from_ = ir_.Mul(piece, strip);
+      to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(from_, ir_.I64(strip)), ir_.I64(p_.lines));
+      ir_.Loop(
+          from_, to_, 1,
+          [&](llvm::Value* c) {
+            ir_.Store(s_.c, ir_.Constant(s_.c, Element{}), body_.results[0], ir_.Add(ir_.Mul(batch_, p_.lines), c));
+          },
+          true);
+      ir_.Loop(ir_.I64(0), ir_.I64(whole), kRowsAtOnce, [&](llvm::Value* k0) { AddRows(k0, kRowsAtOnce); });
+      ir_.Loop(ir_.I64(whole), ir_.I64(k_), 1, [&](llvm::Value* k0) { AddRows(k0, 1); });
+    });
+  }
+
+ private:
+  // Sums may be reassociated, so that loops over them become vectors.
+  template <typename Visit>
+  void ForUnits(const Visit& visit) {
+    llvm::FastMathFlags fast;
+    fast.setAllowReassoc();
+    fast.setAllowContract();
+    b_.setFastMathFlags(fast);
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) {
+      batch_ = s_.batch == 1 ? ir_.I64(0) : b_.CreateUDiv(unit, ir_.I64(p_.pieces.count));
+      visit(s_.batch == 1 ? unit : b_.CreateURem(unit, ir_.I64(p_.pieces.count)));
+    });
+    b_.setFastMathFlags({});
+  }
+
+  // The element of the vector at `k` of this batch.
+  Val VectorAt(llvm::Value* k) {
+    return ir_.Convert(ir_.Load(vector_type_, vector_, ir_.Add(ir_.Mul(batch_, k_), k)), vector_type_, sum_);
+  }
+
+  // Results `count` from `line0`.
+  void Dots(llvm::Value* line0, int64_t count) {
+    llvm::Type* element = ir_.RegType(sum_);
+    std::vector<llvm::AllocaInst*> sums;
+    for (int64_t x = 0; x < count; ++x) {
+      sums.push_back(ir_.Alloca(element, 1, 8));
+      b_.CreateStore(llvm::Constant::getNullValue(element), sums.back());
+    }
+    ir_.Loop(ir_.I64(0), ir_.I64(k_), 1, [&](llvm::Value* k) {
+      Val v = VectorAt(k);
+      for (int64_t x = 0; x < count; ++x) {
+        llvm::Value* at =
+            ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(ir_.Add(line0, ir_.I64(x)), p_.line_stride), k));
+        Val e = ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_);
+        b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(element, sums[x]), b_.CreateFMul(e.re, v.re)), sums[x]);
+      }
+    });
+    for (int64_t x = 0; x < count; ++x)
+      ir_.Store(s_.c, Val{b_.CreateLoad(element, sums[x])}, body_.results[0],
+                ir_.Add(ir_.Mul(batch_, p_.lines), ir_.Add(line0, ir_.I64(x))));
+  }
+
+  // Adds the products of `count` rows of k from `k0` to the strip.
+  void AddRows(llvm::Value* k0, int64_t count) {
+    std::vector<llvm::Value*> v;
+    for (int64_t x = 0; x < count; ++x) v.push_back(VectorAt(ir_.Add(k0, ir_.I64(x))).re);
+    ir_.Loop(
+        from_, to_, 1,
+        [&](llvm::Value* c) {
+          llvm::Value* out = ir_.Add(ir_.Mul(batch_, p_.lines), c);
+          llvm::Value* sum = ir_.Load(s_.c, body_.results[0], out).re;
+          for (int64_t x = 0; x < count; ++x) {
+            llvm::Value* at =
+                ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(ir_.Add(k0, ir_.I64(x)), p_.k_stride), c));
+            sum = b_.CreateFAdd(
+                sum, b_.CreateFMul(ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_).re, v[x]));
+          }
+          ir_.Store(s_.c, Val{sum}, body_.results[0], out);
+        },
+        true);
+  }
+
+  Body& body_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const DotShape& s_;
+  const VectorDotPlan& p_;
+  const PrimitiveType sum_;
+  const int64_t k_;
+  const PrimitiveType matrix_type_, vector_type_;
+  llvm::Value *const matrix_, *const vector_;
+  llvm::Value* batch_ = nullptr;                 // of the unit
+  llvm::Value *from_ = nullptr, *to_ = nullptr;  // its strip
+};
+
+}  // namespace
+
+void EmitDotsWithVector(Body& body, const DotPlan& plan) { VectorDot(body, plan).EmitDots(); }
+void EmitMultiplesOfLines(Body& body, const DotPlan& plan) { VectorDot(body, plan).EmitMultiples(); }
+
+}  // namespace kiln::cpu

@@ -1,0 +1,66 @@
+// Fusions on the CPU: the root decides the loops, the element emitter computes what they visit.
+//
+// An emitter serves the roots of one family and returns the kernel's units; EmitFusion picks it. What they share is
+// here: loops over a shape, limited to the units of this call, and slots for what is accumulated.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/cpu/kernels.h"
+#include "codegen/elemental/element.h"
+
+namespace kiln::cpu {
+
+// A kernel in the making: the computation `f`, and its elements over the kernel's operands.
+struct FusionBody {
+  FusionBody(Body& body, const Computation& f) : body(body), ir(body.ir), f(f), elements(body.ir, body.operands) {}
+  Body& body;
+  Ir& ir;
+  const Computation& f;
+  ElementEmitter elements;
+};
+
+absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root);
+// A running reduction along `dim`.
+absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, int64_t dim);
+absl::StatusOr<int64_t> EmitUpdate(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitScatter(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* root);
+
+// The index `dims` in `shape`.
+Index IndexIn(const Shape& shape, std::vector<llvm::Value*> dims);
+// Dimensions as memory has them, outermost first.
+Ints LoopOrder(const Shape& s);
+// Extents that the first loop of an order runs over.
+int64_t Units(const Ints& dims, const Ints& order);
+// A whole-element loop with extent-1 dimensions at the front moved inwards, so that the first loop has work to split.
+Ints UsefulFirst(const Ints& dims, Ints order);
+// The innermost dimension that is not 1 (0 if there is none).
+int64_t MinorDim(const Shape& s);
+// The arrays of a result.
+std::vector<Shape> Leaves(const Shape& s);
+
+// Loops over `dims` in `order` (outermost first); the first is limited to the kernel's units if `units`.
+absl::Status Nest(FusionBody& fusion, const Ints& dims, const Ints& order,
+                  const std::function<absl::Status(std::vector<llvm::Value*>)>& visit, bool parallel,
+                  bool units = true);
+
+// Memory of accumulators. Narrow floats are summed in f32, which is how they are held anyway.
+class Slots {
+ public:
+  Slots(Ir& ir, PrimitiveType type, int64_t count);
+  Val Get(llvm::Value* k) const;
+  void Put(llvm::Value* k, const Val& v) const;
+
+ private:
+  llvm::Value* PartAt(llvm::Value* part) const;
+  Ir& ir_;
+  PrimitiveType type_;
+  llvm::Value* base_;
+};
+
+}  // namespace kiln::cpu

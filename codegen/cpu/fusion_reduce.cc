@@ -1,0 +1,184 @@
+// Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension.
+#include <algorithm>
+
+#include "codegen/cpu/fusion.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace kiln::cpu {
+namespace {
+
+class Reduction {
+ public:
+  Reduction(FusionBody& fusion, const Instruction* root)
+      : body_(fusion.body),
+        ir_(fusion.ir),
+        elements_(fusion.elements),
+        root_(root),
+        in_(root->operand(0)->shape()),
+        outs_(Leaves(root->shape())),
+        at_(in_.rank(), fusion.ir.I64(0)) {
+    const Ints& dims = *root->attrs().dimensions;
+    for (int64_t d = 0; d < in_.rank(); ++d)
+      (std::find(dims.begin(), dims.end(), d) != dims.end() ? reduced_ : kept_).push_back(d);
+  }
+
+  absl::StatusOr<int64_t> Emit() {
+    constexpr int64_t kNarrow = 4;  // elements of a dimension that gain nothing from a strip
+    for (size_t k = 0; k < outs_.size(); ++k) {
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(outs_.size() + k)), Index{}));
+      init_.push_back(v);
+    }
+    const int64_t minor = MinorDim(in_);
+    const bool strips = std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
+    const int64_t units = strips ? Strips(minor) : OneByOne();
+    RETURN_IF_ERROR(status_);
+    return units;
+  }
+
+ private:
+  void Reserve(int64_t count) {
+    for (const Shape& o : outs_) sums_.emplace_back(ir_, o.type(), count);
+  }
+
+  // Loops over dimensions of the input from the `k`-th of `order` inwards.
+  void NestFrom(const Ints& order, size_t k, const std::function<void()>& inner) {
+    if (k == order.size()) return inner();
+    ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, [&](llvm::Value* i) {
+      at_[order[k]] = i;
+      NestFrom(order, k + 1, inner);
+    });
+  }
+
+  void Begin(llvm::Value* slot) {
+    for (size_t k = 0; k < outs_.size(); ++k) sums_[k].Put(slot, init_[k]);
+  }
+
+  // Adds the element at this position.
+  void Add(llvm::Value* slot) {
+    if (status_.ok()) status_ = Combine(slot, IndexIn(in_, at_));
+  }
+
+  void Store(llvm::Value* slot) {
+    Index o;
+    for (int64_t d : kept_) o.dims.push_back(at_[d]);
+    if (kept_.size() == 1) o.linear = o.dims[0];
+    for (size_t k = 0; k < outs_.size(); ++k) {
+      Val v = sums_[k].Get(slot);
+      ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
+    }
+  }
+
+  absl::Status Combine(llvm::Value* slot, const Index& x) {
+    const size_t n = sums_.size();
+    std::vector<Val> args;
+    for (const Slots& s : sums_) args.push_back(s.Get(slot));
+    for (size_t k = 0; k < n; ++k) {
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(k)), x));
+      args.push_back(v);
+    }
+    AllowReassociation(ir_, n == 1);
+    auto r = CombineWide(**root_->attrs().to_apply, args);
+    AllowReassociation(ir_, false);
+    if (!r.ok()) return r.status();
+    for (size_t k = 0; k < n; ++k) sums_[k].Put(slot, (*r)[k]);
+    return absl::OkStatus();
+  }
+
+  // A plain sum in a narrow float is accumulated unrounded in f32; anything else keeps its own rounding.
+  absl::StatusOr<std::vector<Val>> CombineWide(const Computation& f, const std::vector<Val>& args) {
+    const Instruction* r = f.root();
+    const PrimitiveType t = r->shape().IsArray() ? r->shape().type() : PrimitiveType::F32;
+    if (args.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 &&
+        r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
+      return std::vector<Val>{Val{ir_.b.CreateFAdd(args[0].re, args[1].re)}};
+    return elements_.Apply(f, args);
+  }
+
+  int64_t OneByOne() {
+    Reserve(1);
+    const Ints order = UsefulFirst(in_.dims(), kept_);
+    auto one = [&] {
+      Begin(ir_.I64(0));
+      NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+      Store(ir_.I64(0));
+    };
+    if (order.empty()) {
+      one();
+      return 1;
+    }
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* i) {
+      at_[order[0]] = i;
+      NestFrom(Ints(order.begin() + 1, order.end()), 0, one);
+    });
+    return in_.dim(order[0]);
+  }
+
+  // Columns: a strip of accumulators along the minor dimension.
+  int64_t Strips(int64_t minor) {
+    constexpr int64_t kWidest = 256;  // accumulators of a strip: 1 KiB of f32, which stays in the first cache
+    const int64_t width = in_.dim(minor);
+    const int64_t strip = std::min<int64_t>(width, kWidest);
+    const int64_t strips = (width + strip - 1) / strip;
+    Reserve(strip);
+    Ints outer;
+    for (int64_t d : kept_)
+      if (d != minor && in_.dim(d) != 1) outer.push_back(d);
+    auto columns = [&](llvm::Value* s) { Strip(minor, strip, s); };
+    if (outer.empty()) {
+      ir_.Loop(body_.begin, body_.end, 1, columns);
+      return strips;
+    }
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* i) {
+      at_[outer[0]] = i;
+      NestFrom(Ints(outer.begin() + 1, outer.end()), 0, [&] { ir_.Loop(ir_.I64(0), ir_.I64(strips), 1, columns); });
+    });
+    return in_.dim(outer[0]);
+  }
+
+  // The `s`-th strip of results, of `strip` elements or what is left of the dimension.
+  void Strip(int64_t minor, int64_t strip, llvm::Value* s) {
+    const int64_t width = in_.dim(minor);
+    llvm::Value* from = ir_.Mul(s, strip);
+    llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
+                                            : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
+                                                                          ir_.b.CreateSub(ir_.I64(width), from));
+    auto at = [&](llvm::Value* j) { at_[minor] = ir_.Add(from, j); };
+    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) { Begin(j); });
+    NestFrom(reduced_, 0, [&] {
+      ir_.Loop(
+          ir_.I64(0), count, 1,
+          [&](llvm::Value* j) {
+            at(j);
+            Add(j);
+          },
+          true);
+    });
+    ir_.Loop(
+        ir_.I64(0), count, 1,
+        [&](llvm::Value* j) {
+          at(j);
+          Store(j);
+        },
+        true);
+  }
+
+  Body& body_;
+  Ir& ir_;
+  ElementEmitter& elements_;
+  const Instruction* const root_;
+  const Shape& in_;
+  const std::vector<Shape> outs_;
+  std::vector<llvm::Value*> at_;  // of the input
+  Ints kept_, reduced_;
+  std::vector<Val> init_;
+  std::vector<Slots> sums_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root) {
+  return Reduction(fusion, root).Emit();
+}
+
+}  // namespace kiln::cpu

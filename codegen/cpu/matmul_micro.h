@@ -1,0 +1,28 @@
+// Register tiles: the functions that a matrix product spends its time in, one for each form of a tile.
+//
+// A tile's sums stay in vector registers over a block of k. The code is written as the machine should run it, and
+// LLVM's optional passes leave it alone.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cpu/matmul_plan.h"
+#include "codegen/llvm/ir.h"
+
+namespace kiln::cpu {
+
+// What a product is for C: its new value, something added to it, or what the caller says.
+enum class Sum { kNew, kAdded, kEither };
+
+struct MicroTile {
+  int64_t rows, vectors, columns;  // the last vector may be partly beyond the columns
+  std::vector<Segment> segments;   // of k, outermost first
+  int64_t run;
+  int64_t b_stride;  // elements between rows of B
+  Sum sum;
+};
+
+// The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use.
+llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile);
+
+}  // namespace kiln::cpu

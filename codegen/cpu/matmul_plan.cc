@@ -1,0 +1,118 @@
+#include "codegen/cpu/matmul_plan.h"
+
+#include <algorithm>
+
+namespace kiln::cpu {
+namespace {
+
+// Accumulators that leave registers for a row of B and an element of A.
+int64_t Accumulators(const CpuLevel& l) { return l.vector_registers == 32 ? 28 : 12; }
+
+// Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers.
+int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
+  const int64_t vectors = (n + Lanes(l, t) - 1) / Lanes(l, t);
+  const int64_t budget = Accumulators(l);
+  // Few rows leave registers for more columns.
+  int64_t nv = 2;
+  if (m <= budget / 4) nv = 4;
+  if (m <= budget / 6) nv = 6;
+  if (l.vector_registers == 16) nv = std::min<int64_t>(nv, 4);
+  return std::max<int64_t>(1, std::min(nv, vectors));
+}
+
+// Products that are summed at a time. Short sums round less and keep the panel of B in the first cache.
+int64_t LongestSum(const MatmulShape& s) {
+  constexpr int64_t kPanelRows = 256;
+  // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255, 1024 of 128 * 128.
+  constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
+  if (s.c_type == s.compute) return kPanelRows;
+  const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
+  if (exact) return IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
+  // A converted result cannot be read back and added to: its sums stay in registers over all of k.
+  return s.K();
+}
+
+// One block if all of k fits; else outer segments are peeled until one does, and if the run alone is too long it is
+// cut into pieces and a rest.
+void CutSums(const MatmulShape& s, MatmulPlan& plan) {
+  const int64_t limit = LongestSum(s);
+  std::vector<Segment> inner = s.segments;
+  while (!inner.empty() && ElementsOf(inner, s.run) > limit) {
+    plan.outer.push_back(inner.front());
+    inner.erase(inner.begin());
+  }
+  plan.period = ElementsOf(inner, s.run);
+  plan.repeat = ElementsOf(plan.outer, 1);
+  if (plan.period <= limit) {
+    plan.blocks.push_back({inner, s.run, 1, 0});
+  } else {
+    const int64_t pieces = s.run / limit;
+    plan.blocks.push_back({{}, limit, pieces, 0});
+    if (s.run % limit) plan.blocks.push_back({{}, s.run % limit, 1, pieces * limit});
+  }
+  plan.panel_rows = 0;
+  for (const SumBlock& k : plan.blocks) plan.panel_rows = std::max(plan.panel_rows, ElementsOf(k.segments, k.run));
+}
+
+}  // namespace
+
+int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run) {
+  int64_t k = run;
+  for (const Segment& s : segments) k *= s.count;
+  return k;
+}
+
+int64_t MatmulShape::K() const { return ElementsOf(segments, run); }
+
+std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, PrimitiveType c) {
+  using P = PrimitiveType;
+  auto small_int = [](P t) { return IsIntegral(t) && InfoOf(t).bits <= 8; };
+  if (IsFloat(c)) {
+    if (c == P::F64) return P::F64;
+    if ((IsFloat(a) || small_int(a)) && (IsFloat(b) || small_int(b)) && a != P::F64 && b != P::F64) return P::F32;
+    return std::nullopt;
+  }
+  if (c == P::S32 && small_int(a) && small_int(b)) return P::F32;  // exact in blocks of k
+  return std::nullopt;
+}
+
+bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                int64_t run) {
+  using P = PrimitiveType;
+  auto byte = [](P t) { return t == P::S8 || t == P::U8; };
+  const bool types =
+      (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
+  // The panel of B for all of k lies on the stack: 1 MiB at most.
+  constexpr int64_t kLongestRun = 16384;
+  constexpr int64_t kTileRowBytes = 64;
+  return l.amx && types && rows >= kTileExtent && n >= kTileExtent && run <= kLongestRun &&
+         run % (kTileRowBytes / ByteWidth(a)) == 0;
+}
+
+int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(t); }
+
+int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
+  const int64_t most = Accumulators(l) / TileVectors(l, t, n, m);
+  // Equal tiles: 16 rows are two of 8, not 14 and 2.
+  const int64_t tiles = (m + most - 1) / most;
+  return std::min(most, (m + tiles - 1) / std::max<int64_t>(tiles, 1));
+}
+
+int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
+  return std::max<int64_t>(1, bytes / row_bytes / tile_rows) * tile_rows;
+}
+
+MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
+  MatmulPlan plan;
+  plan.lanes = Lanes(level, s.compute);
+  plan.tile_columns = TileVectors(level, s.compute, s.n, rows) * plan.lanes;
+  plan.tile_rows = TileRows(level, s.compute, s.n, rows);
+  CutSums(s, plan);
+  // Reading B in place saves the copy where few rows would use it.
+  constexpr int64_t kFewTiles = 4;
+  const bool same_type = s.b_type == s.compute && s.b_n_stride == 1 && !s.reverse_b;
+  plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewTiles * plan.tile_rows;
+  return plan;
+}
+
+}  // namespace kiln::cpu

@@ -1,0 +1,91 @@
+// Plans of the matrix product: its shape, the registers it uses, and the blocks of k that it sums at a time.
+//
+// Everything here is arithmetic on extents: no LLVM, so that tests read what was decided without emitting code.
+// matmul.h emits what a plan says.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/llvm/cpu_level.h"
+#include "compiler/hlo/types.h"
+
+namespace kiln::cpu {
+
+// Stack that copies of A may take. It stays in the second cache, with room for a panel of B.
+inline constexpr int64_t kSlabBytes = 256 << 10;
+// A that is read in place takes no stack, and a copy of the least that a convolution can work on may take more.
+inline constexpr int64_t kLargeSlabBytes = 4 * kSlabBytes;
+// Rows and columns of a tile of the tile products (AMX).
+inline constexpr int64_t kTileExtent = 16;
+// Rows that tile products take together: two tiles share what is loaded of B.
+inline constexpr int64_t kTilePair = 2 * kTileExtent;
+
+struct Segment {
+  int64_t count, a_stride;
+};
+
+struct MatmulShape {
+  PrimitiveType compute;  // what A holds in memory here: F32 or F64, or BF16 or an 8-bit integer for tile products
+  PrimitiveType b_type;   // of B in memory; converted while packing
+  PrimitiveType c_type;   // of the result in memory
+  int64_t n, c_stride;
+  int64_t a_stride;
+  std::vector<Segment> segments;  // outermost first
+  int64_t run;                    // contiguous elements of A innermost
+  int64_t b_k_stride, b_n_stride;
+  bool accumulate = false;  // add to what C holds
+  bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
+  int64_t K() const;
+};
+
+// An extent in pieces of one size, the last of which is `tail` long if that is not 0.
+struct Pieces {
+  int64_t size = 1, count = 1, tail = 0;
+  static Pieces Of(int64_t extent, int64_t size) { return {size, (extent + size - 1) / size, extent % size}; }
+};
+
+// Elements of `segments` with `run` innermost.
+int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
+
+// The type products of `a` and `b` are summed in for a result of `c`, or nullopt where only the plain loop serves.
+std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, PrimitiveType c);
+
+// True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`.
+bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                int64_t run);
+
+// Elements of one vector register.
+int64_t Lanes(const CpuLevel& level, PrimitiveType t);
+
+// Rows that one register tile holds for `n` columns.
+int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m);
+
+// Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
+// tile.
+int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows);
+
+// A part of k whose products are summed in registers before C is touched.
+struct SumBlock {
+  std::vector<Segment> segments;
+  int64_t run;
+  int64_t pieces;  // blocks of the run, `run` apart
+  int64_t start;   // in the run, of the first
+};
+
+struct MatmulPlan {
+  int64_t lanes;               // elements of a vector
+  int64_t tile_rows;           // of a register tile
+  int64_t tile_columns;        // of a register tile and of a panel of B
+  std::vector<Segment> outer;  // segments that are walked around the blocks, outermost first
+  int64_t period;              // rows of B between steps of the innermost of them
+  int64_t repeat;              // their steps together
+  std::vector<SumBlock> blocks;
+  int64_t panel_rows;  // of the longest block
+  bool direct;         // B is read in place
+};
+
+// The plan of a product of vectors for ranges of `rows` rows; `ranges`: how many, if that is known.
+MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& shape, int64_t rows, std::optional<int64_t> ranges);
+
+}  // namespace kiln::cpu

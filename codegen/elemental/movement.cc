@@ -1,0 +1,213 @@
+// Operations that compute nothing: their element is one of an operand, at another index or chosen among several.
+#include "codegen/elemental/movement.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace kiln {
+namespace {
+
+absl::StatusOr<Val> Broadcast(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Index in;
+  for (int64_t d : *i->attrs().dimensions) in.dims.push_back(index.dims[d]);
+  return elements.Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> Transpose(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Index in;
+  in.dims.resize(index.dims.size());
+  for (size_t d = 0; d < index.dims.size(); ++d) in.dims[(*i->attrs().dimensions)[d]] = index.dims[d];
+  return elements.Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> Reverse(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  Index in{index.dims};
+  for (int64_t d : *i->attrs().dimensions)
+    in.dims[d] = b.CreateSub(ir.I64(i->shape().dim(d) - 1), index.dims[d], "", true, true);
+  return elements.Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> Slice(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  Index in;
+  for (size_t d = 0; d < index.dims.size(); ++d) {
+    const SliceDim& s = (*i->attrs().slice)[d];
+    llvm::Value* v = ir.Mul(index.dims[d], s.stride);
+    in.dims.push_back(s.start ? ir.Add(v, ir.I64(s.start)) : v);
+  }
+  return elements.Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> Reshape(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  const Shape &from = i->operand(0)->shape(), &to = i->shape();
+  Index in;
+  if (from.dims() == to.dims()) return elements.Emit(i->operand(0), index);
+  // Where only extents 1 differ, positions carry over.
+  Ints fp, tp;
+  for (int64_t d = 0; d < from.rank(); ++d)
+    if (from.dim(d) != 1) fp.push_back(d);
+  for (int64_t d = 0; d < to.rank(); ++d)
+    if (to.dim(d) != 1) tp.push_back(d);
+  bool same = fp.size() == tp.size();
+  for (size_t k = 0; same && k < fp.size(); ++k) same = from.dim(fp[k]) == to.dim(tp[k]);
+  in.dims.assign(from.rank(), ir.I64(0));
+  in.linear = index.linear;
+  if (same) {
+    for (size_t k = 0; k < fp.size(); ++k) in.dims[fp[k]] = index.dims[tp[k]];
+    return elements.Emit(i->operand(0), in);
+  }
+  Shape plain = Shape::Array(to.type(), to.dims());
+  llvm::Value* linear = elements.Offset(plain, index);
+  in.linear = linear;
+  for (int64_t d = from.rank() - 1; d >= 0; --d) {
+    in.dims[d] = d == 0 ? linear : b.CreateURem(linear, ir.I64(from.dim(d)));
+    linear = b.CreateUDiv(linear, ir.I64(from.dim(d)));
+  }
+  return elements.Emit(i->operand(0), in);
+}
+
+absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  const Shape& from = i->operand(0)->shape();
+  ASSIGN_OR_RETURN(Val fill, elements.Emit(i->operand(1), Index{}));
+  if (from.ElementCount() == 0) return fill;
+  llvm::Value* inside = b.getTrue();
+  Index in;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    const PadDim& p = (*i->attrs().padding)[d];
+    llvm::Value* v = index.dims[d];
+    if (p == PadDim{}) {
+      in.dims.push_back(v);
+      continue;
+    }
+    v = b.CreateSub(v, ir.I64(p.low), "", false, true);
+    llvm::Value* ok;
+    if (p.interior) {
+      llvm::Value* step = ir.I64(p.interior + 1);
+      ok = b.CreateICmpEQ(b.CreateSRem(v, step), ir.I64(0));
+      llvm::Value* q = b.CreateSDiv(v, step);
+      ok = b.CreateAnd(ok, b.CreateAnd(b.CreateICmpSGE(v, ir.I64(0)), b.CreateICmpSLT(q, ir.I64(from.dim(d)))));
+      v = q;
+    } else {
+      ok = b.CreateICmpULT(v, ir.I64(from.dim(d)));
+    }
+    inside = b.CreateAnd(inside, ok);
+    in.dims.push_back(b.CreateSelect(ok, v, ir.I64(0)));  // a harmless position where there is no element
+  }
+  ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));
+  Val r{b.CreateSelect(inside, v.re, fill.re)};
+  if (v.im) r.im = b.CreateSelect(inside, v.im, fill.im);
+  return r;
+}
+
+absl::StatusOr<Val> Concatenate(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  const int64_t d = (*i->attrs().dimensions)[0];
+  Val r;
+  int64_t base = 0;
+  for (const Instruction* o : i->operands()) {
+    const int64_t n = o->shape().dim(d);
+    if (n == 0) continue;
+    Index in{index.dims};
+    llvm::Value* v = b.CreateSub(index.dims[d], ir.I64(base), "", false, true);
+    llvm::Value* ok = b.CreateICmpULT(v, ir.I64(n));
+    in.dims[d] = b.CreateSelect(ok, v, ir.I64(0));
+    ASSIGN_OR_RETURN(Val e, elements.Emit(o, in));
+    r = r.re ? Val{b.CreateSelect(ok, e.re, r.re), e.im ? b.CreateSelect(ok, e.im, r.im) : nullptr} : e;
+    base += n;
+  }
+  return r;
+}
+
+absl::StatusOr<Val> BitcastConvert(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  const PrimitiveType t = i->shape().type();
+  const PrimitiveType from = i->operand(0)->shape().type();
+  const int fb = InfoOf(from).bits, tb = InfoOf(t).bits;
+  if (from == t) return elements.Emit(i->operand(0), index);
+  if (fb == tb && !IsComplex(from) && !IsComplex(t)) {
+    ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), index));
+    return elements.Reinterpret(v, from, t);
+  }
+  if (IsComplex(from) || IsComplex(t) || fb < 8 || tb < 8) {
+    return ErrorAt(i, absl::StrCat("reinterpreting ", TextOf(from), " as ", TextOf(t), " is not supported"),
+                   absl::StatusCode::kUnimplemented);
+  }
+  // Through memory types: bits as they are stored.
+  auto bits_of = [&](const Val& v) -> llvm::Value* {
+    llvm::Value* slot = ir.Alloca(ir.MemType(from), 1, 8);
+    ir.Store(from, v, slot, ir.I64(0));
+    return b.CreateLoad(b.getIntNTy(static_cast<unsigned>(fb)), slot);
+  };
+  auto value_of = [&](llvm::Value* bits) -> Val {
+    llvm::Value* slot = ir.Alloca(bits->getType(), 1, 8);
+    b.CreateStore(bits, slot);
+    return ir.Load(t, slot, ir.I64(0));
+  };
+  if (fb > tb) {  // one wide element gives several: the last index picks the piece
+    Index in{std::vector<llvm::Value*>(index.dims.begin(), index.dims.end() - 1)};
+    ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));
+    llvm::Value* bits = bits_of(v);
+    llvm::Value* shift = b.CreateMul(b.CreateIntCast(index.dims.back(), bits->getType(), false),
+                                     llvm::ConstantInt::get(bits->getType(), static_cast<uint64_t>(tb)));
+    return value_of(b.CreateTrunc(b.CreateLShr(bits, shift), b.getIntNTy(static_cast<unsigned>(tb))));
+  }
+  llvm::Type* wide = b.getIntNTy(static_cast<unsigned>(tb));
+  llvm::Value* acc = llvm::ConstantInt::get(wide, 0);
+  for (int k = 0; k < tb / fb; ++k) {
+    Index in{index.dims};
+    in.dims.push_back(ir.I64(k));
+    ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));
+    acc = b.CreateOr(acc, b.CreateShl(b.CreateZExt(bits_of(v), wide), static_cast<uint64_t>(k * fb)));
+  }
+  return value_of(acc);
+}
+
+absl::StatusOr<Val> DynamicSlice(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  const Shape& from = i->operand(0)->shape();
+  Index in;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    if (from.dim(d) == i->shape().dim(d)) {
+      in.dims.push_back(index.dims[d]);
+      continue;
+    }
+    ASSIGN_OR_RETURN(llvm::Value * s,
+                     elements.ClampedStart(i->operand(d + 1), Index{}, from.dim(d), i->shape().dim(d)));
+    in.dims.push_back(ir.Add(index.dims[d], s));
+  }
+  return elements.Emit(i->operand(0), in);
+}
+
+using Emitter = absl::StatusOr<Val> (*)(ElementEmitter&, const Instruction*, const Index&);
+
+Emitter EmitterOf(Opcode op) {
+  static const auto* table = new absl::flat_hash_map<Opcode, Emitter>{{Opcode::Broadcast, Broadcast},
+                                                                      {Opcode::Transpose, Transpose},
+                                                                      {Opcode::Reverse, Reverse},
+                                                                      {Opcode::Slice, Slice},
+                                                                      {Opcode::Reshape, Reshape},
+                                                                      {Opcode::Bitcast, Reshape},
+                                                                      {Opcode::Pad, Pad},
+                                                                      {Opcode::Concatenate, Concatenate},
+                                                                      {Opcode::BitcastConvert, BitcastConvert},
+                                                                      {Opcode::DynamicSlice, DynamicSlice}};
+  const auto it = table->find(op);
+  return it == table->end() ? nullptr : it->second;
+}
+
+}  // namespace
+
+bool IsMovement(Opcode op) { return EmitterOf(op) != nullptr; }
+
+absl::StatusOr<Val> EmitMovement(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  return EmitterOf(i->opcode())(elements, i, index);
+}
+
+}  // namespace kiln

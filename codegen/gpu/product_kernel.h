@@ -1,0 +1,39 @@
+// The kernel of one product: where the elements of its operands come from and where its results go is the caller's.
+#pragma once
+
+#include <functional>
+
+#include "codegen/gpu/kernels.h"
+#include "codegen/gpu/tiles.h"
+
+namespace kiln::gpu {
+
+// Where an element of an operand lies in its array, and whether it is there at all (null: always); zero if not.
+struct Place {
+  llvm::Value* offset;
+  llvm::Value* inside = nullptr;
+};
+
+// An operand as lines of m or n by a depth of k.
+struct Source {
+  PrimitiveType type;
+  bool depth_first;  // its lines, not its depth, are the minor dimension
+  int64_t run;       // elements along the minor dimension, from a multiple of it, that lie side by side
+  // If it is an array as it is.
+  llvm::Value* array = nullptr;
+  std::function<Place(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> place;
+  // If it is computed.
+  std::function<absl::StatusOr<Val>(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> element;
+};
+
+// A product, where its operands' elements come from and where its results go.
+struct Product {
+  ProductShape shape;
+  Source a, b;
+  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val&)> store;
+};
+
+// Emits the product with the tile that TileOf gives it.
+absl::Status EmitProduct(Body& body, const Product& p);
+
+}  // namespace kiln::gpu

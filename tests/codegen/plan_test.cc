@@ -1,0 +1,247 @@
+// Plans of dots, convolutions and matrix products on the CPU: which algorithm a shape gets, and how its work is cut.
+#include "absl/strings/str_cat.h"
+#include "codegen/cpu/convolution_plan.h"
+#include "codegen/cpu/dot_plan.h"
+#include "compiler/hlo/parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace kiln::cpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// As FindCpuLevel gives them, in what plans read.
+CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false}; }
+CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false}; }
+CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true}; }
+
+std::unique_ptr<Module> Parse(const std::string& parameters_and_root) {
+  auto m = ParseHlo(absl::StrCat("HloModule m\nENTRY e {\n", parameters_and_root, "\n}\n"), "t.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  return m.ok() ? *std::move(m) : nullptr;
+}
+
+absl::StatusOr<DotPlan> DotOf(const CpuLevel& level, const std::string& l, const std::string& r, const std::string& o,
+                              int lhs = 2, int rhs = 1) {
+  const auto m = Parse(absl::StrCat("  x = ", l, " parameter(0)\n  y = ", r, " parameter(1)\n  ROOT d = ", o,
+                                    " dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={", lhs,
+                                    "}, rhs_contracting_dims={", rhs, "}"));
+  return PlanDot(level, m->entry()->root());
+}
+
+absl::StatusOr<ConvolutionPlan> ConvolutionOf(const CpuLevel& level, const std::string& x, const std::string& k,
+                                              const std::string& o, const std::string& window, int groups = 1,
+                                              const std::string& labels = "b01f_01io->b01f") {
+  const auto m = Parse(absl::StrCat("  x = ", x, " parameter(0)\n  k = ", k, " parameter(1)\n  ROOT c = ", o,
+                                    " convolution(x, k), window={", window, "}, dim_labels=", labels,
+                                    ", feature_group_count=", groups));
+  return PlanConvolution(level, m->entry()->root());
+}
+
+MATCHER_P3(Cut, size, count, tail, "") { return arg.size == size && arg.count == count && arg.tail == tail; }
+MATCHER_P2(Walks, count, stride, "") { return arg.count == count && arg.a_stride == stride; }
+
+TEST(DotPlan, IntegersTakePlainLoops) {
+  const auto p = DotOf(Avx2(), "s32[3,8,8]", "s32[3,8,8]", "s32[3,8,8]");
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_EQ(p->algorithm, DotAlgorithm::kPlainLoops);
+  EXPECT_EQ(p->sum, PrimitiveType::S32);
+  EXPECT_EQ(p->units, 3);
+}
+
+TEST(DotPlan, AnEmptySumIsAPlainLoop) {
+  EXPECT_EQ(DotOf(Avx2(), "f32[1,4,0]", "f32[1,0,4]", "f32[1,4,4]")->algorithm, DotAlgorithm::kPlainLoops);
+}
+
+TEST(DotPlan, VectorsTakeTheContiguousDimensionOfTheMatrix) {
+  const auto lines = DotOf(Avx2(), "f32[2,1001,64]", "f32[2,64,1]", "f32[2,1001,1]");
+  EXPECT_EQ(lines->algorithm, DotAlgorithm::kDotsWithVector);
+  EXPECT_TRUE(lines->vector.matrix_is_a);
+  EXPECT_THAT(lines->vector.pieces, Cut(4, 251, 1));
+  EXPECT_EQ(lines->units, 2 * 251);
+  const auto strips = DotOf(Avx2(), "f32[1,1,64]", "f32[1,64,5000]", "f32[1,1,5000]");
+  EXPECT_EQ(strips->algorithm, DotAlgorithm::kMultiplesOfLines);
+  EXPECT_FALSE(strips->vector.matrix_is_a);
+  EXPECT_THAT(strips->vector.pieces, Cut(2048, 3, 904));
+  EXPECT_EQ(DotOf(Avx2(), "f32[1,1,64]", "f32[1,64,100]", "f32[1,1,100]")->vector.pieces.size, 100);
+}
+
+TEST(DotPlan, LongSumsAreCut) {
+  const auto whole = DotOf(Avx2(), "f32[1,8,1024]", "f32[1,1024,8]", "f32[1,8,8]")->blocked;
+  EXPECT_THAT(whole.depth, Cut(1024, 1, 0));
+  EXPECT_FALSE(whole.pack_a);
+  const auto cut = DotOf(Avx2(), "f32[1,8,1100]", "f32[1,1100,8]", "f32[1,8,8]")->blocked;
+  EXPECT_THAT(cut.depth, Cut(512, 2, 76));
+}
+
+TEST(DotPlan, AIsCopiedWhereItsRowsDoNotServe) {
+  EXPECT_TRUE(DotOf(Avx2(), "f32[1,1024,64]", "f32[1,1024,64]", "f32[1,64,64]", 1, 1)->blocked.pack_a);
+  EXPECT_TRUE(DotOf(Avx2(), "bf16[1,64,32]", "bf16[1,32,64]", "f32[1,64,64]")->blocked.pack_a);
+  // Strides of half pages: only where columns are many.
+  EXPECT_TRUE(DotOf(Avx2(), "f32[1,64,512]", "f32[1,512,64]", "f32[1,64,64]")->blocked.pack_a);
+  EXPECT_FALSE(DotOf(Avx2(), "f32[1,64,512]", "f32[1,512,63]", "f32[1,64,63]")->blocked.pack_a);
+}
+
+TEST(DotPlan, BlocksOfRowsFitTheSlab) {
+  const auto p = DotOf(Avx2(), "f32[1,1000,512]", "f32[1,512,64]", "f32[1,1000,64]");
+  EXPECT_LE(p->blocked.rows.size * p->blocked.slab_stride * 4, kSlabBytes);
+  EXPECT_EQ(p->units, p->blocked.rows.count);
+  EXPECT_EQ((p->units - 1) * p->blocked.rows.size + p->blocked.rows.tail, 1000);
+}
+
+TEST(DotPlan, ConvertedResultsGoThroughATile) {
+  const auto p = DotOf(Avx2(), "bf16[1,32,64]", "bf16[1,64,48]", "bf16[1,32,48]");
+  EXPECT_TRUE(p->blocked.via_tile);
+  EXPECT_EQ(p->blocked.product.c_type, PrimitiveType::F32);
+  const auto wide = DotOf(Avx2(), "bf16[1,32,4]", "bf16[1,4,70000]", "bf16[1,32,70000]");
+  EXPECT_EQ(wide.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(wide.status().message(), HasSubstr("a row of 70000 results of bf16 is too wide"));
+}
+
+TEST(DotPlan, TileProductsKeepSixteenRowsInTheLastBlock) {
+  const auto p = DotOf(Amx(), "s8[1,4100,1024]", "s8[1,1024,64]", "s32[1,4100,64]")->blocked;
+  EXPECT_EQ(p.held, PrimitiveType::S8);
+  EXPECT_FALSE(p.pack_a);
+  EXPECT_TRUE(p.rows.tail == 0 || p.rows.tail >= kTileExtent) << p.rows.size << " " << p.rows.tail;
+  EXPECT_EQ(DotOf(Avx512(), "s8[1,4100,1024]", "s8[1,1024,64]", "s32[1,4100,64]")->blocked.held, PrimitiveType::F32);
+}
+
+TEST(DotPlan, OtherFormsAreABug) {
+  const auto m = Parse(
+      "  x = f32[4,4] parameter(0)\n  ROOT d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+  EXPECT_EQ(PlanDot(Avx2(), m->entry()->root()).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST(ConvolutionPlan, DepthwiseIsDirect) {
+  const auto p = ConvolutionOf(Avx2(), "f32[2,16,16,8]", "f32[3,3,1,8]", "f32[2,14,14,8]", "size=3x3", 8);
+  EXPECT_EQ(p->algorithm, ConvolutionAlgorithm::kDirect);
+  EXPECT_EQ(p->units, 2 * 14 * 14);
+}
+
+TEST(ConvolutionPlan, AWindowReversedInOneDimensionIsDirect) {
+  const auto mixed = ConvolutionOf(Avx2(), "f32[1,8,8,4]", "f32[3,3,4,4]", "f32[1,6,6,4]", "size=3x3 rhs_reversal=1x0");
+  EXPECT_EQ(mixed->algorithm, ConvolutionAlgorithm::kDirect);
+  const auto both = ConvolutionOf(Avx2(), "f32[1,8,8,4]", "f32[3,3,4,4]", "f32[1,6,6,4]", "size=3x3 rhs_reversal=1x1");
+  EXPECT_EQ(both->algorithm, ConvolutionAlgorithm::kProducts);
+  EXPECT_TRUE(both->product.reverse_b);
+  EXPECT_EQ(both->product.run, 4);  // taps are not merged
+  EXPECT_THAT(both->product.segments, ElementsAre(Walks(3, 8 * 4), Walks(3, 4)));
+}
+
+TEST(ConvolutionPlan, TooManyFeaturesAreRefused) {
+  const auto p = ConvolutionOf(Avx2(), "s32[1,2,2,1]", "s32[1,1,1,70000]", "s32[1,2,2,70000]", "size=1x1");
+  EXPECT_EQ(p.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(p.status().message(), HasSubstr("70000 output features"));
+}
+
+TEST(ConvolutionPlan, OneElementWindowsAreAProductOfPixels) {
+  const auto p = ConvolutionOf(Avx2(), "f32[2,16,16,64]", "f32[1,1,64,32]", "f32[2,16,16,32]", "size=1x1");
+  EXPECT_EQ(p->algorithm, ConvolutionAlgorithm::kPointwise);
+  EXPECT_EQ(p->product.run, 64);
+  EXPECT_THAT(p->pieces, Cut(512, 1, 0));
+  const auto strided =
+      ConvolutionOf(Avx2(), "f32[2,16,16,64]", "f32[1,1,64,32]", "f32[2,8,8,32]", "size=1x1 stride=2x2");
+  EXPECT_EQ(strided->algorithm, ConvolutionAlgorithm::kProducts);
+  EXPECT_FALSE(strided->slab.pack);
+}
+
+TEST(ConvolutionPlan, TapsAreSegmentsAndTheLastDimensionMerges) {
+  const auto p = ConvolutionOf(Avx2(), "f32[1,16,16,8]", "f32[3,3,8,4]", "f32[1,14,14,4]", "size=3x3");
+  EXPECT_FALSE(p->slab.pack);
+  EXPECT_EQ(p->product.run, 3 * 8);
+  EXPECT_THAT(p->product.segments, ElementsAre(Walks(3, 16 * 8)));
+  EXPECT_THAT(p->pieces, Cut(14, 1, 0));
+  const auto apart =
+      ConvolutionOf(Avx2(), "f32[1,16,16,8]", "f32[3,3,8,4]", "f32[1,12,12,4]", "size=3x3 rhs_dilate=2x2");
+  EXPECT_EQ(apart->product.run, 8);
+  EXPECT_THAT(apart->product.segments, ElementsAre(Walks(3, 2 * 16 * 8), Walks(3, 2 * 8)));
+}
+
+TEST(ConvolutionPlan, PaddingAndDilationAreCopiedIntoSlabs) {
+  const auto p = ConvolutionOf(Avx2(), "f32[1,64,64,64]", "f32[3,3,64,4]", "f32[1,64,64,4]", "size=3x3 pad=1_1x1_1");
+  EXPECT_TRUE(p->slab.pack);
+  EXPECT_THAT(p->slab.extent, ElementsAre(66, 66));
+  EXPECT_EQ(p->slab.stride[0], 66 * 64);
+  // Halved until the lines that they read take no more than a slab.
+  EXPECT_LE((p->pieces.size + 2) * 66 * 64 * 4, kSlabBytes);
+  EXPECT_EQ(p->units, p->pieces.count);
+  EXPECT_FALSE(p->slab.in_arena);
+}
+
+TEST(ConvolutionPlan, SlabsThatNoStackHoldsAreInTheArena) {
+  const char *x = "f32[2,8,4096,64]", *k = "f32[3,3,64,4]", *o = "f32[2,8,4096,4]", *w = "size=3x3 pad=1_1x1_1";
+  const auto p = ConvolutionOf(Avx2(), x, k, o, w);
+  EXPECT_TRUE(p->slab.in_arena);
+  EXPECT_THAT(p->pieces, Cut(1, 8, 0));
+  EXPECT_EQ(p->units, 1);
+  const auto m = Parse(absl::StrCat("  x = ", x, " parameter(0)\n  k = ", k, " parameter(1)\n  ROOT c = ", o,
+                                    " convolution(x, k), window={", w, "}, dim_labels=b01f_01io->b01f"));
+  EXPECT_EQ(ConvolutionScratchBytes(m->entry()->root()), 3 * 4098 * 64 * 4);
+  EXPECT_EQ(p->slab.elements * 4, 3 * 4098 * 64 * 4);
+}
+
+MatmulShape ProductOf(PrimitiveType b, PrimitiveType c, int64_t n, int64_t run, std::vector<Segment> segments = {}) {
+  MatmulShape s{};
+  s.compute = PrimitiveType::F32;
+  s.b_type = b;
+  s.c_type = c;
+  s.n = n;
+  s.run = run;
+  s.segments = std::move(segments);
+  s.b_k_stride = n;
+  s.b_n_stride = 1;
+  return s;
+}
+
+TEST(MatmulPlan, TilesFillTheRegisters) {
+  const auto f = PrimitiveType::F32;
+  const MatmulPlan v3 = PlanMatmul(Avx2(), ProductOf(f, f, 64, 100), 48, 1);
+  EXPECT_EQ(v3.lanes, 8);
+  EXPECT_EQ(v3.tile_columns, 16);
+  EXPECT_EQ(v3.tile_rows, 6);
+  const MatmulPlan v4 = PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 16, 1);
+  EXPECT_EQ(v4.tile_columns, 32);
+  EXPECT_EQ(v4.tile_rows, 8);  // two of 8, not 14 and 2
+  EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 200, 100), 4, 1).tile_columns, 6 * 16);
+}
+
+TEST(MatmulPlan, LongSumsAreBlocks) {
+  const auto f = PrimitiveType::F32;
+  const MatmulPlan one = PlanMatmul(Avx2(), ProductOf(f, f, 64, 256), 64, 1);
+  ASSERT_EQ(one.blocks.size(), 1u);
+  EXPECT_EQ(one.panel_rows, 256);
+  const MatmulPlan cut = PlanMatmul(Avx2(), ProductOf(f, f, 64, 600), 64, 1);
+  ASSERT_EQ(cut.blocks.size(), 2u);
+  EXPECT_EQ(cut.blocks[0].pieces, 2);
+  EXPECT_EQ(cut.blocks[1].run, 600 - 512);
+  EXPECT_EQ(cut.blocks[1].start, 512);
+  const MatmulPlan peeled = PlanMatmul(Avx2(), ProductOf(f, f, 64, 96, {{3, 1000}, {2, 100}}), 64, 1);
+  EXPECT_THAT(peeled.outer, ElementsAre(Walks(3, 1000)));
+  EXPECT_EQ(peeled.period, 192);
+  EXPECT_EQ(peeled.repeat, 3);
+  EXPECT_THAT(peeled.blocks[0].segments, ElementsAre(Walks(2, 100)));
+}
+
+TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
+  using P = PrimitiveType;
+  EXPECT_EQ(PlanMatmul(Avx2(), ProductOf(P::U8, P::S32, 64, 5000), 64, 1).panel_rows, 256);
+  EXPECT_EQ(PlanMatmul(Avx2(), ProductOf(P::S8, P::S32, 64, 5000), 64, 1).panel_rows, 1024);
+  const MatmulPlan whole = PlanMatmul(Avx2(), ProductOf(P::BF16, P::BF16, 64, 2000), 64, 1);
+  EXPECT_EQ(whole.panel_rows, 2000);
+  EXPECT_THAT(whole.outer, IsEmpty());
+}
+
+TEST(MatmulPlan, BIsReadInPlaceForFewRows) {
+  const auto f = PrimitiveType::F32;
+  EXPECT_TRUE(PlanMatmul(Avx2(), ProductOf(f, f, 64, 100), 6, 2).direct);
+  EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(f, f, 64, 100), 6, 100).direct);
+  EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(f, f, 64, 100), 6, std::nullopt).direct);
+  EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(f, f, 60, 100), 6, 2).direct);
+  EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(PrimitiveType::BF16, f, 64, 100), 6, 2).direct);
+}
+
+}  // namespace
+}  // namespace kiln::cpu
