@@ -110,6 +110,7 @@ struct CompiledModel {
   double compile_ms = 0;
   bool flush_subnormals = true;                   // as the options have it
   bool on_cpu = true;                             // the library has a CPU program
+  std::vector<std::string> cpu_levels;            // that the archive holds, best last
   std::vector<std::string> gpu_targets;           // that the archive holds machine code for
   int64_t gpu_temp_bytes = 0;                     // of the arena of the GPU program
   std::vector<std::string> notes;                 // what the user should know

@@ -158,6 +158,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
                                 MergesLast(s) ? s.window[innermost].size * s.in_features() : s.cin);
   p.held = tiles ? s.a : *compute;
   p.product.compute = p.held;
+  p.product.a_type = s.a;
   p.product.b_type = s.b;
   p.product.c_type = s.c;
   p.product.n = s.cout;

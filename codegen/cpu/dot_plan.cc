@@ -78,6 +78,7 @@ absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instr
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
   p.rows = Pieces::Of(s.m, block);
   p.product.compute = p.held;
+  p.product.a_type = s.a;
   p.product.b_type = s.b;
   p.product.c_type = p.via_tile ? PrimitiveType::F32 : s.c;
   p.product.n = s.n;

@@ -23,11 +23,11 @@ int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
 // Products that are summed at a time. Short sums round less and keep the panel of B in the first cache.
 int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 256;
-  // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255, 1024 of 128 * 128.
+  // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
   if (s.c_type == s.compute) return kPanelRows;
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
-  if (exact) return IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
+  if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
   return s.K();
 }

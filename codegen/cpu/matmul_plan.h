@@ -27,6 +27,7 @@ struct Segment {
 
 struct MatmulShape {
   PrimitiveType compute;  // what A holds in memory here: F32 or F64, or BF16 or an 8-bit integer for tile products
+  PrimitiveType a_type;   // of A in the program: `compute` may hold another
   PrimitiveType b_type;   // of B in memory; converted while packing
   PrimitiveType c_type;   // of the result in memory
   int64_t n, c_stride;

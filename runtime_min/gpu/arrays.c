@@ -1,5 +1,5 @@
 // Arrays on the device and copies of them, for programs that use no CUDA interface of their own.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include "runtime_min/gpu/driver.h"
 
 void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes) {

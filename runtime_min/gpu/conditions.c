@@ -1,6 +1,6 @@
 // Loops and choices that values decide: where a region is recorded, as conditional nodes of its graph, so that the host
 // need not wait for the values; else by reading them.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 
 #include "runtime_min/gpu/condition.h"

@@ -1,5 +1,5 @@
 // <model>_gpu_create: a device, a context, a stream, the program's code, its libraries and its weights.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // Products by cuBLASLt, opened when a program that has some is created.
-// Compiled to bitcode; kiln renames kiln_model_* for each model. Linked only into programs with products.
+// kiln renames kiln_model_* for each model. Linked only into programs with products.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // Where cuBLASLt is: the loader's own path, or one of the places that installers use.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>

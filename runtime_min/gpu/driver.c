@@ -1,6 +1,6 @@
 // The table of functions that a GPU entry asks (abi.h), by the CUDA driver, which is opened when the first program is
 // created: a binary starts on a machine without one.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include "runtime_min/gpu/driver.h"
 
 #include <dlfcn.h>

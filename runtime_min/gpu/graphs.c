@@ -1,6 +1,6 @@
 // What a program does over and over, as graphs: a region of its entry runs once as it is, is recorded the next time and
 // replayed from then on.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Products: by cuBLASLt where it is there and computes them as HLO says, else by kiln's own kernels. Decided when the
 // program is created, so that runs and recordings agree.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 #include <string.h>
 

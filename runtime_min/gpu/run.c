@@ -1,5 +1,5 @@
 // <model>_gpu_run, and what the program says of itself.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include <string.h>
 
 #include "runtime_min/gpu/driver.h"

@@ -2,7 +2,7 @@
 //
 // A worker process holds the GPU and tells the first process of each step, so that a candidate that crashes, hangs or
 // breaks the device's context costs itself only: it is noted as failed, and a new worker goes on behind it.
-// Compiled to bitcode; kiln renames kiln_model_*.
+// kiln renames kiln_model_*.
 #define _POSIX_C_SOURCE 200809L
 #include "runtime_min/gpu/tune.h"
 

@@ -1,6 +1,6 @@
 // Whose turn it is with a program: one thread at a time has it and its context. Where the program works for CUDA's
 // default stream, whose order other code relies on, its own stream follows that one and that one follows it.
-// Compiled to bitcode; kiln renames kiln_model_* for each model.
+// kiln renames kiln_model_* for each model.
 #include "runtime_min/gpu/driver.h"
 
 static int32_t follow(struct kiln_model_gpu* g, void** event, void* first, void* second) {

@@ -229,6 +229,9 @@ TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
   using P = PrimitiveType;
   EXPECT_EQ(PlanMatmul(Avx2(), ProductOf(P::U8, P::S32, 64, 5000), 64, 1).panel_rows, 256);
   EXPECT_EQ(PlanMatmul(Avx2(), ProductOf(P::S8, P::S32, 64, 5000), 64, 1).panel_rows, 1024);
+  MatmulShape mixed = ProductOf(P::S8, P::S32, 64, 5000);
+  mixed.a_type = P::U8;
+  EXPECT_EQ(PlanMatmul(Avx2(), mixed, 64, 1).panel_rows, 256);
   const MatmulPlan whole = PlanMatmul(Avx2(), ProductOf(P::BF16, P::BF16, 64, 2000), 64, 1);
   EXPECT_EQ(whole.panel_rows, 2000);
   EXPECT_THAT(whole.outer, IsEmpty());

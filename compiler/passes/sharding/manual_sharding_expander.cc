@@ -116,6 +116,7 @@ absl::StatusOr<bool> ManualShardingExpander(Module& m, PassContext& ctx) {
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         ASSIGN_OR_RETURN(const std::optional<ManualBoundary> boundary, ManualBoundaryOf(*i));
+        i->mutable_attrs().sharding.reset();  // it says what the boundary does, and nothing of the value
         std::vector<Expr> parts;
         for (int64_t k = 0; k < i->operand_count(); ++k) {
           const Shape& to = i->shape().IsTuple() ? i->shape().tuple()[static_cast<size_t>(k)] : i->shape();

@@ -13,7 +13,10 @@ absl::StatusOr<bool> ShardingRemover(Module& m, PassContext& ctx) {
         return (t == "Sharding" || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape") &&
                i->operand(0)->shape().Compatible(i->shape());
       },
-      [](Instruction* i) -> absl::StatusOr<Instruction*> { return i->operand(0); });
+      [](Instruction* i) -> absl::StatusOr<Instruction*> {
+        i->mutable_attrs().sharding.reset();
+        return i->operand(0);
+      });
 }
 
 }  // namespace kiln

@@ -1,0 +1,83 @@
+// x86-64: a set of kernels for each level, and <name>_run, which picks one.
+#include <algorithm>
+
+#include "aot/targets/target.h"
+#include "codegen/host/program_object.h"
+#include "codegen/llvm/object.h"
+#include "codegen/llvm/runtime_object.h"
+#include "runtime_min/abi.h"
+
+namespace kiln {
+namespace {
+
+bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
+
+CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledModel& m) {
+  CallChecks out;
+  int64_t written = 2;  // the arenas
+  const auto list = [&](const std::vector<Port>& ports, const std::vector<Port>& stated, bool results) {
+    std::vector<CallChecks::Port> checks;
+    for (size_t k = 0; k < ports.size(); ++k) {
+      const Port& port = ports[k];
+      written += results == (port.alias < 0);
+      checks.push_back({port.shape.ByteSize(), stated[k].alignment, port.alias, port.low, port.high});
+    }
+    return checks;
+  };
+  out.arguments = list(p.arguments, m.arguments, false);
+  out.results = list(p.results, m.results, true);
+  out.arena_bytes = p.program.plan.buffers.temp_bytes();
+  out.slow_arena_bytes = p.program.plan.buffers.slow_bytes();
+  out.devices = m.communicates ? m.devices : 0;
+  out.flush_subnormals = o.flush_subnormals;
+  constexpr int64_t kMostPairs = 2048;  // a few microseconds
+  out.overlap = written * static_cast<int64_t>(p.arguments.size() + p.results.size() + 2) <= kMostPairs;
+  return out;
+}
+
+// <name>_run of one program: the dispatch, the levels that it chooses among, and what it checks.
+absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Compilation* c) {
+  const std::string symbols = c->out.symbols + p.suffix, stem = c->out.name + p.suffix;
+  for (const RuntimeMember& m : RuntimeMembers(RuntimeNeed::Calls)) {
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, m.part, c->options.sanitizer));
+    c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
+  }
+  std::vector<std::string> entries;  // as dispatch.c numbers the levels
+  for (const char* name : {"v2", "v3", "v4", "amx"}) {
+    const bool held = std::any_of(levels.begin(), levels.end(), [&](const CpuLevel& l) { return l.name == name; });
+    entries.push_back(held ? absl::StrCat(symbols, "_entry_", name) : "");
+  }
+  ASSIGN_OR_RETURN(std::string addresses, AddressObject(symbols + "_entries", entries));
+  c->members.push_back({stem + "_entries.o", std::move(addresses)});
+  c->members.push_back({stem + "_program.o", ProgramObject(symbols, ChecksOf(p, c->options, c->out))});
+  return absl::OkStatus();
+}
+
+absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
+  std::vector<CpuLevel> levels;
+  for (const std::string& name : c->options.cpu_levels) {
+    ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(name));
+    const auto same = [&](const CpuLevel& l) { return l.name == level.name; };
+    if (std::none_of(levels.begin(), levels.end(), same)) levels.push_back(std::move(level));
+  }
+  for (const CpuLevel& l : levels) c->out.cpu_levels.push_back(l.name);
+  std::vector<ProgramToGenerate> to_generate;
+  for (const Planned& p : programs) to_generate.push_back(c->ToGenerate(p));
+  ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(c->out.symbols, to_generate, levels, c->options));
+  c->Add(std::move(code));
+  for (const Planned& p : programs) RETURN_IF_ERROR(AddCalls(p, levels, c));
+  if (c->batches.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(c->out.symbols, c->batches, KILN_BATCH_SIZE));
+  c->members.push_back({c->out.name + "_batches.o", std::move(object)});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Target kCpuTarget = {
+    "cpu", ProgramTarget::kCpu, [](const CompileOptions& o) { return !o.cpu_levels.empty() && !Emulates(o); }, EmitCpu,
+    [](const std::vector<Planned>&, const CompileOptions& o) -> unsigned {
+      return o.threads != 1 ? RuntimeNeed::Threads : 0u;
+    }};
+
+}  // namespace kiln

@@ -1,0 +1,120 @@
+// NVIDIA GPUs: images of the kernels for each, PTX, and the entry as host code.
+#include <algorithm>
+
+#include "aot/gpu_code_generation.h"
+#include "aot/targets/target.h"
+#include "codegen/llvm/runtime_object.h"
+#include "compiler/hlo/library_calls.h"
+#include "compiler/target/gpu_target.h"
+
+namespace kiln {
+namespace {
+
+bool HasProducts(const ThunkSequence& thunks) {
+  for (const Thunk& t : thunks) {
+    if (t.kind == ThunkKind::LibraryCall && IsGemmCall(t.instruction)) return true;
+    for (const ThunkSequence& n : t.nested)
+      if (HasProducts(n)) return true;
+  }
+  return false;
+}
+
+// What has no measured algorithm on one of the targets.
+absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& targets, const CompileOptions& o,
+                           CompiledModel* out) {
+  if (o.tuning_level == 0) return absl::OkStatus();
+  const std::vector<Instruction*> tunables = Tunables(m);
+  for (const GpuTarget& t : targets) {
+    int64_t untuned = 0;
+    for (const Instruction* i : tunables) {
+      if (ChosenAlgorithm(i, t.name) >= 0) continue;
+      if (o.strict_tuning)
+        return ErrorAt(i, absl::StrCat("has no tuning result for ", t.name,
+                                       ", and strict_tuning asks for one (kiln tune "
+                                       "measures it; its key is ",
+                                       TuningKey(i), ")"));
+      ++untuned;
+      out->untuned.push_back({t.name, i->name(), TuningKey(i), TuningText(i)});
+    }
+    if (untuned > 0)
+      out->notes.push_back(absl::StrCat(untuned, " of ", tunables.size(),
+                                        " products and convolutions have no tuning "
+                                        "result for ",
+                                        t.name,
+                                        ": heuristics choose (the manifest lists them; kiln tune "
+                                        "measures them)"));
+  }
+  return absl::OkStatus();
+}
+
+// The GPUs that the config names, oldest first.
+absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
+  std::vector<GpuTarget> devices;
+  for (const std::string& name : o.gpu_targets) {
+    ASSIGN_OR_RETURN(GpuTarget device, FindGpuTarget(name));
+    const auto same = [&](const GpuTarget& d) { return d.name == device.name; };
+    if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(std::move(device));
+  }
+  std::sort(devices.begin(), devices.end(), [](const GpuTarget& a, const GpuTarget& b) {
+    return std::pair(a.major, a.minor) < std::pair(b.major, b.minor);
+  });
+  return devices;
+}
+
+GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
+  GpuPorts ports;
+  for (const Port& a : m.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
+  for (const Port& r : m.results) {
+    ports.result_bytes.push_back(r.shape.ByteSize());
+    ports.result_in_argument.push_back(r.alias);
+  }
+  ports.arena_bytes = p.program.plan.buffers.temp_bytes();
+  ports.weights_bytes = m.constant_bytes;
+  ports.communicates = m.communicates;
+  ports.exchange_bytes = LargestExchange(p.program.thunks);
+  return ports;
+}
+
+absl::Status CheckOneSize(const std::vector<Planned>& programs) {
+  return programs.size() == 1 ? absl::OkStatus()
+                              : Unimplemented("error: batch_sizes: a GPU program has one size");
+}
+
+absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
+  RETURN_IF_ERROR(CheckOneSize(programs));
+  const Planned& p = programs[0];
+  ASSIGN_OR_RETURN(const std::vector<GpuTarget> devices, DevicesOf(c->options));
+  for (const GpuTarget& d : devices) c->out.gpu_targets.push_back(d.name);
+  RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
+  ASSIGN_OR_RETURN(GeneratedCode code,
+                   GenerateGpuCode(c->out.symbols, c->ToGenerate(p), devices, PortsOf(p, c->out), c->options,
+                                   [&](const std::string& s) { c->out.notes.push_back(s); }));
+  c->Add(std::move(code));
+  return absl::OkStatus();
+}
+
+absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) {
+  RETURN_IF_ERROR(CheckOneSize(programs));
+  ASSIGN_OR_RETURN(GeneratedCode code,
+                   GenerateEmulatedCode(c->out.symbols, c->ToGenerate(programs[0]),
+                                        c->options.emulation == CompileOptions::Emulation::kChecked, c->options));
+  code.code_bytes = 0;  // of the host's code, which says nothing of a GPU's
+  c->Add(std::move(code));
+  return absl::OkStatus();
+}
+
+bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
+
+}  // namespace
+
+const Target kGpuTarget = {
+    "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
+    [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
+      const bool products = HasProducts(programs[0].program.thunks);
+      return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
+    }};
+
+const Target kEmulatedTarget = {"gpu-emulated", ProgramTarget::kGpu, Emulates, EmitEmulated,
+                                [](const std::vector<Planned>&, const CompileOptions&) -> unsigned { return 0; }};
+
+}  // namespace kiln

@@ -1,0 +1,20 @@
+#include "aot/targets/target.h"
+
+namespace kiln {
+
+ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
+  return {out.symbols + p.suffix,
+          &p.program.thunks,
+          &p.offsets,
+          p.program.module->replica_count,
+          p.program.module->partition_count,
+          large_weights};
+}
+
+void Compilation::Add(GeneratedCode code) {
+  out.code_bytes += code.code_bytes;
+  out.kernels += code.kernels;
+  for (auto& member : code.members) members.push_back(std::move(member));
+}
+
+}  // namespace kiln

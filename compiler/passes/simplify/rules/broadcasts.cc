@@ -1,0 +1,72 @@
+// Broadcasts of broadcasts, of iotas and of extents 1.
+#include <algorithm>
+
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/passes/simplify/rules/permutation.h"
+#include "compiler/passes/simplify/rules/rule.h"
+
+namespace kiln {
+namespace {
+
+Instruction* OfIota(Instruction* i) {
+  const Instruction* iota = i->operand(0);
+  if (!iota->Is(Opcode::Iota) || iota->shape().rank() == 0) return nullptr;
+  const int64_t dim = (*i->attrs().dimensions)[static_cast<size_t>(*iota->attrs().iota_dimension)];
+  return IotaOf(i->parent(), i->shape().type(), i->shape().dims(), dim).get();
+}
+
+Instruction* OfBroadcast(Instruction* i) {
+  Instruction* inner = i->operand(0);
+  if (!inner->Is(Opcode::Broadcast)) return nullptr;
+  Ints composed;
+  for (int64_t d : *inner->attrs().dimensions) composed.push_back((*i->attrs().dimensions)[d]);
+  return BroadcastTo(inner->operand(0), i->shape().dims(), composed).get();
+}
+
+Instruction* WithoutRepetition(Instruction* i) {
+  Instruction* x = i->operand(0);
+  const Ints& map = *i->attrs().dimensions;
+  if (i->shape().ElementCount() != x->shape().ElementCount() || !std::is_sorted(map.begin(), map.end())) return nullptr;
+  return ReshapeTo(x, i->shape().dims()).get();
+}
+
+// Without them scalars and vectors show.
+Instruction* DropExtentsOfOne(Instruction* i) {
+  Instruction* x = i->operand(0);
+  const Ints& map = *i->attrs().dimensions;
+  Ints kept, kept_map;
+  for (size_t k = 0; k < map.size(); ++k)
+    if (x->shape().dim(k) != 1) {
+      kept.push_back(x->shape().dim(k));
+      kept_map.push_back(map[k]);
+    }
+  if (kept.size() == map.size()) return nullptr;
+  return BroadcastTo(ReshapeTo(x, kept), i->shape().dims(), kept_map).get();
+}
+
+const Rule kRules[] = {
+    {"broadcast-to-itself", {Opcode::Broadcast}, kAllTypes, Numerics::Exact,
+     "ROOT r = $T[4,6] broadcast(p), dimensions={0,1}", "ROOT r = $T[4,6,2] broadcast(p), dimensions={0,1}",
+     [](Instruction* i) {
+       Instruction* x = i->operand(0);
+       return i->shape().dims() == x->shape().dims() && IsIdentity(*i->attrs().dimensions) ? x : nullptr;
+     }},
+    {"broadcast-of-iota", {Opcode::Broadcast}, kInts | kFloats | kComplex, Numerics::Exact,
+     "n = $T[6] iota(), iota_dimension=0\n ROOT r = $T[4,6] broadcast(n), dimensions={1}",
+     "ROOT r = $T[4,6] broadcast(s), dimensions={}", OfIota},
+    {"broadcast-of-broadcast", {Opcode::Broadcast}, kAllTypes, Numerics::Exact,
+     "b = $T[6] broadcast(s), dimensions={}\n ROOT r = $T[4,6] broadcast(b), dimensions={1}",
+     "ROOT r = $T[4,6] broadcast(s), dimensions={}", OfBroadcast},
+    {"broadcast-without-repetition", {Opcode::Broadcast}, kAllTypes, Numerics::Exact,
+     "ROOT r = $T[4,1,6] broadcast(p), dimensions={0,2}", "ROOT r = $T[6,1,4] broadcast(p), dimensions={2,0}",
+     WithoutRepetition},
+    {"broadcast-of-extent-one", {Opcode::Broadcast}, kAllTypes, Numerics::Exact,
+     "b = $T[1,4,6] reshape(p)\n ROOT r = $T[1,4,6,2] broadcast(b), dimensions={0,1,2}",
+     "ROOT r = $T[4,6,2] broadcast(p), dimensions={0,1}", DropExtentsOfOne},
+};
+
+}  // namespace
+
+absl::Span<const Rule> BroadcastRules() { return kRules; }
+
+}  // namespace kiln

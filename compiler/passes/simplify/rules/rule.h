@@ -1,0 +1,58 @@
+// Rules of algebra: a row each, in tables by family.
+//
+// What: a rule looks at one instruction and its operands and builds a simpler value, or gives null.
+// Guarantees: for an instruction of the rule's opcodes and element types the value is equal in the sense of `numerics`,
+//   for every input, NaN, infinities and signed zeros included. tests/passes/rules_test.cc holds each rule to its row: it
+//   fires on the one example and not on the other, at every type that it admits, and both sides are evaluated on random
+//   and on extreme inputs.
+// Source: HLO semantics; XLA's AlgebraicSimplifier for the choice of rules.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+// Element types of the result.
+enum TypeSet : unsigned { kInts = 1, kFloats = 2, kPred = 4, kComplex = 8, kReal = 7, kAllTypes = 15, kTuples = 16 };
+
+// What a rule may do to a result.
+enum class Numerics {
+  Exact,     // nothing
+  ZeroSign,  // the sign of a zero, where HLO leaves the order of additions open
+  Rounding,  // the last bit: it rounds at other places
+};
+
+struct Rule {
+  const char* name;
+  std::vector<Opcode> opcodes;
+  unsigned types;
+  Numerics numerics;
+  // Bodies of an entry with parameters p, q : $T[4,6], s : $T[] and k : pred[4,6]; the root is what the rule is for.
+  const char* fires;
+  const char* refuses;
+  // The new value, which may be one that was there before; null: the rule does not apply.
+  Instruction* (*rewrite)(Instruction* i);
+};
+
+unsigned TypeSetOf(const Shape& shape);
+
+// In the order in which they are tried.
+absl::Span<const Rule> ArithmeticRules();  // add, multiply, power, ...
+absl::Span<const Rule> LogicRules();       // and, or, select, maximum, ...
+absl::Span<const Rule> ConversionRules();  // convert, real, imag
+absl::Span<const Rule> BroadcastRules();
+absl::Span<const Rule> ReshapeRules();
+absl::Span<const Rule> TransposeRules();
+absl::Span<const Rule> SliceRules();    // slices of slices, of concatenations, ...
+absl::Span<const Rule> PieceRules();    // pad, concatenate, reverse, dynamic slices
+absl::Span<const Rule> ReduceRules();
+absl::Span<const Rule> OrderRules();    // one order for operands; last
+// All of them, family by family.
+const std::vector<const Rule*>& AllRules();
+// Those for `opcode`.
+const std::vector<const Rule*>& RulesFor(Opcode opcode);
+
+}  // namespace kiln
