@@ -6,7 +6,8 @@ bool IsScalarBody(const Computation* f) {
   for (const auto& x : f->instructions()) {
     const bool results = x->IsRoot() && x->Is(Opcode::Tuple);
     if (!results &&
-        (!x->shape().IsScalar() || (!x->IsElementwise() && !x->Is(Opcode::Parameter) && !x->Is(Opcode::Constant))))
+        (!x->shape().IsScalar() || (!x->IsElementwise() && !x->Is(Opcode::Parameter) && !x->Is(Opcode::Constant) &&
+                                  !x->Is(Opcode::BitcastConvert))))
       return false;
   }
   return true;

@@ -5,7 +5,7 @@
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/other_passes.h"
-#include "compiler/passes/shelf/simplify/branches.h"
+#include "compiler/passes/simplify/branches.h"
 #include "compiler/passes/shelf/simplify/computation_text.h"
 
 namespace kiln {
