@@ -106,14 +106,66 @@ absl::Status CheckOwnComputations(const Module& m) {
   return absl::OkStatus();
 }
 
+bool SameLayouts(const Shape& a, const Shape& b) {
+  if (a.IsTuple() != b.IsTuple() || a.tuple().size() != b.tuple().size()) return false;
+  for (size_t k = 0; k < a.tuple().size(); ++k)
+    if (!SameLayouts(a.tuple()[k], b.tuple()[k])) return false;
+  return !a.IsArray() || a.LayoutOrDefault().minor_to_major == b.LayoutOrDefault().minor_to_major;
+}
+
+// Two places that hold one value, or that a kernel walks as one.
+struct Meeting {
+  const Shape* from;
+  const Shape* to;
+};
+
+std::vector<Meeting> MeetingsOf(const Instruction& i) {
+  std::vector<Meeting> out;
+  const auto enters = [&](const Computation* c, int64_t parameter, const Instruction* value) {
+    out.push_back({&value->shape(), &c->parameter(parameter)->shape()});
+  };
+  if (i.Is(Opcode::Tuple)) {
+    for (int64_t k = 0; k < i.operand_count(); ++k) out.push_back({&i.operand(k)->shape(), &i.shape().tuple()[k]});
+  } else if (i.Is(Opcode::GetTupleElement)) {
+    out.push_back({&i.operand(0)->shape().tuple()[*i.attrs().tuple_index], &i.shape()});
+  } else if (i.Is(Opcode::While)) {
+    for (const Computation* c : i.called()) enters(c, 0, i.operand(0));
+    out.push_back({&(*i.attrs().body)->root()->shape(), &i.shape()});
+    out.push_back({&i.operand(0)->shape(), &i.shape()});
+  } else if (i.Is(Opcode::Conditional)) {
+    int64_t operand = 1;
+    for (const Computation* c : i.called()) {
+      enters(c, 0, i.operand(operand++));
+      out.push_back({&c->root()->shape(), &i.shape()});
+    }
+  } else if (i.Is(Opcode::Fusion) || i.Is(Opcode::Call)) {
+    for (const Computation* c : i.called()) {
+      for (int64_t k = 0; k < i.operand_count(); ++k) enters(c, k, i.operand(k));
+      out.push_back({&c->root()->shape(), &i.shape()});
+    }
+  } else if (i.IsElementwise() && !i.Is(Opcode::Copy)) {
+    for (const Instruction* o : i.operands())
+      if (o->shape().rank() == i.shape().rank()) out.push_back({&o->shape(), &i.shape()});
+  }
+  return out;
+}
+
 absl::Status CheckLaidOut(const Module& m) {
   for (const Computation* c : Running(m))
     for (const auto& i : c->instructions()) {
       bool bare = false;
-      ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) { bare = bare || (s.IsArray() && !s.layout()); });
+      ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) {
+        bare = bare || (s.IsArray() && s.rank() > 0 && !s.layout());
+      });
       if (bare)
         return ErrorAt(i.get(), "has no layout; the pass layout-assignment is needed",
                        absl::StatusCode::kUnimplemented);
+      for (const Meeting& meeting : MeetingsOf(*i))
+        if (!SameLayouts(*meeting.from, *meeting.to))
+          return ErrorAt(i.get(),
+                         absl::StrCat("takes ", meeting.from->ToString(), " for ", meeting.to->ToString(),
+                                      "; the pass layout-assignment is needed"),
+                         absl::StatusCode::kUnimplemented);
     }
   return absl::OkStatus();
 }

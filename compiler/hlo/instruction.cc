@@ -7,6 +7,9 @@
 #include "absl/strings/str_cat.h"
 
 namespace kiln {
+
+// Programs have up to millions of them.
+static_assert(sizeof(Instruction) <= 600);
 namespace {
 constexpr OpcodeInfo kOpcodes[] = {
 #define OP(e, text, arity, traits, lowering) {Opcode::e, text, arity, traits, Lowering::lowering},

@@ -31,6 +31,35 @@ TEST(Facts, EachCheckerRefuses) {
   EXPECT_FALSE(CheckFacts(**bare, fact::Fused).ok());
 }
 
+// Layouts agree wherever a value passes from one instruction to another.
+TEST(Facts, LaidOutFindsEachDisagreement) {
+  const auto check = [](const std::string& body, const std::string& before = "") {
+    auto m =
+        ParseHlo(absl::StrCat("HloModule m\n", before, "ENTRY e { x = f32[4,6]{1,0} parameter(0)\n y = f32[4,6]{0,1} ",
+                              "parameter(1)\n k = pred[] parameter(2)\n ", body, " }"),
+                 "t.hlo");
+    return m.ok() ? CheckFacts(**m, fact::LaidOut) : m.status();
+  };
+  const std::string same = "f { p = f32[4,6]{1,0} parameter(0)\n ROOT r = f32[4,6]{1,0} negate(p) }\n",
+                    other = "f { p = f32[4,6]{0,1} parameter(0)\n ROOT r = f32[4,6]{0,1} negate(p) }\n",
+                    no = "c { s = (f32[4,6]{1,0}) parameter(0)\n ROOT r = pred[] constant(false) }\n",
+                    step =
+                        "b { s = (f32[4,6]{0,1}) parameter(0)\n g = f32[4,6]{0,1} get-tuple-element(s), index=0\n "
+                        "ROOT t = (f32[4,6]{0,1}) tuple(g) }\n";
+  EXPECT_TRUE(check("ROOT r = f32[4,6]{1,0} add(x, x)").ok());
+  EXPECT_FALSE(check("ROOT r = f32[4,6]{1,0} add(x, y)").ok());
+  EXPECT_TRUE(check("ROOT t = (f32[4,6]{1,0}, f32[4,6]{0,1}) tuple(x, y)").ok());
+  EXPECT_FALSE(check("ROOT t = (f32[4,6]{1,0}, f32[4,6]{1,0}) tuple(x, y)").ok());
+  EXPECT_FALSE(check("t = (f32[4,6]{1,0}) tuple(x)\n ROOT g = f32[4,6]{0,1} get-tuple-element(t), index=0").ok());
+  EXPECT_TRUE(check("ROOT f = f32[4,6]{1,0} fusion(x), kind=kLoop, calls=f", same).ok());
+  EXPECT_FALSE(check("ROOT f = f32[4,6]{1,0} fusion(x), kind=kLoop, calls=f", other).ok());
+  EXPECT_TRUE(check("ROOT c = f32[4,6]{1,0} conditional(k, x, x), true_computation=f, false_computation=f", same).ok());
+  EXPECT_FALSE(
+      check("ROOT c = f32[4,6]{1,0} conditional(k, x, x), true_computation=f, false_computation=f", other).ok());
+  EXPECT_FALSE(
+      check("t = (f32[4,6]{1,0}) tuple(x)\n ROOT w = (f32[4,6]{1,0}) while(t), condition=c, body=b", no + step).ok());
+}
+
 // What code generation needs of a pass is asked for by name where the pass was left out.
 TEST(Facts, NameThePassThatIsMissing) {
   const std::pair<const char*, const char*> programs[] = {
@@ -79,7 +108,8 @@ ENTRY e {
     if (!pass.run(**m, ctx).ok()) continue;
     const Instruction *first = nullptr, *second = nullptr;
     for (const auto& i : (*m)->entry()->instructions())
-      if (i->Is(Opcode::Outfeed)) (i->attrs().outfeed_config->text.find('x') != std::string::npos ? first : second) = i.get();
+      if (i->Is(Opcode::Outfeed))
+        (i->attrs().outfeed_config->text.find('x') != std::string::npos ? first : second) = i.get();
     ASSERT_TRUE(first && second) << pass.name;
     std::vector<const Instruction*> after = {first};
     for (size_t k = 0; k < after.size(); ++k)
@@ -95,8 +125,9 @@ TEST(Pipeline, SaysThatAFixpointWasCut) {
   std::vector<std::string> notes;
   PipelineOptions o;
   o.on_note = [&](const std::string& n) { notes.push_back(n); };
-  static const PassInfo again = {"again", [](Module&, PassContext&) -> absl::StatusOr<bool> { return true; }, "",
-                                 fact::None, fact::None, fact::None};
+  static const PassInfo again = {"again",    [](Module&, PassContext&) -> absl::StatusOr<bool> { return true; },
+                                 "",         fact::None,
+                                 fact::None, fact::None};
   Pipeline p("p", [](absl::string_view) { return &again; });
   p.Begin({"repeated", "", true, {}}).Add("again");
   ASSERT_TRUE(p.Run(**m, o).ok());
