@@ -83,8 +83,8 @@ absl::Status PlanAll(std::vector<BatchVariant> variants, const Progress& say, st
     int64_t temp_bytes = 0;
     for (auto p = programs->rbegin(); p != programs->rend(); ++p) {
       const bool last = std::next(p) == programs->rend();
-      ASSIGN_OR_RETURN(Planned planned, Plan(last ? std::move(v.module) : v.module->Clone(), suffix,
-                                             p->target->pipeline, say, c));
+      ASSIGN_OR_RETURN(Planned planned,
+                       Plan(last ? std::move(v.module) : v.module->Clone(), suffix, p->target->pipeline, say, c));
       std::tie(out.arguments, out.results) = std::pair(planned.arguments, planned.results);
       temp_bytes = planned.program.plan.buffers.temp_bytes();
       if (p->target->pipeline == ProgramTarget::kGpu) out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, temp_bytes);

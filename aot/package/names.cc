@@ -173,7 +173,9 @@ std::vector<std::string> NameAttributes(const CustomCallSignature& call, const s
   for (const CallAttributeValue& a : call.attributes) {
     std::string field = CIdentifier(a.name);
     if (IsReserved(field) || IsKilns(field) || IsDerived(field, library)) field = absl::StrCat("attribute_", field);
-    while (!WhyTaken(field).empty() || IsFixedWidthType(field) || used.contains(field) || used.contains(field + "_size")) field += '_';
+    while (!WhyTaken(field).empty() || IsFixedWidthType(field) || used.contains(field) ||
+           used.contains(field + "_size"))
+      field += '_';
     used.insert(field);
     if (a.text || a.list) used.insert(field + "_size");
     out.push_back(std::move(field));

@@ -74,10 +74,10 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
 
 }  // namespace
 
-const Target kCpuTarget = {
-    "cpu", ProgramTarget::kCpu, [](const CompileOptions& o) { return !o.cpu_levels.empty() && !Emulates(o); }, EmitCpu,
-    [](const std::vector<Planned>&, const CompileOptions& o) -> unsigned {
-      return o.threads != 1 ? RuntimeNeed::Threads : 0u;
-    }};
+const Target kCpuTarget = {"cpu", ProgramTarget::kCpu,
+                           [](const CompileOptions& o) { return !o.cpu_levels.empty() && !Emulates(o); }, EmitCpu,
+                           [](const std::vector<Planned>&, const CompileOptions& o) -> unsigned {
+                             return o.threads != 1 ? RuntimeNeed::Threads : 0u;
+                           }};
 
 }  // namespace kiln

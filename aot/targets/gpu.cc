@@ -76,8 +76,7 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
 }
 
 absl::Status CheckOneSize(const std::vector<Planned>& programs) {
-  return programs.size() == 1 ? absl::OkStatus()
-                              : Unimplemented("error: batch_sizes: a GPU program has one size");
+  return programs.size() == 1 ? absl::OkStatus() : Unimplemented("error: batch_sizes: a GPU program has one size");
 }
 
 absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
@@ -107,12 +106,12 @@ bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::E
 
 }  // namespace
 
-const Target kGpuTarget = {
-    "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
-    [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
-      const bool products = HasProducts(programs[0].program.thunks);
-      return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
-    }};
+const Target kGpuTarget = {"gpu", ProgramTarget::kGpu,
+                           [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
+                           [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
+                             const bool products = HasProducts(programs[0].program.thunks);
+                             return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
+                           }};
 
 const Target kEmulatedTarget = {"gpu-emulated", ProgramTarget::kGpu, Emulates, EmitEmulated,
                                 [](const std::vector<Planned>&, const CompileOptions&) -> unsigned { return 0; }};

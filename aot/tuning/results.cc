@@ -61,9 +61,8 @@ absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vecto
           const tuning::Entry& e = d.entries(entry);
           const tuning::Candidate& c = e.candidates(candidate);
           if (!c.failure().empty()) continue;
-          const std::string place =
-              places.Of(tuning::Results::descriptor(),
-                        {{"devices", device}, {"entries", entry}, {"candidates", candidate}});
+          const std::string place = places.Of(tuning::Results::descriptor(),
+                                              {{"devices", device}, {"entries", entry}, {"candidates", candidate}});
           RETURN_IF_ERROR(CheckAlgorithm(place, e, c));
           out->Add(d.target(), e.key(), {c.algorithm(), c.scratch_bytes(), c.microseconds()});
           if (words && !c.library_algorithm().empty()) (*words)[{d.target(), e.key(), c.algorithm()}] = AlgorithmOf(c);

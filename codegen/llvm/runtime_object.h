@@ -20,12 +20,12 @@ enum class RuntimePart {
 // What a program may need parts for; a set of them is a sum.
 struct RuntimeNeed {
   enum : unsigned {
-    Calls = 1,         // <name>_run
-    Threads = 2,       // CPU kernels that are split
+    Calls = 1,    // <name>_run
+    Threads = 2,  // CPU kernels that are split
     Gpu = 4,
     GpuLibraries = 8,  // beside Gpu, where products may be calls of cuBLASLt
     BoundsCheck = 16,
-    Devices = 32,      // it communicates
+    Devices = 32,  // it communicates
     Tuner = 64,
   };
 };

@@ -204,7 +204,8 @@ absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Progra
     absl::string_view mesh = op->Attr("mesh");
     absl::ConsumePrefix(&mesh, "#sdy.mesh");
     const std::string name = MlirStringValue(op->Attr("sym_name"));
-    if (!IsMesh(mesh)) return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
+    if (!IsMesh(mesh))
+      return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
     Scanner scanner(name, file);
     if (scanner.Word("_.-$").size() != name.size() || name.empty())
       return Fail(*op, file, "the name of a mesh has letters, digits and any of _ . - $");

@@ -39,10 +39,9 @@ absl::Status Pipeline::RunPass(Running* r, const PassInfo* pass, const std::stri
     if (o.on_note) o.on_note(note);
   r->context.notes.clear();
   if (r->records)
-    r->records->push_back(
-        {pass->name, *changed,
-         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),
-         r->module.instruction_count()});
+    r->records->push_back({pass->name, *changed,
+                           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),
+                           r->module.instruction_count()});
   ++r->counter;
   if (!*changed) return absl::OkStatus();
   if (o.verify_each)

@@ -1,5 +1,5 @@
-// The tables of passes (passes.def) and of the pipelines that run them (pipelines.def). Only registry.cc expands them, so
-// that a new row recompiles one file.
+// The tables of passes (passes.def) and of the pipelines that run them (pipelines.def). Only registry.cc expands them,
+// so that a new row recompiles one file.
 #pragma once
 
 #include "compiler/pass/pipeline.h"

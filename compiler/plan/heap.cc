@@ -108,7 +108,7 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
     events.push_back({values[k].end + 1, 0, k});
   }
   std::sort(events.begin(), events.end());
-  std::map<int64_t, int64_t> free;              // offset to size; no two touch
+  std::map<int64_t, int64_t> free;                // offset to size; no two touch
   std::set<std::pair<int64_t, int64_t>> by_size;  // the same as (size, offset)
   auto take = [&](std::map<int64_t, int64_t>::iterator chunk) {
     by_size.erase({chunk->second, chunk->first});

@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"", "ROOT r = f32[4] negate(y), dimensions={1}", "negate r: has no attribute dimensions"},
         Bad{"", "ROOT r = f32[4] negate(y), to_apply=add", "has no attribute to_apply"},
-        Bad{"", "ROOT r = f32[4] dot(y), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "takes 2 operands, not 1"},
+        Bad{"", "ROOT r = f32[4] dot(y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+            "takes 2 operands, not 1"},
         Bad{"", "ROOT r = token[4] parameter(3)", "a token has no extents"},
         Bad{"", "ROOT r = f32[4] all-reduce(y), channel_id=18446744073709551615, to_apply=add", "below 2^63"},
         Bad{"", "ROOT r = f8e4m3fn[8,4] reshape(x)", "make it f32[8,4]"},

@@ -63,11 +63,11 @@ TEST(CustomCall, TextIsWhatXlaConvertsItTo) { ExpectSame("tests/import/typed_cal
 TEST(CustomCall, BytecodeIsWhatXlaConvertsItTo) { ExpectSame("tests/fuzz/seeds/bytecode/typed_call.mlirbc"); }
 
 std::string ErrorOf(const std::string& attributes) {
-  auto m = ImportModule(absl::StrCat("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = "
-                                     "stablehlo.custom_call @f(%x) {",
-                                     attributes,
-                                     "} : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"),
-                        "f");
+  auto m =
+      ImportModule(absl::StrCat("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = "
+                                "stablehlo.custom_call @f(%x) {",
+                                attributes, "} : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"),
+                   "f");
   if (!m.ok()) return std::string(m.status().message());
   auto s = SignatureOf((*m)->entry()->root());
   return s.ok() ? "" : std::string(s.status().message());

@@ -33,7 +33,8 @@ std::vector<std::string> FiringPrograms(const std::string& pass) {
 std::string Difference(const std::vector<Literal>& got, const std::vector<Literal>& want) {
   if (got.size() != want.size()) return absl::StrCat(got.size(), " results instead of ", want.size());
   for (size_t r = 0; r < want.size(); ++r) {
-    if (got[r].type() != want[r].type() || got[r].size() != want[r].size()) return absl::StrCat("result ", r, " is another array");
+    if (got[r].type() != want[r].type() || got[r].size() != want[r].size())
+      return absl::StrCat("result ", r, " is another array");
     const bool exact = !IsFloat(want[r].type()) && !IsComplex(want[r].type());
     const double relative =
         exact ? 0 : std::max(1e-4, 16 * std::ldexp(1.0, -InfoOf(ComponentType(want[r].type())).mantissa_bits));

@@ -1,5 +1,5 @@
-// Each rule of the algebraic simplifier, held to its row: it fires on one example and leaves the other, at every element
-// type that it admits, and the evaluator gives the same for both sides on extreme and on random values.
+// Each rule of the algebraic simplifier, held to its row: it fires on one example and leaves the other, at every
+// element type that it admits, and the evaluator gives the same for both sides on extreme and on random values.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -17,7 +17,7 @@ namespace kiln {
 namespace {
 
 constexpr std::pair<unsigned, const char*> kTypes[] = {
-    {kInts, "s8"},   {kInts, "u8"},   {kInts, "s32"},  {kInts, "u64"},   {kFloats, "f32"}, {kFloats, "f64"},
+    {kInts, "s8"},    {kInts, "u8"},     {kInts, "s32"},      {kInts, "u64"},  {kFloats, "f32"},  {kFloats, "f64"},
     {kFloats, "f16"}, {kFloats, "bf16"}, {kFloats, "f8e5m2"}, {kPred, "pred"}, {kComplex, "c64"},
 };
 

@@ -1,9 +1,8 @@
 // The plan checker finds every planted fault, and nothing in plans as they are.
-#include "compiler/thunk/check/plan_check.h"
-
 #include "aot/planning.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/thunk/check/plan_check.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
@@ -79,9 +78,7 @@ class PlanCheck : public testing::TestWithParam<ProgramTarget> {
     ASSERT_TRUE(Check(program_.thunks).ok()) << Check(program_.thunks);
   }
 
-  absl::Status Check(const ThunkSequence& thunks) {
-    return CheckPlan(*program_.module, program_.plan.buffers, thunks);
-  }
+  absl::Status Check(const ThunkSequence& thunks) { return CheckPlan(*program_.module, program_.plan.buffers, thunks); }
 
   // Calls fn with every sequence of a copy of the program, which it may edit; the copy is fresh each time.
   using Edit = std::function<std::string(ThunkSequence*)>;  // the fault's name; empty: there is none here
@@ -217,17 +214,16 @@ INSTANTIATE_TEST_SUITE_P(Targets, PlanCheck, testing::Values(ProgramTarget::kCpu
 
 // What the plan is without copy insertion: buffer assignment puts an update where its operand lies, whoever reads it.
 TEST(PlanWithoutCopies, IsRefused) {
-  const char* const programs[] = {
-      // The array is an argument of the caller.
-      R"(HloModule m
+  const char* const programs[] = {// The array is an argument of the caller.
+                                  R"(HloModule m
 ENTRY e {
   x = f32[64] parameter(0)
   u = f32[8] parameter(1)
   i = s32[] constant(3)
   ROOT r = f32[64] dynamic-update-slice(x, u, i)
 })",
-      // The updates are the array that is updated.
-      R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+                                  // The updates are the array that is updated.
+                                  R"(HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
 set {
   a = f32[] parameter(0)
   ROOT b = f32[] parameter(1)
@@ -238,8 +234,8 @@ ENTRY e {
   ROOT r = f32[12] scatter(x, i, x), update_window_dims={}, inserted_window_dims={0},
     scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=set
 })",
-      // The old array is read afterwards.
-      R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+                                  // The old array is read afterwards.
+                                  R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
 ENTRY e {
   x = f32[64] parameter(0)
   u = f32[8] parameter(1)

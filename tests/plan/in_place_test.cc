@@ -65,8 +65,7 @@ const Program kPrograms[] = {
      " scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=set }"},
     {"TwoArraysSetByEachOther", false,
      " y = f32[12] cosine(x)\n ROOT r = (f32[12], f32[12]) scatter(x, y, back, y, x), $ONE, to_apply=swap }"},
-    {"OneArrayTwice", false,
-     " ROOT r = (f32[12], f32[12]) scatter(x, x, back, x, x), $ONE, to_apply=swap }"},
+    {"OneArrayTwice", false, " ROOT r = (f32[12], f32[12]) scatter(x, x, back, x, x), $ONE, to_apply=swap }"},
     {"StateOfALoop", false,
      " z = s32[] constant(0)\n t = (s32[], f32[12]) tuple(z, x)\n"
      " ROOT w = (s32[], f32[12]) while(t), condition=less, body=step }"},
@@ -82,8 +81,7 @@ const Program kPrograms[] = {
     {"AnOrderedValueIsWhereItsOperandIs", false,
      " token = token[] after-all()\n y = f32[12] sine(x)\n d = f32[12] add-dependency(y, token)\n"
      " ROOT r = f32[12] reverse(d), dimensions={0} }"},
-    {"AnOrderedArgumentIsAResult", false,
-     " token = token[] after-all()\n ROOT d = f32[12] add-dependency(x, token) }"},
+    {"AnOrderedArgumentIsAResult", false, " token = token[] after-all()\n ROOT d = f32[12] add-dependency(x, token) }"},
 };
 
 class InPlace : public testing::TestWithParam<Program> {};
@@ -110,7 +108,8 @@ TEST_P(InPlace, ComputesWhatTheEvaluatorComputes) {
       for (int64_t k = 0; k < want->results[r].size(); ++k) {
         const Element g = got->results[r].Get(k), w = want->results[r].Get(k);
         EXPECT_TRUE(g.i == w.i && std::fabs(g.re - w.re) < 1e-5)
-            << backend << ", result " << r << " element " << k << ": " << g.re << ", expected " << w.re << "\n" << text;
+            << backend << ", result " << r << " element " << k << ": " << g.re << ", expected " << w.re << "\n"
+            << text;
       }
   }
 }

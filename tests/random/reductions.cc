@@ -129,7 +129,7 @@ std::optional<Expr> Sorted(Growth& g, Computation* c, Expr x) {
   Instruction* i = c->Add(Opcode::Sort, operands == 1 ? shapes[0] : Shape::Tuple(shapes), in);
   i->mutable_attrs().dimensions = Ints{g.Between(0, x.shape().rank() - 1)};
   i->mutable_attrs().to_apply = order;
-  if (operands > 1) i->mutable_attrs().is_stable = true;                                   // equal keys would leave a choice
+  if (operands > 1) i->mutable_attrs().is_stable = true;                           // equal keys would leave a choice
   return g.Tame(operands == 1 ? Expr(i) : PartOf(i, g.Between(0, operands - 1)));  // the sign of a zero is not ordered
 }
 

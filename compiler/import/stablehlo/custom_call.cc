@@ -62,7 +62,8 @@ absl::Status KeepLayouts(Call& call, Instruction* i) {
       any = any || (s.IsArray() && !s.HasDefaultLayout());
       parts.push_back(s.ToString());
     }
-    if (any) i->mutable_attrs().operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(parts, ", "), "}"));
+    if (any)
+      i->mutable_attrs().operand_layout_constraints = attr::Raw(absl::StrCat("{", absl::StrJoin(parts, ", "), "}"));
   }
   if (call.op.Has("result_layouts")) {
     ASSIGN_OR_RETURN(std::vector<Ints> layouts, Layouts(call, "result_layouts"));

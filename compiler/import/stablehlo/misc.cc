@@ -24,7 +24,8 @@ absl::StatusOr<Values> ConvertCompare(Call& call) {
 absl::StatusOr<Values> ConvertFft(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(Opcode::Fft, call.result(), call.x);
-  i->mutable_attrs().fft_type = attr::Raw(EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type")));
+  i->mutable_attrs().fft_type =
+      attr::Raw(EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type")));
   i->mutable_attrs().fft_length = call.op.Has("length") ? call.List("length") : call.List("fft_length");
   return Values{i};
 }
@@ -61,8 +62,8 @@ absl::StatusOr<Values> ConvertRngBitGenerator(Call& call) {
   const std::string alg =
       EnumWord(call.op.Has("algorithm") ? call.op.Attr("algorithm") : call.op.Attr("rng_algorithm"));
   i->mutable_attrs().algorithm = attr::Raw(alg == "THREE_FRY" ? "rng_three_fry"
-                                   : alg == "PHILOX"  ? "rng_philox"
-                                                      : "rng_default");
+                                           : alg == "PHILOX"  ? "rng_philox"
+                                                              : "rng_default");
   return call.Split(i);
 }
 

@@ -18,8 +18,7 @@ Expr NeutralOf(SizedComputation& f, const Instruction* i, int64_t k) {
   const PrimitiveType t = init->shape().type();
   const bool plain = r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) &&
                      r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
-  if (plain && r->Is(Opcode::Add))
-    return f.computation()->AddConstant(Literal::Of(t, IsFloat(t) ? -0.0 : 0.0));
+  if (plain && r->Is(Opcode::Add)) return f.computation()->AddConstant(Literal::Of(t, IsFloat(t) ? -0.0 : 0.0));
   if (plain && r->Is(Opcode::Multiply)) return f.computation()->AddConstant(Literal::Of(t, 1));
   if (plain && r->Is(Opcode::Or)) return f.Zero(init);
   return init;

@@ -60,8 +60,8 @@ absl::Status PadLoop(SizedComputation& f, Instruction* loop) {
   Instruction* init = loop->operand(0);
   const Computation *condition = *loop->attrs().condition, *body = *loop->attrs().body;
   DynamicDims dims = KnownDims(f.All(init));
-  for (const Shape& s : {loop->shape(), condition->parameter(0)->shape(), body->parameter(0)->shape(),
-                         body->root()->shape()})
+  for (const Shape& s :
+       {loop->shape(), condition->parameter(0)->shape(), body->parameter(0)->shape(), body->root()->shape()})
     Merge(DeclaredDims(s), &dims);
   if (dims.empty() && !IsDynamicComputation(condition) && !IsDynamicComputation(body)) return absl::OkStatus();
   // A body may make more of its state dynamic than what comes in: then the state holds these sizes too.
@@ -76,8 +76,7 @@ absl::Status PadLoop(SizedComputation& f, Instruction* loop) {
     Merge(KnownDims(b.All(root)), &dims);
     if (dims.size() != before) continue;
     b.computation()->set_root(WithSizes(b, root, dims));
-    Instruction* sized =
-        f.computation()->AddClone(loop, SizedShape(loop->shape(), dims), {WithSizes(f, init, dims)});
+    Instruction* sized = f.computation()->AddClone(loop, SizedShape(loop->shape(), dims), {WithSizes(f, init, dims)});
     sized->mutable_attrs().condition = c.computation();
     sized->mutable_attrs().body = b.computation();
     return ReplaceBySized(f, loop, sized, dims);

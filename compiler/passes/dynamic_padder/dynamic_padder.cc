@@ -5,11 +5,10 @@
 // loop state, branch arguments and branch results. An argument's dynamic dimension gets its size from a new s32[]
 // argument, a result's is returned as a new s32[] result; both come last, in order.
 // Source: XLA's DynamicDimensionInference and DynamicPadder.
-#include "compiler/passes/dynamic_padder/sized_computation.h"
-
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
+#include "compiler/passes/dynamic_padder/sized_computation.h"
 
 namespace kiln {
 namespace padding {

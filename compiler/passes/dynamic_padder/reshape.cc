@@ -22,8 +22,7 @@ absl::Status SizesOf(SizedComputation& f, Instruction* i, const std::vector<Expr
     open = d;
   }
   if (i->Is(Opcode::DynamicReshape)) return absl::OkStatus();
-  if (open < 0)
-    return ErrorAt(i, "a reshape of a dynamic dimension to static ones", absl::StatusCode::kUnimplemented);
+  if (open < 0) return ErrorAt(i, "a reshape of a dynamic dimension to static ones", absl::StatusCode::kUnimplemented);
   Expr total = f.Int(1);
   for (const Expr& e : in) total = total * e;
   int64_t rest = 1;
@@ -58,8 +57,7 @@ absl::Status PadReshape(SizedComputation& f, Instruction* i) {
     stride *= x->shape().dim(d);
   }
   const Expr source = ReshapeTo(x, {stride});
-  Instruction* g =
-      f.computation()->Add(Opcode::Gather, Shape::Array(to.type(), dims), {source.get(), flat.get()});
+  Instruction* g = f.computation()->Add(Opcode::Gather, Shape::Array(to.type(), dims), {source.get(), flat.get()});
   g->mutable_attrs().offset_dims = Ints{};
   g->mutable_attrs().collapsed_slice_dims = Ints{0};
   g->mutable_attrs().start_index_map = Ints{0};

@@ -1,7 +1,7 @@
 // Sizes of dynamic dimensions by instruction, and the masks that they ask for.
-#include <algorithm>
-
 #include "compiler/passes/dynamic_padder/sized_computation.h"
+
+#include <algorithm>
 
 namespace kiln::padding {
 
@@ -123,11 +123,12 @@ void AddSizesToParameter(SizedComputation& f, Instruction* p, const DynamicDims&
   p->mutable_shape() = Shape::Tuple(shapes);
   std::vector<Expr> parts;
   for (int64_t k = 0; k < values; ++k) parts.push_back(PartOf(p, k));
-  Instruction* view = old.IsTuple() ? f.computation()->Add(Opcode::Tuple, old, [&] {
-    std::vector<Instruction*> elements;
-    for (const Expr& e : parts) elements.push_back(e.get());
-    return elements;
-  }())
+  Instruction* view = old.IsTuple() ? f.computation()->Add(Opcode::Tuple, old,
+                                                           [&] {
+                                                             std::vector<Instruction*> elements;
+                                                             for (const Expr& e : parts) elements.push_back(e.get());
+                                                             return elements;
+                                                           }())
                                     : parts[0].get();
   for (Instruction* u : users) p->ReplaceUseWith(u, view);
   if (root) f.computation()->set_root(view);

@@ -46,8 +46,8 @@ absl::Status PadSort(SizedComputation& f, Instruction* i) {
   }
   const Ints dims = x->shape().dims();
   Computation* c = f.computation();
-  const Expr past = CompareExpr("GE", IotaOf(c, PrimitiveType::S32, dims, along),
-                                BroadcastTo(f.Of(sized).at(along), dims));
+  const Expr past =
+      CompareExpr("GE", IotaOf(c, PrimitiveType::S32, dims, along), BroadcastTo(f.Of(sized).at(along), dims));
   std::vector<Instruction*> operands = i->operands();
   operands.push_back(past.get());
   std::vector<Shape> shapes;

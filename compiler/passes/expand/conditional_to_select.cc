@@ -31,7 +31,7 @@ absl::flat_hash_set<const Computation*> Embedded(const Module& m) {
 
 bool IsFlat(const Shape& s) {
   return s.IsArray() || (s.IsTuple() && std::all_of(s.tuple().begin(), s.tuple().end(),
-                                                     [](const Shape& part) { return part.IsArray(); }));
+                                                    [](const Shape& part) { return part.IsArray(); }));
 }
 
 // Which of the branches runs: for a predicate the first if it is true; for an index out of range the last.

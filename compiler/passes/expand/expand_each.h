@@ -10,8 +10,8 @@
 namespace kiln {
 
 // For every instruction for which wanted(i): replacement(i) gives the instruction that takes its place (null: leave
-// it), as Rewriter::Replace says. An expansion is not refused for control edges or a sharding: where its value was there
-// before, a copy of it carries them.
+// it), as Rewriter::Replace says. An expansion is not refused for control edges or a sharding: where its value was
+// there before, a copy of it carries them.
 template <typename Wanted, typename Replacement>
 absl::StatusOr<bool> ExpandEach(Module& m, PassContext& ctx, const Wanted& wanted, const Replacement& replacement) {
   Rewriter rewriter(ctx, Rewriter::Layouts::kIgnored);

@@ -5,9 +5,8 @@ namespace kiln {
 bool IsScalarBody(const Computation* f) {
   for (const auto& x : f->instructions()) {
     const bool results = x->IsRoot() && x->Is(Opcode::Tuple);
-    if (!results &&
-        (!x->shape().IsScalar() || (!x->IsElementwise() && !x->Is(Opcode::Parameter) && !x->Is(Opcode::Constant) &&
-                                  !x->Is(Opcode::BitcastConvert))))
+    if (!results && (!x->shape().IsScalar() || (!x->IsElementwise() && !x->Is(Opcode::Parameter) &&
+                                                !x->Is(Opcode::Constant) && !x->Is(Opcode::BitcastConvert))))
       return false;
   }
   return true;

@@ -32,8 +32,7 @@ absl::Status CheckMeaningOfLayouts(const Instruction* i) {
   const char* pass = nullptr;
   if (i->Is(Opcode::Bitcast) && !(IsRowMajor(i->shape()) && IsRowMajor(i->operand(0)->shape())))
     pass = "layout-normalization";
-  if (i->Is(Opcode::CustomCall) && !IsLibraryCall(i) && !LapackOf(i) &&
-      !(IsRowMajor(i->shape()) && AsksForRowMajor(i)))
+  if (i->Is(Opcode::CustomCall) && !IsLibraryCall(i) && !LapackOf(i) && !(IsRowMajor(i->shape()) && AsksForRowMajor(i)))
     pass = "custom-call-layouts";
   if (!pass) return absl::OkStatus();
   return ErrorAt(i, absl::StrCat("its layouts say which bytes are meant; the pass ", pass, " is needed"),

@@ -22,7 +22,8 @@ uint64_t ConstantHash(const Instruction* i) {
   constexpr int64_t kSample = 256, kPieces = 16;
   const Literal& l = i->literal();
   const auto piece = [&](int64_t from, int64_t size, uint64_t seed) {
-    return StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()) + from, static_cast<size_t>(size)), seed);
+    return StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()) + from, static_cast<size_t>(size)),
+                      seed);
   };
   uint64_t h = static_cast<uint64_t>(l.byte_size()) * 31 + static_cast<uint64_t>(i->shape().type());
   if (l.byte_size() <= kSample * kPieces) return l.byte_size() ? piece(0, l.byte_size(), h) : h;

@@ -48,8 +48,7 @@ class PositionAnalysis {
       if (d == Dependence::kSamePosition && !i->IsElementwise() && !i->Is(Opcode::Bitcast)) d = Dependence::kOther;
     }
     const Shape& s = i->shape();
-    if (d == Dependence::kSamePosition &&
-        !(s.IsArray() && s.ElementCount() == elements_ && s.HasDefaultLayout()))
+    if (d == Dependence::kSamePosition && !(s.IsArray() && s.ElementCount() == elements_ && s.HasDefaultLayout()))
       d = Dependence::kOther;
     return known_[i] = d;
   }

@@ -27,7 +27,7 @@ class SymbolicMemory {
 
  private:
   struct Piece {
-    int64_t end;       // in the storage
+    int64_t end;  // in the storage
     ValueId value;
     int64_t position;  // of the first byte within the value
   };

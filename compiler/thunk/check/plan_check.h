@@ -3,7 +3,8 @@
 // What: runs the thunk sequence over a memory that remembers, byte by byte, which HLO value lies there. Each step must
 //   find its operands' values where it reads; what it writes becomes its result's value. Loops are run once, from a
 //   state in which every iteration may begin; branches are run apart, and what differs between them is unknown after.
-// Guarantees: OK means that no step reads a value that was overwritten, moved or not yet computed; that nothing which is
+// Guarantees: OK means that no step reads a value that was overwritten, moved or not yet computed; that nothing which
+// is
 //   not donated, and no constant, is written; that a step which writes over its own operand reads it only where it
 //   writes; that steps keep the order of data and control; and that the results lie where the caller looks for them.
 //   What happens inside a kernel is not looked at.

@@ -33,7 +33,8 @@ absl::StatusOr<bool> AllReducePromotion(Module& m, PassContext& ctx) {
                          Shape shape = i->shape();
                          shape.set_type(wide);
                          Instruction* n = i->parent()->AddClone(i, shape, {ConvertTo(wide, i->operand(0)).get()});
-                         n->mutable_attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), wide);
+                         n->mutable_attrs().to_apply =
+                             ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), wide);
                          return ConvertTo(i->shape().type(), n).get();
                        }));
   if (changed) m.RemoveUnreachableComputations();

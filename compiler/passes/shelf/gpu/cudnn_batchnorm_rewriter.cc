@@ -22,7 +22,7 @@ Instruction* Call(Instruction* i, const char* target, const Shape& shape, std::v
   Instruction* call = c->Add(Opcode::CustomCall, shape, std::move(operands), "cudnn-batch-norm");
   call->mutable_attrs().custom_call_target = attr::Str(target);
   call->mutable_attrs().backend_config = absl::StrFormat("{\"epsilon\":%.9g,\"feature_index\":%d}",
-                                                 static_cast<double>(static_cast<float>(epsilon)), feature);
+                                                         static_cast<double>(static_cast<float>(epsilon)), feature);
   return call;
 }
 

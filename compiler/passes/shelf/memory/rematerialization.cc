@@ -1,7 +1,8 @@
 // Values that a peak of memory carries along without reading them are computed again behind it, or wait as bits.
 //
-// The limit is the module's own (frontend attribute max_arena_bytes of its header); without one, or below it, nothing happens. Compiles
-// take the limit from their config and may offload too: plan/rematerialize.h is the machinery of both.
+// The limit is the module's own (frontend attribute max_arena_bytes of its header); without one, or below it, nothing
+// happens. Compiles take the limit from their config and may offload too: plan/rematerialize.h is the machinery of
+// both.
 #include "absl/strings/numbers.h"
 #include "compiler/hlo/sharding.h"
 #include "compiler/pass/pass.h"

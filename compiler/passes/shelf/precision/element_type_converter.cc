@@ -52,7 +52,8 @@ absl::StatusOr<bool> ElementTypeConverter(Module& m, PassContext& ctx) {
                          wide.set_type(P::F32);
                          Instruction* n = i->parent()->AddClone(i, wide, operands);
                          if (i->attrs().to_apply)
-                           n->mutable_attrs().to_apply = ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), P::F32);
+                           n->mutable_attrs().to_apply =
+                               ScalarFunction(&m, (*i->attrs().to_apply)->root()->opcode(), P::F32);
                          return ConvertTo(P::F16, n).get();
                        }));
   if (changed) m.RemoveUnreachableComputations();

@@ -5,8 +5,8 @@
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/other_passes.h"
-#include "compiler/passes/simplify/branches.h"
 #include "compiler/passes/shelf/simplify/computation_text.h"
+#include "compiler/passes/simplify/branches.h"
 
 namespace kiln {
 namespace {

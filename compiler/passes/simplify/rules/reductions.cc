@@ -20,13 +20,20 @@ std::optional<Opcode> ReducerOf(const Instruction* i) {
 
 bool IsIdentity(Opcode op, PrimitiveType t, const Instruction* initial) {
   switch (op) {
-    case Opcode::Maximum: return IsFloat(t) && IsAll(initial, -INFINITY);
-    case Opcode::Minimum: return IsFloat(t) && IsAll(initial, INFINITY);
-    case Opcode::Multiply: return IsAll(initial, 1);
-    case Opcode::Add: return IsAll(initial, 0);
-    case Opcode::And: return t == PrimitiveType::Pred && IsAll(initial, 1);
-    case Opcode::Or: return IsAll(initial, 0);
-    default: return false;  // any other operation: no identity is known
+    case Opcode::Maximum:
+      return IsFloat(t) && IsAll(initial, -INFINITY);
+    case Opcode::Minimum:
+      return IsFloat(t) && IsAll(initial, INFINITY);
+    case Opcode::Multiply:
+      return IsAll(initial, 1);
+    case Opcode::Add:
+      return IsAll(initial, 0);
+    case Opcode::And:
+      return t == PrimitiveType::Pred && IsAll(initial, 1);
+    case Opcode::Or:
+      return IsAll(initial, 0);
+    default:
+      return false;  // any other operation: no identity is known
   }
 }
 
@@ -41,9 +48,13 @@ Instruction* OfExtentsOfOne(Instruction* i) {
 
 const Rule kRules[] = {
     // The sum of one element may turn -0 into 0: 0 + -0 is 0, and HLO leaves open whether the 0 is added.
-    {"reduce-extent-one", {Opcode::Reduce}, kAllTypes, Numerics::ZeroSign,
+    {"reduce-extent-one",
+     {Opcode::Reduce},
+     kAllTypes,
+     Numerics::ZeroSign,
      "b = $T[4,1,6] reshape(p)\n z = $T[] constant(0)\n ROOT r = $T[4,6] reduce(b, z), dimensions={1}, to_apply=sum",
-     "z = $T[] constant(0)\n ROOT r = $T[4] reduce(p, z), dimensions={1}, to_apply=sum", OfExtentsOfOne},
+     "z = $T[] constant(0)\n ROOT r = $T[4] reduce(p, z), dimensions={1}, to_apply=sum",
+     OfExtentsOfOne},
 };
 
 }  // namespace

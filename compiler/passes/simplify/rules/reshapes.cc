@@ -38,25 +38,44 @@ Instruction* OfIota(Instruction* i) {
 }
 
 const Rule kRules[] = {
-    {"reshape-to-itself", {Opcode::Reshape}, kAllTypes, Numerics::Exact, "ROOT r = $T[4,6] reshape(p)",
+    {"reshape-to-itself",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
+     "ROOT r = $T[4,6] reshape(p)",
      "ROOT r = $T[6,4] reshape(p)",
      [](Instruction* i) { return i->shape().dims() == i->operand(0)->shape().dims() ? i->operand(0) : nullptr; }},
-    {"reshape-of-reshape", {Opcode::Reshape}, kAllTypes, Numerics::Exact,
-     "a = $T[24] reshape(p)\n ROOT r = $T[6,4] reshape(a)", "ROOT r = $T[6,4] reshape(p)",
+    {"reshape-of-reshape",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[24] reshape(p)\n ROOT r = $T[6,4] reshape(a)",
+     "ROOT r = $T[6,4] reshape(p)",
      [](Instruction* i) -> Instruction* {
        Instruction* x = i->operand(0);
        return x->Is(Opcode::Reshape) ? ReshapeTo(x->operand(0), i->shape().dims()).get() : nullptr;
      }},
-    {"reshape-of-scalar-broadcast", {Opcode::Reshape}, kAllTypes, Numerics::Exact,
+    {"reshape-of-scalar-broadcast",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
      "b = $T[4,6] broadcast(s), dimensions={}\n ROOT r = $T[24] reshape(b)",
-     "b = $T[4,6,2] broadcast(p), dimensions={0,1}\n ROOT r = $T[48] reshape(b)", OfScalarBroadcast},
-    {"reshape-of-constant", {Opcode::Reshape}, kAllTypes, Numerics::Exact,
+     "b = $T[4,6,2] broadcast(p), dimensions={0,1}\n ROOT r = $T[48] reshape(b)",
+     OfScalarBroadcast},
+    {"reshape-of-constant",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
      "c = $T[2,2] constant({{0, 1}, {1, 0}})\n ROOT r = $T[4] reshape(c)",
      "c = $T[2,2] constant({{0, 1}, {1, 0}})\n r = $T[4] reshape(c)\n ROOT t = ($T[4], $T[2,2]) tuple(r, c)",
      OfConstant},
-    {"reshape-of-iota", {Opcode::Reshape}, kInts | kFloats | kComplex, Numerics::Exact,
+    {"reshape-of-iota",
+     {Opcode::Reshape},
+     kInts | kFloats | kComplex,
+     Numerics::Exact,
      "n = $T[1,6] iota(), iota_dimension=1\n ROOT r = $T[6] reshape(n)",
-     "n = $T[2,3] iota(), iota_dimension=1\n ROOT r = $T[6] reshape(n)", OfIota},
+     "n = $T[2,3] iota(), iota_dimension=1\n ROOT r = $T[6] reshape(n)",
+     OfIota},
 };
 
 }  // namespace

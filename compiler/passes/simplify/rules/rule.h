@@ -2,9 +2,9 @@
 //
 // What: a rule looks at one instruction and its operands and builds a simpler value, or gives null.
 // Guarantees: for an instruction of the rule's opcodes and element types the value is equal in the sense of `numerics`,
-//   for every input, NaN, infinities and signed zeros included. tests/passes/rules_test.cc holds each rule to its row: it
-//   fires on the one example and not on the other, at every type that it admits, and both sides are evaluated on random
-//   and on extreme inputs.
+//   for every input, NaN, infinities and signed zeros included. tests/passes/rules_test.cc holds each rule to its row:
+//   it fires on the one example and not on the other, at every type that it admits, and both sides are evaluated on
+//   random and on extreme inputs.
 // Source: HLO semantics; XLA's AlgebraicSimplifier for the choice of rules.
 #pragma once
 
@@ -46,10 +46,10 @@ absl::Span<const Rule> ConversionRules();  // convert, real, imag
 absl::Span<const Rule> BroadcastRules();
 absl::Span<const Rule> ReshapeRules();
 absl::Span<const Rule> TransposeRules();
-absl::Span<const Rule> SliceRules();    // slices of slices, of concatenations, ...
-absl::Span<const Rule> PieceRules();    // pad, concatenate, reverse, dynamic slices
+absl::Span<const Rule> SliceRules();  // slices of slices, of concatenations, ...
+absl::Span<const Rule> PieceRules();  // pad, concatenate, reverse, dynamic slices
 absl::Span<const Rule> ReduceRules();
-absl::Span<const Rule> OrderRules();    // one order for operands; last
+absl::Span<const Rule> OrderRules();  // one order for operands; last
 // All of them, family by family.
 const std::vector<const Rule*>& AllRules();
 // Those for `opcode`.

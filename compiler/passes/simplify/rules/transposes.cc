@@ -34,19 +34,35 @@ Instruction* OfBroadcast(Instruction* i) {
 }
 
 const Rule kRules[] = {
-    {"transpose-to-itself", {Opcode::Transpose}, kAllTypes, Numerics::Exact,
-     "ROOT r = $T[4,6] transpose(p), dimensions={0,1}", "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
+    {"transpose-to-itself",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
+     "ROOT r = $T[4,6] transpose(p), dimensions={0,1}",
+     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
      [](Instruction* i) { return IsIdentity(*i->attrs().dimensions) ? i->operand(0) : nullptr; }},
-    {"transpose-of-transpose", {Opcode::Transpose}, kAllTypes, Numerics::Exact,
+    {"transpose-of-transpose",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
      "b = $T[2,3,4] reshape(p)\n c = $T[4,2,3] transpose(b), dimensions={2,0,1}\n"
      " ROOT r = $T[3,4,2] transpose(c), dimensions={2,0,1}",
-     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}", OfTranspose},
-    {"transpose-of-extent-one", {Opcode::Transpose}, kAllTypes, Numerics::Exact,
+     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
+     OfTranspose},
+    {"transpose-of-extent-one",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
      "b = $T[4,1,6] reshape(p)\n ROOT r = $T[1,4,6] transpose(b), dimensions={1,0,2}",
-     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}", MovesExtentsOfOne},
-    {"transpose-of-broadcast", {Opcode::Transpose}, kAllTypes, Numerics::Exact,
+     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
+     MovesExtentsOfOne},
+    {"transpose-of-broadcast",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[6,2,4] transpose(b), dimensions={2,0,1}",
-     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}", OfBroadcast},
+     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
+     OfBroadcast},
 };
 
 }  // namespace
