@@ -10,8 +10,6 @@
 namespace kiln {
 namespace {
 
-bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
-
 CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledModel& m) {
   CallChecks out;
   int64_t written = 2;  // the arenas

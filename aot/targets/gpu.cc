@@ -102,8 +102,6 @@ absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) 
   return absl::OkStatus();
 }
 
-bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
-
 }  // namespace
 
 const Target kGpuTarget = {"gpu", ProgramTarget::kGpu,

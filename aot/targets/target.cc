@@ -2,6 +2,8 @@
 
 namespace kiln {
 
+bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
+
 ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
   return {out.symbols + p.suffix,
           &p.program.thunks,

@@ -49,6 +49,9 @@ struct Target {
   unsigned (*runtime)(const std::vector<Planned>& programs, const CompileOptions& options);
 };
 
+// Whether GPU programs run on the host.
+bool Emulates(const CompileOptions& options);
+
 extern const Target kCpuTarget, kGpuTarget;
 // GPU programs on the host, for tests; in place of both others.
 extern const Target kEmulatedTarget;

@@ -10,12 +10,6 @@ namespace {
 
 using namespace pattern;
 
-// The operand beside one that is `value` everywhere.
-Instruction* Beside(Instruction* i, double value) {
-  Instruction* x;
-  return MatchEither(i, Any(&x), All(value)) ? x : nullptr;
-}
-
 // The factor 1/v, if v is a power of two that is far from the ends of the range: then both are exact.
 Instruction* DivideByPowerOfTwo(Instruction* i) {
   const Literal* divisor = SplatOf(i->operand(1));

@@ -9,11 +9,6 @@ namespace {
 
 using namespace pattern;
 
-Instruction* Beside(Instruction* i, double value) {
-  Instruction* x;
-  return MatchEither(i, Any(&x), All(value)) ? x : nullptr;
-}
-
 Instruction* Undo(Instruction* i) { return i->operand(0)->Is(i->opcode()) ? i->operand(0)->operand(0) : nullptr; }
 
 const Rule kRules[] = {

@@ -20,4 +20,9 @@ bool IsAll(const Instruction* i, double value) {
   return e.i == static_cast<int64_t>(value) && value == std::floor(value);
 }
 
+Instruction* Beside(Instruction* i, double value) {
+  Instruction* x;
+  return MatchEither(i, Any(&x), All(value)) ? x : nullptr;
+}
+
 }  // namespace kiln::pattern

@@ -67,6 +67,9 @@ bool MatchEither(Instruction* i, const A& a, const B& b) {
          (a.Matches(i->operand(1)) && b.Matches(i->operand(0)));
 }
 
+// The operand of `i` beside one that is `value` everywhere; null if neither is.
+Instruction* Beside(Instruction* i, double value);
+
 template <typename Pattern>
 bool Match(Instruction* i, const Pattern& p) {
   return p.Matches(i);
