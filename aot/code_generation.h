@@ -25,6 +25,7 @@ struct GeneratedCode {
   std::vector<std::pair<std::string, std::string>> members;  // of the archive: name, object
   int64_t code_bytes = 0;                                    // machine code of all levels
   int64_t kernels = 0;                                       // of one level
+  int64_t gpu_steps = 0;                                     // EntryUse
 };
 
 // `library`: the prefix of every symbol that programs share. With a dump directory in the options, the optimised LLVM

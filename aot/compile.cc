@@ -14,6 +14,7 @@
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
 namespace {
@@ -46,6 +47,25 @@ absl::Status CollectCustomCalls(const ThunkSequence& thunks, const std::string& 
   return absl::OkStatus();
 }
 
+int64_t SliceBytes(const std::vector<Slice>& slices) {
+  int64_t bytes = 0;
+  for (const Slice& s : slices) bytes += s.size;
+  return bytes;
+}
+
+absl::Status CollectCollectives(const ThunkSequence& thunks, const Module& m, std::vector<CollectiveUse>* out) {
+  for (const Thunk& t : thunks) {
+    for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCollectives(n, m, out));
+    if (t.kind != ThunkKind::AllGather) continue;
+    ASSIGN_OR_RETURN(const std::vector<Ints> groups, DeviceGroups(*t.instruction, m.replica_count, m.partition_count));
+    size_t largest = 0;
+    for (const Ints& g : groups) largest = std::max(largest, g.size());
+    out->push_back({std::string(TextOf(t.instruction->opcode())), std::max(SliceBytes(t.reads), SliceBytes(t.writes)),
+                    static_cast<int64_t>(largest)});
+  }
+  return absl::OkStatus();
+}
+
 // Plans one program and adds its figures to the model's.
 absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& suffix, ProgramTarget target,
                              const Progress& say, Compilation* compilation) {
@@ -62,6 +82,7 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);
   RETURN_IF_ERROR(CollectCustomCalls(p.thunks, out->name, &out->custom_calls));
+  if (out->collectives.empty()) RETURN_IF_ERROR(CollectCollectives(p.thunks, *p.module, &out->collectives));
   for (const auto& c : p.module->computations())
     for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
   out->passes.insert(out->passes.end(), p.passes.begin(), p.passes.end());
@@ -87,7 +108,10 @@ absl::Status PlanAll(std::vector<BatchVariant> variants, const Progress& say, st
                        Plan(last ? std::move(v.module) : v.module->Clone(), suffix, p->target->pipeline, say, c));
       std::tie(out.arguments, out.results) = std::pair(planned.arguments, planned.results);
       temp_bytes = planned.program.plan.buffers.temp_bytes();
-      if (p->target->pipeline == ProgramTarget::kGpu) out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, temp_bytes);
+      if (p->target->pipeline == ProgramTarget::kGpu) {
+        out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, temp_bytes);
+        out.gpu_flops += planned.program.cost.flops;
+      }
       p->list.push_back(std::move(planned));
     }
     if (!v.batch) continue;

@@ -95,6 +95,13 @@ struct UntunedKernel {
   std::string target, name, key, text;
 };
 
+// An exchange between devices; one in a loop counts once.
+struct CollectiveUse {
+  std::string kind;        // the opcode
+  int64_t bytes = 0;       // of one device: the larger of what it gives and what it takes
+  int64_t group_size = 0;  // devices that meet
+};
+
 struct CompiledModel {
   std::string name;
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
@@ -105,14 +112,17 @@ struct CompiledModel {
   int64_t devices = 1;                            // replicas times partitions
   std::vector<CustomCallSignature> custom_calls;  // functions that the host program provides
   bool communicates = false;                      // with other devices, or through the host program's queues
+  std::vector<CollectiveUse> collectives;         // of the first program, in the order of its thunks
   int64_t temp_bytes = 0, constant_bytes = 0, code_bytes = 0, argument_bytes = 0, output_bytes = 0;
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;
-  bool flush_subnormals = true;                   // as the options have it
-  bool on_cpu = true;                             // the library has a CPU program
-  std::vector<std::string> cpu_levels;            // that the archive holds, best last
-  std::vector<std::string> gpu_targets;           // that the archive holds machine code for
-  int64_t gpu_temp_bytes = 0;                     // of the arena of the GPU program
+  bool flush_subnormals = true;          // as the options have it
+  bool on_cpu = true;                    // the library has a CPU program
+  std::vector<std::string> cpu_levels;   // that the archive holds, best last
+  std::vector<std::string> gpu_targets;  // that the archive holds machine code for
+  int64_t gpu_temp_bytes = 0;            // of the arena of the GPU program
+  int64_t gpu_steps = 0;                 // launches, library calls, copies and fills of a run; a loop's once
+  int64_t gpu_flops = 0;
   std::vector<std::string> notes;                 // what the user should know
   std::vector<UntunedKernel> untuned;             // by GPU, then in order
   int64_t slow_bytes = 0;                         // of the slow arena

@@ -189,6 +189,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());
+  out.gpu_steps = use.steps;
   out.members.push_back({file + "_gpu.o", std::move(object)});
   return out;
 }

@@ -31,11 +31,20 @@ std::string StepsJson(const std::vector<RematerializeStep>& steps) {
   });
 }
 
+std::string CollectivesJson(const std::vector<CollectiveUse>& collectives) {
+  return absl::StrJoin(collectives, ",", [](std::string* s, const CollectiveUse& c) {
+    absl::StrAppend(s, "{\"kind\":", JsonQuote(c.kind), ",\"bytes\":", c.bytes, ",\"group_size\":", c.group_size,
+                    ",\"count\":1}");
+  });
+}
+
 std::string StatsJson(const CompiledModel& m) {
   return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":",
                       JsonQuote(absl::StrCat(m.on_cpu ? "cpu" : "", m.on_cpu && !m.gpu_targets.empty() ? "," : "",
                                              absl::StrJoin(m.gpu_targets, ","))),
-                      ",\"gpu_temp_bytes\":", m.gpu_temp_bytes, ",\"argument_bytes\":", m.argument_bytes,
+                      m.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_steps\":", m.gpu_steps),
+                      ",\"gpu_temp_bytes\":", m.gpu_temp_bytes, ",\"gpu_flops\":", m.gpu_flops, ",\"collectives\":[",
+                      CollectivesJson(m.collectives), "]", ",\"argument_bytes\":", m.argument_bytes,
                       ",\"output_bytes\":", m.output_bytes, ",\"temp_bytes\":", m.temp_bytes,
                       ",\"slow_arena_bytes\":", m.slow_bytes, ",\"constant_bytes\":", m.constant_bytes,
                       ",\"code_bytes\":", m.code_bytes, ",\"archive_bytes\":", m.archive.size(),

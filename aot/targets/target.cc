@@ -16,6 +16,7 @@ ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
 void Compilation::Add(GeneratedCode code) {
   out.code_bytes += code.code_bytes;
   out.kernels += code.kernels;
+  out.gpu_steps += code.gpu_steps;
   for (auto& member : code.members) members.push_back(std::move(member));
 }
 

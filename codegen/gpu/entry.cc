@@ -40,13 +40,17 @@ class GpuEntry : public HostEntry {
         program_(*images[0].program) {}
 
   const std::vector<llvm::Constant*>& calls() const { return calls_; }
+  int64_t steps() const { return steps_; }
 
  private:
   llvm::Value* Member(Field f) {
     llvm::Type* ptr = b_.getPtrTy();
     return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(3), ir_.I64(f)));
   }
-  void Ask(Field f, std::vector<llvm::Value*> arguments) { Checked(Answer(f, std::move(arguments)), KILN_GPU); }
+  void Ask(Field f, std::vector<llvm::Value*> arguments) {
+    steps_ += f >= kLaunch && f <= kWrite;
+    Checked(Answer(f, std::move(arguments)), KILN_GPU);
+  }
   llvm::Value* Answer(Field f, std::vector<llvm::Value*> arguments) {
     arguments.insert(arguments.begin(), Member(kSelf));
     std::vector<llvm::Type*> types;
@@ -253,6 +257,7 @@ class GpuEntry : public HostEntry {
   const Program& program_;  // of the first; the others have the same kernels and starts
   std::map<std::vector<int64_t>, llvm::Constant*> lists_;
   std::vector<llvm::Constant*> calls_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace
@@ -299,7 +304,7 @@ absl::StatusOr<EntryUse> EmitEntry(Ir& ir, const std::string& symbol, const Thun
                                    const LibraryAlgorithms* algorithms, const EntryOptions& options) {
   GpuEntry entry(ir, symbol, plan, images, algorithms, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
-  return EntryUse{entry.regions(), entry.calls()};
+  return EntryUse{entry.regions(), entry.steps(), entry.calls()};
 }
 
 }  // namespace kiln::gpu

@@ -41,6 +41,7 @@ struct Image {
 // What an entry asks for besides kernels.
 struct EntryUse {
   int64_t regions = 0;                 // that it has recorded
+  int64_t steps = 0;                   // launches, library calls, copies and fills it asks for; those of a loop once
   std::vector<llvm::Constant*> calls;  // of library routines: a kiln_gpu_call each
 };
 
