@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/cpu/combine.h"
 #include "compiler/base/parallel.h"
 #include "compiler/base/text.h"
 
@@ -61,8 +62,10 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
   GeneratedCode out;
   const std::string file = CIdentifier(options.name);
   std::vector<KernelPlan> plans;
+  std::vector<std::unique_ptr<Module>> combinations;  // which the plans point into
   for (const ProgramToGenerate& p : programs) {
     plans.push_back(PlanKernels(p.name, *p.thunks));
+    combinations.push_back(cpu::PlanCombinations(p.name, *p.thunks, &plans.back()));
     out.kernels += static_cast<int64_t>(plans.back().kernels.size());
   }
   const std::vector<Part> parts = Divide(programs, plans);

@@ -14,6 +14,7 @@
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
+#include "compiler/hlo/exchange.h"
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
@@ -56,8 +57,14 @@ int64_t SliceBytes(const std::vector<Slice>& slices) {
 absl::Status CollectCollectives(const ThunkSequence& thunks, const Module& m, std::vector<CollectiveUse>* out) {
   for (const Thunk& t : thunks) {
     for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCollectives(n, m, out));
-    if (t.kind != ThunkKind::AllGather) continue;
-    ASSIGN_OR_RETURN(const std::vector<Ints> groups, DeviceGroups(*t.instruction, m.replica_count, m.partition_count));
+    if (t.kind != ThunkKind::AllGather && t.kind != ThunkKind::Exchange) continue;
+    ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, m.replica_count, m.partition_count));
+    std::vector<Ints> groups;
+    if (exchange) {
+      groups = exchange->groups;
+    } else {
+      ASSIGN_OR_RETURN(groups, DeviceGroups(*t.instruction, m.replica_count, m.partition_count));
+    }
     size_t largest = 0;
     for (const Ints& g : groups) largest = std::max(largest, g.size());
     out->push_back({std::string(TextOf(t.instruction->opcode())), std::max(SliceBytes(t.reads), SliceBytes(t.writes)),

@@ -32,4 +32,14 @@ struct kiln_program {
 
 enum { KILN_ARENA_ALIGNMENT = 64 };
 
+// How the elements of two arrays are combined: kernels over {into, other, into, no scratch}, of whole blocks and of
+// single elements (`kiln_exchange::how`).
+struct kiln_combination {
+  void (*block)(void* const* arrays, int64_t first_unit, int64_t last_unit);
+  int64_t block_elements, block_units;
+  void (*one)(void* const* arrays, int64_t first_unit, int64_t last_unit);
+  int64_t one_units;
+  int64_t element_bytes;
+};
+
 #endif  // KILN_RUNTIME_MIN_ABI_H_

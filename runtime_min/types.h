@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // Counts changes of what follows. Libraries of another version need headers of that version.
-#define KILN_ABI_VERSION 2
+#define KILN_ABI_VERSION 3
 
 typedef enum kiln_status {
   KILN_OK = 0,
@@ -47,6 +47,28 @@ typedef struct kiln_pool {
   void (*help)(void* self);
 } kiln_pool;
 
+// What all members of a group do together. Each gives `arrays` arrays and gets as many; blocks are equal parts of an
+// array, one for each member, in the group's order.
+typedef enum kiln_exchange_kind {
+  KILN_ALL_REDUCE,      // each gets the combination of all
+  KILN_REDUCE_SCATTER,  // each gets its block of the combination of all
+  KILN_ALL_GATHER,      // each gets the arrays of all as blocks
+  KILN_ALL_TO_ALL,      // each gets, as blocks, its own block of each member's
+  KILN_PERMUTE          // each gets the array of the member that `source` names, or zeros
+} kiln_exchange_kind;
+
+typedef struct kiln_exchange {
+  int32_t kind;
+  int64_t members, arrays;
+  const int64_t* bytes;   // of each array that a member gives
+  const int64_t* source;  // of a permute, for each member: a place in the group, or -1
+  // Of a reduction: combine(how, into, other, n) puts into[k] op other[k] into into[k] for n elements. Arrays are
+  // combined in the group's order, so that every member gets the same bits.
+  int64_t element_bytes;
+  void (*combine)(const void* how, void* into, const void* other, int64_t elements);
+  const void* how;
+} kiln_exchange;
+
 // One device's way to the others and to the host program's queues. Functions return 0, or anything else for failure,
 // which ends the run: with KILN_TIMEOUT if they return that, else with KILN_COMMUNICATION. Those that wait must end by
 // themselves: a run has no other limit of time. A device is numbered replica * partitions + partition.
@@ -61,6 +83,10 @@ typedef struct kiln_comm {
   int (*receive)(void* self, int64_t device, int64_t channel, void* data, int64_t bytes);
   // Called when the device's run ends with an error: the others need not wait for it any more. May be NULL.
   void (*fail)(void* self, int64_t device, int32_t status);
+  // All members of `group` call it. The result of an all-reduce may be the array that was given; no other results and
+  // arrays overlap. May be NULL: gathers do the same, with more bytes moved.
+  int (*exchange)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
+                  const void* const* arrays, void* const* results);
 } kiln_comm;
 
 #define KILN_INFEED (-1)

@@ -22,13 +22,31 @@ class CpuEntry : public HostEntry {
     return n;
   }
 
-  void KernelCall(const Thunk& t) override {
-    const size_t place = plan_.of.at(t.instruction);
+  llvm::Function* KernelAt(size_t place) {
     llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
     auto kernel = ir_.module.getOrInsertFunction(absl::StrCat(plan_.kernels[place].symbol, "_", ir_.level.name),
                                                  llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64}, false));
     auto* function = llvm::cast<llvm::Function>(kernel.getCallee());
     if (function->isDeclaration()) function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return function;
+  }
+
+  bool Exchanges() const override { return true; }
+  llvm::Constant* Combination(const Thunk& t) override {
+    const size_t block = plan_.of.at(t.instruction), one = block + 1;
+    const auto number = [&](int64_t n) { return b_.getInt64(static_cast<uint64_t>(n)); };
+    llvm::Constant* init = llvm::ConstantStruct::getAnon(
+        ir_.ctx,
+        {KernelAt(block), number(plan_.kernels[block].instruction->shape().ElementCount()), number(units_[block]),
+         KernelAt(one), number(units_[one]), number(ByteWidth(t.instruction->operand(0)->shape().type()))});
+    return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
+                                    name_ + "_combination");
+  }
+
+  void KernelCall(const Thunk& t) override {
+    const size_t place = plan_.of.at(t.instruction);
+    llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+    llvm::Function* function = KernelAt(place);
     const int64_t units = units_[place];
     FillTable(t);
     constexpr int64_t kWorthSplitting = 64 << 10;

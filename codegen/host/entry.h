@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/llvm/ir.h"
+#include "compiler/hlo/exchange.h"
 #include "compiler/thunk/thunk.h"
 #include "runtime_min/abi.h"
 
@@ -73,6 +74,10 @@ class HostEntry {
   virtual void RunParts(const Thunk&, const std::vector<llvm::Function*>&) {}
   // The functions of kiln_comm (runtime_min/abi.h) with the target's arrays: where they are the host's, as they are.
   virtual void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes);
+  // Whether the target makes exchanges of whole blocks: then what ExchangeOf describes is one.
+  virtual bool Exchanges() const { return false; }
+  // The kiln_combination of a reduction.
+  virtual llvm::Constant* Combination(const Thunk&) { return nullptr; }
   virtual void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes);
 
   llvm::Value* Pointer(const Slice& s);
@@ -107,6 +112,9 @@ class HostEntry {
   absl::Status CallPart(const ThunkSequence& thunks);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);
+  absl::Status EmitExchange(const Thunk& t, const Exchange& x);
+  // A kiln_exchange, all but its group.
+  llvm::Constant* ExchangeRecord(const Thunk& t, const Exchange& x);
   void EmitDeviceId(const Thunk& t);
   void EmitQueue(const Thunk& t);
   void EmitRngState(const Thunk& t);

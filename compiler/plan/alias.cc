@@ -126,6 +126,8 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
 }
 
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
+  // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
+  if (i->Is(Opcode::AllReduce)) return k == output;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
   return ReadsAtOwnElement(i, k) && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }

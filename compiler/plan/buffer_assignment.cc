@@ -229,12 +229,12 @@ class Assigner {
     return status;
   }
 
-  // An elementwise loop may overwrite an operand that nobody reads afterwards.
+  // An elementwise loop or an all-reduce may overwrite an operand that nobody reads afterwards.
   void ShareElementwise(const Computation* c) {
     for (Instruction* i : schedule_.at(c)) {
       if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
         for (const Computation* f : i->called()) ShareElementwise(f);
-      if (!i->Is(Opcode::Fusion) || InPlaceOperand(i) >= 0) continue;
+      if (!(i->Is(Opcode::Fusion) || i->Is(Opcode::AllReduce)) || InPlaceOperand(i) >= 0) continue;
       EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { ShareOperand(i, idx); });
     }
   }

@@ -49,7 +49,7 @@ class ComputationScheduler {
       for (Instruction* r : reads_[i]) ++readers_[r];
       // Operands whose memory a result may take over.
       for (int64_t k = 0; k < i->operand_count(); ++k) {
-        if (!i->Is(Opcode::Fusion) || !i->operand(k)->shape().IsArray() || !MayShareWithOperand(i, k)) continue;
+        if (!i->operand(k)->shape().IsArray() || !MayShareWithOperand(i, k, i->Is(Opcode::AllReduce) ? k : 0)) continue;
         Instruction* r = SourceOf({i->operand(k), {}}).instruction;
         auto& over = takes_over_[i];
         if (bytes_.contains(r) && r->shape().IsArray() && std::find(over.begin(), over.end(), r) == over.end())

@@ -33,6 +33,11 @@ std::optional<ThunkKind> OwnKind(const Instruction* i) {
       return IsLibraryCall(i) ? ThunkKind::LibraryCall : ThunkKind::CustomCall;
     case Opcode::AllGather:
       return ThunkKind::AllGather;
+    case Opcode::AllReduce:
+    case Opcode::AllToAll:
+    case Opcode::CollectivePermute:
+    case Opcode::ReduceScatter:
+      return ThunkKind::Exchange;
     case Opcode::PartitionId:
     case Opcode::ReplicaId:
       return ThunkKind::DeviceId;
@@ -139,7 +144,9 @@ std::string ToText(const ThunkSequence& thunks, int indent) {
 
 bool Communicates(const ThunkSequence& thunks) {
   for (const Thunk& t : thunks) {
-    if (t.kind == ThunkKind::AllGather || t.kind == ThunkKind::Send || t.kind == ThunkKind::Receive) return true;
+    if (t.kind == ThunkKind::AllGather || t.kind == ThunkKind::Exchange || t.kind == ThunkKind::Send ||
+        t.kind == ThunkKind::Receive)
+      return true;
     for (const ThunkSequence& n : t.nested)
       if (Communicates(n)) return true;
   }

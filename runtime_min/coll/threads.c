@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime_min/abi.h"
+#include "runtime_min/coll/world.h"
 
 // One gather of one group: blocks are copied through it, so that members may leave at different times.
 struct meeting {
@@ -27,20 +27,10 @@ struct message {
   char data[];
 };
 
-struct kiln_world {
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  struct meeting* meetings;
-  struct message *first, *last;
-  int32_t failure;  // KILN_OK, or what every wait ends with
-  int64_t devices, timeout_ms;
-  struct kiln_comm comm[];
-};
-
 // Written by the compiler (codegen/host/program_object.h).
 __attribute__((visibility("hidden"))) extern const int64_t kiln_model_device_timeout_ms;
 
-static struct timespec deadline_of(const struct kiln_world* w) {
+struct timespec kiln_model_world_deadline(const struct kiln_world* w) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   t.tv_sec += w->timeout_ms / 1000;
@@ -52,13 +42,12 @@ static struct timespec deadline_of(const struct kiln_world* w) {
   return t;
 }
 
-static void fail_all(struct kiln_world* w, int32_t failure) {
+void kiln_model_world_fail(struct kiln_world* w, int32_t failure) {
   if (!w->failure) w->failure = failure;
   pthread_cond_broadcast(&w->changed);
 }
 
-// With the lock held, until something changes. Returns false if nothing did within the limit.
-static int wait(struct kiln_world* w, const struct timespec* deadline) {
+int kiln_model_world_wait(struct kiln_world* w, const struct timespec* deadline) {
   if (w->timeout_ms <= 0) return pthread_cond_wait(&w->changed, &w->lock), 1;
   return pthread_cond_timedwait(&w->changed, &w->lock, deadline) != ETIMEDOUT;
 }
@@ -102,9 +91,9 @@ static int gather(void* self, int64_t device, const int64_t* group, int64_t memb
     memcpy(m->data + at * bytes, mine, (uint64_t)bytes);
     m->data[members * bytes + at] = 1;
     if (++m->arrived == members) pthread_cond_broadcast(&w->changed);
-    const struct timespec deadline = deadline_of(w);
+    const struct timespec deadline = kiln_model_world_deadline(w);
     while (m->arrived < members && !w->failure)
-      if (!wait(w, &deadline) && m->arrived < members) fail_all(w, KILN_TIMEOUT);
+      if (!kiln_model_world_wait(w, &deadline) && m->arrived < members) kiln_model_world_fail(w, KILN_TIMEOUT);
     failed = m->arrived < members ? w->failure : 0;
     if (!failed) {
       memcpy(all, m->data, (uint64_t)(members * bytes));
@@ -150,7 +139,7 @@ static int receive(void* self, int64_t device, int64_t channel, void* data, int6
   struct kiln_world* w = self;
   if (channel >= 0) device = 0;
   pthread_mutex_lock(&w->lock);
-  const struct timespec deadline = deadline_of(w);
+  const struct timespec deadline = kiln_model_world_deadline(w);
   for (int late = 0;;) {
     struct message* before = 0;
     for (struct message* m = w->first; m; before = m, m = m->next) {
@@ -166,9 +155,9 @@ static int receive(void* self, int64_t device, int64_t channel, void* data, int6
       free(m);
       return !fits;
     }
-    if (late) fail_all(w, KILN_TIMEOUT);
+    if (late) kiln_model_world_fail(w, KILN_TIMEOUT);
     if (w->failure) break;
-    late = !wait(w, &deadline);
+    late = !kiln_model_world_wait(w, &deadline);
   }
   const int failed = w->failure;
   pthread_mutex_unlock(&w->lock);
@@ -195,7 +184,8 @@ struct kiln_world* kiln_model_world_create(int64_t devices) {
   pthread_condattr_destroy(&steady);
   w->devices = devices;
   w->timeout_ms = kiln_model_device_timeout_ms;
-  for (int64_t d = 0; d < devices; ++d) w->comm[d] = (struct kiln_comm){w, d, gather, send, receive, fail};
+  for (int64_t d = 0; d < devices; ++d)
+    w->comm[d] = (struct kiln_comm){w, d, gather, send, receive, fail, kiln_model_world_exchange};
   return w;
 }
 
@@ -211,7 +201,7 @@ void kiln_model_world_set_timeout(struct kiln_world* w, int64_t ms) {
 
 void kiln_model_world_abort(struct kiln_world* w) {
   pthread_mutex_lock(&w->lock);
-  fail_all(w, KILN_COMMUNICATION);
+  kiln_model_world_fail(w, KILN_COMMUNICATION);
   pthread_mutex_unlock(&w->lock);
 }
 
@@ -222,6 +212,7 @@ void kiln_model_world_reset(struct kiln_world* w) {
     free(w->meetings);
     w->meetings = next;
   }
+  kiln_model_world_forget_rounds(w);
   while (w->first) {
     struct message* next = w->first->next;
     free(w->first);

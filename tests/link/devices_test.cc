@@ -19,12 +19,20 @@ void Expect(bool ok, const char* what, int run) {
   if (!ok) std::printf("FAILED: run %d: %s\n", run, what), ++failures;
 }
 
-// A device's comm that fails at its `left`-th gather, as one whose memory runs out does.
+// A device's comm that fails at its `left`-th meeting, as one whose memory runs out does. Without exchanges the runtime
+// makes them of gathers.
 struct Failing {
   kiln_comm face, real;
   int left;
-  Failing(const kiln_comm& comm, int gathers) : face(comm), real(comm), left(gathers) {
+  Failing(const kiln_comm& comm, int meetings, bool exchanges) : face(comm), real(comm), left(meetings) {
     face.self = this;
+    face.exchange = nullptr;
+    if (exchanges)
+      face.exchange = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
+                         const void* const* arrays, void* const* results) {
+        auto* f = static_cast<Failing*>(self);
+        return f->left-- > 0 ? f->real.exchange(f->real.self, device, what, group, arrays, results) : 1;
+      };
     face.gather = [](void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
                      int64_t bytes) {
       auto* f = static_cast<Failing*>(self);
@@ -50,7 +58,7 @@ int main(int argc, char** argv) {
   std::chrono::steady_clock::duration longest{};
   for (int run = 0; run < runs; ++run) {
     const auto trouble = static_cast<Trouble>(random() % kTroubles);
-    const int which = static_cast<int>(random() % kDevices), gathers = static_cast<int>(random() % 3);
+    const int which = static_cast<int>(random() % kDevices), meetings = static_cast<int>(random() % 3);
     const auto late = std::chrono::milliseconds(random() % 30);
     // Only what waits for the limit has a short one: a busy machine makes no other run fail.
     devices_world_set_timeout(world, trouble == kNeverComes || trouble == kLate ? kShort : kLong);
@@ -66,9 +74,10 @@ int main(int argc, char** argv) {
         if (mine == kLate) std::this_thread::sleep_for(late);
         for (float& v : x[d]) v = 1;
         const kiln_comm* comm = devices_world_comm(world, d);
-        Failing failing(*comm, gathers);
+        constexpr int kNever = 1 << 30;
+        Failing face(*comm, mine == kFailsInTheMiddle ? meetings : kNever, run % 2);
         devices::Context context;
-        context.set_comm(mine == kFailsInTheMiddle ? &failing.face : comm);
+        context.set_comm(&face.face);
         status[d] =
             devices::run(context, mine == kWrongCall ? devices::Argument_input() : devices::Argument_input(x[d]), y[d])
                 .code;

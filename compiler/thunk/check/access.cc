@@ -78,6 +78,7 @@ bool ReadsWhatItWrites(const Instruction* i, int64_t k, int64_t output) {
 }  // namespace
 
 bool MayOverwrite(const Instruction* i, int64_t k, int64_t output) {
+  if (i->Is(Opcode::AllReduce)) return k == output;
   return UpdatesInPlace(i, k, output) || ReadsWhatItWrites(i, k, output);
 }
 

@@ -218,7 +218,8 @@ class Checker {
         const bool same = w == t.reads[k] && w.size == t.reads[k].size;
         const bool flat = results[o].index.size() <= 1 && reads[k].whole;
         const int64_t output = results[o].index.empty() ? 0 : results[o].index[0];
-        if (t.kind != ThunkKind::Kernel || !same || !flat || !MayOverwrite(i, reads[k].operand, output))
+        const bool in_place = t.kind == ThunkKind::Kernel || t.kind == ThunkKind::Exchange;
+        if (!in_place || !same || !flat || !MayOverwrite(i, reads[k].operand, output))
           return Wrong(i, absl::StrCat("it writes ", Text(w), " while it reads operand ", reads[k].operand, " there"));
       }
       for (size_t other = 0; other < o; ++other)

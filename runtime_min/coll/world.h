@@ -1,0 +1,39 @@
+// What the devices of a world share. C11.
+#ifndef KILN_RUNTIME_MIN_COLL_WORLD_H_
+#define KILN_RUNTIME_MIN_COLL_WORLD_H_
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "runtime_min/abi.h"
+
+struct meeting;
+struct round;
+struct message;
+
+struct kiln_world {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  struct meeting* meetings;
+  struct round* rounds;  // exchanges under way
+  struct message *first, *last;
+  int32_t failure;  // KILN_OK, or what every wait ends with
+  int64_t devices, timeout_ms;
+  struct kiln_comm comm[];
+};
+
+// When a wait that begins now ends.
+struct timespec kiln_model_world_deadline(const struct kiln_world* w);
+// With the lock held, until something changes. Returns false if nothing did within the limit.
+int kiln_model_world_wait(struct kiln_world* w, const struct timespec* deadline);
+// With the lock held: every wait ends with `failure`.
+void kiln_model_world_fail(struct kiln_world* w, int32_t failure);
+
+// kiln_comm::exchange (exchange_threads.c).
+int kiln_model_world_exchange(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
+                              const void* const* arrays, void* const* results);
+// Forgets exchanges that were not finished; no run may be under way.
+void kiln_model_world_forget_rounds(struct kiln_world* w);
+
+#endif  // KILN_RUNTIME_MIN_COLL_WORLD_H_
