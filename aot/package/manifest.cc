@@ -58,8 +58,8 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
   return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
                       ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
                       absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-                      "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and "
-                      "products; subnormals ",
+                      "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
+                      "; sums are reassociated inside reductions and products; subnormals ",
                       o.flush_subnormals ? "flushed" : "kept",
                       "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
                       ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",

@@ -2,6 +2,18 @@
 
 namespace kiln {
 
+bool Admits(Algebra algebra, Numerics numerics) {
+  switch (algebra) {
+    case Algebra::kExact:
+      return numerics == Numerics::Exact;
+    case Algebra::kXla:
+      return numerics != Numerics::Finite;
+    case Algebra::kFast:
+      return true;
+  }
+  return false;
+}
+
 unsigned TypeSetOf(const Shape& shape) {
   if (!shape.IsArray()) return kTuples;
   const PrimitiveType t = shape.type();

@@ -12,6 +12,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/hlo/instruction.h"
+#include "compiler/pass/algebra.h"
 
 namespace kiln {
 
@@ -23,7 +24,12 @@ enum class Numerics {
   Exact,     // nothing
   ZeroSign,  // the sign of a zero, where HLO leaves the order of additions open
   Rounding,  // the last bit: it rounds at other places
+  Range,     // also overflow and underflow on the way to a result that real numbers have
+  Finite,    // what NaN, infinities and negative zeros give
 };
+
+// Whether the choice of algebra lets rules of the class be applied.
+bool Admits(Algebra algebra, Numerics numerics);
 
 struct Rule {
   const char* name;
