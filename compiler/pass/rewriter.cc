@@ -18,7 +18,7 @@ bool TakesAnyLayout(const Instruction& i) {
 }
 
 // Gives what was added in the place of `i`, which has a layout, layouts too: that of an operand of as many dimensions,
-// or of `i`; else row major. False if elementwise operations would meet operands in another order.
+// or of `i`; else row major. False if elementwise operations or reshapes would meet operands in another order.
 bool LayOut(const Instruction* i, const std::vector<Instruction*>& added) {
   for (Instruction* n : added) {
     Shape& s = n->mutable_shape();
@@ -30,6 +30,8 @@ bool LayOut(const Instruction* i, const std::vector<Instruction*>& added) {
       if (like->shape().rank() == s.rank()) s.set_layout(like->shape().layout());
     }
     if (!s.layout()) s.SetDefaultLayouts();
+    // Only row-major memory is what a reshape of it is.
+    if (n->Is(Opcode::Reshape) && !(s.HasDefaultLayout() && n->operand(0)->shape().HasDefaultLayout())) return false;
     if (!n->IsElementwise() || n->Is(Opcode::Copy)) continue;
     for (const Instruction* o : n->operands())
       if (o->shape().rank() == s.rank() && o->shape().LayoutOrDefault().minor_to_major != s.layout()->minor_to_major)

@@ -12,6 +12,16 @@ bool MayBeRewritten(const Instruction& i) {
   return (!i.users().empty() || i.IsRoot()) && i.control_predecessors().empty() && i.control_successors().empty();
 }
 
+// Bodies of fusions and of asynchronous operations are what somebody decided to run as one.
+absl::flat_hash_set<const Computation*> Decided(const Module& m) {
+  absl::flat_hash_set<const Computation*> out;
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions())
+      if (i->Is(Opcode::Fusion) || i->Is(Opcode::AsyncStart))
+        for (const Computation* called : i->called()) out.insert(called);
+  return out;
+}
+
 absl::Status Simplify(Instruction* i, Rewriter* rewriter, PassContext* ctx) {
   for (const Rule* rule : RulesFor(i->opcode())) {
     if (!(rule->types & TypeSetOf(i->shape())) || !Admits(ctx->algebra, rule->numerics)) continue;
@@ -27,9 +37,12 @@ absl::Status Simplify(Instruction* i, Rewriter* rewriter, PassContext* ctx) {
 
 absl::StatusOr<bool> AlgebraicSimplifier(Module& m, PassContext& ctx) {
   Rewriter rewriter(ctx);
-  for (const auto& c : m.computations())
+  const auto decided = Decided(m);
+  for (const auto& c : m.computations()) {
+    if (decided.contains(c.get())) continue;
     for (Instruction* i : c->PostOrder())
       if (MayBeRewritten(*i) && !i->shape().HasDynamic()) RETURN_IF_ERROR(Simplify(i, &rewriter, &ctx));
+  }
   return rewriter.changed();
 }
 

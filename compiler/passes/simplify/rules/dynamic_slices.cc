@@ -56,7 +56,7 @@ std::optional<Ints> KnownStarts(const Instruction* i, int64_t first, const Ints&
 }
 
 Instruction* AtKnownPlace(Instruction* i) {
-  if (i->operand(0)->Is(Opcode::Constant) || HasLayout(i)) return nullptr;
+  if (i->operand(0)->Is(Opcode::Constant) || HasOwnLayout(i)) return nullptr;
   const std::optional<Ints> from = KnownStarts(i, 1, i->shape().dims());
   if (!from) return nullptr;
   Ints to = *from;
@@ -84,7 +84,7 @@ Instruction* OfBroadcast(Instruction* i) {
 Instruction* OfTranspose(Instruction* i) {
   const Instruction* t = i->operand(0);
   const std::vector<Expr> starts = StartsOf(i, 1, i->shape().rank());
-  if (!t->Is(Opcode::Transpose) || starts.empty() || HasLayout(i)) return nullptr;
+  if (!t->Is(Opcode::Transpose) || starts.empty() || HasOwnLayout(i)) return nullptr;
   const Ints& p = *t->attrs().dimensions;
   std::vector<Expr> moved = starts;
   Ints sizes(p.size());
@@ -99,7 +99,7 @@ Instruction* OfTranspose(Instruction* i) {
 Instruction* OfReshape(Instruction* i) {
   const Instruction* reshape = i->operand(0);
   const std::vector<Expr> starts = StartsOf(i, 1, i->shape().rank());
-  if (!reshape->Is(Opcode::Reshape) || starts.empty() || HasLayout(i)) return nullptr;
+  if (!reshape->Is(Opcode::Reshape) || starts.empty() || HasOwnLayout(i)) return nullptr;
   Instruction* x = reshape->operand(0);
   const Expr zero = IntegerIn(i->parent(), starts[0].type(), 0);
   std::vector<Expr> moved;
@@ -155,7 +155,7 @@ Instruction* OfIota(Instruction* i) {
 Instruction* OfDynamicSlice(Instruction* i) {
   const Instruction* inner = i->operand(0);
   const int64_t rank = i->shape().rank();
-  if (!inner->Is(Opcode::DynamicSlice) || HasLayout(i)) return nullptr;
+  if (!inner->Is(Opcode::DynamicSlice) || HasOwnLayout(i)) return nullptr;
   const std::vector<Expr> outer_starts = StartsOf(i, 1, rank), inner_starts = StartsOf(inner, 1, rank);
   if (outer_starts.empty() || inner_starts.empty()) return nullptr;
   const Shape& whole = inner->operand(0)->shape();
@@ -172,7 +172,7 @@ Instruction* OfDynamicSlice(Instruction* i) {
 // An update of one value everywhere, at a known place, pads.
 Instruction* UpdateAsPad(Instruction* i) {
   Instruction *x = i->operand(0), *u = i->operand(1);
-  if (!x->Is(Opcode::Broadcast) || !x->operand(0)->shape().IsScalar() || HasLayout(i)) return nullptr;
+  if (!x->Is(Opcode::Broadcast) || !x->operand(0)->shape().IsScalar() || HasOwnLayout(i)) return nullptr;
   const std::optional<Ints> starts = KnownStarts(i, 2, u->shape().dims());
   if (!starts) return nullptr;
   attr::Padding padding;
@@ -189,7 +189,7 @@ Instruction* UpdateAsPad(Instruction* i) {
 Instruction* UpdateOfPart(Instruction* i) {
   Instruction *a = i->operand(0), *part = i->operand(1);
   const int64_t rank = i->shape().rank();
-  if (!part->Is(Opcode::DynamicUpdateSlice) || !part->operand(0)->Is(Opcode::DynamicSlice) || HasLayout(i))
+  if (!part->Is(Opcode::DynamicUpdateSlice) || !part->operand(0)->Is(Opcode::DynamicSlice) || HasOwnLayout(i))
     return nullptr;
   const Instruction* slice = part->operand(0);
   const std::vector<Expr> outer = StartsOf(i, 2, rank), to = StartsOf(part, 2, rank), at = StartsOf(slice, 1, rank);

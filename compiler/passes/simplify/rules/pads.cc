@@ -45,7 +45,7 @@ Instruction* CutApart(Instruction* i) {
 // Where some dimensions are padded and the others only repeat, the smaller array is padded.
 Instruction* OfBroadcast(Instruction* i) {
   const Instruction* b = i->operand(0);
-  if (!b->Is(Opcode::Broadcast) || !HasOneUser(b) || HasLayout(i)) return nullptr;
+  if (!b->Is(Opcode::Broadcast) || !HasOneUser(b) || HasOwnLayout(i)) return nullptr;
   Ints padded, dims, out_dims, map;
   attr::Padding padding;
   for (int64_t d = 0; d < i->shape().rank(); ++d) {

@@ -27,7 +27,7 @@ Instruction* WithoutEmptyOperands(Instruction* i) {
 
 // Concatenations along the same dimension are one.
 Instruction* Flatten(Instruction* i) {
-  if (HasLayout(i)) return nullptr;
+  if (HasOwnLayout(i)) return nullptr;
   std::vector<Instruction*> parts;
   for (Instruction* o : i->operands())
     if (o->Is(Opcode::Concatenate) && o->attrs().dimensions == i->attrs().dimensions)
@@ -49,7 +49,7 @@ bool Follows(const Instruction* slice, const Instruction* next, int64_t d) {
 
 // Slices that were neighbours are one slice again.
 Instruction* JoinSlices(Instruction* i) {
-  if (HasLayout(i)) return nullptr;
+  if (HasOwnLayout(i)) return nullptr;
   const int64_t d = (*i->attrs().dimensions)[0];
   std::vector<Expr> parts;
   for (size_t k = 0; k < i->operands().size();) {
@@ -73,7 +73,7 @@ Instruction* JoinSlices(Instruction* i) {
 
 // Of two operands, one value that is repeated is padding of the other.
 Instruction* AsPad(Instruction* i) {
-  if (i->operand_count() != 2 || HasLayout(i)) return nullptr;
+  if (i->operand_count() != 2 || HasOwnLayout(i)) return nullptr;
   const int64_t d = (*i->attrs().dimensions)[0];
   for (int64_t side = 0; side < 2; ++side) {
     const Instruction* edge = i->operand(side);
@@ -91,7 +91,7 @@ Instruction* AsPad(Instruction* i) {
 Instruction* AsBroadcast(Instruction* i) {
   const int64_t d = (*i->attrs().dimensions)[0];
   Instruction* x = i->operand(0);
-  if (i->operand_count() < 3 || x->shape().dim(d) != 1 || HasLayout(i)) return nullptr;
+  if (i->operand_count() < 3 || x->shape().dim(d) != 1 || HasOwnLayout(i)) return nullptr;
   for (const Instruction* o : i->operands())
     if (o != x) return nullptr;
   Ints dims, map;
@@ -112,7 +112,7 @@ Instruction* ReverseBy(Instruction* x, const Ints& dims) {
 // What is reversed twice is not reversed.
 Instruction* OfReverse(Instruction* i) {
   const Instruction* inner = i->operand(0);
-  if (!inner->Is(Opcode::Reverse) || HasLayout(i)) return nullptr;
+  if (!inner->Is(Opcode::Reverse) || HasOwnLayout(i)) return nullptr;
   const Ints &a = *i->attrs().dimensions, &b = *inner->attrs().dimensions;
   Ints dims;
   for (int64_t d = 0; d < i->shape().rank(); ++d)
@@ -125,7 +125,7 @@ Instruction* OfReverse(Instruction* i) {
 Instruction* OfBinaryWithScalar(Instruction* i) {
   Instruction* f = i->operand(0);
   if (!f->IsElementwise() || f->operand_count() != 2 || f->Is(Opcode::Compare) || f->HasSideEffect() ||
-      !HasOneUser(f) || HasLayout(i))
+      !HasOneUser(f) || HasOwnLayout(i))
     return nullptr;
   for (int64_t k = 0; k < 2; ++k) {
     const Instruction* b = f->operand(k);
@@ -146,7 +146,7 @@ Instruction* OfScalarBroadcast(Instruction* i) {
 // Extents 1 that a reshape inserted have no order: the reshape comes last.
 Instruction* OfInsertedOnes(Instruction* i) {
   const Instruction* reshape = i->operand(0);
-  if (!reshape->Is(Opcode::Reshape) || HasLayout(i)) return nullptr;
+  if (!reshape->Is(Opcode::Reshape) || HasOwnLayout(i)) return nullptr;
   Instruction* x = reshape->operand(0);
   const Ints& reversed = *i->attrs().dimensions;
   Ints dims;

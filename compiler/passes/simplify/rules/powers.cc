@@ -8,8 +8,8 @@ namespace {
 using namespace pattern;
 
 bool IsExponent(const Instruction* power, double exponent) {
-  const Literal* e = SplatOf(power->operand(1));
-  if (!power->Is(Opcode::Power) || !e) return false;
+  const Literal* e = power->Is(Opcode::Power) ? SplatOf(power->operand(1)) : nullptr;
+  if (!e) return false;
   return IsFloat(e->type()) ? e->Get(0).re == exponent
                             : static_cast<double>(e->Get(0).i) == exponent && !IsUnsigned(e->type());
 }

@@ -35,7 +35,7 @@ Instruction* MultiplyConstants(Instruction* i) {
 Instruction* MultiplySmallSide(Instruction* i) {
   for (int64_t side = 0; side < 2; ++side) {
     Instruction *scaled = i->operand(side), *wide = i->operand(1 - side);
-    if (!scaled->Is(Opcode::Multiply) || !wide->Is(Opcode::Broadcast) || IsKnown(wide) || HasLayout(i)) continue;
+    if (!scaled->Is(Opcode::Multiply) || !wide->Is(Opcode::Broadcast) || IsKnown(wide) || HasOwnLayout(i)) continue;
     Instruction* b = wide->operand(0);
     for (int64_t k = 0; k < 2; ++k) {
       Instruction *scalar = ScalarOf(scaled->operand(k)), *a = scaled->operand(1 - k);

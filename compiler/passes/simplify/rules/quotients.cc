@@ -129,7 +129,7 @@ const Rule kRules[] = {
      DivideByFunction},
     {"divide-quotient",
      {Opcode::Divide},
-     kFloats | kComplex,
+     kFloats,
      Numerics::Range,
      "b = $T[4,6] divide(p, q)\n ROOT r = $T[4,6] divide(b, q)",
      kQuotient,

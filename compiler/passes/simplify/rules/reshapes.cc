@@ -31,7 +31,7 @@ std::optional<Ints> Unmoved(const Ints& from, const Ints& to, const Ints& kept) 
 // A reshape that leaves what is repeated whole repeats it itself.
 Instruction* OfBroadcast(Instruction* i) {
   Instruction* b = i->operand(0);
-  if (!b->Is(Opcode::Broadcast) || HasLayout(i) || i->shape().ElementCount() == 0) return nullptr;
+  if (!b->Is(Opcode::Broadcast) || HasOwnLayout(i) || i->shape().ElementCount() == 0) return nullptr;
   const Ints& map = *b->attrs().dimensions;
   if (!std::is_sorted(map.begin(), map.end())) return nullptr;
   const std::optional<Ints> to = Unmoved(b->shape().dims(), i->shape().dims(), map);
@@ -41,7 +41,7 @@ Instruction* OfBroadcast(Instruction* i) {
 // A reshape that only inserts or drops extents 1 takes an update and its starts with it.
 Instruction* OfUpdate(Instruction* i) {
   Instruction* update = i->operand(0);
-  if (!update->Is(Opcode::DynamicUpdateSlice) || !HasOneUser(update) || HasLayout(i) || update->attrs().sharding ||
+  if (!update->Is(Opcode::DynamicUpdateSlice) || !HasOneUser(update) || HasOwnLayout(i) || update->attrs().sharding ||
       update->operand_count() != 2 + update->shape().rank())
     return nullptr;
   const Shape& u = update->operand(1)->shape();
@@ -63,6 +63,45 @@ Instruction* OfUpdate(Instruction* i) {
   skip_ones();
   if (from != update->shape().rank() || Product(sizes) != u.ElementCount() || u.ElementCount() == 0) return nullptr;
   return UpdateOf(ReshapeTo(update->operand(0), i->shape().dims()), ReshapeTo(update->operand(1), sizes), starts).get();
+}
+
+Ints WithoutOnes(const Ints& dims) {
+  Ints out;
+  for (int64_t n : dims)
+    if (n != 1) out.push_back(n);
+  return out;
+}
+
+// The positions in `x` of the dimensions of its operand that are not 1, for a transpose; else their own.
+Ints MovedBy(const Instruction* x) {
+  Ints order;  // operand dimensions, as the result has them
+  for (int64_t d = 0; d < x->shape().rank(); ++d)
+    if (x->shape().dim(d) != 1) order.push_back(x->Is(Opcode::Transpose) ? (*x->attrs().dimensions)[d] : d);
+  Ints sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t& d : order) d = std::find(sorted.begin(), sorted.end(), d) - sorted.begin();
+  return order;
+}
+
+// Reshapes that only insert or drop extents 1, and transposes, which together move nothing.
+Instruction* OfChain(Instruction* i) {
+  constexpr int kMostSteps = 16;
+  if (HasOwnLayout(i)) return nullptr;
+  Ints at;  // where the dimensions of `i` that are not 1 are among those of x
+  for (size_t k = 0; k < WithoutOnes(i->shape().dims()).size(); ++k) at.push_back(static_cast<int64_t>(k));
+  const Ints identity = at;
+  Instruction* x = i;
+  for (int step = 0; step < kMostSteps; ++step) {
+    const Instruction* below = x;
+    if (!below->Is(Opcode::Reshape) && !below->Is(Opcode::Transpose)) return nullptr;
+    x = below->operand(0);
+    if (below->Is(Opcode::Reshape) && WithoutOnes(x->shape().dims()) != WithoutOnes(below->shape().dims()))
+      return nullptr;
+    const Ints moved = MovedBy(below);
+    for (int64_t& d : at) d = moved[static_cast<size_t>(d)];
+    if (at == identity && x->shape().dims() == i->shape().dims()) return x;
+  }
+  return nullptr;
 }
 
 Instruction* OfConstant(Instruction* i) {
@@ -99,6 +138,14 @@ const Rule kRules[] = {
      "ROOT r = $T[4,6] reshape(p)",
      "ROOT r = $T[6,4] reshape(p)",
      [](Instruction* i) { return i->shape().dims() == i->operand(0)->shape().dims() ? i->operand(0) : nullptr; }},
+    {"reshapes-and-transposes-that-undo",
+     {Opcode::Reshape, Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[6,4] transpose(p), dimensions={1,0}\n b = $T[6,1,4] reshape(a)\n"
+     " c = $T[4,1,6] transpose(b), dimensions={2,1,0}\n ROOT r = $T[4,6] reshape(c)",
+     "b = $T[6,1,4] reshape(p)\n c = $T[4,1,6] transpose(b), dimensions={2,1,0}\n ROOT r = $T[4,6] reshape(c)",
+     OfChain},
     {"reshape-of-reshape",
      {Opcode::Reshape},
      kAllTypes,

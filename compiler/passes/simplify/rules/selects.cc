@@ -29,7 +29,7 @@ Instruction* BetweenCompared(Instruction* i) {
 
 // select(flag, x, update(x, u, at)) updates with select(flag, what x has there, u): the update stays in place.
 Instruction* OfUpdate(Instruction* i) {
-  if (HasLayout(i)) return nullptr;
+  if (HasOwnLayout(i)) return nullptr;
   for (int64_t k = 1; k <= 2; ++k) {
     Instruction *update = i->operand(k), *x = i->operand(3 - k);
     if (!update->Is(Opcode::DynamicUpdateSlice) || update->operand(0) != x || !HasOneUser(update)) continue;

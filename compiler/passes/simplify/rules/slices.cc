@@ -100,7 +100,7 @@ Instruction* WithoutIdleStrides(Instruction* i) {
 // of what was reshaped.
 Instruction* OfReshape(Instruction* i) {
   const Instruction* reshape = i->operand(0);
-  if (!reshape->Is(Opcode::Reshape) || HasLayout(i) || i->shape().rank() == 0 || i->shape().ElementCount() == 0)
+  if (!reshape->Is(Opcode::Reshape) || HasOwnLayout(i) || i->shape().rank() == 0 || i->shape().ElementCount() == 0)
     return nullptr;
   Instruction* x = reshape->operand(0);
   if (x->shape().rank() == 0) return nullptr;

@@ -74,7 +74,7 @@ Instruction* AddUpdateOfZeros(Instruction* i) {
   for (int64_t k = 0; k < 2; ++k) {
     Instruction *update = i->operand(k), *x = i->operand(1 - k);
     if (!update->Is(Opcode::DynamicUpdateSlice) || update->operand(0)->shape().dims() != i->shape().dims() ||
-        !ScalarOf(update->operand(0)) || !IsAll(update->operand(0), 0) || HasLayout(i))
+        !ScalarOf(update->operand(0)) || !IsAll(update->operand(0), 0) || HasOwnLayout(i))
       continue;
     std::vector<Expr> starts;
     for (int64_t o = 2; o < update->operand_count(); ++o) starts.emplace_back(update->operand(o));

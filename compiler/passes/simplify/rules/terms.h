@@ -15,8 +15,8 @@ Instruction* ScalarOf(Instruction* i);
 bool IsNeverNegative(const Instruction* i);
 
 inline bool HasOneUser(const Instruction* i) { return i->users().size() == 1; }
-// Somebody decided on layouts: then structure stays, because a copy may be what moving it costs.
-inline bool HasLayout(const Instruction* i) { return i->shape().layout().has_value(); }
+// Somebody decided on a layout that is not row major: then structure stays, because a copy may be what moving it costs.
+inline bool HasOwnLayout(const Instruction* i) { return !i->shape().HasDefaultLayout(); }
 inline bool IsDirection(const Instruction* compare, const char* direction) {
   return compare->Is(Opcode::Compare) && *compare->attrs().direction == direction;
 }

@@ -26,7 +26,7 @@ Instruction* MovesExtentsOfOne(Instruction* i) {
 
 Instruction* OfBroadcast(Instruction* i) {
   Instruction* x = i->operand(0);
-  if (!x->Is(Opcode::Broadcast)) return nullptr;
+  if (!x->Is(Opcode::Broadcast) || !i->shape().HasDefaultLayout()) return nullptr;
   const Ints& p = *i->attrs().dimensions;
   Ints map;
   for (int64_t d : *x->attrs().dimensions) map.push_back(std::find(p.begin(), p.end(), d) - p.begin());
