@@ -225,6 +225,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   c.out.name = CIdentifier(o.name);
   c.out.threads = o.threads;
   c.out.flush_subnormals = o.flush_subnormals;
+  c.out.algebra = o.pipeline.algebra;
   c.out.on_cpu = kCpuTarget.wanted(o);
 
   RETURN_IF_ERROR(PlanAll(std::move(variants), say, &programs, &c));

@@ -117,6 +117,7 @@ struct CompiledModel {
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   double compile_ms = 0;
   bool flush_subnormals = true;          // as the options have it
+  Algebra algebra = Algebra::kXla;       // as the options have it
   bool on_cpu = true;                    // the library has a CPU program
   std::vector<std::string> cpu_levels;   // that the archive holds, best last
   std::vector<std::string> gpu_targets;  // that the archive holds machine code for

@@ -83,6 +83,17 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& place, C
   return absl::OkStatus();
 }
 
+Algebra AlgebraOf(config::Numerics::Algebra a) {
+  switch (a) {
+    case config::Numerics::EXACT:
+      return Algebra::kExact;
+    case config::Numerics::FAST:
+      return Algebra::kFast;
+    default:
+      return Algebra::kXla;  // what nobody stated, too
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
@@ -142,6 +153,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     if (n > 0) o.limits.*f.limit = n;
   }
   o.flush_subnormals = !c.keep_subnormals();
+  o.pipeline.algebra = AlgebraOf(c.numerics().algebra());
   const std::string& sanitize = c.debug().sanitize();
   if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")
     return InvalidArgument(at("debug.sanitize"), ": error: sanitize is 'address' or 'thread', not '", sanitize, "'");

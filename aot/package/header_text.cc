@@ -86,6 +86,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$COMMVALUE", m.communicates ? "comm" : "NULL"},
       {"$CTXSLOW", slow ? "context.slow_arena(), " : ""},
       {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
+      {"$ALGEBRA", Describe(m.algebra)},
       {"$SUBNORMALS", m.flush_subnormals ? "count as zero" : "are kept"},
       {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
                                   : "NULL for the calling thread alone, a pool made here, or the host's own, as three "

@@ -55,22 +55,21 @@ std::string StatsJson(const CompiledModel& m) {
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
                      uint64_t weights_hash) {
-  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
-                      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
-                      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-                      "],\n\"numerics\":\"IEEE operations, none relaxed; sums are reassociated inside reductions and "
-                      "products; subnormals ",
-                      o.flush_subnormals ? "flushed" : "kept",
-                      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
-                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
-                      absl::StrJoin(m.untuned, ",",
-                                    [](std::string* s, const UntunedKernel& u) {
-                                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target),
-                                                      ",\"name\":", JsonQuote(u.name), ",\"key\":", JsonQuote(u.key),
-                                                      ",\"computes\":", JsonQuote(u.text), "}");
-                                    }),
-                      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
-                      ",\n\"results\":", PortJson(m, true), "\n}\n");
+  return absl::StrCat(
+      "{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
+      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
+      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
+      "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
+      "; sums are reassociated inside reductions and products; subnormals ", o.flush_subnormals ? "flushed" : "kept",
+      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
+      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
+      absl::StrJoin(m.untuned, ",",
+                    [](std::string* s, const UntunedKernel& u) {
+                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target), ",\"name\":", JsonQuote(u.name),
+                                      ",\"key\":", JsonQuote(u.key), ",\"computes\":", JsonQuote(u.text), "}");
+                    }),
+      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
+      ",\n\"results\":", PortJson(m, true), "\n}\n");
 }
 
 }  // namespace kiln

@@ -91,10 +91,11 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
                    PlanProgram(std::move(module), o.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
-    if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0});
+    if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});
     ++known->runs;
     known->changed += r.changed;
     known->ms += r.ms;
+    for (const auto& [rewrite, times] : r.rewrites) known->rewrites[rewrite] += times;
     known->instructions += r.instructions - instructions;
     instructions = r.instructions;
   }

@@ -4,6 +4,7 @@
 // microseconds of one core (CoreModel).
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct Explanation {
     std::string name;
     int64_t runs = 0, changed = 0;
     double ms = 0;
-    int64_t instructions = 0;  // that it added, or removed if negative
+    int64_t instructions = 0;                 // that it added, or removed if negative
+    std::map<std::string, int64_t> rewrites;  // how often each that has a name was made
   };
   struct Buffer {
     std::string owner, shape;

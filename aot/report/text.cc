@@ -14,6 +14,15 @@ void AppendMore(size_t all, const char* what, std::string* out) {
   if (all > kMostLines) absl::StrAppendFormat(out, "  ... and %d more %s\n", all - kMostLines, what);
 }
 
+// Rules of algebra by name, with how often each was applied.
+void AppendRewrites(const Explanation& e, std::string* out) {
+  for (const auto& p : e.passes) {
+    if (p.rewrites.empty()) continue;
+    absl::StrAppendFormat(out, "\nrewrites by %s\n", p.name);
+    for (const auto& [rewrite, times] : p.rewrites) absl::StrAppendFormat(out, "  %11d  %s\n", times, rewrite);
+  }
+}
+
 }  // namespace
 
 std::string ExplainInText(const Explanation& e) {
@@ -76,6 +85,7 @@ std::string ExplainInText(const Explanation& e) {
   for (const auto& p : e.passes)
     if (!p.changed) idle += p.ms;
   absl::StrAppendFormat(&out, "  %11.3f  by passes that changed nothing\n", idle);
+  AppendRewrites(e, &out);
   return out;
 }
 

@@ -5,7 +5,8 @@
 namespace kiln {
 
 Expr BroadcastTo(Expr x, const Ints& dims, const Ints& mapped) {
-  if (x.shape().dims() == dims && static_cast<int64_t>(mapped.size()) == x.shape().rank()) return x;
+  const bool moves_nothing = std::is_sorted(mapped.begin(), mapped.end());
+  if (x.shape().dims() == dims && static_cast<int64_t>(mapped.size()) == x.shape().rank() && moves_nothing) return x;
   Instruction* b = x.computation()->Add(Opcode::Broadcast, Shape::Array(x.type(), dims), {x.get()});
   b->mutable_attrs().dimensions = mapped;
   return b;

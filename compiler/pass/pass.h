@@ -6,12 +6,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/hlo/facts.h"
 #include "compiler/hlo/instruction.h"
+#include "compiler/pass/algebra.h"
 
 namespace kiln {
 
@@ -25,8 +27,11 @@ class PassContext {
   const TuningResults* tuning = nullptr;
   // Whether every device that the program is for multiplies 8-bit floats.
   bool f8_products = true;
+  Algebra algebra = Algebra::kXla;
   // What passes that only look have to say, a line each.
   std::vector<std::string> notes;
+  // How often each rewrite that has a name was made.
+  std::map<std::string, int64_t> rewrites;
 
   // False means: skip this rewrite (the fuel is spent).
   bool Take() {

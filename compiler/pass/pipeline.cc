@@ -41,7 +41,8 @@ absl::Status Pipeline::RunPass(Running* r, const PassInfo* pass, const std::stri
   if (r->records)
     r->records->push_back({pass->name, *changed,
                            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count(),
-                           r->module.instruction_count()});
+                           r->module.instruction_count(), std::move(r->context.rewrites)});
+  r->context.rewrites.clear();
   ++r->counter;
   if (!*changed) return absl::OkStatus();
   if (o.verify_each)
@@ -112,6 +113,7 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
   r.context.fuel = o.fuel;
   r.context.tuning = o.tuning;
   r.context.f8_products = o.f8_products;
+  r.context.algebra = o.algebra;
   for (size_t s = 0; s < stages_.size() && !r.stopped; ++s) RETURN_IF_ERROR(RunStage(&r, s));
   if (r.stopped) return absl::OkStatus();
   if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pipeline ", name_, ": ", v.message());

@@ -24,6 +24,7 @@ struct PipelineOptions {
   // What was measured on GPUs, for the passes that choose algorithms; null: nothing.
   const TuningResults* tuning = nullptr;
   bool f8_products = true;
+  Algebra algebra = Algebra::kXla;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;
   // Only after passes whose name holds a match of this expression (ECMAScript); empty: after all.
@@ -39,6 +40,7 @@ struct PassRecord {
   bool changed = false;
   double ms = 0;
   int64_t instructions = 0;  // of the whole module afterwards
+  std::map<std::string, int64_t> rewrites;  // how often each that has a name was made
 };
 
 class Pipeline {

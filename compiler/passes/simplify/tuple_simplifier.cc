@@ -2,13 +2,22 @@
 #include "compiler/pass/pass.h"
 
 namespace kiln {
+namespace {
+
+// The element is to be divided in another way than what was put there.
+bool LosesSharding(const Instruction* element) {
+  const Instruction* put = element->operand(0)->operand(*element->attrs().tuple_index);
+  return element->attrs().sharding && element->attrs().sharding != put->attrs().sharding;
+}
+
+}  // namespace
 
 absl::StatusOr<bool> TupleSimplifier(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
       if (i->Is(Opcode::GetTupleElement) && i->operand(0)->Is(Opcode::Tuple)) {
-        if (!ctx.Take()) continue;
+        if (LosesSharding(i) || !ctx.Take()) continue;
         i->ReplaceAllUsesWith(i->operand(0)->operand(*i->attrs().tuple_index));
         if (!i->IsRoot()) c->Remove(i);
         changed = true;

@@ -30,6 +30,16 @@ Instruction* WithoutRepetition(Instruction* i) {
   return ReshapeTo(x, i->shape().dims()).get();
 }
 
+// A broadcast that repeats nothing but permutes is a transpose.
+Instruction* Permutes(Instruction* i) {
+  Instruction* x = i->operand(0);
+  const Ints& map = *i->attrs().dimensions;
+  if (i->shape().rank() != x->shape().rank() || std::is_sorted(map.begin(), map.end())) return nullptr;
+  Ints permutation(map.size());
+  for (size_t k = 0; k < map.size(); ++k) permutation[static_cast<size_t>(map[k])] = static_cast<int64_t>(k);
+  return TransposeBy(x, permutation).get();
+}
+
 // Without them scalars and vectors show.
 Instruction* DropExtentsOfOne(Instruction* i) {
   Instruction* x = i->operand(0);
@@ -76,6 +86,13 @@ const Rule kRules[] = {
      "ROOT r = $T[4,1,6] broadcast(p), dimensions={0,2}",
      "ROOT r = $T[6,1,4] broadcast(p), dimensions={2,0}",
      WithoutRepetition},
+    {"broadcast-that-permutes",
+     {Opcode::Broadcast},
+     kAllTypes,
+     Numerics::Exact,
+     "ROOT r = $T[6,4] broadcast(p), dimensions={1,0}",
+     "ROOT r = $T[6,2,4] broadcast(p), dimensions={2,0}",
+     Permutes},
     {"broadcast-of-extent-one",
      {Opcode::Broadcast},
      kAllTypes,

@@ -1,8 +1,8 @@
 // Extrema, bits, selections, and what undoes itself.
 #include <cmath>
 
-#include "compiler/passes/simplify/rules/pattern.h"
 #include "compiler/passes/simplify/rules/rule.h"
+#include "compiler/passes/simplify/rules/terms.h"
 
 namespace kiln {
 namespace {
@@ -41,6 +41,27 @@ const Rule kRules[] = {
      "z = $T[] constant(1)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] and(p, b)",
      "ROOT r = $T[4,6] and(p, q)",
      [](Instruction* i) { return Beside(i, 1); }},
+    {"and-zero",
+     {Opcode::And},
+     kInts | kPred,
+     Numerics::Exact,
+     "z = $T[] constant(0)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] and(p, b)",
+     "ROOT r = $T[4,6] and(p, q)",
+     [](Instruction* i) { return Beside(i, 0) ? Filled(i, 0) : nullptr; }},
+    {"or-true",
+     {Opcode::Or},
+     kPred,
+     Numerics::Exact,
+     "z = $T[] constant(1)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] or(p, b)",
+     "ROOT r = $T[4,6] or(p, q)",
+     [](Instruction* i) { return Beside(i, 1) ? Filled(i, 1) : nullptr; }},
+    {"xor-same",
+     {Opcode::Xor},
+     kInts | kPred,
+     Numerics::Exact,
+     "ROOT r = $T[4,6] xor(p, p)",
+     "ROOT r = $T[4,6] xor(p, q)",
+     [](Instruction* i) { return i->operand(0) == i->operand(1) ? Filled(i, 0) : nullptr; }},
     {"or-zero",
      {Opcode::Or, Opcode::Xor},
      kInts | kPred,

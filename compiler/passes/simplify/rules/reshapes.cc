@@ -1,6 +1,8 @@
 // Reshapes of reshapes, of what is one value, and of iotas.
-#include "compiler/hlo/graph_builder.h"
+#include <algorithm>
+
 #include "compiler/passes/simplify/rules/rule.h"
+#include "compiler/passes/simplify/rules/terms.h"
 
 namespace kiln {
 namespace {
@@ -9,6 +11,97 @@ Instruction* OfScalarBroadcast(Instruction* i) {
   Instruction* x = i->operand(0);
   if (!x->Is(Opcode::Broadcast) || x->operand(0)->shape().ElementCount() != 1) return nullptr;
   return BroadcastTo(ReshapeTo(x->operand(0), {}), i->shape().dims()).get();
+}
+
+// The dimensions of `to` that the dimensions `kept` of `from` are once the rest is reshaped; null if one is not whole.
+std::optional<Ints> Unmoved(const Ints& from, const Ints& to, const Ints& kept) {
+  Ints out;
+  size_t e = 0;
+  int64_t reached = 1;  // elements of the dimensions of `to` before e
+  for (int64_t k : kept) {
+    const int64_t before = Product(Ints(from.begin(), from.begin() + k)), n = from[static_cast<size_t>(k)];
+    while (e < to.size() && (reached < before || (reached == before && to[e] == 1 && n != 1))) reached *= to[e++];
+    if (e == to.size() || reached != before || to[e] != n) return std::nullopt;
+    out.push_back(static_cast<int64_t>(e));
+    reached *= to[e++];
+  }
+  return out;
+}
+
+// A reshape that leaves what is repeated whole repeats it itself.
+Instruction* OfBroadcast(Instruction* i) {
+  Instruction* b = i->operand(0);
+  if (!b->Is(Opcode::Broadcast) || HasOwnLayout(i) || i->shape().ElementCount() == 0) return nullptr;
+  const Ints& map = *b->attrs().dimensions;
+  if (!std::is_sorted(map.begin(), map.end())) return nullptr;
+  const std::optional<Ints> to = Unmoved(b->shape().dims(), i->shape().dims(), map);
+  return to ? BroadcastTo(b->operand(0), i->shape().dims(), *to).get() : nullptr;
+}
+
+// A reshape that only inserts or drops extents 1 takes an update and its starts with it.
+Instruction* OfUpdate(Instruction* i) {
+  Instruction* update = i->operand(0);
+  if (!update->Is(Opcode::DynamicUpdateSlice) || !HasOneUser(update) || HasOwnLayout(i) || update->attrs().sharding ||
+      update->operand_count() != 2 + update->shape().rank())
+    return nullptr;
+  const Shape& u = update->operand(1)->shape();
+  std::vector<Expr> starts;
+  Ints sizes;
+  int64_t from = 0;
+  const auto skip_ones = [&] {
+    while (from < update->shape().rank() && update->shape().dim(from) == 1) ++from;
+  };
+  for (int64_t n : i->shape().dims()) {
+    if (n != 1) skip_ones();
+    if (n != 1 && (from == update->shape().rank() || update->shape().dim(from) != n)) return nullptr;
+    Instruction* like = update->operand_count() > 2 ? update->operand(2) : nullptr;
+    if (!like) return nullptr;
+    sizes.push_back(n == 1 ? 1 : u.dim(from));
+    starts.push_back(n == 1 ? IntegerIn(i->parent(), like->shape().type(), 0) : Expr(update->operand(2 + from)));
+    if (n != 1) ++from;
+  }
+  skip_ones();
+  if (from != update->shape().rank() || Product(sizes) != u.ElementCount() || u.ElementCount() == 0) return nullptr;
+  return UpdateOf(ReshapeTo(update->operand(0), i->shape().dims()), ReshapeTo(update->operand(1), sizes), starts).get();
+}
+
+Ints WithoutOnes(const Ints& dims) {
+  Ints out;
+  for (int64_t n : dims)
+    if (n != 1) out.push_back(n);
+  return out;
+}
+
+// The positions in `x` of the dimensions of its operand that are not 1, for a transpose; else their own.
+Ints MovedBy(const Instruction* x) {
+  Ints order;  // operand dimensions, as the result has them
+  for (int64_t d = 0; d < x->shape().rank(); ++d)
+    if (x->shape().dim(d) != 1) order.push_back(x->Is(Opcode::Transpose) ? (*x->attrs().dimensions)[d] : d);
+  Ints sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t& d : order) d = std::find(sorted.begin(), sorted.end(), d) - sorted.begin();
+  return order;
+}
+
+// Reshapes that only insert or drop extents 1, and transposes, which together move nothing.
+Instruction* OfChain(Instruction* i) {
+  constexpr int kMostSteps = 16;
+  if (HasOwnLayout(i)) return nullptr;
+  Ints at;  // where the dimensions of `i` that are not 1 are among those of x
+  for (size_t k = 0; k < WithoutOnes(i->shape().dims()).size(); ++k) at.push_back(static_cast<int64_t>(k));
+  const Ints identity = at;
+  Instruction* x = i;
+  for (int step = 0; step < kMostSteps; ++step) {
+    const Instruction* below = x;
+    if (!below->Is(Opcode::Reshape) && !below->Is(Opcode::Transpose)) return nullptr;
+    x = below->operand(0);
+    if (below->Is(Opcode::Reshape) && WithoutOnes(x->shape().dims()) != WithoutOnes(below->shape().dims()))
+      return nullptr;
+    const Ints moved = MovedBy(below);
+    for (int64_t& d : at) d = moved[static_cast<size_t>(d)];
+    if (at == identity && x->shape().dims() == i->shape().dims()) return x;
+  }
+  return nullptr;
 }
 
 Instruction* OfConstant(Instruction* i) {
@@ -45,6 +138,14 @@ const Rule kRules[] = {
      "ROOT r = $T[4,6] reshape(p)",
      "ROOT r = $T[6,4] reshape(p)",
      [](Instruction* i) { return i->shape().dims() == i->operand(0)->shape().dims() ? i->operand(0) : nullptr; }},
+    {"reshapes-and-transposes-that-undo",
+     {Opcode::Reshape, Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[6,4] transpose(p), dimensions={1,0}\n b = $T[6,1,4] reshape(a)\n"
+     " c = $T[4,1,6] transpose(b), dimensions={2,1,0}\n ROOT r = $T[4,6] reshape(c)",
+     "b = $T[6,1,4] reshape(p)\n c = $T[4,1,6] transpose(b), dimensions={2,1,0}\n ROOT r = $T[4,6] reshape(c)",
+     OfChain},
     {"reshape-of-reshape",
      {Opcode::Reshape},
      kAllTypes,
@@ -62,6 +163,22 @@ const Rule kRules[] = {
      "b = $T[4,6] broadcast(s), dimensions={}\n ROOT r = $T[24] reshape(b)",
      "b = $T[4,6,2] broadcast(p), dimensions={0,1}\n ROOT r = $T[48] reshape(b)",
      OfScalarBroadcast},
+    {"reshape-of-broadcast",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
+     "b = $T[2,3,4,6] broadcast(p), dimensions={2,3}\n ROOT r = $T[6,4,6,1] reshape(b)",
+     "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[8,6] reshape(b)",
+     OfBroadcast},
+    {"reshape-of-update",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
+     "u = $T[2,3] slice(q), slice={[0:2], [0:3]}\n n = s32[] constant(1)\n"
+     " d = $T[4,6] dynamic-update-slice(p, u, n, n)\n ROOT r = $T[4,1,6] reshape(d)",
+     "u = $T[2,3] slice(q), slice={[0:2], [0:3]}\n n = s32[] constant(1)\n"
+     " d = $T[4,6] dynamic-update-slice(p, u, n, n)\n ROOT r = $T[24] reshape(d)",
+     OfUpdate},
     {"reshape-of-constant",
      {Opcode::Reshape},
      kAllTypes,

@@ -2,6 +2,18 @@
 
 namespace kiln {
 
+bool Admits(Algebra algebra, Numerics numerics) {
+  switch (algebra) {
+    case Algebra::kExact:
+      return numerics == Numerics::Exact;
+    case Algebra::kXla:
+      return numerics != Numerics::Finite;
+    case Algebra::kFast:
+      return true;
+  }
+  return false;
+}
+
 unsigned TypeSetOf(const Shape& shape) {
   if (!shape.IsArray()) return kTuples;
   const PrimitiveType t = shape.type();
@@ -11,8 +23,11 @@ unsigned TypeSetOf(const Shape& shape) {
 const std::vector<const Rule*>& AllRules() {
   static const auto* all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto family : {ArithmeticRules, LogicRules, ConversionRules, BroadcastRules, ReshapeRules,
-                              TransposeRules, SliceRules, PieceRules, ReduceRules, OrderRules})
+    for (const auto family :
+         {ArithmeticRules,   LogicRules,    SumRules,       ProductRules,    QuotientRules, PowerRules,
+          ComparisonRules,   ExtremumRules, SelectRules,    ConversionRules, ConstantRules, SinkingRules,
+          BroadcastRules,    ReshapeRules,  TransposeRules, SliceRules,      PieceRules,    PadRules,
+          DynamicSliceRules, ReduceRules,   OrderRules})
       for (const Rule& r : family()) out->push_back(&r);
     return out;
   }();

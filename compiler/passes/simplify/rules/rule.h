@@ -12,6 +12,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/hlo/instruction.h"
+#include "compiler/pass/algebra.h"
 
 namespace kiln {
 
@@ -23,7 +24,12 @@ enum class Numerics {
   Exact,     // nothing
   ZeroSign,  // the sign of a zero, where HLO leaves the order of additions open
   Rounding,  // the last bit: it rounds at other places
+  Range,     // also overflow and underflow on the way to a result that real numbers have
+  Finite,    // what NaN, infinities and negative zeros give
 };
+
+// Whether the choice of algebra lets rules of the class be applied.
+bool Admits(Algebra algebra, Numerics numerics);
 
 struct Rule {
   const char* name;
@@ -41,8 +47,19 @@ unsigned TypeSetOf(const Shape& shape);
 
 // In the order in which they are tried.
 absl::Span<const Rule> ArithmeticRules();  // add, multiply, power, ...
-absl::Span<const Rule> LogicRules();       // and, or, select, maximum, ...
-absl::Span<const Rule> ConversionRules();  // convert, real, imag
+absl::Span<const Rule> SumRules();
+absl::Span<const Rule> ProductRules();
+absl::Span<const Rule> QuotientRules();
+absl::Span<const Rule> PowerRules();       // with roots, exponentials and logarithms
+absl::Span<const Rule> ComparisonRules();  // and what is made of them
+absl::Span<const Rule> ExtremumRules();
+absl::Span<const Rule> SelectRules();
+absl::Span<const Rule> ConstantRules();  // and iotas
+absl::Span<const Rule> SinkingRules();   // of broadcasts, below what is elementwise
+absl::Span<const Rule> PadRules();
+absl::Span<const Rule> DynamicSliceRules();  // and updates
+absl::Span<const Rule> LogicRules();         // and, or, select, maximum, ...
+absl::Span<const Rule> ConversionRules();    // convert, real, imag
 absl::Span<const Rule> BroadcastRules();
 absl::Span<const Rule> ReshapeRules();
 absl::Span<const Rule> TransposeRules();

@@ -26,10 +26,12 @@ Instruction* MovesExtentsOfOne(Instruction* i) {
 
 Instruction* OfBroadcast(Instruction* i) {
   Instruction* x = i->operand(0);
-  if (!x->Is(Opcode::Broadcast)) return nullptr;
+  if (!x->Is(Opcode::Broadcast) || !i->shape().HasDefaultLayout()) return nullptr;
   const Ints& p = *i->attrs().dimensions;
   Ints map;
   for (int64_t d : *x->attrs().dimensions) map.push_back(std::find(p.begin(), p.end(), d) - p.begin());
+  // Else it would hide a transpose.
+  if (!std::is_sorted(map.begin(), map.end())) return nullptr;
   return BroadcastTo(x->operand(0), i->shape().dims(), map).get();
 }
 
@@ -60,8 +62,8 @@ const Rule kRules[] = {
      {Opcode::Transpose},
      kAllTypes,
      Numerics::Exact,
+     "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[4,2,6] transpose(b), dimensions={1,0,2}",
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[6,2,4] transpose(b), dimensions={2,0,1}",
-     "ROOT r = $T[6,4] transpose(p), dimensions={1,0}",
      OfBroadcast},
 };
 
