@@ -1,40 +1,15 @@
 // Reductions of one element.
-#include <cmath>
-
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/passes/simplify/rules/pattern.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 #include "compiler/passes/simplify/rules/rule.h"
 
 namespace kiln {
 namespace {
 
-using pattern::IsAll;
-
-// The operation of a reducer (a, b) -> op(a, b), if it is that.
-std::optional<Opcode> ReducerOf(const Instruction* i) {
-  const Instruction* r = (*i->attrs().to_apply)->root();
-  const bool plain = r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) &&
-                     r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
-  return plain ? std::optional(r->opcode()) : std::nullopt;
-}
-
-bool IsIdentity(Opcode op, PrimitiveType t, const Instruction* initial) {
-  switch (op) {
-    case Opcode::Maximum:
-      return IsFloat(t) && IsAll(initial, -INFINITY);
-    case Opcode::Minimum:
-      return IsFloat(t) && IsAll(initial, INFINITY);
-    case Opcode::Multiply:
-      return IsAll(initial, 1);
-    case Opcode::Add:
-      return IsAll(initial, 0);
-    case Opcode::And:
-      return t == PrimitiveType::Pred && IsAll(initial, 1);
-    case Opcode::Or:
-      return IsAll(initial, 0);
-    default:
-      return false;  // any other operation: no identity is known
-  }
+std::vector<Instruction*> Instructions(const std::vector<Expr>& values) {
+  std::vector<Instruction*> out;
+  for (const Expr& v : values) out.push_back(v.get());
+  return out;
 }
 
 Instruction* OfExtentsOfOne(Instruction* i) {
@@ -42,11 +17,52 @@ Instruction* OfExtentsOfOne(Instruction* i) {
   for (int64_t d : *i->attrs().dimensions)
     if (i->operand(0)->shape().dim(d) != 1) return nullptr;
   const std::optional<Opcode> op = ReducerOf(i);
-  if (!op || !IsIdentity(*op, i->shape().type(), i->operand(1))) return nullptr;
+  if (!op || !IsIdentityOf(*op, i->shape().type(), i->operand(1))) return nullptr;
   return ReshapeTo(i->operand(0), i->shape().dims()).get();
 }
 
+// What a reduction or a window of nothing, or to nothing, gives: its initial values.
+Instruction* OfNothing(Instruction* i) {
+  const int64_t count = i->operand_count() / 2;
+  const bool several = i->shape().IsTuple();
+  const Shape& first = several ? i->shape().tuple()[0] : i->shape();
+  if (!BeforeLayouts(i) || first.layout()) return nullptr;
+  if (i->operand(0)->shape().ElementCount() != 0 && first.ElementCount() != 0) return nullptr;
+  std::vector<Expr> values;
+  for (int64_t k = 0; k < count; ++k) values.push_back(BroadcastTo(i->operand(count + k), first.dims()));
+  return several ? i->parent()->Add(Opcode::Tuple, i->shape(), Instructions(values)) : values[0].get();
+}
+
+// One value that is reduced as a tuple of one.
+Instruction* OfTupleOfOne(Instruction* i) {
+  Computation* f = *i->attrs().to_apply;
+  if (!i->shape().IsTuple() || i->operand_count() != 2 || !f->root()->Is(Opcode::Tuple)) return nullptr;
+  if (!BeforeLayouts(i) || i->shape().tuple()[0].layout()) return nullptr;
+  Computation* plain = i->parent()->module()->CloneComputation(f, "plain");
+  plain->set_root(plain->root()->operand(0));
+  Instruction* value = i->parent()->AddClone(i, i->shape().tuple()[0], i->operands());
+  value->mutable_attrs().to_apply = plain;
+  return i->parent()->Add(Opcode::Tuple, i->shape(), {value});
+}
+
 const Rule kRules[] = {
+    {"reduce-of-nothing",
+     {Opcode::Reduce, Opcode::ReduceWindow},
+     kAllTypes | kTuples,
+     Numerics::Exact,
+     "n = $T[0,6] slice(p), slice={[0:0], [0:6]}\n ROOT r = $T[6] reduce(n, s), dimensions={0}, to_apply=sum",
+     "ROOT r = $T[6] reduce(p, s), dimensions={0}, to_apply=sum",
+     OfNothing},
+    {"reduce-tuple-of-one",
+     {Opcode::Reduce, Opcode::ReduceWindow},
+     kTuples,
+     Numerics::Exact,
+     "one { a = s32[] parameter(0)\n b = s32[] parameter(1)\n c = s32[] add(a, b)\n ROOT t = (s32[]) tuple(c) }\n"
+     "ENTRY e { p = s32[4,6] parameter(0)\n s = s32[] parameter(1)\n"
+     " t = (s32[6]) reduce(p, s), dimensions={0}, to_apply=one\n ROOT r = s32[6] get-tuple-element(t), index=0 }",
+     "ENTRY e { p = s32[4,6] parameter(0)\n s = s32[] parameter(1)\n"
+     " ROOT r = s32[6] reduce(p, s), dimensions={0}, to_apply=sum }",
+     OfTupleOfOne},
     // The sum of one element may turn -0 into 0: 0 + -0 is 0, and HLO leaves open whether the 0 is added.
     {"reduce-extent-one",
      {Opcode::Reduce},
