@@ -1,5 +1,6 @@
 #include "compiler/passes/simplify/dot_form.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 
 namespace kiln {
@@ -28,6 +29,17 @@ Expr Rounded(const Instruction* dot, Expr x) {
                                                                                   : x;
 }
 
+// Whether the result is marked as this device's part of a sum: the mark belongs to this very dot.
+bool IsPartialSum(const Instruction* i) {
+  if (i->users().size() != 1 || !i->users()[0]->Is(Opcode::CustomCall)) return false;
+  const Attributes& a = i->users()[0]->attrs();
+  const auto unreduced = [](const std::optional<attr::Raw>& text) {
+    return text && absl::StrContains(text->text, "unreduced");
+  };
+  return a.custom_call_target && *a.custom_call_target == "Sharding" &&
+         (unreduced(a.sharding) || unreduced(a.frontend_attributes));
+}
+
 }  // namespace
 
 DotSide SideOf(const Instruction* dot, int64_t operand) {
@@ -41,8 +53,9 @@ DotSide SideOf(const Instruction* dot, int64_t operand) {
 }
 
 bool IsPlainDot(const Instruction* i) {
-  return i->Is(Opcode::Dot) && i->operand_count() == 2 && !i->attrs().sparsity && !i->shape().layout() &&
-         !i->shape().HasDynamic();
+  if (IsPartialSum(i)) return false;
+  return i->Is(Opcode::Dot) && i->operand_count() == 2 && !i->attrs().sparsity && !i->shape().HasDynamic() &&
+         !i->operand(0)->shape().HasDynamic() && !i->operand(1)->shape().HasDynamic();
 }
 
 Expr DotLike(const Instruction* like, Expr lhs, const DotSide& l, Expr rhs, const DotSide& r, bool swapped) {

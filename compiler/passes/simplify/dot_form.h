@@ -21,7 +21,7 @@ inline bool Holds(const Ints& v, int64_t x) {
 
 DotSide SideOf(const Instruction* dot, int64_t operand);
 
-// A dot without sparsity, before layouts.
+// A dot without sparsity or dynamic extents.
 bool IsPlainDot(const Instruction* i);
 
 // The dot of `lhs` and `rhs` over the batch and contracting dimensions named, with the result type, precision and

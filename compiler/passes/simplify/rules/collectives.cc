@@ -10,7 +10,7 @@ namespace {
 
 // The operand, if it repeats a constant.
 Instruction* RepeatedConstant(const Instruction* i) {
-  if (i->operand_count() != 1 || !i->shape().IsArray() || !BeforeLayouts(i)) return nullptr;
+  if (i->operand_count() != 1 || !i->shape().IsArray() || !IsStatic(i)) return nullptr;
   Instruction* x = i->operand(0);
   const bool repeated = x->Is(Opcode::Broadcast) && x->operand(0)->shape().IsScalar() && pattern::SplatOf(x);
   return repeated ? x->operand(0) : nullptr;
@@ -54,7 +54,8 @@ const Rule kRules[] = {
      "c = $T[] constant(1)\n b = $T[4,6] broadcast(c), dimensions={}\n"
      " ROOT r = $T[4,6] all-gather(b), dimensions={0}, replica_groups={{0}}",
      kOfParameter,
-     Moved},
+     Moved,
+     true},
     {"all-reduce-of-constant",
      {Opcode::AllReduce, Opcode::ReduceScatter},
      kInts | kFloats | kComplex,
@@ -62,7 +63,8 @@ const Rule kRules[] = {
      "c = $T[] constant(1)\n b = $T[4,6] broadcast(c), dimensions={}\n"
      " ROOT r = $T[4,6] all-reduce(b), to_apply=sum, replica_groups={{0}}",
      kSumOfParameter,
-     Reduced},
+     Reduced,
+     true},
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ Instruction* OfTransposes(Instruction* i) {
 // A transpose that puts the free dimensions of the right side in front of those of the left.
 Instruction* TransposeOfDot(Instruction* i) {
   Instruction* dot = i->operand(0);
-  if (!IsPlainDot(dot) || !HasOneUser(dot) || i->shape().layout()) return nullptr;
+  if (!IsPlainDot(dot) || !HasOneUser(dot)) return nullptr;
   const DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
   if (l.free.empty() || r.free.empty()) return nullptr;
   Ints exchanged = FirstDims(static_cast<int64_t>(l.batch.size()));
@@ -140,7 +140,7 @@ Instruction* OfConcatenation(Instruction* i) {
 
 // The sum of the products of a batch is one product that contracts the batch too.
 Instruction* SumOverBatch(Instruction* i) {
-  if (i->operand_count() != 2 || ReducerOf(i) != Opcode::Add || !BeforeLayouts(i)) return nullptr;
+  if (i->operand_count() != 2 || ReducerOf(i) != Opcode::Add || !IsStatic(i)) return nullptr;
   Instruction* dot = i->operand(0);
   if (!IsPlainDot(dot) || !HasOneUser(dot) || !pattern::IsAll(i->operand(1), 0)) return nullptr;
   DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
@@ -172,7 +172,8 @@ const Rule kRules[] = {
      " rhs_contracting_dims={2} }",
      "ENTRY e { a = $T[5,4] parameter(0)\n b = $T[5,6] parameter(1)\n x = $T[4,5] transpose(a), dimensions={1,0}\n"
      " ROOT r = $T[4,6] dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
-     OfTransposes},
+     OfTransposes,
+     true},
     {"transpose-of-dot",
      {Opcode::Transpose},
      kInts | kFloats | kComplex,
@@ -183,7 +184,8 @@ const Rule kRules[] = {
      "ENTRY e { a = $T[2,4,5] parameter(0)\n b = $T[2,5,6] parameter(1)\n"
      " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
      " rhs_contracting_dims={1}\n ROOT r = $T[6,2,4] transpose(d), dimensions={2,0,1} }",
-     TransposeOfDot},
+     TransposeOfDot,
+     true},
     {"dot-of-reordered-contraction",
      {Opcode::Dot},
      kInts | kFloats,
@@ -194,7 +196,8 @@ const Rule kRules[] = {
      "ENTRY e { a = $T[2,3,2] parameter(0)\n t = $T[3,2,2] transpose(a), dimensions={1,2,0}\n"
      " x = $T[6,2] reshape(t)\n c = $T[2,6] constant({{1, 2, 3, 2, 1, 0}, {1, 1, 2, 1, 0, 1}})\n"
      " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={0}, rhs_contracting_dims={1} }",
-     WithConstantReordered},
+     WithConstantReordered,
+     true},
     {"dot-of-concatenation",
      {Opcode::Dot},
      kInts | kFloats,
@@ -205,7 +208,8 @@ const Rule kRules[] = {
      "ENTRY e { a = $T[1,3] parameter(0)\n b = $T[1,3] parameter(1)\n"
      " x = $T[2,3] concatenate(a, b), dimensions={0}\n c = $T[2,3] constant({{1, 2, 3}, {1, 0, 2}})\n"
      " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
-     OfConcatenation},
+     OfConcatenation,
+     true},
     {"sum-of-batch-dot",
      {Opcode::Reduce},
      kInts | kFloats | kComplex,
@@ -218,7 +222,8 @@ const Rule kRules[] = {
      " d = $T[2,4,5] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
      " rhs_contracting_dims={1}\n z = $T[] constant(0)\n"
      " ROOT r = $T[2,4] reduce(d, z), dimensions={2}, to_apply=sum }",
-     SumOverBatch},
+     SumOverBatch,
+     true},
 };
 
 }  // namespace

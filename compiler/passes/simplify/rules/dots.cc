@@ -73,7 +73,8 @@ const Rule kRules[] = {
      "ENTRY e { a = $T[4,0] parameter(0)\n b = $T[0,6] parameter(1)\n"
      " ROOT r = $T[4,6] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
      kProduct,
-     OfNothing},
+     OfNothing,
+     true},
     {"dot-without-contraction",
      {Opcode::Dot},
      kInts | kFloats | kComplex,
@@ -82,7 +83,8 @@ const Rule kRules[] = {
      " ROOT r = $T[3,4,5] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={},"
      " rhs_contracting_dims={} }",
      kProduct,
-     WithoutContraction},
+     WithoutContraction,
+     true},
     {"dot-of-vectors",
      {Opcode::Dot},
      kInts | kFloats | kComplex,
@@ -91,7 +93,8 @@ const Rule kRules[] = {
      " ROOT r = $T[3] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1,2},"
      " rhs_contracting_dims={2,1} }",
      kProduct,
-     OfVectors},
+     OfVectors,
+     true},
     {"dot-extent-one",
      {Opcode::Dot},
      kInts | kFloats | kComplex,
@@ -100,7 +103,8 @@ const Rule kRules[] = {
      " ROOT r = $T[1,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2},"
      " rhs_contracting_dims={0} }",
      kProduct,
-     OfExtentsOfOne},
+     OfExtentsOfOne,
+     true},
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace kiln {
 namespace {
 
 Instruction* OfScalar(Instruction* i) {
-  if (!BeforeLayouts(i) || i->operand(0)->shape().ElementCount() != 1) return nullptr;
+  if (!IsStatic(i) || i->operand(0)->shape().ElementCount() != 1) return nullptr;
   return BroadcastTo(ReshapeTo(i->operand(0), {}), i->shape().dims()).get();
 }
 
@@ -19,7 +19,7 @@ Instruction* OfFewNumbers(Instruction* i) {
   constexpr int64_t kFew = 4;
   const Shape& x = i->operand(0)->shape();
   Instruction* index = i->operand(1);
-  if (!BeforeLayouts(i) || x.rank() != 1 || x.dim(0) > kFew || x.dim(0) == 0 ||
+  if (!IsStatic(i) || x.rank() != 1 || x.dim(0) > kFew || x.dim(0) == 0 ||
       *i->attrs().index_vector_dim != index->shape().rank() || i->attrs().collapsed_slice_dims != Ints{0})
     return nullptr;
   const auto number = [&](int64_t k) {
@@ -98,7 +98,7 @@ int64_t IndicesBatchingDim(const Gather& g, int64_t d) {
 // padded alike and nowhere else.
 Instruction* OfPad(Instruction* i) {
   Instruction *pad = i->operand(0), *indices = i->operand(1);
-  if (!BeforeLayouts(i) || !pad->Is(Opcode::Pad)) return nullptr;
+  if (!IsStatic(i) || !pad->Is(Opcode::Pad)) return nullptr;
   const Gather g{i};
   std::vector<Moved> moved;
   size_t batching = 0;
@@ -121,7 +121,7 @@ Instruction* OfPad(Instruction* i) {
 // The same through a reshape that leaves the padded dimensions alone.
 Instruction* OfReshapedPad(Instruction* i) {
   const Instruction* reshape = i->operand(0);
-  if (!BeforeLayouts(i) || !reshape->Is(Opcode::Reshape) || !reshape->operand(0)->Is(Opcode::Pad)) return nullptr;
+  if (!IsStatic(i) || !reshape->Is(Opcode::Reshape) || !reshape->operand(0)->Is(Opcode::Pad)) return nullptr;
   Instruction* pad = reshape->operand(0);
   if (pad->shape().ElementCount() == 0) return nullptr;
   const auto kept = DimsKeptByReshape(pad->shape().dims(), reshape->shape().dims());
@@ -152,7 +152,8 @@ const Rule kRules[] = {
      " ROOT r = $T[5] gather(x, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1},"
      " index_vector_dim=1, slice_sizes={1,1} }",
      kRows,
-     OfScalar},
+     OfScalar,
+     true},
     {"gather-of-few",
      {Opcode::Gather},
      kAllTypes,
@@ -161,7 +162,8 @@ const Rule kRules[] = {
      " ROOT r = $T[50] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0},"
      " index_vector_dim=1, slice_sizes={1} }",
      kRows,
-     OfFewNumbers},
+     OfFewNumbers,
+     true},
     {"gather-of-pad",
      {Opcode::Gather},
      kAllTypes,
@@ -174,7 +176,8 @@ const Rule kRules[] = {
      " p = $T[7,6] pad(x, s), padding=1_2x0_0\n"
      " ROOT r = $T[5,6] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},"
      " index_vector_dim=1, slice_sizes={1,6} }",
-     OfPad},
+     OfPad,
+     true},
     {"gather-of-batch-pad",
      {Opcode::Gather},
      kAllTypes,
@@ -184,7 +187,8 @@ const Rule kRules[] = {
      " ROOT r = $T[5,7,1] gather(p, j), offset_dims={2}, collapsed_slice_dims={}, start_index_map={1},"
      " operand_batching_dims={0}, start_indices_batching_dims={1}, index_vector_dim=2, slice_sizes={1,1} }",
      kRows,
-     OfPad},
+     OfPad,
+     true},
     {"gather-of-reshaped-pad",
      {Opcode::Gather},
      kAllTypes,
@@ -194,7 +198,8 @@ const Rule kRules[] = {
      " ROOT r = $T[5,9] gather(m, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},"
      " index_vector_dim=1, slice_sizes={1,9} }",
      kRows,
-     OfReshapedPad},
+     OfReshapedPad,
+     true},
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 bool Holds(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
 
 bool IsPlainReduceOf(const Instruction* i, Opcode operand) {
-  return i->operand_count() == 2 && i->shape().IsArray() && i->operand(0)->Is(operand) && BeforeLayouts(i);
+  return i->operand_count() == 2 && i->shape().IsArray() && i->operand(0)->Is(operand) && IsStatic(i);
 }
 
 // The greatest of equal numbers is the number.
@@ -73,7 +73,7 @@ Instruction* SumOfRepetition(Instruction* i) {
 // The first of equal numbers is the greatest, and the least.
 Instruction* PlaceOfRepeatedConstant(Instruction* i) {
   const std::optional<Opcode> op = ArgReducerOf(i);
-  if (!op || !BeforeLayouts(i) || i->shape().tuple()[0].layout()) return nullptr;
+  if (!op || !IsStatic(i)) return nullptr;
   const Instruction* b = i->operand(0);
   if (!b->Is(Opcode::Broadcast) || !b->operand(0)->Is(Opcode::Constant) || !b->operand(0)->shape().IsScalar() ||
       b->shape().ElementCount() == 0 ||
@@ -88,7 +88,7 @@ Instruction* PlaceOfRepeatedConstant(Instruction* i) {
 
 // The greatest value, where the greatest with its place is computed of the same operand.
 Instruction* SharedWithPlace(Instruction* i) {
-  if (i->operand_count() != 2 || !i->shape().IsArray() || !BeforeLayouts(i)) return nullptr;
+  if (i->operand_count() != 2 || !i->shape().IsArray() || !IsStatic(i)) return nullptr;
   const std::optional<Opcode> op = ReducerOf(i);
   if (op != Opcode::Maximum && op != Opcode::Minimum) return nullptr;
   if (!IsFloat(i->shape().type()) || !IsIdentityOf(*op, i->shape().type(), i->operand(1))) return nullptr;
@@ -110,21 +110,24 @@ const Rule kRules[] = {
      "ENTRY e { s = $T[] parameter(0)\n t = $T[] parameter(1)\n b = $T[4,6] broadcast(s), dimensions={}\n"
      " ROOT r = $T[] reduce(b, t), dimensions={0,1}, to_apply=most }",
      kOfParameter,
-     OfRepeatedScalar},
+     OfRepeatedScalar,
+     true},
     {"reduce-before-repetition",
      {Opcode::Reduce},
      kAllTypes,
      Numerics::Exact,
      "b = $T[6,5,4] broadcast(p), dimensions={2,0}\n ROOT r = $T[5,4] reduce(b, s), dimensions={0}, to_apply=sum",
      kOfParameter,
-     BeforeRepetition},
+     BeforeRepetition,
+     true},
     {"sum-of-repetition",
      {Opcode::Reduce},
      kInts | kFloats,
      Numerics::Order,
      "b = $T[4,2,6] broadcast(p), dimensions={0,2}\n ROOT r = $T[4,6] reduce(b, s), dimensions={1}, to_apply=sum",
      kOfParameter,
-     SumOfRepetition},
+     SumOfRepetition,
+     true},
     {"place-of-repeated-constant",
      {Opcode::Reduce},
      kTuples,
@@ -137,7 +140,8 @@ const Rule kRules[] = {
      " i = s32[4,6] iota(), iota_dimension=0\n n = f32[] constant(-inf)\n z = s32[] constant(0)\n"
      " t = (f32[4], s32[4]) reduce(b, i, n, z), dimensions={1}, to_apply=argmax\n"
      " ROOT r = s32[4] get-tuple-element(t), index=1 }",
-     PlaceOfRepeatedConstant},
+     PlaceOfRepeatedConstant,
+     true},
     {"reduce-shared-with-place",
      {Opcode::Reduce},
      kFloats,
@@ -151,7 +155,8 @@ const Rule kRules[] = {
      "most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\n"
      "ENTRY e { b = f32[4,6] parameter(0)\n n = f32[] constant(-inf)\n"
      " ROOT m = f32[4] reduce(b, n), dimensions={1}, to_apply=most }",
-     SharedWithPlace},
+     SharedWithPlace,
+     true},
 };
 
 }  // namespace

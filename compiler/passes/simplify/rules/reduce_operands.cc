@@ -16,7 +16,7 @@ bool Reduces(const Instruction* i, int64_t d) {
 }
 
 bool IsPlainReduce(const Instruction* i) {
-  return i->Is(Opcode::Reduce) && i->operand_count() == 2 && i->shape().IsArray() && BeforeLayouts(i);
+  return i->Is(Opcode::Reduce) && i->operand_count() == 2 && i->shape().IsArray() && IsStatic(i);
 }
 
 Expr ReduceLike(const Instruction* i, Expr x, Ints dims) {
@@ -118,7 +118,8 @@ const Rule kRules[] = {
      Numerics::ZeroSign,
      "z = $T[] constant(0)\n n = $T[4,6] negate(p)\n ROOT r = $T[6] reduce(n, z), dimensions={0}, to_apply=sum",
      "n = $T[4,6] negate(p)\n ROOT r = $T[6] reduce(n, s), dimensions={0}, to_apply=sum",
-     OfNegation},
+     OfNegation,
+     true},
     {"reduce-of-transpose",
      {Opcode::Reduce},
      kAllTypes,
@@ -126,7 +127,8 @@ const Rule kRules[] = {
      "ENTRY e { x = $T[2,3,4] parameter(0)\n t = $T[4,3,2] transpose(x), dimensions={2,1,0}\n"
      " z = $T[] constant(0)\n ROOT r = $T[4,2] reduce(t, z), dimensions={1}, to_apply=sum }",
      kOfParameter,
-     OfTranspose},
+     OfTranspose,
+     true},
     {"reduce-of-reduce",
      {Opcode::Reduce},
      kAllTypes,
@@ -138,7 +140,8 @@ const Rule kRules[] = {
      "ENTRY e { x = $T[2,3,4] parameter(0)\n z = $T[] constant(0)\n"
      " i = $T[2,4] reduce(x, z), dimensions={1}, to_apply=other\n"
      " ROOT r = $T[4] reduce(i, z), dimensions={0}, to_apply=sum }",
-     OfReduction},
+     OfReduction,
+     true},
     {"reduce-of-reshape",
      {Opcode::Reduce},
      kAllTypes,
@@ -147,7 +150,8 @@ const Rule kRules[] = {
      " ROOT r = $T[6] reduce(m, z), dimensions={1}, to_apply=sum }",
      "ENTRY e { x = $T[2,3,4] parameter(0)\n m = $T[4,6] reshape(x)\n z = $T[] constant(0)\n"
      " ROOT r = $T[6] reduce(m, z), dimensions={0}, to_apply=sum }",
-     OfReshape},
+     OfReshape,
+     true},
     {"reduce-of-merged",
      {Opcode::Reduce},
      kAllTypes,
@@ -155,7 +159,8 @@ const Rule kRules[] = {
      "ENTRY e { x = $T[2,3,4] parameter(0)\n m = $T[6,4] reshape(x)\n z = $T[] constant(0)\n"
      " ROOT r = $T[4] reduce(m, z), dimensions={0}, to_apply=sum }",
      kOfParameter,
-     OfReshape},
+     OfReshape,
+     true},
     {"reduce-of-concatenation",
      {Opcode::Reduce},
      kAllTypes,
@@ -164,7 +169,8 @@ const Rule kRules[] = {
      " ROOT r = $T[6] reduce(c, z), dimensions={0}, to_apply=sum",
      "z = $T[] constant(0)\n c = $T[8,6] concatenate(p, q), dimensions={0}\n"
      " ROOT r = $T[8] reduce(c, z), dimensions={1}, to_apply=sum",
-     OfConcatenation},
+     OfConcatenation,
+     true},
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace kiln {
 namespace {
 
 bool IsPlainWindow(const Instruction* i) {
-  return i->Is(Opcode::ReduceWindow) && i->operand_count() == 2 && i->shape().IsArray() && BeforeLayouts(i);
+  return i->Is(Opcode::ReduceWindow) && i->operand_count() == 2 && i->shape().IsArray() && IsStatic(i);
 }
 
 attr::Win WindowOf(const Instruction* i) {
@@ -163,7 +163,7 @@ Instruction* OfPad(Instruction* i) {
 // A slice of the one window in each reduced dimension that holds all of it: a reduction.
 Instruction* SliceOfWindow(Instruction* i) {
   Instruction* w = i->operand(0);
-  if (!IsPlainWindow(w) || w->users().size() != 1 || w->IsRoot() || i->shape().layout()) return nullptr;
+  if (!IsPlainWindow(w) || w->users().size() != 1 || w->IsRoot()) return nullptr;
   const attr::Win window = WindowOf(w);
   Ints reduced;
   for (size_t d = 0; d < window.size(); ++d) {
@@ -191,14 +191,16 @@ const Rule kRules[] = {
      Numerics::Exact,
      "ROOT r = $T[4,7] reduce-window(p, s), window={size=1x1 pad=0_0x1_0}, to_apply=sum",
      kRunningSum,
-     OfOneElement},
+     OfOneElement,
+     true},
     {"window-of-whole-dimensions",
      {Opcode::ReduceWindow},
      kAllTypes,
      Numerics::Exact,
      "ROOT r = $T[4,1] reduce-window(p, s), window={size=1x6}, to_apply=sum",
      kRunningSum,
-     OfWholeDimensions},
+     OfWholeDimensions,
+     true},
     {"running-sum-of-constant",
      {Opcode::ReduceWindow},
      kInts | kFloats,
@@ -206,7 +208,8 @@ const Rule kRules[] = {
      "c = f32[] constant(2)\n b = f32[4,6] broadcast(c), dimensions={}\n x = $T[4,6] convert(b)\n"
      " z = $T[] constant(0)\n ROOT r = $T[4,6] reduce-window(x, z), window={size=4x1 pad=3_0x0_0}, to_apply=sum",
      kRunningSum,
-     RunningSumOfConstant},
+     RunningSumOfConstant,
+     true},
     {"window-of-pad",
      {Opcode::ReduceWindow},
      kAllTypes,
@@ -215,7 +218,8 @@ const Rule kRules[] = {
      " ROOT r = $T[8,8] reduce-window(x, z), window={size=2x2 pad=0_0x0_1}, to_apply=sum",
      "z = $T[] constant(0)\n x = $T[9,8] pad(p, s), padding=1_1_1x0_2\n"
      " ROOT r = $T[8,8] reduce-window(x, z), window={size=2x2 pad=0_0x0_1}, to_apply=sum",
-     OfPad},
+     OfPad,
+     true},
     {"slice-of-window",
      {Opcode::Slice},
      kAllTypes,
@@ -224,7 +228,8 @@ const Rule kRules[] = {
      " ROOT r = $T[4,1] slice(w), slice={[0:4], [5:6]}",
      "w = $T[4,6] reduce-window(p, s), window={size=1x6 pad=0_0x5_0}, to_apply=sum\n"
      " ROOT r = $T[4,1] slice(w), slice={[0:4], [4:5]}",
-     SliceOfWindow},
+     SliceOfWindow,
+     true},
 };
 
 }  // namespace

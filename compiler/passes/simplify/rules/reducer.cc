@@ -63,10 +63,10 @@ bool SameScalar(const Instruction* a, const Instruction* b) {
   return x && y && a->shape().IsScalar() && b->shape().IsScalar() && x->Reshaped(a->shape()) == y->Reshaped(b->shape());
 }
 
-bool BeforeLayouts(const Instruction* i) {
+bool IsStatic(const Instruction* i) {
   for (const Instruction* o : i->operands())
-    if (o->shape().layout() || o->shape().HasDynamic()) return false;
-  return !i->shape().layout() && !i->shape().HasDynamic();
+    if (o->shape().HasDynamic()) return false;
+  return !i->shape().HasDynamic();
 }
 
 std::vector<std::pair<int64_t, int64_t>> DimsKeptByReshape(const Ints& from, const Ints& to) {

@@ -22,8 +22,8 @@ bool InitialMayRepeat(Opcode op, PrimitiveType t, const Instruction* initial);
 // The same value wherever it stands: one instruction, or constants of the same bits.
 bool SameScalar(const Instruction* a, const Instruction* b);
 
-// Rules that change extents fire before layouts are assigned: what they add has none.
-bool BeforeLayouts(const Instruction* i);
+// No extent is dynamic, of the result or of an operand.
+bool IsStatic(const Instruction* i);
 
 // Pairs (i, j), ascending: dimension i of `from` is dimension j of `to` where one is reshaped to the other.
 std::vector<std::pair<int64_t, int64_t>> DimsKeptByReshape(const Ints& from, const Ints& to);

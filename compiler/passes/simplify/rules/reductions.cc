@@ -26,7 +26,7 @@ Instruction* OfNothing(Instruction* i) {
   const int64_t count = i->operand_count() / 2;
   const bool several = i->shape().IsTuple();
   const Shape& first = several ? i->shape().tuple()[0] : i->shape();
-  if (!BeforeLayouts(i) || first.layout()) return nullptr;
+  if (!IsStatic(i)) return nullptr;
   if (i->operand(0)->shape().ElementCount() != 0 && first.ElementCount() != 0) return nullptr;
   std::vector<Expr> values;
   for (int64_t k = 0; k < count; ++k) values.push_back(BroadcastTo(i->operand(count + k), first.dims()));
@@ -37,7 +37,7 @@ Instruction* OfNothing(Instruction* i) {
 Instruction* OfTupleOfOne(Instruction* i) {
   Computation* f = *i->attrs().to_apply;
   if (!i->shape().IsTuple() || i->operand_count() != 2 || !f->root()->Is(Opcode::Tuple)) return nullptr;
-  if (!BeforeLayouts(i) || i->shape().tuple()[0].layout()) return nullptr;
+  if (!IsStatic(i)) return nullptr;
   Computation* plain = i->parent()->module()->CloneComputation(f, "plain");
   plain->set_root(plain->root()->operand(0));
   Instruction* value = i->parent()->AddClone(i, i->shape().tuple()[0], i->operands());
@@ -52,7 +52,8 @@ const Rule kRules[] = {
      Numerics::Exact,
      "n = $T[0,6] slice(p), slice={[0:0], [0:6]}\n ROOT r = $T[6] reduce(n, s), dimensions={0}, to_apply=sum",
      "ROOT r = $T[6] reduce(p, s), dimensions={0}, to_apply=sum",
-     OfNothing},
+     OfNothing,
+     true},
     {"reduce-tuple-of-one",
      {Opcode::Reduce, Opcode::ReduceWindow},
      kTuples,
@@ -62,7 +63,8 @@ const Rule kRules[] = {
      " t = (s32[6]) reduce(p, s), dimensions={0}, to_apply=one\n ROOT r = s32[6] get-tuple-element(t), index=0 }",
      "ENTRY e { p = s32[4,6] parameter(0)\n s = s32[] parameter(1)\n"
      " ROOT r = s32[6] reduce(p, s), dimensions={0}, to_apply=sum }",
-     OfTupleOfOne},
+     OfTupleOfOne,
+     true},
     // The sum of one element may turn -0 into 0: 0 + -0 is 0, and HLO leaves open whether the 0 is added.
     {"reduce-extent-one",
      {Opcode::Reduce},

@@ -38,6 +38,8 @@ struct Rule {
   const char* refuses;
   // The new value, which may be one that was there before; null: the rule does not apply.
   Instruction* (*rewrite)(Instruction* i);
+  // Whether it is only for modules without layouts: it changes extents that later stages have settled.
+  bool before_layouts = false;
 };
 
 unsigned TypeSetOf(const Shape& shape);

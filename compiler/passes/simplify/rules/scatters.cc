@@ -22,7 +22,7 @@ Instruction* OfNoUpdates(Instruction* i) {
 bool IsAddition(const Instruction* i) {
   if (!i->Is(Opcode::Scatter) || i->operand_count() != 3 || i->users().size() != 1 || i->IsRoot()) return false;
   const Attributes& a = i->attrs();
-  return BeforeLayouts(i) && ReducerOf(i) == Opcode::Add && !a.indices_are_sorted.value_or(false) &&
+  return IsStatic(i) && ReducerOf(i) == Opcode::Add && !a.indices_are_sorted.value_or(false) &&
          !a.unique_indices.value_or(false) && a.input_batching_dims.value_or(Ints()).empty() && !a.sharding;
 }
 
@@ -84,7 +84,7 @@ Instruction* Combined(Instruction* a, Instruction* b) {
 // The other addend is what the scatter adds to.
 Instruction* SumWithScatter(Instruction* i) {
   Instruction *a = i->operand(0), *b = i->operand(1);
-  if (i->shape().layout() || a == b) return nullptr;
+  if (a == b) return nullptr;
   const bool left = IsAddition(a), right = IsAddition(b);
   if (left && right) return Combined(a, b);
   if (!left && !right) return nullptr;
@@ -115,7 +115,8 @@ const Rule kRules[] = {
      " b = $T[4,6] scatter(y, j, v), update_window_dims={1}, inserted_window_dims={0},"
      " scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum\n ROOT r = $T[4,6] add(a, b) }",
      "ROOT r = $T[4,6] add(p, q)",
-     SumWithScatter},
+     SumWithScatter,
+     true},
     {"sum-with-scatter",
      {Opcode::Add},
      kInts | kFloats | kComplex,
@@ -129,7 +130,8 @@ const Rule kRules[] = {
      " a = $T[4,6] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0},"
      " scatter_dims_to_operand_dims={0}, index_vector_dim=1, unique_indices=true, to_apply=sum\n"
      " ROOT r = $T[4,6] add(y, a) }",
-     SumWithScatter},
+     SumWithScatter,
+     true},
 };
 
 }  // namespace
