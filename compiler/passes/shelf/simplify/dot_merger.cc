@@ -173,6 +173,9 @@ bool Join(Group* g, const Usage& u, const Reachability& reach) {
   return true;
 }
 
+// The digits of dimensions of a member, cut as its group is.
+Digits Own(const Usage& u, const Ints& dims, const Group& g) { return Cut(Of(u, dims), g.cuts).value_or(Digits()); }
+
 // The order of the merged dot's digits, and where the dimension of all free ones of the others stands.
 struct Form {
   Digits batch, contracting, free;
@@ -181,8 +184,7 @@ struct Form {
 
 Form FormOf(const Group& g) {
   const Usage& u = g.members[0];
-  Form f{*Cut(Of(u, u.shared.batch), g.cuts), *Cut(Of(u, u.shared.contracting), g.cuts),
-         *Cut(Of(u, u.shared.free), g.cuts), false};
+  Form f{Own(u, u.shared.batch, g), Own(u, u.shared.contracting, g), Own(u, u.shared.free, g), false};
   const int64_t last = u.dot->operand(1 - u.side)->shape().rank() - 1;
   f.contracting_last = Holds(u.other.contracting, last);
   return f;
@@ -201,7 +203,7 @@ Expr SharedOperand(const Group& g, const Form& f, DotSide* side) {
   const Usage& u = g.members[0];
   Ints extents;
   for (int64_t d = 0; d < static_cast<int64_t>(u.source.dims.size()); ++d) {
-    for (const Digit& digit : *Cut(u.source.dims[static_cast<size_t>(d)], g.cuts)) {
+    for (const Digit& digit : Own(u, {d}, g)) {
       const auto at = static_cast<int64_t>(extents.size());
       extents.push_back(digit.extent);
       Ints* role = Holds(u.shared.batch, d)         ? &side->batch
@@ -214,7 +216,7 @@ Expr SharedOperand(const Group& g, const Form& f, DotSide* side) {
   const auto listed = [&](const Digits& wanted, const Ints& dims, Ints* places) {
     Ints ascending = dims;
     std::sort(ascending.begin(), ascending.end());
-    const Digits here = *Cut(Of(u, ascending), g.cuts);
+    const Digits here = Own(u, ascending, g);
     Ints out;
     for (const Digit& d : wanted) out.push_back((*places)[static_cast<size_t>(Find(here, d))]);
     *places = out;
@@ -243,7 +245,7 @@ Expr OtherOperand(const Usage& u, const Group& g, const Form& f) {
     }
     const bool batch = Holds(u.other.batch, d);
     const int64_t pair = batch ? u.shared.batch[place(u.other.batch)] : u.shared.contracting[place(u.other.contracting)];
-    const Digits own = *Cut(u.source.dims[static_cast<size_t>(pair)], g.cuts);
+    const Digits own = Own(u, {pair}, g);
     TakeExtents(own, &split);
     digits.insert(digits.end(), own.begin(), own.end());
   }
@@ -275,9 +277,9 @@ Expr Restored(const Usage& u, Expr slice, const Group& g, const Form& f, bool sh
   const auto batch = static_cast<int64_t>(f.batch.size()), free = static_cast<int64_t>(f.free.size());
   const int64_t first_free = shared_first ? batch : batch + 1, others = shared_first ? batch + free : batch;
   Ints order;
-  for (const Digit& d : *Cut(Of(u, u.shared.batch), g.cuts)) order.push_back(Find(f.batch, d));
+  for (const Digit& d : Own(u, u.shared.batch, g)) order.push_back(Find(f.batch, d));
   if (u.side == 1) order.push_back(others);
-  for (const Digit& d : *Cut(Of(u, u.shared.free), g.cuts)) order.push_back(first_free + Find(f.free, d));
+  for (const Digit& d : Own(u, u.shared.free, g)) order.push_back(first_free + Find(f.free, d));
   if (u.side == 0) order.push_back(others);
   return ReshapeTo(TransposeBy(slice, order), u.dot->shape().dims());
 }

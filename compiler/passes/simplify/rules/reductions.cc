@@ -1,5 +1,6 @@
-// Reductions of one element.
+// Reductions of one element, or of none.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/passes/expand/scalar_body.h"
 #include "compiler/passes/simplify/rules/reducer.h"
 #include "compiler/passes/simplify/rules/rule.h"
 
@@ -19,6 +20,29 @@ Instruction* OfExtentsOfOne(Instruction* i) {
   const std::optional<Opcode> op = ReducerOf(i);
   if (!op || !IsIdentityOf(*op, i->shape().type(), i->operand(1))) return nullptr;
   return ReshapeTo(i->operand(0), i->shape().dims()).get();
+}
+
+bool TakesTypesOf(const Computation* f, const std::vector<Expr>& arguments) {
+  for (size_t k = 0; k < arguments.size(); ++k)
+    if (f->parameter(static_cast<int64_t>(k))->shape().type() != arguments[k].type()) return false;
+  return true;
+}
+
+// One element for each result, and any reducer: the reducer itself, once.
+Instruction* ReducedOnce(Instruction* i) {
+  const int64_t count = i->operand_count() / 2;
+  const Shape& first = i->shape().IsTuple() ? i->shape().tuple()[0] : i->shape();
+  if (!IsStatic(i) || first.ElementCount() != i->operand(0)->shape().ElementCount() || first.ElementCount() == 0 ||
+      !IsScalarBody(*i->attrs().to_apply))
+    return nullptr;
+  if (i->Is(Opcode::ReduceWindow) && first.rank() != 0) return nullptr;
+  std::vector<Expr> arguments;
+  for (int64_t k = 0; k < count; ++k) arguments.push_back(BroadcastTo(i->operand(count + k), first.dims()));
+  for (int64_t k = 0; k < count; ++k) arguments.push_back(ReshapeTo(i->operand(k), first.dims()));
+  if (!TakesTypesOf(*i->attrs().to_apply, arguments)) return nullptr;
+  const std::vector<Expr> values = ApplyScalarBody(*i->attrs().to_apply, arguments);
+  if (i->shape().IsArray()) return values[0].get();
+  return i->parent()->Add(Opcode::Tuple, i->shape(), Instructions(values));
 }
 
 // What a reduction or a window of nothing, or to nothing, gives: its initial values.
@@ -73,6 +97,14 @@ const Rule kRules[] = {
      "b = $T[4,1,6] reshape(p)\n z = $T[] constant(0)\n ROOT r = $T[4,6] reduce(b, z), dimensions={1}, to_apply=sum",
      "z = $T[] constant(0)\n ROOT r = $T[4] reduce(p, z), dimensions={1}, to_apply=sum",
      OfExtentsOfOne},
+    {"reduce-once",
+     {Opcode::Reduce, Opcode::ReduceWindow},
+     kAllTypes | kTuples,
+     Numerics::Exact,
+     "b = $T[4,1,6] reshape(p)\n ROOT r = $T[4,6] reduce(b, s), dimensions={1}, to_apply=sum",
+     "ROOT r = $T[4] reduce(p, s), dimensions={1}, to_apply=sum",
+     ReducedOnce,
+     true},
 };
 
 }  // namespace
