@@ -17,7 +17,7 @@ Computation* ComparatorOfCall(const Instruction* i) {
   Computation* f = a.to_apply ? *a.to_apply
                    : a.called_computations && a.called_computations->size() == 1 ? (*a.called_computations)[0]
                                                                                  : nullptr;
-  return f && f->parameters().size() == 4 ? f : nullptr;
+  return f && f->parameters().size() == 4 && f->parameter(2)->shape().type() == s.tuple()[1].type() ? f : nullptr;
 }
 
 // Orders values of type `t`, the ones that come first before.

@@ -138,12 +138,20 @@ Instruction* OfConcatenation(Instruction* i) {
   return nullptr;
 }
 
+// One leading batch dimension, one free dimension a side and one contracting: what the kernels take. A sum over its
+// batch may be there on purpose, made by splitk-rewriter, and the product would lose the form.
+bool IsKernelForm(const DotSide& l, const DotSide& r) {
+  return l.batch == Ints{0} && r.batch == Ints{0} && l.contracting.size() == 1 && l.free.size() == 1 &&
+         r.free.size() == 1;
+}
+
 // The sum of the products of a batch is one product that contracts the batch too.
 Instruction* SumOverBatch(Instruction* i) {
   if (i->operand_count() != 2 || ReducerOf(i) != Opcode::Add || !IsStatic(i)) return nullptr;
   Instruction* dot = i->operand(0);
   if (!IsPlainDot(dot) || !HasOneUser(dot) || !pattern::IsAll(i->operand(1), 0)) return nullptr;
   DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
+  if (IsKernelForm(l, r)) return nullptr;
   Ints left, right, rest;
   const size_t batches = l.batch.size();
   for (size_t k = 0; k < batches; ++k) {
