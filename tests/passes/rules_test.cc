@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::pair<unsigned, const char*> kTypes[] = {
     {kInts, "s8"},    {kInts, "u8"},     {kInts, "s32"},      {kInts, "u64"},  {kFloats, "f32"},  {kFloats, "f64"},
-    {kFloats, "f16"}, {kFloats, "bf16"}, {kFloats, "f8e5m2"}, {kPred, "pred"}, {kComplex, "c64"},
-    {kTuples, "s32"},
+    {kFloats, "f16"}, {kFloats, "bf16"}, {kFloats, "f8e5m2"}, {kPred, "pred"}, {kComplex, "c64"}, {kTuples, "s32"},
 };
 
 // The greatest number with its first place.
@@ -94,7 +93,8 @@ Element Value(PrimitiveType t, std::mt19937_64& rng) {
 
 bool Agree(double a, double b, Numerics numerics, PrimitiveType t) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  if (a == b) return numerics == Numerics::ZeroSign || numerics == Numerics::Order || std::signbit(a) == std::signbit(b);
+  if (a == b)
+    return numerics == Numerics::ZeroSign || numerics == Numerics::Order || std::signbit(a) == std::signbit(b);
   constexpr double kRoundings = 2;
   const double unit = std::ldexp(1.0, -InfoOf(t).mantissa_bits);
   return numerics == Numerics::Rounding &&

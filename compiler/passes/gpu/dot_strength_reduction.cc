@@ -1,5 +1,5 @@
-// Products with nothing to tile, of vectors, of a small matrix and a vector, or of no sum at all, as multiplications and
-// a sum: a loop that fuses with what surrounds it.
+// Products with nothing to tile, of vectors, of a small matrix and a vector, or of no sum at all, as multiplications
+// and a sum: a loop that fuses with what surrounds it.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/simplify/dot_form.h"

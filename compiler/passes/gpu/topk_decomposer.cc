@@ -14,7 +14,7 @@ Computation* ComparatorOfCall(const Instruction* i) {
   if (!i->Is(Opcode::CustomCall) || !a.custom_call_target || !(*a.custom_call_target == "TopK")) return nullptr;
   const Shape& s = i->shape();
   if (i->operand_count() != 1 || !s.IsTuple() || s.tuple().size() != 2 || s.tuple()[0].rank() == 0) return nullptr;
-  Computation* f = a.to_apply ? *a.to_apply
+  Computation* f = a.to_apply                                                    ? *a.to_apply
                    : a.called_computations && a.called_computations->size() == 1 ? (*a.called_computations)[0]
                                                                                  : nullptr;
   return f && f->parameters().size() == 4 && f->parameter(2)->shape().type() == s.tuple()[1].type() ? f : nullptr;
@@ -39,8 +39,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Computation* order = ComparatorOfCall(i);
   if (!order) order = Comparator(c->module(), s.type(), i->attrs().largest.value_or(true));
   Expr iota = IotaOf(c, i->shape().tuple()[1].type(), s.dims(), last);
-  Instruction* sort = c->Add(Opcode::Sort, Shape::Tuple({Shape::Array(s.type(), s.dims()), iota.shape()}),
-                             {i->operand(0), iota.get()});
+  Instruction* sort =
+      c->Add(Opcode::Sort, Shape::Tuple({Shape::Array(s.type(), s.dims()), iota.shape()}), {i->operand(0), iota.get()});
   sort->mutable_attrs().dimensions = Ints{last};
   sort->mutable_attrs().is_stable = true;
   sort->mutable_attrs().to_apply = order;

@@ -141,7 +141,8 @@ void Remove(Instruction* scatter, const Region& r) {
   for (Instruction* s : r.slices) c->Remove(s);
   std::vector<Instruction*> left = r.values;
   while (!left.empty()) {
-    const auto used = std::stable_partition(left.begin(), left.end(), [](const Instruction* v) { return !v->users().empty(); });
+    const auto used =
+        std::stable_partition(left.begin(), left.end(), [](const Instruction* v) { return !v->users().empty(); });
     for (auto dead = used; dead != left.end(); ++dead) c->Remove(*dead);
     left.erase(used, left.end());
   }
@@ -157,8 +158,8 @@ absl::StatusOr<bool> ScatterSliceSimplifier(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder())
       if (i->Is(Opcode::Scatter)) scatters.push_back(i);
     for (Instruction* i : scatters) {
-      if (i->IsRoot() || i->users().empty() || i->shape().HasDynamic() ||
-          i->attrs().sharding || !i->control_predecessors().empty() || !i->control_successors().empty())
+      if (i->IsRoot() || i->users().empty() || i->shape().HasDynamic() || i->attrs().sharding ||
+          !i->control_predecessors().empty() || !i->control_successors().empty())
         continue;
       const std::optional<Region> region = RegionOf(i);
       if (!region || !CanBeCut(i, region->limits) || !ctx.Take()) continue;

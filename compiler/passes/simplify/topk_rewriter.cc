@@ -39,8 +39,7 @@ bool Descending(const Computation* less) {
   const Instruction* r = less->root();
   if (!r->Is(Opcode::Compare) || *r->attrs().direction != "GT") return false;
   const Instruction *a = less->parameter(0), *b = less->parameter(1);
-  return (r->operand(0) == a && r->operand(1) == b) ||
-         (IsOrderKey(r->operand(0), a) && IsOrderKey(r->operand(1), b));
+  return (r->operand(0) == a && r->operand(1) == b) || (IsOrderKey(r->operand(0), a) && IsOrderKey(r->operand(1), b));
 }
 
 bool PlainIota(const Instruction* i, int64_t dim) {
@@ -88,9 +87,7 @@ std::optional<Match> MatchSort(const Instruction* sort) {
     return match.k ? std::optional(match) : std::nullopt;
   }
   // Where the sort leaves the order of equal values open, that of their places is one of its orders.
-  if (!PlainIota(sort->operand(1), dim) ||
-      sort->operand(1)->shape().type() != PrimitiveType::S32)
-    return std::nullopt;
+  if (!PlainIota(sort->operand(1), dim) || sort->operand(1)->shape().type() != PrimitiveType::S32) return std::nullopt;
   for (const Instruction* u : sort->users()) {
     if (!u->Is(Opcode::GetTupleElement) || u->IsRoot()) return std::nullopt;
     for (Instruction* slice : u->users())

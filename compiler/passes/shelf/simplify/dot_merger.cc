@@ -244,7 +244,8 @@ Expr OtherOperand(const Usage& u, const Group& g, const Form& f) {
       continue;
     }
     const bool batch = Holds(u.other.batch, d);
-    const int64_t pair = batch ? u.shared.batch[place(u.other.batch)] : u.shared.contracting[place(u.other.contracting)];
+    const int64_t pair =
+        batch ? u.shared.batch[place(u.other.batch)] : u.shared.contracting[place(u.other.contracting)];
     const Digits own = Own(u, {pair}, g);
     TakeExtents(own, &split);
     digits.insert(digits.end(), own.begin(), own.end());

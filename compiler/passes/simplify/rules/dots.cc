@@ -20,8 +20,7 @@ Instruction* WithoutContraction(Instruction* i) {
 
 // One sum for each element of the batch: nothing to tile.
 Instruction* OfVectors(Instruction* i) {
-  const bool wanted =
-      IsPlainDot(i) && SideOf(i, 0).free.empty() && SideOf(i, 1).free.empty() && MultipliesAsAsked(i);
+  const bool wanted = IsPlainDot(i) && SideOf(i, 0).free.empty() && SideOf(i, 1).free.empty() && MultipliesAsAsked(i);
   return wanted ? DotAsProducts(i).get() : nullptr;
 }
 
@@ -62,8 +61,9 @@ Instruction* OfExtentsOfOne(Instruction* i) {
   return ReshapeTo(DotLike(i, l.x, l.side, r.x, r.side), i->shape().dims()).get();
 }
 
-constexpr const char* kProduct = "ENTRY e { a = $T[4,5] parameter(0)\n b = $T[5,6] parameter(1)\n"
-                                 " ROOT r = $T[4,6] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
+constexpr const char* kProduct =
+    "ENTRY e { a = $T[4,5] parameter(0)\n b = $T[5,6] parameter(1)\n"
+    " ROOT r = $T[4,6] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
 
 const Rule kRules[] = {
     {"dot-of-nothing",

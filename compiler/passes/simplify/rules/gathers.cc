@@ -72,7 +72,8 @@ Ints PaddedDims(const Instruction* pad) {
 }
 
 // The gather of `x` and `indices`, with the extents of before the padding, and the padding behind it.
-Instruction* PadGather(Instruction* i, Expr x, Instruction* indices, Instruction* value, const std::vector<Moved>& moved) {
+Instruction* PadGather(Instruction* i, Expr x, Instruction* indices, Instruction* value,
+                       const std::vector<Moved>& moved) {
   Ints dims = i->shape().dims(), sizes = *i->attrs().slice_sizes;
   attr::Padding padding(dims.size());
   for (const Moved& m : moved) {
@@ -182,7 +183,8 @@ const Rule kRules[] = {
      {Opcode::Gather},
      kAllTypes,
      Numerics::Exact,
-     "ENTRY e { x = $T[4,6] parameter(0)\n i = s32[5,4,1] parameter(1)\n s = $T[] parameter(2)\n z = s32[] constant(7)\n"
+     "ENTRY e { x = $T[4,6] parameter(0)\n i = s32[5,4,1] parameter(1)\n s = $T[] parameter(2)\n z = s32[] "
+     "constant(7)\n"
      " p = $T[7,6] pad(x, s), padding=1_2x0_0\n j = s32[5,7,1] pad(i, z), padding=0_0x1_2x0_0\n"
      " ROOT r = $T[5,7,1] gather(p, j), offset_dims={2}, collapsed_slice_dims={}, start_index_map={1},"
      " operand_batching_dims={0}, start_indices_batching_dims={1}, index_vector_dim=2, slice_sizes={1,1} }",

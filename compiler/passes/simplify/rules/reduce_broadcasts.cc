@@ -19,7 +19,8 @@ bool IsPlainReduceOf(const Instruction* i, Opcode operand) {
 
 // The greatest of equal numbers is the number.
 Instruction* OfRepeatedScalar(Instruction* i) {
-  if (!IsPlainReduceOf(i, Opcode::Broadcast) || i->shape().rank() != 0 || i->operand(0)->operand(0)->shape().rank() != 0)
+  if (!IsPlainReduceOf(i, Opcode::Broadcast) || i->shape().rank() != 0 ||
+      i->operand(0)->operand(0)->shape().rank() != 0)
     return nullptr;
   if (i->operand(0)->shape().ElementCount() == 0) return nullptr;
   const std::optional<Opcode> op = ReducerOf(i);
@@ -39,8 +40,8 @@ Instruction* BeforeRepetition(Instruction* i) {
     if (Holds(reduced, mapped[k]))
       inner.push_back(static_cast<int64_t>(k));
     else
-      outer.push_back(mapped[k] - std::count_if(reduced.begin(), reduced.end(),
-                                                [&](int64_t d) { return d < mapped[k]; }));
+      outer.push_back(mapped[k] -
+                      std::count_if(reduced.begin(), reduced.end(), [&](int64_t d) { return d < mapped[k]; }));
   }
   return BroadcastTo(ReduceOf(b->operand(0), i->operand(1), inner, *i->attrs().to_apply), i->shape().dims(), outer)
       .get();

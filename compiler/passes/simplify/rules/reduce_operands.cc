@@ -35,8 +35,8 @@ Instruction* OfNegation(Instruction* i) {
 Instruction* OfTranspose(Instruction* i) {
   if (!IsPlainReduce(i) || !i->operand(0)->Is(Opcode::Transpose)) return nullptr;
   const Instruction* t = i->operand(0);
-  const bool all_reduce = std::all_of(t->users().begin(), t->users().end(),
-                                      [](const Instruction* u) { return u->Is(Opcode::Reduce); });
+  const bool all_reduce =
+      std::all_of(t->users().begin(), t->users().end(), [](const Instruction* u) { return u->Is(Opcode::Reduce); });
   if (i->shape().rank() >= 2 && !all_reduce) return nullptr;
   const Ints& p = *t->attrs().dimensions;
   Ints reduced, kept;
@@ -94,8 +94,7 @@ Instruction* OfConcatenation(Instruction* i) {
   if (!IsPlainReduce(i) || !i->operand(0)->Is(Opcode::Concatenate)) return nullptr;
   const Instruction* pieces = i->operand(0);
   const std::optional<Opcode> op = ReducerOf(i);
-  if (!op || !Reduces(i, (*pieces->attrs().dimensions)[0]) ||
-      !InitialMayRepeat(*op, i->shape().type(), i->operand(1)))
+  if (!op || !Reduces(i, (*pieces->attrs().dimensions)[0]) || !InitialMayRepeat(*op, i->shape().type(), i->operand(1)))
     return nullptr;
   const bool alike = std::all_of(pieces->operands().begin(), pieces->operands().end(), [&](const Instruction* x) {
     return x->shape().dims() == pieces->operand(0)->shape().dims();

@@ -181,8 +181,9 @@ Instruction* SliceOfWindow(Instruction* i) {
   return ReshapeTo(ReduceOf(w->operand(0), w->operand(1), reduced, *w->attrs().to_apply), i->shape().dims()).get();
 }
 
-constexpr const char* kRunningSum = "z = $T[] constant(0)\n"
-                                    " ROOT r = $T[4,6] reduce-window(p, z), window={size=1x6 pad=0_0x5_0}, to_apply=sum";
+constexpr const char* kRunningSum =
+    "z = $T[] constant(0)\n"
+    " ROOT r = $T[4,6] reduce-window(p, z), window={size=1x6 pad=0_0x5_0}, to_apply=sum";
 
 const Rule kRules[] = {
     {"window-of-one",

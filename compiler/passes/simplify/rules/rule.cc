@@ -11,10 +11,10 @@ unsigned TypeSetOf(const Shape& shape) {
 const std::vector<const Rule*>& AllRules() {
   static const auto* all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto family : {ArithmeticRules, LogicRules, ConversionRules, BroadcastRules, ReshapeRules,
-                              TransposeRules, SliceRules, PieceRules, DotRules, DotOperandRules, ReduceRules,
-                              ReduceOperandRules, ReduceBroadcastRules, ReduceWindowRules, GatherRules, ScatterRules,
-                              CollectiveRules, SortRules, OrderRules})
+    for (const auto family :
+         {ArithmeticRules, LogicRules, ConversionRules, BroadcastRules, ReshapeRules, TransposeRules, SliceRules,
+          PieceRules, DotRules, DotOperandRules, ReduceRules, ReduceOperandRules, ReduceBroadcastRules,
+          ReduceWindowRules, GatherRules, ScatterRules, CollectiveRules, SortRules, OrderRules})
       for (const Rule& r : family()) out->push_back(&r);
     return out;
   }();
