@@ -88,6 +88,18 @@ absl::StatusOr<Literal> Dot(const Instruction& i, const Shape& shape, const Lite
   return out;
 }
 
+// The group of each position of the ragged dimension, list of sizes by list; -1 past the last.
+Ints GroupsOfRows(const Literal& sizes, int64_t groups, int64_t rows) {
+  Ints out(static_cast<size_t>(groups == 0 ? rows : sizes.size() / groups * rows), -1);
+  for (int64_t list = 0; groups && list < sizes.size() / groups; ++list) {
+    int64_t row = 0;
+    for (int64_t g = 0; g < groups; ++g)
+      for (int64_t n = 0; n < sizes.Get(list * groups + g).i && row < rows; ++n)
+        out[static_cast<size_t>(list * rows + row++)] = g;
+  }
+  return out;
+}
+
 // The ragged dimension of the left side falls into groups of the sizes that the third operand states.
 //   among its free ones       each row meets its group's slice of the right side; rows past the last group give zeros
 //   among the contracted ones one result for each group, along a new first dimension
@@ -101,13 +113,15 @@ absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Shape& shape, cons
   const int64_t ragged = a.lhs_ragged_dims->at(0);
   if (std::find(lb.begin(), lb.end(), ragged) != lb.end()) return Dot(i, shape, l, r);
   const bool contracted = std::find(lc.begin(), lc.end(), ragged) != lc.end();
-  if (sizes.shape().rank() != 1)
-    return ErrorAt(&i, "group sizes that differ by batch are not supported", absl::StatusCode::kUnimplemented);
-  // The group of each position of the ragged dimension; -1 past the last.
-  Ints group(l.shape().dim(ragged), -1);
-  int64_t at_row = 0;
-  for (int64_t g = 0; g < sizes.size(); ++g)
-    for (int64_t n = 0; n < sizes.Get(g).i && at_row < static_cast<int64_t>(group.size()); ++n) group[at_row++] = g;
+  Ints batch_extents;  // of the batches that have lists of sizes of their own
+  if (sizes.shape().rank() > 1)
+    for (int64_t d : lb) batch_extents.push_back(l.shape().dim(d));
+  const int64_t groups = sizes.shape().dims().back(), rows = l.shape().dim(ragged);
+  if (sizes.size() != Product(batch_extents) * groups || sizes.shape().dims().size() != batch_extents.size() + 1)
+    return ErrorAt(&i, "group sizes that differ by more than the batch are not supported",
+                   absl::StatusCode::kUnimplemented);
+  const IndexSpace bs(batch_extents);
+  const Ints group = GroupsOfRows(sizes, groups, rows);
   const Ints lf = FreeDims(l.shape(), lb, lc);
   Ints rf;
   for (int64_t d : FreeDims(r.shape(), rb, rc))
@@ -121,7 +135,9 @@ absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Shape& shape, cons
     const Ints o = os.At(n);
     Ints lp(l.shape().rank()), rp(r.shape().rank());
     size_t at = contracted ? 1 : 0;
+    Ints batch;
     for (size_t k = 0; k < lb.size(); ++k, ++at) {
+      batch.push_back(o[at]);
       lp[lb[k]] = o[at];
       rp[rb[k]] = o[at];
     }
@@ -134,7 +150,7 @@ absl::StatusOr<Literal> RaggedDot(const Instruction& i, const Shape& shape, cons
         lp[lc[c]] = kp[c];
         rp[rc[c]] = kp[c];
       }
-      const int64_t g = group[lp[ragged]];
+      const int64_t g = group[bs.Linear(Ints(batch.begin(), batch.begin() + batch_extents.size())) * rows + lp[ragged]];
       if (g < 0 || (contracted && g != o[0])) continue;
       if (!contracted && !group_dims.empty()) rp[group_dims[0]] = g;
       acc.Add(ConvertElement(l.Get(ls.Linear(lp)), l.type(), t), ConvertElement(r.Get(rs.Linear(rp)), r.type(), t));

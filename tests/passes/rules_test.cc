@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
@@ -18,15 +19,35 @@ namespace {
 
 constexpr std::pair<unsigned, const char*> kTypes[] = {
     {kInts, "s8"},    {kInts, "u8"},     {kInts, "s32"},      {kInts, "u64"},  {kFloats, "f32"},  {kFloats, "f64"},
-    {kFloats, "f16"}, {kFloats, "bf16"}, {kFloats, "f8e5m2"}, {kPred, "pred"}, {kComplex, "c64"},
+    {kFloats, "f16"}, {kFloats, "bf16"}, {kFloats, "f8e5m2"}, {kPred, "pred"}, {kComplex, "c64"}, {kTuples, "s32"},
 };
 
+// The greatest number with its first place.
+constexpr const char* kArgMax = R"(argmax { a = f32[] parameter(0)
+ i = s32[] parameter(1)
+ b = f32[] parameter(2)
+ j = s32[] parameter(3)
+ greater = pred[] compare(a, b), direction=GT
+ nan = pred[] compare(a, a), direction=NE
+ first = pred[] or(greater, nan)
+ value = f32[] select(first, a, b)
+ equal = pred[] compare(a, b), direction=EQ
+ before = pred[] compare(i, j), direction=LT
+ tie = pred[] and(equal, before)
+ either = pred[] or(first, tie)
+ place = s32[] select(either, i, j)
+ ROOT t = (f32[], s32[]) tuple(value, place) }
+)";
+
 absl::StatusOr<std::unique_ptr<Module>> Example(const char* body, const char* type) {
+  std::string entry = body;
+  if (!absl::StrContains(entry, "ENTRY"))
+    entry = absl::StrCat("ENTRY e { p = $T[4,6] parameter(0)\n q = $T[4,6] parameter(1)\n s = $T[] parameter(2)\n",
+                         " k = pred[4,6] parameter(3)\n ", body, " }\n");
+  if (absl::StrContains(entry, "=argmax")) entry = absl::StrCat(kArgMax, entry);
   const std::string text = absl::StrReplaceAll(
       absl::StrCat("HloModule r\nsum { a = $T[] parameter(0)\n b = $T[] parameter(1)\n ROOT c = $T[] ",
-                   std::string(type) == "pred" ? "or" : "add", "(a, b) }\n",
-                   "ENTRY e { p = $T[4,6] parameter(0)\n q = $T[4,6] parameter(1)\n s = $T[] parameter(2)\n",
-                   " k = pred[4,6] parameter(3)\n ", body, " }\n"),
+                   std::string(type) == "pred" ? "or" : "add", "(a, b) }\n", entry),
       {{"$T", type}});
   auto m = ParseHlo(text, "rule.hlo");
   if (m.ok())
@@ -47,7 +68,18 @@ absl::StatusOr<bool> Apply(const Rule& rule, Module* m) {
 // Classes that speak of real numbers are held to moderate ones.
 bool OfRealNumbers(Numerics n) { return n == Numerics::Range || n == Numerics::Finite; }
 
+// Few and small numbers, so that sums are exact in every order and every type.
+Element SmallValue(PrimitiveType t, std::mt19937_64& rng) {
+  Element e;
+  const bool some = rng() % 3 == 0;
+  e.i = some ? 1 : 0;
+  e.re = some ? (rng() % 2 ? 1 : -1) : 0;
+  if (IsComplex(t)) e.im = rng() % 4 == 0 ? 1 : 0;
+  return e;
+}
+
 Element Value(PrimitiveType t, Numerics numerics, std::mt19937_64& rng) {
+  if (numerics == Numerics::Order) return SmallValue(t, rng);
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kExtreme[] = {0, -0.0, 1, -1, kInf, -kInf, NAN, 1e-40, -1e-310, 3.4e38, -1.7e308, 0.1, -2.5};
   const auto real = [&] {

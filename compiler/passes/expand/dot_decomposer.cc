@@ -54,7 +54,8 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
       Attributes& a = i->mutable_attrs();
       const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
       const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
-      if (i->shape().rank() == 3 && lb == Ints{0} && rb == Ints{0} && lc.size() == 1 && rc.size() == 1) continue;
+      const bool matrices = i->operand(0)->shape().rank() == 3 && i->operand(1)->shape().rank() == 3;
+      if (matrices && lb == Ints{0} && rb == Ints{0} && lc.size() == 1 && rc.size() == 1) continue;
       if (!ctx.Take()) continue;
       int64_t b = 1, k = 1;
       for (int64_t d : lb) b *= i->operand(0)->shape().dim(d);

@@ -9,22 +9,51 @@ namespace {
 
 bool Has(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
 
-// pred[groups, extent]: position n belongs to group g.
+// pred[batch..., groups, extent]: position n belongs to group g, for sizes [batch..., groups].
 Expr Membership(Expr sizes, int64_t extent) {
   Computation* c = sizes.computation();
-  const int64_t groups = sizes.shape().dim(0);
+  const Ints& shape = sizes.shape().dims();
+  const int64_t groups = shape.back(), last = sizes.shape().rank();
   const PrimitiveType t = sizes.type();
+  Ints kept, square = shape, both = shape, listed;
+  for (int64_t d = 0; d < last; ++d) kept.push_back(d);
+  square.push_back(groups);
+  both.push_back(extent);
+  listed = kept;
+  listed.back() = last;
   // End of each group: the sum of sizes up to it, by a triangle of ones.
-  Expr row = IotaOf(c, PrimitiveType::S32, {groups, groups}, 0),
-       col = IotaOf(c, PrimitiveType::S32, {groups, groups}, 1);
-  Expr upto = BroadcastTo(sizes, {groups, groups}, {1});
+  Expr row = IotaOf(c, PrimitiveType::S32, square, last - 1), col = IotaOf(c, PrimitiveType::S32, square, last);
+  Expr upto = BroadcastTo(sizes, square, listed);
   Expr zero = c->AddConstant(Literal::Of(t, 0));
-  Expr taken = SelectExpr(CompareExpr("LE", col, row), upto, BroadcastTo(zero, {groups, groups}));
-  Expr end = ReduceOf(taken, zero, {1}, ScalarFunction(c->module(), Opcode::Add, t));
+  Expr taken = SelectExpr(CompareExpr("LE", col, row), upto, BroadcastTo(zero, square));
+  Expr end = ReduceOf(taken, zero, {last}, ScalarFunction(c->module(), Opcode::Add, t));
   Expr begin = end - sizes;
-  const Ints both = {groups, extent};
-  Expr at = ConvertTo(t, IotaOf(c, PrimitiveType::S32, both, 1));
-  return CompareExpr("GE", at, BroadcastTo(begin, both, {0})) & CompareExpr("LT", at, BroadcastTo(end, both, {0}));
+  Expr at = ConvertTo(t, IotaOf(c, PrimitiveType::S32, both, last));
+  return CompareExpr("GE", at, BroadcastTo(begin, both, kept)) & CompareExpr("LT", at, BroadcastTo(end, both, kept));
+}
+
+// Whether there is a list of sizes for all, or one for each element of the batch.
+bool SizesFit(const Shape& sizes, const Shape& lhs, const Ints& batch) {
+  if (sizes.rank() == 1) return true;
+  Ints extents;
+  for (int64_t d : batch) extents.push_back(lhs.dim(d));
+  extents.push_back(sizes.dims().back());
+  return sizes.dims() == extents;
+}
+
+// Membership in the extents of the left side behind a first dimension for the groups.
+Expr Mask(Expr sizes, const Ints& spread, const Ints& batch, int64_t ragged) {
+  Ints at;  // where each dimension of the membership stands
+  if (sizes.shape().rank() > 1)
+    for (int64_t d : batch) at.push_back(d + 1);
+  at.push_back(0);
+  at.push_back(ragged + 1);
+  Ints order;
+  for (size_t k = 0; k < at.size(); ++k) order.push_back(static_cast<int64_t>(k));
+  const auto place = [&](int64_t k) { return at[static_cast<size_t>(k)]; };
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return place(a) < place(b); });
+  std::sort(at.begin(), at.end());
+  return BroadcastTo(TransposeBy(Membership(sizes, spread[static_cast<size_t>(ragged + 1)]), order), spread, at);
 }
 
 absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
@@ -47,13 +76,14 @@ absl::StatusOr<Instruction*> Rewrite(Instruction* i) {
   };
   const Shape result = Shape::Array(i->shape().type(), i->shape().dims());
   if (Has(lb, ragged)) return dot(l, r, lb, rb, lc, rc, result);
-  if (sizes.shape().rank() != 1)
-    return ErrorAt(i, "group sizes that differ by batch are not supported", absl::StatusCode::kUnimplemented);
+  if (!SizesFit(sizes.shape(), l.shape(), lb))
+    return ErrorAt(i, "group sizes that differ by more than the batch are not supported",
+                   absl::StatusCode::kUnimplemented);
   // The left side with a new first dimension for the groups.
   Ints spread = l.shape().dims(), old;
-  spread.insert(spread.begin(), sizes.shape().dim(0));
+  spread.insert(spread.begin(), sizes.shape().dims().back());
   for (int64_t d = 0; d < l.shape().rank(); ++d) old.push_back(d + 1);
-  Expr mask = BroadcastTo(Membership(sizes, l.shape().dim(ragged)), spread, {0, ragged + 1});
+  Expr mask = Mask(sizes, spread, lb, ragged);
   Expr wide = BroadcastTo(l, spread, old);
   wide = SelectExpr(mask, wide, wide.Like(0));
   auto shifted = [](Ints v) {

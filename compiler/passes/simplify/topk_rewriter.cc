@@ -1,7 +1,8 @@
-// The first k of a descending sort of f32, with or without the places they came from, is topk.
+// The first k of a descending sort of f32, with or without the places they came from, is topk; what of the k is used
+// may start further on.
 //
-// The comparator must order the values alone (greater than, or by total order); equal values keep the lower place
-// first, so the sort must be stable or carry no places.
+// The comparator must order the values alone: greater than, by total order, or by bits that are in total order. Equal
+// values keep the lower place first.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
@@ -10,10 +11,35 @@
 namespace kiln {
 namespace {
 
+bool IsConstant(const Instruction* i, int64_t value) {
+  if (i->Is(Opcode::Convert)) i = i->operand(0);
+  return i->Is(Opcode::Constant) && i->shape().IsScalar() && IsIntegral(i->shape().type()) &&
+         i->literal().Get(0).i == value;
+}
+
+// The bits of `p` as `t`.
+bool IsBits(const Instruction* i, const Instruction* p, PrimitiveType t) {
+  return i->Is(Opcode::BitcastConvert) && i->shape().type() == t && i->operand(0) == p;
+}
+
+// The bits of f32 `p` as a number in total order: x < 0 ? 0x7fffffff - x : x.
+bool IsOrderKey(const Instruction* i, const Instruction* p) {
+  constexpr int64_t kMost = 0x7fffffff;
+  if (!i->Is(Opcode::Select) || p->shape().type() != PrimitiveType::F32) return false;
+  const Instruction *negative = i->operand(0), *mirrored = i->operand(1);
+  return negative->Is(Opcode::Compare) && *negative->attrs().direction == "LT" &&
+         IsBits(negative->operand(0), p, PrimitiveType::S32) && IsConstant(negative->operand(1), 0) &&
+         mirrored->Is(Opcode::BitcastConvert) && mirrored->shape().type() == PrimitiveType::S32 &&
+         mirrored->operand(0)->Is(Opcode::Subtract) && IsConstant(mirrored->operand(0)->operand(0), kMost) &&
+         IsBits(mirrored->operand(0)->operand(1), p, PrimitiveType::U32) &&
+         IsBits(i->operand(2), p, PrimitiveType::S32);
+}
+
 bool Descending(const Computation* less) {
   const Instruction* r = less->root();
-  return r->Is(Opcode::Compare) && *r->attrs().direction == "GT" && r->operand(0) == less->parameter(0) &&
-         r->operand(1) == less->parameter(1);
+  if (!r->Is(Opcode::Compare) || *r->attrs().direction != "GT") return false;
+  const Instruction *a = less->parameter(0), *b = less->parameter(1);
+  return (r->operand(0) == a && r->operand(1) == b) || (IsOrderKey(r->operand(0), a) && IsOrderKey(r->operand(1), b));
 }
 
 bool PlainIota(const Instruction* i, int64_t dim) {
@@ -22,13 +48,14 @@ bool PlainIota(const Instruction* i, int64_t dim) {
   return i->Is(Opcode::Iota) && i->attrs().iota_dimension.value_or(0) == dim;
 }
 
-// The slice [0, k) of the sorted dimension that an output goes through; 0: it is used some other way.
-int64_t LeadingSlice(const Instruction* i, int64_t dim) {
+// The limit in the sorted dimension of the slice that an output goes through; 0: it is used some other way.
+int64_t SliceLimit(const Instruction* i, int64_t dim) {
   if (!i->Is(Opcode::Slice)) return 0;
   const auto& slices = *i->attrs().slice;
   for (size_t d = 0; d < slices.size(); ++d) {
-    if (slices[d].start != 0 || slices[d].stride != 1) return 0;
-    if (static_cast<int64_t>(d) != dim && slices[d].limit != i->operand(0)->shape().dim(static_cast<int64_t>(d)))
+    if (slices[d].stride != 1) return 0;
+    if (static_cast<int64_t>(d) != dim &&
+        (slices[d].start != 0 || slices[d].limit != i->operand(0)->shape().dim(static_cast<int64_t>(d))))
       return 0;
   }
   return slices[static_cast<size_t>(dim)].limit;
@@ -43,12 +70,12 @@ std::optional<Match> MatchSort(const Instruction* sort) {
   if (!sort->Is(Opcode::Sort) || sort->operand_count() > 2 || sort->IsRoot()) return std::nullopt;
   const Shape& s = sort->operand(0)->shape();
   const int64_t dim = s.rank() - 1;
-  if (s.type() != PrimitiveType::F32 || s.rank() < 1 || s.rank() > 2 || s.HasDynamic() ||
+  if (s.type() != PrimitiveType::F32 || s.rank() < 1 || s.HasDynamic() ||
       (sort->attrs().dimensions && *sort->attrs().dimensions != Ints{dim}) || !Descending(*sort->attrs().to_apply))
     return std::nullopt;
   Match match;
   const auto take = [&](Instruction* slice, bool is_place) {
-    const int64_t k = LeadingSlice(slice, dim);
+    const int64_t k = SliceLimit(slice, dim);
     if (k == 0 || (match.k && match.k != k)) return false;
     match.k = k;
     (is_place ? match.places : match.values).push_back(slice);
@@ -59,9 +86,8 @@ std::optional<Match> MatchSort(const Instruction* sort) {
       if (!take(u, false)) return std::nullopt;
     return match.k ? std::optional(match) : std::nullopt;
   }
-  if (!sort->attrs().is_stable.value_or(false) || !PlainIota(sort->operand(1), dim) ||
-      sort->operand(1)->shape().type() != PrimitiveType::S32)
-    return std::nullopt;
+  // Where the sort leaves the order of equal values open, that of their places is one of its orders.
+  if (!PlainIota(sort->operand(1), dim) || sort->operand(1)->shape().type() != PrimitiveType::S32) return std::nullopt;
   for (const Instruction* u : sort->users()) {
     if (!u->Is(Opcode::GetTupleElement) || u->IsRoot()) return std::nullopt;
     for (Instruction* slice : u->users())
@@ -86,8 +112,10 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
       top->mutable_attrs().largest = true;
       const auto put = [&](const std::vector<Instruction*>& slices, const Shape& shape, int64_t index) {
         for (Instruction* old : slices) {
-          Instruction* e = PartOf(top, index).get();
-          old->ReplaceAllUsesWith(e);
+          Expr part = PartOf(top, index);
+          Ints start(dims.size(), 0);
+          start.back() = old->attrs().slice->back().start;
+          old->ReplaceAllUsesWith(SliceOf(part, start, dims).get());
         }
       };
       put(match->values, values, 0);

@@ -21,8 +21,12 @@ bool Simple(const Instruction* i) {
 absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
-      [](Instruction* i) { return i->Is(Opcode::Gather) && !Simple(i) && i->operand(0)->shape().ElementCount() > 0; },
+      [](Instruction* i) {
+        const Shape& x = i->operand_count() ? i->operand(0)->shape() : i->shape();
+        return i->Is(Opcode::Gather) && (!Simple(i) || x.rank() == 0) && x.ElementCount() > 0;
+      },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
+        if (i->operand(0)->shape().rank() == 0) return BroadcastTo(i->operand(0), i->shape().dims()).get();
         Instruction* plain = WithoutBatching(i);
         Expr rows = IndexRows(plain->operand(1), *plain->attrs().index_vector_dim);
         Ints dims = *plain->attrs().slice_sizes, offset(dims.size());

@@ -13,44 +13,70 @@ bool Ascending(const Computation* less) {
          r->operand(1) == less->parameter(1);
 }
 
-bool Places(const Instruction* i) { return i->Is(Opcode::Iota) && i->shape().rank() == 1; }
+// Whether `i` counts along `dim`, from 0.
+bool Places(const Instruction* i, int64_t dim) {
+  return i->Is(Opcode::Iota) && i->attrs().iota_dimension.value_or(0) == dim;
+}
 
-bool Permutation(const Instruction* i) {
+int64_t SortedDim(const Instruction* sort) {
+  const std::optional<Ints>& dims = sort->attrs().dimensions;
+  return dims && !dims->empty() ? (*dims)[0] : 0;
+}
+
+// Whether every line of `i` along `dim` is a permutation: the places that another sort carried along.
+bool Permutation(const Instruction* i, int64_t dim) {
   if (!i->Is(Opcode::GetTupleElement) || !i->operand(0)->Is(Opcode::Sort)) return false;
-  return Places(i->operand(0)->operand(*i->attrs().tuple_index));
+  const Instruction* sort = i->operand(0);
+  return SortedDim(sort) == dim && Places(sort->operand(*i->attrs().tuple_index), dim);
+}
+
+bool IsWanted(const Instruction* i) {
+  if (!i->Is(Opcode::Sort) || i->operand_count() != 2 || i->shape().HasDynamic()) return false;
+  const int64_t dim = SortedDim(i);
+  return Permutation(i->operand(0), dim) && IsIntegral(i->operand(0)->shape().type()) && Places(i->operand(1), dim) &&
+         Ascending(*i->attrs().to_apply);
+}
+
+// For each key the place of its result: the key itself along `dim`, its own place along the others.
+Expr Targets(Expr keys, int64_t dim) {
+  // Wide enough for the places of every dimension.
+  const PrimitiveType t = BitWidth(keys.type()) > 32 ? PrimitiveType::S64 : PrimitiveType::S32;
+  const Shape& s = keys.shape();
+  Ints one = s.dims();
+  one.push_back(1);
+  std::vector<Expr> parts;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    parts.push_back(ReshapeTo(d == dim ? ConvertTo(t, keys) : IotaOf(keys.computation(), t, s.dims(), d), one));
+  return ConcatOf(parts, s.rank());
+}
+
+absl::StatusOr<Instruction*> Expand(Instruction* i) {
+  Computation* c = i->parent();
+  Module* m = c->module();
+  const Shape keys = i->operand(0)->shape(), places = i->operand(1)->shape();
+  const PrimitiveType t = places.type();
+  Expr zeros = BroadcastTo(c->AddConstant(Literal::Of(t, 0)), places.dims());
+  const Expr targets = Targets(i->operand(0), SortedDim(i));
+  Instruction* scatter =
+      c->Add(Opcode::Scatter, Shape::Array(t, places.dims()), {zeros.get(), targets.get(), i->operand(1)});
+  Ints all;
+  for (int64_t d = 0; d < places.rank(); ++d) all.push_back(d);
+  Attributes& a = scatter->mutable_attrs();
+  a.update_window_dims = Ints();
+  a.inserted_window_dims = a.scatter_dims_to_operand_dims = all;
+  a.index_vector_dim = places.rank();
+  a.unique_indices = true;
+  Computation* second = m->AddComputation("second");
+  second->AddParameter(0, Shape::Scalar(t), "old");
+  second->set_root(second->AddParameter(1, Shape::Scalar(t), "new"));
+  a.to_apply = second;
+  return TupleOf({IotaOf(c, keys.type(), keys.dims(), SortedDim(i)), scatter});
 }
 
 }  // namespace
 
 absl::StatusOr<bool> PermutationSortExpander(Module& m, PassContext& ctx) {
-  ASSIGN_OR_RETURN(const bool changed,
-                   ExpandEach(
-                       m, ctx,
-                       [](Instruction* i) {
-                         return i->Is(Opcode::Sort) && i->operand_count() == 2 && Permutation(i->operand(0)) &&
-                                IsIntegral(i->operand(0)->shape().type()) && Places(i->operand(1)) &&
-                                Ascending(*i->attrs().to_apply);
-                       },
-                       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
-                         Computation* c = i->parent();
-                         const int64_t n = i->operand(0)->shape().dim(0);
-                         const Shape keys = i->operand(0)->shape(), places = i->operand(1)->shape();
-                         Expr zeros = BroadcastTo(c->AddConstant(Literal::Of(places.type(), 0)), {n});
-                         Instruction* scatter =
-                             c->Add(Opcode::Scatter, Shape::Array(places.type(), {n}),
-                                    {zeros.get(), ReshapeTo(i->operand(0), {n, 1}).get(), i->operand(1)});
-                         Attributes& a = scatter->mutable_attrs();
-                         a.update_window_dims = Ints();
-                         a.inserted_window_dims = Ints{0};
-                         a.scatter_dims_to_operand_dims = Ints{0};
-                         a.index_vector_dim = 1;
-                         a.unique_indices = true;
-                         Computation* second = m.AddComputation("second");
-                         second->AddParameter(0, Shape::Scalar(places.type()), "old");
-                         second->set_root(second->AddParameter(1, Shape::Scalar(places.type()), "new"));
-                         a.to_apply = second;
-                         return TupleOf({IotaOf(c, keys.type(), {n}, 0), scatter});
-                       }));
+  ASSIGN_OR_RETURN(const bool changed, ExpandEach(m, ctx, IsWanted, Expand));
   if (changed) m.RemoveUnreachableComputations();
   return changed;
 }

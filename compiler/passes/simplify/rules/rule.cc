@@ -24,10 +24,11 @@ const std::vector<const Rule*>& AllRules() {
   static const auto* all = [] {
     auto* out = new std::vector<const Rule*>;
     for (const auto family :
-         {ArithmeticRules,   LogicRules,    SumRules,       ProductRules,    QuotientRules, PowerRules,
-          ComparisonRules,   ExtremumRules, SelectRules,    ConversionRules, ConstantRules, SinkingRules,
-          BroadcastRules,    ReshapeRules,  TransposeRules, SliceRules,      PieceRules,    PadRules,
-          DynamicSliceRules, ReduceRules,   OrderRules})
+         {ArithmeticRules,   LogicRules,    SumRules,        ProductRules,    QuotientRules,      PowerRules,
+          ComparisonRules,   ExtremumRules, SelectRules,     ConversionRules, ConstantRules,      SinkingRules,
+          BroadcastRules,    ReshapeRules,  TransposeRules,  SliceRules,      PieceRules,         PadRules,
+          DynamicSliceRules, DotRules,      DotOperandRules, ReduceRules,     ReduceOperandRules, ReduceBroadcastRules,
+          ReduceWindowRules, GatherRules,   ScatterRules,    CollectiveRules, SortRules,          OrderRules})
       for (const Rule& r : family()) out->push_back(&r);
     return out;
   }();

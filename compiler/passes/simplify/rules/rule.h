@@ -24,6 +24,7 @@ enum class Numerics {
   Exact,     // nothing
   ZeroSign,  // the sign of a zero, where HLO leaves the order of additions open
   Rounding,  // the last bit: it rounds at other places
+  Order,     // what it adds up it adds in another order, or in a wider type
   Range,     // also overflow and underflow on the way to a result that real numbers have
   Finite,    // what NaN, infinities and negative zeros give
 };
@@ -37,10 +38,14 @@ struct Rule {
   unsigned types;
   Numerics numerics;
   // Bodies of an entry with parameters p, q : $T[4,6], s : $T[] and k : pred[4,6]; the root is what the rule is for.
+  // A text with a line "ENTRY" is whole computations with parameters of their own. Both may call `sum` over
+  // $T and `argmax` over (f32, s32).
   const char* fires;
   const char* refuses;
   // The new value, which may be one that was there before; null: the rule does not apply.
   Instruction* (*rewrite)(Instruction* i);
+  // Whether it is only for modules without layouts: it changes extents that later stages have settled.
+  bool before_layouts = false;
 };
 
 unsigned TypeSetOf(const Shape& shape);
@@ -65,7 +70,16 @@ absl::Span<const Rule> ReshapeRules();
 absl::Span<const Rule> TransposeRules();
 absl::Span<const Rule> SliceRules();  // slices of slices, of concatenations, ...
 absl::Span<const Rule> PieceRules();  // pad, concatenate, reverse, dynamic slices
+absl::Span<const Rule> DotRules();           // the form of a dot
+absl::Span<const Rule> DotOperandRules();    // dots of transposes, reshapes, concatenations; transposes of dots
 absl::Span<const Rule> ReduceRules();
+absl::Span<const Rule> ReduceOperandRules();    // reductions of transposes, reshapes, reductions, ...
+absl::Span<const Rule> ReduceBroadcastRules();  // reductions of what was repeated
+absl::Span<const Rule> ReduceWindowRules();
+absl::Span<const Rule> GatherRules();
+absl::Span<const Rule> ScatterRules();
+absl::Span<const Rule> CollectiveRules();
+absl::Span<const Rule> SortRules();
 absl::Span<const Rule> OrderRules();  // one order for operands; last
 // All of them, family by family.
 const std::vector<const Rule*>& AllRules();

@@ -1,0 +1,241 @@
+// Dots whose operands or results were moved about, and reductions of dots.
+#include <algorithm>
+
+#include "compiler/passes/simplify/dot_form.h"
+#include "compiler/passes/simplify/rules/pattern.h"
+#include "compiler/passes/simplify/rules/permutation.h"
+#include "compiler/passes/simplify/rules/reducer.h"
+#include "compiler/passes/simplify/rules/rule.h"
+
+namespace kiln {
+namespace {
+
+Ints FirstDims(int64_t n) {
+  Ints out;
+  for (int64_t d = 0; d < n; ++d) out.push_back(d);
+  return out;
+}
+
+bool HasOneUser(const Instruction* i) { return i->users().size() == 1 && !i->IsRoot(); }
+
+// [batch, m, k] x [batch, k, n], all batch dimensions in front and in order.
+bool IsMatrixProduct(const Instruction* i) {
+  const DotSide l = SideOf(i, 0), r = SideOf(i, 1);
+  const auto b = static_cast<int64_t>(l.batch.size());
+  return l.batch == FirstDims(b) && r.batch == l.batch && l.contracting == Ints{b + 1} && r.contracting == Ints{b} &&
+         l.free.size() == 1 && r.free.size() == 1;
+}
+
+// Operands transposed alike, within the batch or by exchange of the last two dimensions: the product is transposed
+// instead. (a^T b^T) is (b a)^T.
+Instruction* OfTransposes(Instruction* i) {
+  if (!IsPlainDot(i) || !i->operand(0)->Is(Opcode::Transpose) || !i->operand(1)->Is(Opcode::Transpose)) return nullptr;
+  const Ints& p = *i->operand(0)->attrs().dimensions;
+  if (p != *i->operand(1)->attrs().dimensions || IsIdentity(p) || !IsMatrixProduct(i)) return nullptr;
+  const size_t b = p.size() - 2;
+  const bool exchanged = p[b] > p[b + 1];
+  if (std::min(p[b], p[b + 1]) != static_cast<int64_t>(b)) return nullptr;
+  Expr x = i->operand(0)->operand(0), y = i->operand(1)->operand(0);
+  if (exchanged) std::swap(x, y);
+  return TransposeBy(DotLike(i, x, SideOf(i, 0), y, SideOf(i, 1), exchanged), p).get();
+}
+
+// A transpose that puts the free dimensions of the right side in front of those of the left.
+Instruction* TransposeOfDot(Instruction* i) {
+  Instruction* dot = i->operand(0);
+  if (!IsPlainDot(dot) || !HasOneUser(dot)) return nullptr;
+  const DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
+  if (l.free.empty() || r.free.empty()) return nullptr;
+  Ints exchanged = FirstDims(static_cast<int64_t>(l.batch.size()));
+  const auto first = static_cast<int64_t>(l.batch.size()), left = static_cast<int64_t>(l.free.size());
+  for (int64_t d = first + left; d < dot->shape().rank(); ++d) exchanged.push_back(d);
+  for (int64_t d = first; d < first + left; ++d) exchanged.push_back(d);
+  if (*i->attrs().dimensions != exchanged) return nullptr;
+  return DotLike(dot, dot->operand(1), r, dot->operand(0), l, true).get();
+}
+
+// The transpose and the reshape of `x` = reshape(transpose(y)), where they permute and merge nothing but what becomes
+// the one contracting dimension of x.
+struct Merged {
+  Instruction* y = nullptr;
+  Ints permutation, merged;  // of the transpose; its dimensions that become the contracting one
+};
+
+std::optional<Merged> MergedContraction(Instruction* x, int64_t contracting) {
+  if (!x->Is(Opcode::Reshape) || !x->operand(0)->Is(Opcode::Transpose)) return std::nullopt;
+  const Instruction* t = x->operand(0);
+  if (x->shape().ElementCount() == 0) return std::nullopt;
+  const auto kept = DimsKeptByReshape(t->shape().dims(), x->shape().dims());
+  if (static_cast<int64_t>(kept.size()) != x->shape().rank() - 1) return std::nullopt;
+  Merged m{t->operand(0), *t->attrs().dimensions, FirstDims(t->shape().rank())};
+  for (const auto& [from, to] : kept) {
+    if (to == contracting) return std::nullopt;
+    m.merged.erase(std::find(m.merged.begin(), m.merged.end(), from));
+  }
+  // Neighbours: an extent of 1 from elsewhere would be one of them too.
+  const auto size = static_cast<int64_t>(m.merged.size());
+  if (size < 2 || m.merged.back() - m.merged.front() + 1 != size) return std::nullopt;
+  for (int64_t d = 0; d < t->shape().rank(); ++d)
+    if (m.permutation[static_cast<size_t>(d)] != d && !Holds(m.merged, d)) return std::nullopt;
+  return m;
+}
+
+// The constant with its contracting dimension in the order of y.
+Expr Reordered(Instruction* constant, int64_t contracting, const Instruction* transpose, const Merged& m) {
+  Ints split, order, merged_in_y;
+  for (int64_t d = 0; d < constant->shape().rank(); ++d) {
+    if (d != contracting) {
+      order.push_back(static_cast<int64_t>(split.size()));
+      split.push_back(constant->shape().dim(d));
+      continue;
+    }
+    const auto first = static_cast<int64_t>(split.size());
+    for (int64_t k : m.merged) split.push_back(transpose->shape().dim(k));
+    // The k-th merged dimension of y stands where the transpose has put it.
+    for (int64_t of_y : m.merged)
+      for (size_t k = 0; k < m.merged.size(); ++k)
+        if (m.permutation[static_cast<size_t>(m.merged[k])] == of_y) order.push_back(first + static_cast<int64_t>(k));
+  }
+  return ReshapeTo(TransposeBy(ReshapeTo(constant, split), order), constant->shape().dims());
+}
+
+// dot(reshape(transpose(y)), constant): the constant takes the order of y, and folds.
+Instruction* WithConstantReordered(Instruction* i) {
+  if (!IsPlainDot(i)) return nullptr;
+  for (int64_t side = 0; side < 2; ++side) {
+    Instruction *x = i->operand(side), *constant = i->operand(1 - side);
+    const DotSide l = SideOf(i, side), r = SideOf(i, 1 - side);
+    if (!constant->Is(Opcode::Constant) || l.contracting.size() != 1) continue;
+    const std::optional<Merged> m = MergedContraction(x, l.contracting[0]);
+    if (!m || IsIdentity(m->permutation)) continue;
+    Expr other = Reordered(constant, r.contracting[0], x->operand(0), *m), plain = ReshapeTo(m->y, x->shape().dims());
+    return side == 0 ? DotLike(i, plain, l, other, r).get() : DotLike(i, other, r, plain, l).get();
+  }
+  return nullptr;
+}
+
+// dot(concatenate(x, y, ...), constant) over the concatenated dimension: the sum of a dot for each piece.
+Instruction* OfConcatenation(Instruction* i) {
+  if (!IsPlainDot(i) || i->shape().rank() != 2 || i->operand(0)->shape().rank() != 2) return nullptr;
+  for (int64_t side = 0; side < 2; ++side) {
+    Instruction *pieces = i->operand(side), *constant = i->operand(1 - side);
+    const DotSide s = SideOf(i, side), c = SideOf(i, 1 - side);
+    if (!s.batch.empty() || s.contracting.size() != 1 || !pieces->Is(Opcode::Concatenate) ||
+        *pieces->attrs().dimensions != s.contracting || !constant->Is(Opcode::Constant))
+      continue;
+    std::optional<Expr> sum;
+    Ints start(2, 0), limit = constant->shape().dims();
+    const auto d = static_cast<size_t>(c.contracting[0]);
+    for (Instruction* x : pieces->operands()) {
+      limit[d] = start[d] + x->shape().dim(s.contracting[0]);
+      Expr part = SliceOf(constant, start, limit);
+      start[d] = limit[d];
+      Expr product = side == 0 ? DotLike(i, x, s, part, c) : DotLike(i, part, c, x, s);
+      sum = sum ? *sum + product : product;
+    }
+    return sum->get();
+  }
+  return nullptr;
+}
+
+// One leading batch dimension, one free dimension a side and one contracting: what the kernels take. A sum over its
+// batch may be there on purpose, made by splitk-rewriter, and the product would lose the form.
+bool IsKernelForm(const DotSide& l, const DotSide& r) {
+  return l.batch == Ints{0} && r.batch == Ints{0} && l.contracting.size() == 1 && l.free.size() == 1 &&
+         r.free.size() == 1;
+}
+
+// The sum of the products of a batch is one product that contracts the batch too.
+Instruction* SumOverBatch(Instruction* i) {
+  if (i->operand_count() != 2 || ReducerOf(i) != Opcode::Add || !IsStatic(i)) return nullptr;
+  Instruction* dot = i->operand(0);
+  if (!IsPlainDot(dot) || !HasOneUser(dot) || !pattern::IsAll(i->operand(1), 0)) return nullptr;
+  DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
+  if (IsKernelForm(l, r)) return nullptr;
+  Ints left, right, rest;
+  const size_t batches = l.batch.size();
+  for (size_t k = 0; k < batches; ++k) {
+    const bool summed = Holds(*i->attrs().dimensions, static_cast<int64_t>(k));
+    (summed ? l.contracting : left).push_back(l.batch[k]);
+    (summed ? r.contracting : right).push_back(r.batch[k]);
+  }
+  if (left.size() == batches) return nullptr;
+  const auto removed = static_cast<int64_t>(batches - left.size());
+  l.batch = left;
+  r.batch = right;
+  for (int64_t d : *i->attrs().dimensions)
+    if (d >= static_cast<int64_t>(batches)) rest.push_back(d - removed);
+  Expr product = DotLike(dot, dot->operand(0), l, dot->operand(1), r);
+  return rest.empty() ? product.get() : ReduceOf(product, i->operand(1), rest, *i->attrs().to_apply).get();
+}
+
+const Rule kRules[] = {
+    {"dot-of-transposes",
+     {Opcode::Dot},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,3,5,4] parameter(0)\n b = $T[2,3,6,5] parameter(1)\n"
+     " x = $T[3,2,4,5] transpose(a), dimensions={1,0,3,2}\n y = $T[3,2,5,6] transpose(b), dimensions={1,0,3,2}\n"
+     " ROOT r = $T[3,2,4,6] dot(x, y), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2} }",
+     "ENTRY e { a = $T[5,4] parameter(0)\n b = $T[5,6] parameter(1)\n x = $T[4,5] transpose(a), dimensions={1,0}\n"
+     " ROOT r = $T[4,6] dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
+     OfTransposes,
+     true},
+    {"transpose-of-dot",
+     {Opcode::Transpose},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,4,5] parameter(0)\n b = $T[2,5,6] parameter(1)\n"
+     " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
+     " rhs_contracting_dims={1}\n ROOT r = $T[2,6,4] transpose(d), dimensions={0,2,1} }",
+     "ENTRY e { a = $T[2,4,5] parameter(0)\n b = $T[2,5,6] parameter(1)\n"
+     " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
+     " rhs_contracting_dims={1}\n ROOT r = $T[6,2,4] transpose(d), dimensions={2,0,1} }",
+     TransposeOfDot,
+     true},
+    {"dot-of-reordered-contraction",
+     {Opcode::Dot},
+     kInts | kFloats,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,3,2] parameter(0)\n t = $T[3,2,2] transpose(a), dimensions={1,0,2}\n"
+     " x = $T[6,2] reshape(t)\n c = $T[2,6] constant({{1, 2, 3, 2, 1, 0}, {1, 1, 2, 1, 0, 1}})\n"
+     " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={0}, rhs_contracting_dims={1} }",
+     "ENTRY e { a = $T[2,3,2] parameter(0)\n t = $T[3,2,2] transpose(a), dimensions={1,2,0}\n"
+     " x = $T[6,2] reshape(t)\n c = $T[2,6] constant({{1, 2, 3, 2, 1, 0}, {1, 1, 2, 1, 0, 1}})\n"
+     " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={0}, rhs_contracting_dims={1} }",
+     WithConstantReordered,
+     true},
+    {"dot-of-concatenation",
+     {Opcode::Dot},
+     kInts | kFloats,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,1] parameter(0)\n b = $T[2,2] parameter(1)\n"
+     " x = $T[2,3] concatenate(a, b), dimensions={1}\n c = $T[2,3] constant({{1, 2, 3}, {1, 0, 2}})\n"
+     " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
+     "ENTRY e { a = $T[1,3] parameter(0)\n b = $T[1,3] parameter(1)\n"
+     " x = $T[2,3] concatenate(a, b), dimensions={0}\n c = $T[2,3] constant({{1, 2, 3}, {1, 0, 2}})\n"
+     " ROOT r = $T[2,2] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={1} }",
+     OfConcatenation,
+     true},
+    {"sum-of-batch-dot",
+     {Opcode::Reduce},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,3,4,2] parameter(0)\n b = $T[3,2,2,5] parameter(1)\n"
+     " d = $T[2,3,4,5] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={1,0}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n z = $T[] constant(0)\n"
+     " ROOT r = $T[3,5] reduce(d, z), dimensions={0,2}, to_apply=sum }",
+     "ENTRY e { a = $T[2,4,2] parameter(0)\n b = $T[2,2,5] parameter(1)\n"
+     " d = $T[2,4,5] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
+     " rhs_contracting_dims={1}\n z = $T[] constant(0)\n"
+     " ROOT r = $T[2,4] reduce(d, z), dimensions={2}, to_apply=sum }",
+     SumOverBatch,
+     true},
+};
+
+}  // namespace
+
+absl::Span<const Rule> DotOperandRules() { return kRules; }
+
+}  // namespace kiln
