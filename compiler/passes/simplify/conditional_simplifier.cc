@@ -1,5 +1,6 @@
 // A conditional on a constant becomes a call of the branch it picks; an index out of range picks the last.
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/annotations.h"
 
 namespace kiln {
 
@@ -7,7 +8,8 @@ absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::Conditional) || !i->operand(0)->Is(Opcode::Constant) || !ctx.Take()) continue;
+      if (!i->Is(Opcode::Conditional) || !i->operand(0)->Is(Opcode::Constant) || HasSchedulingGroup(i) || !ctx.Take())
+        continue;
       const int64_t v = i->operand(0)->literal().Get(0).i;
       int64_t branch;
       Computation* f;

@@ -2,7 +2,7 @@
 // what is left: the first can then travel with the smaller one, or become a reduce-scatter.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/groups.h"
+#include "compiler/passes/collectives/groups.h"
 
 namespace kiln {
 namespace {

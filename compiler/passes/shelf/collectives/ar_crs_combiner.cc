@@ -5,7 +5,7 @@
 // partition, and are divided by their number first, in floats only. All or nothing of a chain is rewritten.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/replication.h"
+#include "compiler/passes/collectives/replication.h"
 
 namespace kiln {
 namespace {
