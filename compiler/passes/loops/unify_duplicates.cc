@@ -16,8 +16,10 @@ bool Redirect(Instruction* state, int64_t from, int64_t to) {
 
 bool SameAttributes(const Instruction* x, const Instruction* y) {
   Attributes a = x->attrs(), b = y->attrs();
-  a.metadata = b.metadata = std::nullopt;
-  a.origin = b.origin = std::nullopt;
+  for (Attributes* of : {&a, &b}) {
+    of->metadata.reset();
+    of->origin.reset();
+  }
   return a == b;
 }
 
