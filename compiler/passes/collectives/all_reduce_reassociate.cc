@@ -25,14 +25,16 @@ bool IsIdentity(Opcode op, const Instruction* i) {
 
 // The reduction behind one operand of `op`, through what only moves elements; null if there is none that is used once.
 Instruction* ReductionBehind(Opcode op, Instruction* i) {
-  if (i->Is(Opcode::DynamicSlice)) i = i->users().size() == 1 && !i->operand(0)->Is(Opcode::Pad) ? i->operand(0) : i;
-  else
-    while (!i->Is(Opcode::AllReduce)) {
+  if (i->Is(Opcode::DynamicSlice)) {
+    if (i->users().size() != 1) return nullptr;
+    i = i->operand(0);
+  } else {
+    for (; !i->Is(Opcode::AllReduce); i = i->operand(0)) {
       const bool moves = i->Is(Opcode::Reshape) || i->Is(Opcode::Slice) ||
                          (i->Is(Opcode::Pad) && IsIdentity(op, i->operand(1)));
       if (!moves || i->users().size() != 1) return nullptr;
-      i = i->operand(0);
     }
+  }
   return PlainAllReduce(i) && i->users().size() == 1 && ReducerOf(i) == op ? i : nullptr;
 }
 

@@ -63,20 +63,22 @@ bool Reducible(const Instruction* i, int64_t group) {
 
 absl::StatusOr<bool> AllReduceSimplifier(Module& m, PassContext& ctx) {
   const Replication replication(m);
-  ASSIGN_OR_RETURN(const bool changed, ExpandEach(
-      m, ctx,
-      [&](Instruction* i) {
-        if (MovesNothing(m, i) || HandedOn(m, i)) return true;
-        if (!i->Is(Opcode::AllReduce) || !i->shape().IsArray() || AcrossPrograms(i)) return false;
-        const std::vector<Ints> groups = EvenGroups(m, i);
-        return !groups.empty() && Reducible(i, static_cast<int64_t>(groups[0].size())) &&
-               replication.SameWithin(groups, i->operand(0));
-      },
-      [&](Instruction* i) -> absl::StatusOr<Instruction*> {
-        if (Instruction* argument = HandedOn(m, i)) return argument;
-        if (MovesNothing(m, i) || !(*i->attrs().to_apply)->root()->Is(Opcode::Add)) return i->operand(0);
-        return (Expr(i->operand(0)) * static_cast<double>(EvenGroups(m, i)[0].size())).get();
-      }));
+  ASSIGN_OR_RETURN(const bool changed,
+                   ExpandEach(
+                       m, ctx,
+                       [&](Instruction* i) {
+                         if (MovesNothing(m, i) || HandedOn(m, i)) return true;
+                         if (!i->Is(Opcode::AllReduce) || !i->shape().IsArray() || AcrossPrograms(i)) return false;
+                         const std::vector<Ints> groups = EvenGroups(m, i);
+                         return !groups.empty() && Reducible(i, static_cast<int64_t>(groups[0].size())) &&
+                                replication.SameWithin(groups, i->operand(0));
+                       },
+                       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
+                         if (Instruction* argument = HandedOn(m, i)) return argument;
+                         if (MovesNothing(m, i) || !(*i->attrs().to_apply)->root()->Is(Opcode::Add))
+                           return i->operand(0);
+                         return (Expr(i->operand(0)) * static_cast<double>(EvenGroups(m, i)[0].size())).get();
+                       }));
   for (const auto& c : m.computations())
     for (Instruction* i : c->PostOrder())
       if (changed && i->Is(Opcode::AsyncStart) && i->users().empty() && !i->IsRoot()) c->Remove(i);

@@ -1,4 +1,5 @@
-// A part of an array that the same permutation moves anyway, as a whole or as a larger part, is that part of the result.
+// A part of an array that the same permutation moves anyway, as a whole or as a larger part, is that part of the
+// result.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/collectives/groups.h"

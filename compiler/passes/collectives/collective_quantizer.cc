@@ -66,8 +66,7 @@ class Quantizer {
 
   // Which operand of a scaling or clamping is the data; -1 if it is neither, or not by scalars.
   static int64_t Depth(const Instruction* i) {
-    if (i->Is(Opcode::Clamp))
-      return IsRepeatedScalar(i->operand(0)) && IsRepeatedScalar(i->operand(2)) ? 1 : -1;
+    if (i->Is(Opcode::Clamp)) return IsRepeatedScalar(i->operand(0)) && IsRepeatedScalar(i->operand(2)) ? 1 : -1;
     if (i->Is(Opcode::Divide)) return IsRepeatedScalar(i->operand(1)) ? 0 : -1;
     if (!i->Is(Opcode::Multiply)) return -1;
     return IsRepeatedScalar(i->operand(1)) ? 0 : IsRepeatedScalar(i->operand(0)) ? 1 : -1;

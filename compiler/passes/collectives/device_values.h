@@ -2,7 +2,8 @@
 //
 // What: evaluates offsets and predicates that a program computes from replica-id, partition-id, constants, tables of
 //   constants and arithmetic, for one device, exactly as that device would.
-// Guarantees: a value is what every run computes; whatever depends on anything else, or is nested more than 200 deep, has
+// Guarantees: a value is what every run computes; whatever depends on anything else, or is nested more than 200 deep,
+// has
 //   none.
 // Cost: each instruction behind the value is visited once for each device.
 #pragma once

@@ -1,5 +1,5 @@
-// The sum of two scattered reductions between the same devices is one scattered reduction of the sum; likewise for other
-// operations that are the reduction's own.
+// The sum of two scattered reductions between the same devices is one scattered reduction of the sum; likewise for
+// other operations that are the reduction's own.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/collectives/groups.h"

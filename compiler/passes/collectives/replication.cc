@@ -19,8 +19,8 @@ Replication::Replication(const Module& m) : module_(m) {
       for (const Computation* f : i->called()) callers_[f].push_back(i.get());
 }
 
-// All that a value depends on must be the same, so one walk visits each instruction once. Values that a loop carries are
-// the same in every iteration if they start the same and go on the same.
+// All that a value depends on must be the same, so one walk visits each instruction once. Values that a loop carries
+// are the same in every iteration if they start the same and go on the same.
 bool Replication::SameWithin(const std::vector<Ints>& groups, const Instruction* i) const {
   Walk walk{groups, {}, {i}};
   while (!walk.work.empty()) {
@@ -100,15 +100,13 @@ bool Replication::Step(const Instruction* x, Walk* walk) const {
       return SameResult(x, *walk);
     case Opcode::ReplicaId:
       return std::all_of(walk->groups.begin(), walk->groups.end(), [&](const Ints& g) {
-        return std::all_of(g.begin(), g.end(), [&](int64_t d) {
-          return d / module_.partition_count == g[0] / module_.partition_count;
-        });
+        return std::all_of(g.begin(), g.end(),
+                           [&](int64_t d) { return d / module_.partition_count == g[0] / module_.partition_count; });
       });
     case Opcode::PartitionId:
       return std::all_of(walk->groups.begin(), walk->groups.end(), [&](const Ints& g) {
-        return std::all_of(g.begin(), g.end(), [&](int64_t d) {
-          return d % module_.partition_count == g[0] % module_.partition_count;
-        });
+        return std::all_of(g.begin(), g.end(),
+                           [&](int64_t d) { return d % module_.partition_count == g[0] % module_.partition_count; });
       });
     case Opcode::Rng:
     case Opcode::CustomCall:

@@ -77,7 +77,8 @@ class Finder {
   bool IsLinear(const Instruction* u, const Instruction* x, const std::vector<Ints>& groups) const {
     switch (u->opcode()) {
       case Opcode::Convert:
-        return IsFloat(x->shape().type()) && IsFloat(u->shape().type());
+        return IsFloat(x->shape().type()) && IsFloat(u->shape().type()) &&
+               BitWidth(u->shape().type()) > BitWidth(x->shape().type());
       case Opcode::Transpose:
       case Opcode::Slice:
       case Opcode::Broadcast:
@@ -169,7 +170,8 @@ void Move(Instruction* loop, const Motion& motion) {
     result->mutable_attrs().to_apply = ScalarFunction(c->module(), Opcode::Add, shape.type());
   if (!motion.fills) {
     std::vector<Instruction*> inits = loop->operand(0)->operands();
-    inits[static_cast<size_t>(motion.element)] = BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims()).get();
+    inits[static_cast<size_t>(motion.element)] =
+        BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims()).get();
     loop->ReplaceOperand(0, c->Add(Opcode::Tuple, loop->shape(), inits));
     result = Binary(Opcode::Add, result, init).get();
   }

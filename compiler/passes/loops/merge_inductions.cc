@@ -36,7 +36,8 @@ Instruction* From(const Counter& base, const Counter& of, Instruction* now) {
   const auto constant = [&](int64_t x) { return IntegerIn(c, of.type, WrapInt(of.type, x)); };
   const int64_t ratio = of.step / base.step;
   if (ratio != 1) v = v * constant(ratio);
-  const uint64_t offset = static_cast<uint64_t>(of.init) - static_cast<uint64_t>(base.init) * static_cast<uint64_t>(ratio);
+  const uint64_t offset =
+      static_cast<uint64_t>(of.init) - static_cast<uint64_t>(base.init) * static_cast<uint64_t>(ratio);
   if (WrapInt(of.type, static_cast<int64_t>(offset)) != 0) v = v + constant(static_cast<int64_t>(offset));
   return v.get();
 }

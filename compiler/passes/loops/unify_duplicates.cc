@@ -60,6 +60,7 @@ bool UnifyDuplicates(Instruction* loop) {
       changed |= Redirect((*loop->attrs().condition)->parameter(0), b, a);
       const Instruction* next = body->root()->operand(b);
       for (Instruction* u : ElementReaders(body->parameter(0), b)) {
+        if (u->users().empty()) continue;
         // The body's root may go on forwarding the element itself.
         if (u->users().size() == 1 && u->users()[0] == body->root() && next == u) continue;
         Instruction* first = body->Add(Opcode::GetTupleElement, u->shape(), {u->operand(0)});

@@ -1,8 +1,8 @@
 // Work that is the same in every iteration moves before the loop.
 //
-// It may then run although the loop does not: only pure operations move, calls of pure computations among them, and only those whose result is not larger than
-// what they read, so that the state does not grow. Constants, broadcasts and what only
-// moves elements stay: inside, they become a part of what reads them.
+// It may then run although the loop does not: only pure operations move, calls of pure computations among them, and
+// only those whose result is not larger than what they read, so that the state does not grow. Constants, broadcasts and
+// what only moves elements stay: inside, they become a part of what reads them.
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
@@ -34,8 +34,8 @@ bool Cheap(const Instruction* i) {
 bool Stays(const Instruction* i) {
   if (!i->control_predecessors().empty() || !i->control_successors().empty()) return true;
   return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
-         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
-         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
+         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Domain) ||
+         i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
 }
 
 // The instructions of the body that do not depend on the iteration, in order.

@@ -33,10 +33,10 @@ absl::StatusOr<bool> WhileLoopTripCountAnnotator(Module& m, PassContext& ctx) {
       const std::optional<Induction> v = FindInduction(i.get());
       if (!v) continue;
       const std::string before = i->attrs().backend_config ? i->attrs().backend_config->text : "{}";
-      const std::string after = absl::StrCat(
-          "{\"known_trip_count\":{\"n\":\"", v->trips, "\"},\"known_init_step\":{\"init\":\"", v->init,
-          "\",\"step\":\"", v->step, "\"},\"known_induction_variable\":{\"tuple_index\":\"", v->index, "\"}",
-          OtherFields(before), "}");
+      const std::string after =
+          absl::StrCat("{\"known_trip_count\":{\"n\":\"", v->trips, "\"},\"known_init_step\":{\"init\":\"", v->init,
+                       "\",\"step\":\"", v->step, "\"},\"known_induction_variable\":{\"tuple_index\":\"", v->index,
+                       "\"}", OtherFields(before), "}");
       if (after == before || !ctx.Take()) continue;
       i->mutable_attrs().backend_config = after;
       changed = true;

@@ -93,8 +93,7 @@ bool HasFlatState(const Instruction* loop) {
 bool HasFlatBodies(const Instruction* loop) {
   if (!loop->Is(Opcode::While) || !loop->shape().IsTuple()) return false;
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
-  return ReadByElement(body->parameter(0)) && ReadByElement(condition->parameter(0)) &&
-         body->root()->Is(Opcode::Tuple);
+  return ReadByElement(body->parameter(0)) && ReadByElement(condition->parameter(0)) && body->root()->Is(Opcode::Tuple);
 }
 
 bool HasNoControlEdges(const Computation* body, const Computation* condition) {

@@ -28,8 +28,8 @@ bool IsPlainLoop(const Instruction* loop, PureComputations* pure);
 // The same but for side effects.
 bool HasFlatState(const Instruction* loop);
 
-// A state that starts as a tuple, which body and condition read element by element and the body gives as a tuple. Enough
-// for passes that edit only the two computations: who reads the loop, and how, does not matter to them.
+// A state that starts as a tuple, which body and condition read element by element and the body gives as a tuple.
+// Enough for passes that edit only the two computations: who reads the loop, and how, does not matter to them.
 bool HasFlatBodies(const Instruction* loop);
 
 // Element `k` is what the body was given.

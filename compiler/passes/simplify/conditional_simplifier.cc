@@ -1,5 +1,5 @@
-// A conditional on a constant becomes a call of the branch it picks; an index out of range picks the last. One whose two
-// branches only hand on what they are given becomes selections.
+// A conditional on a constant becomes a call of the branch it picks; an index out of range picks the last. One whose
+// two branches only hand on what they are given becomes selections.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"

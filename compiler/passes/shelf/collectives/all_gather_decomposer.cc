@@ -24,7 +24,9 @@ absl::StatusOr<Instruction*> PlaceInGroup(const Module& m, Instruction* i) {
   return ReshapeTo(DynamicSliceOf(c->AddConstant(table), {device}, {1}), {}).get();
 }
 
-const Shape& ResultOf(const Instruction* i, int64_t k) { return i->shape().IsTuple() ? i->shape().tuple()[k] : i->shape(); }
+const Shape& ResultOf(const Instruction* i, int64_t k) {
+  return i->shape().IsTuple() ? i->shape().tuple()[k] : i->shape();
+}
 
 bool Addable(const Instruction* i) {
   for (int64_t k = 0; k < i->operand_count(); ++k)

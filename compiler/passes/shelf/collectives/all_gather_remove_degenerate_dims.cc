@@ -1,5 +1,5 @@
-// All-gathers go without dimensions of extent 1, the gathered one excepted: what is left may be gathered along its major
-// dimension.
+// All-gathers go without dimensions of extent 1, the gathered one excepted: what is left may be gathered along its
+// major dimension.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 
@@ -20,7 +20,9 @@ Ints Extents(const Shape& s, const Ints& dims) {
   return out;
 }
 
-const Shape& ResultOf(const Instruction* i, int64_t k) { return i->shape().IsTuple() ? i->shape().tuple()[k] : i->shape(); }
+const Shape& ResultOf(const Instruction* i, int64_t k) {
+  return i->shape().IsTuple() ? i->shape().tuple()[k] : i->shape();
+}
 
 bool Wanted(const Instruction* i) {
   if (!i->Is(Opcode::AllGather) || i->attrs().constrain_layout.value_or(false) || i->shape().HasDynamic()) return false;
@@ -56,8 +58,7 @@ absl::StatusOr<bool> AllGatherRemoveDegenerateDims(Module& m, PassContext& ctx) 
     n->mutable_attrs().dimensions = Ints{place};
     if (!i->shape().IsTuple()) return ReshapeTo(n, i->shape().dims()).get();
     std::vector<Expr> parts;
-    for (int64_t k = 0; k < i->operand_count(); ++k)
-      parts.push_back(ReshapeTo(PartOf(n, k), ResultOf(i, k).dims()));
+    for (int64_t k = 0; k < i->operand_count(); ++k) parts.push_back(ReshapeTo(PartOf(n, k), ResultOf(i, k).dims()));
     return c->Add(Opcode::Tuple, i->shape(), [&] {
       std::vector<Instruction*> out;
       for (Expr p : parts) out.push_back(p.get());

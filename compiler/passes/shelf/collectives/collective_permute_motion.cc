@@ -62,15 +62,16 @@ void MoveToStart(Instruction* loop, int64_t k, const Induction& v) {
   Instruction* permute = PermutationAtEnd(loop, k, &behind);
   const std::vector<Instruction*> readers = ElementReaders(body->parameter(0), k);
   const auto element = [&](int64_t index) {
-    Instruction* e = body->Add(Opcode::GetTupleElement, loop->shape().tuple()[static_cast<size_t>(index)],
-                               {body->parameter(0)});
+    Instruction* e =
+        body->Add(Opcode::GetTupleElement, loop->shape().tuple()[static_cast<size_t>(index)], {body->parameter(0)});
     e->mutable_attrs().tuple_index = index;
     return e;
   };
   Instruction* carried = element(k);
   Instruction* arrived = Onward(body->AddClone(permute, permute->shape(), {carried}), behind, permute);
   Expr counter = element(v.index);
-  Expr first = BroadcastTo(CompareExpr("EQ", counter, IntegerIn(body, counter.type(), v.init)), carried->shape().dims());
+  Expr first =
+      BroadcastTo(CompareExpr("EQ", counter, IntegerIn(body, counter.type(), v.init)), carried->shape().dims());
   Instruction* start = SelectExpr(first, carried, arrived).get();
   for (Instruction* r : readers) r->ReplaceAllUsesWith(start);
   body->root()->ReplaceOperand(k, permute->operand(0));

@@ -1,7 +1,7 @@
 // A reduction of which each device takes its own slice scatters the reduction instead.
 //
-// The slice must begin, on each device, at the device's place in its group times the slice's extent, however the program
-// computes that. Between the two may stand a reshape, which then comes first.
+// The slice must begin, on each device, at the device's place in its group times the slice's extent, however the
+// program computes that. Between the two may stand a reshape, which then comes first.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/device_values.h"
 #include "compiler/passes/collectives/groups.h"

@@ -51,7 +51,8 @@ bool Wanted(const Instruction* i) {
   if (n == 0 || !i->control_predecessors().empty() || !i->control_successors().empty()) return false;
   for (int64_t k = 0; k < n; ++k) {
     const Instruction *o = i->operand(k), *first = i->operand(0);
-    if (!Relayouts(o) || o->users().size() != 1 || o->operand(0)->shape().layout() != first->operand(0)->shape().layout())
+    if (!Relayouts(o) || o->users().size() != 1 ||
+        o->operand(0)->shape().layout() != first->operand(0)->shape().layout())
       return false;
   }
   // What it computes now has the layout of its operands.

@@ -16,9 +16,10 @@ namespace {
 // The operation behind result `k` of a branch, if it may leave.
 Instruction* Last(const Computation* branch, int64_t k) {
   Instruction* i = branch->root()->operand(k);
-  const bool moves = ((i->IsElementwise() && !i->Is(Opcode::Copy)) || i->Is(Opcode::Reshape) || i->Is(Opcode::Transpose)) &&
-                     i->operand_count() == 1 && i->users().size() == 1 && !i->HasSideEffect() &&
-                     i->control_predecessors().empty() && i->control_successors().empty();
+  const bool moves =
+      ((i->IsElementwise() && !i->Is(Opcode::Copy)) || i->Is(Opcode::Reshape) || i->Is(Opcode::Transpose)) &&
+      i->operand_count() == 1 && i->users().size() == 1 && !i->HasSideEffect() && i->control_predecessors().empty() &&
+      i->control_successors().empty();
   return moves && i->operand(0)->shape().IsArray() ? i : nullptr;
 }
 
@@ -100,7 +101,8 @@ Instruction* MovesIn(const Instruction* conditional) {
 }
 
 // `user` computed at the end of a copy of `branch`: the result of an array, or the last of a tuple.
-Computation* WithUser(Computation* branch, const Instruction* user, const Ints& read, bool is_tuple, const Shape& shape) {
+Computation* WithUser(Computation* branch, const Instruction* user, const Ints& read, bool is_tuple,
+                      const Shape& shape) {
   Computation* b = branch->module()->CloneComputation(branch);
   Instruction* root = b->root();
   const auto result = [&](int64_t k) {
@@ -181,8 +183,7 @@ void MoveOut(Instruction* i, std::vector<Computation*> branches, const std::vect
     Instruction* value = c->Add(Opcode::GetTupleElement, shapes[static_cast<size_t>(k)], {n});
     value->mutable_attrs().tuple_index = k;
     const auto at = std::find(moving.begin(), moving.end(), k);
-    if (at != moving.end())
-      value = c->AddClone(ends[static_cast<size_t>(at - moving.begin())], u->shape(), {value});
+    if (at != moving.end()) value = c->AddClone(ends[static_cast<size_t>(at - moving.begin())], u->shape(), {value});
     u->ReplaceAllUsesWith(value);
     c->Remove(u);
   }

@@ -1,5 +1,5 @@
-// Instructions of called computations are named by where they were called from: "caller/own" as op_name, or the caller's
-// metadata where they have none. Messages and profiles then show the path that the user wrote.
+// Instructions of called computations are named by where they were called from: "caller/own" as op_name, or the
+// caller's metadata where they have none. Messages and profiles then show the path that the user wrote.
 //
 // Computations with one caller only: what several call has no one path.
 #include "absl/strings/match.h"
