@@ -30,6 +30,11 @@ bool ComparesOwnNumber(const Instruction* predicate, Opcode number) {
   return (a->Is(number) && b->Is(Opcode::Constant)) || (b->Is(number) && a->Is(Opcode::Constant));
 }
 
+// A layout that is not written is row major.
+bool SameArray(const Shape& a, const Shape& b) {
+  return a.Compatible(b) && a.LayoutOrDefault() == b.LayoutOrDefault() && !a.HasDynamic() && !b.HasDynamic();
+}
+
 // The operand that all sources send; null if they differ or that is not known.
 absl::StatusOr<Instruction*> Sent(const Instruction* permute) {
   const Instruction* select = permute->operand(0);
@@ -55,7 +60,7 @@ absl::StatusOr<bool> CollectiveSelectFolder(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::CollectivePermute) || i->operand_count() != 1) continue;
       ASSIGN_OR_RETURN(Instruction* const sent, Sent(i));
-      if (!sent || sent->shape() != i->operand(0)->shape() || !ctx.Take()) continue;
+      if (!sent || !SameArray(sent->shape(), i->operand(0)->shape()) || !ctx.Take()) continue;
       i->ReplaceOperand(0, sent);
       changed = true;
     }
