@@ -1,7 +1,10 @@
 // Loops that never run are their start, loops that run once their body; what no iteration changes is read from before
-// the loop, elements that are always equal become one, and elements that nobody needs leave the state.
+// the loop, elements that are always equal become one, constants and counters are computed where they are read, nested
+// states become flat, and elements that nobody needs leave the state.
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/loops/while_simplifications.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 #include "compiler/passes/simplify/inline_body.h"
@@ -9,14 +12,22 @@
 namespace kiln {
 namespace {
 
-// Readers of `state`'s element `from` read `to` instead.
-bool Redirect(Instruction* state, int64_t from, int64_t to) {
-  bool changed = false;
-  for (Instruction* u : ElementReaders(state, from)) {
-    u->mutable_attrs().tuple_index = to;
-    changed = true;
+// Whether the body or the condition does anything with element `k` but forward it.
+bool UsedInside(const Instruction* loop, int64_t k) {
+  const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
+  for (const Computation* c : {body, condition})
+    for (const Instruction* e : ElementReaders(c->parameter(0), k)) {
+      if (e->IsRoot()) return true;
+      for (const Instruction* u : e->users())
+        if (c != body || u != body->root()) return true;
+    }
+  for (int64_t other = 0; other < body->root()->operand_count(); ++other) {
+    const Instruction* next = body->root()->operand(other);
+    if (other != k && next->Is(Opcode::GetTupleElement) && next->operand(0) == body->parameter(0) &&
+        *next->attrs().tuple_index == k)
+      return true;
   }
-  return changed;
+  return false;
 }
 
 bool ReadInvariantsOutside(Instruction* loop) {
@@ -32,35 +43,6 @@ bool ReadInvariantsOutside(Instruction* loop) {
   return changed;
 }
 
-// Elements that start equal and go on equal: readers of the later one read the first.
-bool UnifyDuplicates(Instruction* loop) {
-  bool changed = false;
-  const Computation* body = *loop->attrs().body;
-  const auto next = [&](int64_t k) { return body->root()->operand(k); };
-  const int64_t n = static_cast<int64_t>(loop->shape().tuple().size());
-  for (int64_t b = 1; b < n; ++b)
-    for (int64_t a = 0; a < b; ++a) {
-      if (InitOf(loop, a) != InitOf(loop, b) || loop->shape().tuple()[a] != loop->shape().tuple()[b]) continue;
-      const bool both_stay = IsInvariant(loop, a) && IsInvariant(loop, b);
-      if (!both_stay && next(a) != next(b)) continue;
-      bool did = Redirect(loop, b, a);
-      did = Redirect((*loop->attrs().condition)->parameter(0), b, a) || did;
-      // The body's root may go on forwarding the element itself.
-      for (Instruction* u : ElementReaders(body->parameter(0), b)) {
-        const bool only_forwarded = u->users().size() == 1 && u->users()[0] == body->root() && next(b) == u;
-        if (only_forwarded) continue;
-        Instruction* first = (*loop->attrs().body)->Add(Opcode::GetTupleElement, u->shape(), {u->operand(0)});
-        first->mutable_attrs().tuple_index = a;
-        for (Instruction* user : std::vector<Instruction*>(u->users()))
-          if (user != body->root()) u->ReplaceUseWith(user, first);
-        did = true;
-      }
-      changed = changed || did;
-      break;
-    }
-  return changed;
-}
-
 // How many instructions call each computation.
 absl::flat_hash_map<const Computation*, int64_t> CountCallers(const Module& m) {
   absl::flat_hash_map<const Computation*, int64_t> out;
@@ -70,39 +52,101 @@ absl::flat_hash_map<const Computation*, int64_t> CountCallers(const Module& m) {
   return out;
 }
 
+// A loop that is a computation's result, all of it, is taken apart only if an element can leave.
+bool WorthExposing(const Instruction* loop) {
+  for (size_t n = 0; n < loop->shape().tuple().size(); ++n) {
+    const int64_t k = static_cast<int64_t>(n);
+    if (IsInvariant(loop, k) && !UsedInside(loop, k)) return true;
+    const Instruction *init = InitOf(loop, k), *next = (*loop->attrs().body)->root()->operand(k);
+    if (init->Is(Opcode::Constant) && next->Is(Opcode::Constant) && init->literal() == next->literal()) return true;
+  }
+  return false;
+}
+
+bool MayBeEdited(const Instruction* loop) {
+  const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
+  if (!HasFlatBodies(loop) || !loop->operand(0)->Is(Opcode::Tuple) || !HasNoControlEdges(body, condition)) return false;
+  for (const Shape& s : loop->shape().tuple())
+    if (!s.IsArray()) return false;
+  for (const Instruction* u : loop->users())
+    if (!u->Is(Opcode::GetTupleElement)) return false;
+  return !loop->IsRoot() || loop->users().empty();
+}
+
+class Simplifier {
+ public:
+  Simplifier(Module& m, PassContext& ctx) : m_(m), ctx_(ctx), callers_(CountCallers(m)) {}
+
+  bool Run(Computation* c) {
+    bool changed = false;
+    for (Instruction* loop : OfOpcode(c, Opcode::While)) {
+      if (!loop->control_predecessors().empty() || !loop->control_successors().empty()) continue;
+      if (ctx_.fuel == 0) continue;
+      bool did = false;
+      if (Instruction* flat = FlattenState(loop)) {
+        loop = flat;
+        callers_ = CountCallers(m_);
+        did = true;
+      }
+      did = RunsAtMostOnce(loop) || (MayBeEdited(loop) && Shrink(loop)) || did;
+      if (did) ctx_.Take();
+      changed |= did;
+    }
+    return changed;
+  }
+
+ private:
+  bool RunsAtMostOnce(Instruction* loop) {
+    if (!loop->operand(0)->Is(Opcode::Tuple) || !pure_.Contains(*loop->attrs().body) ||
+        !pure_.Contains(*loop->attrs().condition))
+      return false;
+    const std::optional<Induction> v = FindInduction(loop);
+    if (!v || v->trips > 1) return false;
+    if (v->trips == 1 && AnnotationOf(loop, "skip-simplify-while-loops_trip-count-one") == "true") return false;
+    Computation* c = loop->parent();
+    loop->ReplaceAllUsesWith(v->trips == 0 ? loop->operand(0)
+                                           : InlineBody(c, *loop->attrs().body, {loop->operand(0)}, loop));
+    c->Remove(loop);
+    callers_ = CountCallers(m_);
+    return true;
+  }
+
+  bool Shrink(Instruction* loop) {
+    bool did = false;
+    if (loop->IsRoot() && WorthExposing(loop)) {
+      ExposeState(loop);
+      did = true;
+    }
+    if (!loop->IsRoot()) did = ReadInvariantsOutside(loop) || did;
+    // Bodies may be shared by loops that differ in what they start with.
+    if (callers_[*loop->attrs().body] == 1 && callers_[*loop->attrs().condition] == 1) {
+      did = UnifyDuplicates(loop) || did;
+      if (!loop->IsRoot()) {
+        did = ForwardConstants(loop) || did;
+        did = MergeInductions(loop) || did;
+      }
+    }
+    if (loop->IsRoot()) return did;
+    const std::vector<bool> live = LiveElements(loop);
+    const int64_t kept = std::count(live.begin(), live.end(), true);
+    if (kept == 0 || kept == static_cast<int64_t>(live.size())) return did;
+    ShrinkLoop(loop, live);
+    return true;
+  }
+
+  Module& m_;
+  PassContext& ctx_;
+  PureComputations pure_;
+  absl::flat_hash_map<const Computation*, int64_t> callers_;
+};
+
 }  // namespace
 
 absl::StatusOr<bool> SimplifyWhileLoops(Module& m, PassContext& ctx) {
   bool changed = false;
-  PureComputations pure;
-  absl::flat_hash_map<const Computation*, int64_t> callers = CountCallers(m);
-  std::vector<Computation*> all = m.PostOrder();
-  for (Computation* c : all) {
-    for (Instruction* i : OfOpcode(c, Opcode::While)) {
-      if (!IsPlainLoop(i, &pure)) continue;
-      const std::optional<Induction> v = FindInduction(i);
-      if (v && v->trips <= 1) {
-        if (!ctx.Take()) continue;
-        i->ReplaceAllUsesWith(v->trips == 0 ? i->operand(0) : InlineBody(c, *i->attrs().body, {i->operand(0)}, i));
-        c->Remove(i);
-        callers = CountCallers(m);
-        changed = true;
-        continue;
-      }
-      if (!ctx.Take()) continue;
-      bool did = ReadInvariantsOutside(i);
-      // Bodies may be shared by loops that differ in what they start with.
-      const bool own = callers[*i->attrs().body] == 1 && callers[*i->attrs().condition] == 1;
-      if (own) did = UnifyDuplicates(i) || did;
-      const std::vector<bool> live = LiveElements(i);
-      if (std::find(live.begin(), live.end(), false) != live.end() &&
-          std::find(live.begin(), live.end(), true) != live.end()) {
-        ShrinkLoop(i, live);
-        did = true;
-      }
-      changed = changed || did;
-    }
-  }
+  Simplifier simplifier(m, ctx);
+  const std::vector<Computation*> all = m.PostOrder();
+  for (Computation* c : all) changed |= simplifier.Run(c);
   if (changed) {
     m.RemoveUnreachableComputations();
     RETURN_IF_ERROR(Dce(m, ctx).status());

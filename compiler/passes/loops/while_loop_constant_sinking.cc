@@ -18,12 +18,11 @@ Instruction* CopyInto(Computation* c, const Instruction* constant) {
 
 absl::StatusOr<bool> WhileLoopConstantSinking(Module& m, PassContext& ctx) {
   bool changed = false;
-  PureComputations pure;
   std::vector<Computation*> all = m.PostOrder();
   // Outer loops first: what is sunk into a body can go on into the loops inside.
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
     for (Instruction* loop : (*it)->PostOrder()) {
-      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop, &pure)) continue;
+      if (!loop->Is(Opcode::While) || !HasFlatBodies(loop) || !loop->operand(0)->Is(Opcode::Tuple)) continue;
       for (size_t n = 0; n < loop->shape().tuple().size(); ++n) {
         const int64_t k = static_cast<int64_t>(n);
         const Instruction* init = InitOf(loop, k);

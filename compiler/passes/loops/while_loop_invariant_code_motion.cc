@@ -1,10 +1,11 @@
 // Work that is the same in every iteration moves before the loop.
 //
-// It may then run although the loop does not: only pure operations move, and only those whose result is not larger than
-// what they read, so that the state does not grow. Constants, broadcasts and what only
-// moves elements stay: inside, they become a part of what reads them.
+// It may then run although the loop does not: only pure operations move, calls of pure computations among them, and
+// only those whose result is not larger than what they read, so that the state does not grow. Constants, broadcasts and
+// what only moves elements stay: inside, they become a part of what reads them.
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 
@@ -31,9 +32,10 @@ bool Cheap(const Instruction* i) {
 }
 
 bool Stays(const Instruction* i) {
+  if (!i->control_predecessors().empty() || !i->control_successors().empty()) return true;
   return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
-         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Call) ||
-         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
+         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Domain) ||
+         i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
 }
 
 // The instructions of the body that do not depend on the iteration, in order.
@@ -63,14 +65,22 @@ bool Grows(const Instruction* i) {
   return i->shape().ByteSize() > in;
 }
 
+// Loops whose program asks that nothing leaves them are left alone.
+bool MayBeEdited(const Instruction* loop) {
+  if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
+    return false;
+  if (AnnotationOf(loop, "_xla_disable_loop_instr_hoisting") == "true") return false;
+  return std::all_of(loop->shape().tuple().begin(), loop->shape().tuple().end(),
+                     [](const Shape& s) { return s.IsArray(); });
+}
+
 }  // namespace
 
 absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
   bool changed = false;
-  PureComputations pure;
   for (Computation* c : m.PostOrder()) {
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
-      if (!IsPlainLoop(loop, &pure)) continue;
+      if (!MayBeEdited(loop)) continue;
       const std::vector<Instruction*> invariant = Invariant(loop);
       // What an iteration reads of them: those that moved work is the last step of.
       std::vector<Instruction*> moved;
@@ -81,6 +91,7 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
         if (last && !Cheap(i) && !Grows(i)) moved.push_back(i);
       }
       if (moved.empty() || !ctx.Take()) continue;
+      ExposeState(loop);
       absl::flat_hash_map<const Instruction*, Instruction*> outside;
       const std::function<Instruction*(const Instruction*)> hoist = [&](const Instruction* i) -> Instruction* {
         if (i->Is(Opcode::GetTupleElement) && i->operand(0)->Is(Opcode::Parameter))

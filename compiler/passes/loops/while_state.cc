@@ -14,7 +14,14 @@ bool ReadByElement(const Instruction* state) {
 }
 
 std::optional<int64_t> ConstantInteger(const Instruction* i) {
-  while (i->Is(Opcode::Copy) || i->Is(Opcode::Bitcast)) i = i->operand(0);
+  while (i->operand_count() == 1) {
+    if (i->Is(Opcode::Copy) || i->Is(Opcode::Bitcast))
+      i = i->operand(0);
+    else if (i->Is(Opcode::GetTupleElement) && i->operand(0)->Is(Opcode::Tuple))
+      i = i->operand(0)->operand(*i->attrs().tuple_index);
+    else
+      break;
+  }
   if (!i->Is(Opcode::Constant) || !i->shape().IsScalar() || !IsIntegral(i->shape().type())) return std::nullopt;
   return i->literal().Get(0).i;
 }
@@ -81,6 +88,19 @@ bool HasFlatState(const Instruction* loop) {
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
   return ReadByElement(loop) && ReadByElement(body->parameter(0)) && ReadByElement(condition->parameter(0)) &&
          body->root()->Is(Opcode::Tuple);
+}
+
+bool HasFlatBodies(const Instruction* loop) {
+  if (!loop->Is(Opcode::While) || !loop->shape().IsTuple()) return false;
+  const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
+  return ReadByElement(body->parameter(0)) && ReadByElement(condition->parameter(0)) && body->root()->Is(Opcode::Tuple);
+}
+
+bool HasNoControlEdges(const Computation* body, const Computation* condition) {
+  for (const Computation* c : {body, condition})
+    for (const auto& i : c->instructions())
+      if (!i->control_predecessors().empty()) return false;
+  return true;
 }
 
 // The verifier bounds how deep calls nest.
@@ -175,6 +195,27 @@ std::optional<Induction> FindInduction(const Instruction* loop) {
   return std::nullopt;
 }
 
+void ExposeState(Instruction* loop) {
+  Computation* c = loop->parent();
+  const auto element = [&](Instruction* tuple, size_t k) {
+    Instruction* e = c->Add(Opcode::GetTupleElement, tuple->shape().tuple()[k], {tuple});
+    e->mutable_attrs().tuple_index = static_cast<int64_t>(k);
+    return e;
+  };
+  const auto elements = [&](Instruction* tuple) {
+    std::vector<Instruction*> out;
+    for (size_t k = 0; k < Elements(loop); ++k) out.push_back(element(tuple, k));
+    return c->Add(Opcode::Tuple, loop->shape(), out);
+  };
+  if (!loop->operand(0)->Is(Opcode::Tuple)) loop->ReplaceOperand(0, elements(loop->operand(0)));
+  if (ReadByElement(loop)) return;
+  const std::vector<Instruction*> users = loop->users();
+  Instruction* whole = elements(loop);
+  for (Instruction* u : users)
+    if (!u->Is(Opcode::GetTupleElement)) loop->ReplaceUseWith(u, whole);
+  if (loop->IsRoot()) c->set_root(whole);
+}
+
 std::vector<bool> LiveElements(const Instruction* loop) {
   std::vector<bool> live(Elements(loop), false);
   std::vector<int64_t> work;
@@ -186,7 +227,13 @@ std::vector<bool> LiveElements(const Instruction* loop) {
   for (const Instruction* u : loop->users())
     if (!u->users().empty() || u->IsRoot()) mark(*u->attrs().tuple_index);
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
-  for (const Instruction* u : condition->parameter(0)->users()) mark(*u->attrs().tuple_index);
+  for (const Instruction* u : condition->parameter(0)->users())
+    if (!u->users().empty() || u->IsRoot()) mark(*u->attrs().tuple_index);
+  absl::flat_hash_set<const Instruction*> shown;
+  for (const auto& i : body->instructions())
+    if (i->HasSideEffect()) Behind(i.get(), &shown);
+  for (const Instruction* u : body->parameter(0)->users())
+    if (shown.contains(u)) mark(*u->attrs().tuple_index);
   while (!work.empty()) {
     const int64_t k = work.back();
     work.pop_back();

@@ -19,11 +19,18 @@ class PureComputations {
   absl::flat_hash_map<const Computation*, bool> known_;
 };
 
+// Neither has control edges.
+bool HasNoControlEdges(const Computation* body, const Computation* condition);
+
 // Whether the loop's state is one flat tuple that every computation reads element by element, built by a tuple at the
 // end of the body, and nothing in or around it has side effects or control edges. Only such loops are rewritten.
 bool IsPlainLoop(const Instruction* loop, PureComputations* pure);
 // The same but for side effects.
 bool HasFlatState(const Instruction* loop);
+
+// A state that starts as a tuple, which body and condition read element by element and the body gives as a tuple.
+// Enough for passes that edit only the two computations: who reads the loop, and how, does not matter to them.
+bool HasFlatBodies(const Instruction* loop);
 
 // Element `k` is what the body was given.
 bool IsInvariant(const Instruction* loop, int64_t k);
@@ -39,7 +46,12 @@ struct Induction {
 };
 std::optional<Induction> FindInduction(const Instruction* loop);
 
-// Elements that something outside reads, that decide how often the loop runs, or that such elements are made of.
+// Gives a loop whose bodies are flat a state that is one flat tuple all around: a tuple to start with, and readers that
+// take elements.
+void ExposeState(Instruction* loop);
+
+// Elements that something outside reads, that decide how often the loop runs, that a side effect shows, or that such
+// elements are made of.
 std::vector<bool> LiveElements(const Instruction* loop);
 
 // A new loop in place of `loop` without the elements that are not `kept`, which must be dead. Returns it.

@@ -1,5 +1,7 @@
-// Removes what neither the root nor a side effect needs, and computations that the entry does not reach.
+// Removes what neither the root nor a side effect needs, exchanges between devices included, and computations that the
+// entry does not reach.
 #include "compiler/pass/pass.h"
+#include "compiler/passes/simplify/effects.h"
 
 namespace kiln {
 
@@ -11,7 +13,7 @@ absl::StatusOr<bool> Dce(Module& m, PassContext&) {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Instruction* i = *it;
       if (!i->users().empty() || !i->control_successors().empty() || i->IsRoot() || i->Is(Opcode::Parameter) ||
-          i->HasSideEffect())
+          HasEffectBesidesExchange(i))
         continue;
       c->Remove(i);
       changed = true;

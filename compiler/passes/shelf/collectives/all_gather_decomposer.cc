@@ -24,27 +24,41 @@ absl::StatusOr<Instruction*> PlaceInGroup(const Module& m, Instruction* i) {
   return ReshapeTo(DynamicSliceOf(c->AddConstant(table), {device}, {1}), {}).get();
 }
 
+const Shape& ResultOf(const Instruction* i, int64_t k) {
+  return i->shape().IsTuple() ? i->shape().tuple()[k] : i->shape();
+}
+
+bool Addable(const Instruction* i) {
+  for (int64_t k = 0; k < i->operand_count(); ++k)
+    if (!IsFloat(ResultOf(i, k).type()) && !IsIntegral(ResultOf(i, k).type())) return false;
+  return true;
+}
+
+// Operand `k`, gathered.
+Instruction* Sum(Instruction* i, int64_t k, Expr place) {
+  Computation* c = i->parent();
+  const Shape& shape = ResultOf(i, k);
+  const int64_t dim = (*i->attrs().dimensions)[0];
+  std::vector<Expr> starts(static_cast<size_t>(shape.rank()), IntegerIn(c, PrimitiveType::S32, 0));
+  starts[static_cast<size_t>(dim)] = place * static_cast<double>(i->operand(k)->shape().dim(dim));
+  Expr empty = BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims());
+  Instruction* all = c->Add(Opcode::AllReduce, shape, {UpdateOf(empty, i->operand(k), starts).get()});
+  all->mutable_attrs() = i->attrs();
+  all->mutable_attrs().dimensions.reset();
+  all->mutable_attrs().to_apply = ScalarFunction(c->module(), Opcode::Add, shape.type());
+  return all;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> AllGatherDecomposer(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx,
-      [](Instruction* i) {
-        return i->Is(Opcode::AllGather) && i->operand_count() == 1 && i->shape().IsArray() &&
-               (IsFloat(i->shape().type()) || IsIntegral(i->shape().type()));
-      },
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::AllGather) && Addable(i); },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
-        Computation* c = i->parent();
-        const int64_t dim = (*i->attrs().dimensions)[0];
         ASSIGN_OR_RETURN(Expr place, PlaceInGroup(m, i));
-        std::vector<Expr> starts(static_cast<size_t>(i->shape().rank()), IntegerIn(c, PrimitiveType::S32, 0));
-        starts[static_cast<size_t>(dim)] = place * static_cast<double>(i->operand(0)->shape().dim(dim));
-        Expr empty = BroadcastTo(c->AddConstant(Literal::Of(i->shape().type(), 0)), i->shape().dims());
-        Instruction* all = c->Add(Opcode::AllReduce, i->shape(), {UpdateOf(empty, i->operand(0), starts).get()});
-        all->mutable_attrs() = i->attrs();
-        all->mutable_attrs().dimensions.reset();
-        all->mutable_attrs().to_apply = ScalarFunction(&m, Opcode::Add, i->shape().type());
-        return all;
+        std::vector<Instruction*> sums;
+        for (int64_t k = 0; k < i->operand_count(); ++k) sums.push_back(Sum(i, k, place));
+        return i->shape().IsTuple() ? i->parent()->Add(Opcode::Tuple, i->shape(), sums) : sums[0];
       });
 }
 

@@ -5,8 +5,8 @@
 // together.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/groups.h"
 
 namespace kiln {
 namespace {

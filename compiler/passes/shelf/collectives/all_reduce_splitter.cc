@@ -1,8 +1,8 @@
 // A reduction over a large group becomes two, over the groups of a smaller reduction in the same computation and over
 // what is left: the first can then travel with the smaller one, or become a reduce-scatter.
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/groups.h"
 
 namespace kiln {
 namespace {

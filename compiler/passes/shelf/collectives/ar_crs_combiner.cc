@@ -3,12 +3,21 @@
 //
 // The steps between may add (or subtract) values that every partition has alike: those would be counted once for each
 // partition, and are divided by their number first, in floats only. All or nothing of a chain is rewritten.
+#include <numeric>
+
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/replication.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/replication.h"
 
 namespace kiln {
 namespace {
+
+bool SameOnEveryDevice(const Instruction* i) {
+  const Module& m = *i->parent()->module();
+  Ints devices(static_cast<size_t>(m.replica_count * m.partition_count));
+  std::iota(devices.begin(), devices.end(), 0);
+  return Replication(m).SameWithin({devices}, i);
+}
 
 bool Sums(const Instruction* i) {
   return i->Is(Opcode::AllReduce) && i->operand_count() == 1 && i->shape().IsArray() && IsFloat(i->shape().type()) &&

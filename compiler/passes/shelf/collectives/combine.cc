@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/reachability.h"
+#include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/shelf/sharding/domain_map.h"
 
 namespace kiln {
@@ -58,7 +59,7 @@ absl::StatusOr<bool> CombineCollectives(Module& m, PassContext& ctx, Opcode op, 
         if (!i->Is(op) || done.contains(i)) continue;
         const int64_t own = i->operand(0)->shape().ByteSize();
         const bool alone = i->operand_count() != 1 || own > limits.bytes || !i->control_predecessors().empty() ||
-                           !i->control_successors().empty();
+                           !i->control_successors().empty() || HasSchedulingGroup(i);
         std::optional<std::string> k = alone ? std::nullopt : key(i);
         if (!k) {
           done.insert(i);

@@ -17,6 +17,23 @@ int64_t TouchedBytes(const Computation* c) {
   return n;
 }
 
+// Library calls and calls of the user's functions stay where the entry makes them.
+bool CallsOut(const Computation* c) {
+  for (const auto& i : c->instructions()) {
+    if (i->Is(Opcode::Fft) || i->Is(Opcode::CustomCall)) return true;
+    for (const Computation* f : i->called())
+      if (CallsOut(f)) return true;
+  }
+  return false;
+}
+
+bool MayBeCalled(const Instruction* loop, PureComputations* pure) {
+  const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
+  return loop->control_predecessors().empty() && loop->control_successors().empty() && pure->Contains(body) &&
+         pure->Contains(condition) && !CallsOut(body) && !CallsOut(condition) &&
+         TouchedBytes(body) + TouchedBytes(condition) <= kSmallBytes;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
@@ -25,9 +42,7 @@ absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
   const std::vector<Computation*> all = m.PostOrder();
   for (Computation* c : all) {
     for (Instruction* loop : c->PostOrder()) {
-      if (!loop->Is(Opcode::While) || !IsPlainLoop(loop, &pure) ||
-          TouchedBytes(*loop->attrs().body) + TouchedBytes(*loop->attrs().condition) > kSmallBytes)
-        continue;
+      if (!loop->Is(Opcode::While) || !MayBeCalled(loop, &pure)) continue;
       // The loop that a call like this was made for.
       if (c->instruction_count() == 2 && loop->IsRoot()) continue;
       if (!ctx.Take()) continue;

@@ -2,7 +2,7 @@
 // product.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/shelf/collectives/groups.h"
+#include "compiler/passes/collectives/groups.h"
 
 namespace kiln {
 

@@ -1,0 +1,83 @@
+// The sum of two reductions between the same devices is one reduction of the sum; likewise for other operations that
+// are the reduction's own. Slices, reshapes and padding with the identity may stand between, and so may equal dynamic
+// slices, which then take their part of the one reduction.
+#include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/collectives/groups.h"
+#include "compiler/passes/expand/expand_each.h"
+
+namespace kiln {
+namespace {
+
+bool IsIdentity(Opcode op, const Instruction* i) {
+  if (!i->Is(Opcode::Constant) || !i->shape().IsScalar()) return false;
+  const Literal& l = i->literal();
+  switch (op) {
+    case Opcode::Add:
+    case Opcode::Or:
+      return l == Literal::Of(l.type(), 0);
+    case Opcode::Multiply:
+      return l == Literal::Of(l.type(), 1);
+    default:
+      return false;
+  }
+}
+
+// The reduction behind one operand of `op`, through what only moves elements; null if there is none that is used once.
+Instruction* ReductionBehind(Opcode op, Instruction* i) {
+  if (i->Is(Opcode::DynamicSlice)) {
+    if (i->users().size() != 1) return nullptr;
+    i = i->operand(0);
+  } else {
+    for (; !i->Is(Opcode::AllReduce); i = i->operand(0)) {
+      const bool moves = i->Is(Opcode::Reshape) || i->Is(Opcode::Slice) ||
+                         (i->Is(Opcode::Pad) && IsIdentity(op, i->operand(1)));
+      if (!moves || i->users().size() != 1) return nullptr;
+    }
+  }
+  return PlainAllReduce(i) && i->users().size() == 1 && ReducerOf(i) == op ? i : nullptr;
+}
+
+bool EqualSlices(const Instruction* a, const Instruction* b) {
+  return b->Is(Opcode::DynamicSlice) && a->operand(0)->shape() == b->operand(0)->shape() && a->attrs() == b->attrs() &&
+         std::equal(a->operands().begin() + 1, a->operands().end(), b->operands().begin() + 1, b->operands().end());
+}
+
+bool Reassociates(const Instruction* i) {
+  if (i->operand_count() != 2 || !i->HasTrait(Commutative) || !i->shape().IsArray()) return false;
+  const Instruction *left = i->operand(0), *right = i->operand(1);
+  const Instruction *a = ReductionBehind(i->opcode(), i->operand(0)), *b = ReductionBehind(i->opcode(), i->operand(1));
+  if (!a || !b || !NumberedAlike(a, b) || WrittenGroups(a) != WrittenGroups(b) || !MayBecomeOne(a, b)) return false;
+  if (left->Is(Opcode::DynamicSlice) || right->Is(Opcode::DynamicSlice))
+    return left->Is(Opcode::DynamicSlice) && EqualSlices(left, right);
+  // Padding must not make the one reduction longer than the two.
+  return a->shape().ElementCount() + (a == b ? 0 : b->shape().ElementCount()) >= i->shape().ElementCount();
+}
+
+// The operations between `i` and `all`, on what `all` reduces.
+Instruction* BeforeReduction(const Instruction* i, const Instruction* all) {
+  if (i == all) return all->operand(0);
+  std::vector<Instruction*> operands = i->operands();
+  operands[0] = BeforeReduction(i->operand(0), all);
+  return i->parent()->AddClone(i, i->shape(), operands);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> AllReduceReassociate(Module& m, PassContext& ctx) {
+  return ExpandEach(m, ctx, Reassociates, [](Instruction* i) -> absl::StatusOr<Instruction*> {
+    Computation* c = i->parent();
+    Instruction *a = ReductionBehind(i->opcode(), i->operand(0)), *b = ReductionBehind(i->opcode(), i->operand(1));
+    if (!i->operand(0)->Is(Opcode::DynamicSlice)) {
+      Instruction* local =
+          c->AddClone(i, i->shape(), {BeforeReduction(i->operand(0), a), BeforeReduction(i->operand(1), b)});
+      return c->AddClone(a, i->shape(), {local});
+    }
+    Instruction* local = c->AddClone(i, a->shape(), {a->operand(0), b->operand(0)});
+    std::vector<Instruction*> operands = i->operand(0)->operands();
+    operands[0] = c->AddClone(a, a->shape(), {local});
+    return c->AddClone(i->operand(0), i->shape(), operands);
+  });
+}
+
+}  // namespace kiln

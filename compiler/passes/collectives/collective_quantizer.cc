@@ -1,0 +1,162 @@
+// Arrays travel in the narrow type: a conversion to fewer bits, with the scaling and clamping in front of it, moves
+// before the collective that it follows; a conversion to more bits, with the scaling behind it, moves behind.
+//
+// Exact: what moves is elementwise, and its scales are the same on all devices of a group.
+#include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/replication.h"
+#include "compiler/passes/expand/expand_each.h"
+
+namespace kiln {
+namespace {
+
+bool MovesData(const Instruction* i) {
+  return (i->Is(Opcode::AllGather) || (i->Is(Opcode::AllToAll) && i->attrs().dimensions) ||
+          i->Is(Opcode::CollectivePermute)) &&
+         i->operand_count() == 1 && i->shape().IsArray() && i->users().size() == 1 &&
+         i->control_predecessors().empty() && i->control_successors().empty() &&
+         !i->attrs().constrain_layout.value_or(false);
+}
+
+bool IsRepeatedScalar(const Instruction* i) {
+  return i->shape().IsScalar() || (i->Is(Opcode::Broadcast) && i->operand(0)->shape().ElementCount() == 1);
+}
+
+const Instruction* ScalarOf(const Instruction* i) { return i->Is(Opcode::Broadcast) ? i->operand(0) : i; }
+
+class Quantizer {
+ public:
+  explicit Quantizer(const Module& m) : m_(m), replication_(m) {}
+
+  // The collective that `convert` follows and the operations between, last first; null if they cannot move.
+  Instruction* Behind(const Instruction* convert, std::vector<Instruction*>* between) const {
+    if (!convert->Is(Opcode::Convert) || !Narrows(convert->operand(0)->shape().type(), convert->shape().type()))
+      return nullptr;
+    Instruction* i = convert->operand(0);
+    for (; i->users().size() == 1 && Depth(i) >= 0; i = i->operand(Depth(i))) between->push_back(i);
+    if (!MovesData(i) || !ScalesAgree(i, *between)) return nullptr;
+    // Devices that receive nothing get zeros, which scaling may change.
+    return i->Is(Opcode::CollectivePermute) && !between->empty() && !EveryDeviceReceives(i) ? nullptr : i;
+  }
+
+  // The widening conversion that `collective` follows and the operations between, last first.
+  Instruction* Before(const Instruction* collective, std::vector<Instruction*>* between) const {
+    if (!MovesDataAnyUse(collective)) return nullptr;
+    Instruction* i = collective->operand(0);
+    for (; i->users().size() == 1 && (i->Is(Opcode::Multiply) || i->Is(Opcode::Divide)) && Depth(i) >= 0;
+         i = i->operand(Depth(i)))
+      between->push_back(i);
+    if (!i->Is(Opcode::Convert) || i->users().size() != 1 ||
+        !Narrows(i->shape().type(), i->operand(0)->shape().type()) || !ScalesAgree(collective, *between))
+      return nullptr;
+    return collective->Is(Opcode::CollectivePermute) && !between->empty() && !EveryDeviceReceives(collective) ? nullptr
+                                                                                                              : i;
+  }
+
+ private:
+  static bool MovesDataAnyUse(const Instruction* i) {
+    return (i->Is(Opcode::AllGather) || (i->Is(Opcode::AllToAll) && i->attrs().dimensions) ||
+            i->Is(Opcode::CollectivePermute)) &&
+           i->operand_count() == 1 && i->shape().IsArray() && !i->attrs().constrain_layout.value_or(false);
+  }
+
+  static bool Narrows(PrimitiveType from, PrimitiveType to) {
+    return IsFloat(from) && (IsFloat(to) || IsIntegral(to)) && BitWidth(to) < BitWidth(from);
+  }
+
+  // Which operand of a scaling or clamping is the data; -1 if it is neither, or not by scalars.
+  static int64_t Depth(const Instruction* i) {
+    if (i->Is(Opcode::Clamp)) return IsRepeatedScalar(i->operand(0)) && IsRepeatedScalar(i->operand(2)) ? 1 : -1;
+    if (i->Is(Opcode::Divide)) return IsRepeatedScalar(i->operand(1)) ? 0 : -1;
+    if (!i->Is(Opcode::Multiply)) return -1;
+    return IsRepeatedScalar(i->operand(1)) ? 0 : IsRepeatedScalar(i->operand(0)) ? 1 : -1;
+  }
+
+  // The devices that exchange data, as groups.
+  std::optional<std::vector<Ints>> Meeting(const Instruction* i) const {
+    std::vector<Ints> out;
+    if (!i->Is(Opcode::CollectivePermute)) {
+      const auto groups = DeviceGroups(*i, m_.replica_count, m_.partition_count);
+      return groups.ok() ? std::optional(*groups) : std::nullopt;
+    }
+    const auto pairs = DevicePairs(*i, m_.replica_count, m_.partition_count);
+    if (!pairs.ok()) return std::nullopt;
+    for (const auto& [from, to] : *pairs) out.push_back({from, to});
+    return out;
+  }
+
+  bool EveryDeviceReceives(const Instruction* permute) const {
+    const auto pairs = DevicePairs(*permute, m_.replica_count, m_.partition_count);
+    return pairs.ok() && static_cast<int64_t>(pairs->size()) == m_.replica_count * m_.partition_count;
+  }
+
+  bool ScalesAgree(const Instruction* collective, const std::vector<Instruction*>& between) const {
+    const auto groups = Meeting(collective);
+    if (!groups) return false;
+    for (const Instruction* i : between)
+      for (int64_t k = 0; k < i->operand_count(); ++k)
+        if (k != Depth(i) && !replication_.SameWithin(*groups, ScalarOf(i->operand(k)))) return false;
+    return true;
+  }
+
+  const Module& m_;
+  Replication replication_;
+};
+
+int64_t DataOperand(const Instruction* i) {
+  if (i->Is(Opcode::Clamp)) return 1;
+  return i->Is(Opcode::Multiply) && !IsRepeatedScalar(i->operand(1)) ? 1 : 0;
+}
+
+// The operations of `between`, last first, on `x`, which may have other extents.
+Instruction* Apply(const std::vector<Instruction*>& between, Instruction* x) {
+  Computation* c = x->parent();
+  for (auto it = between.rbegin(); it != between.rend(); ++it) {
+    std::vector<Instruction*> operands = (*it)->operands();
+    for (int64_t k = 0; k < (*it)->operand_count(); ++k) {
+      Instruction*& o = operands[static_cast<size_t>(k)];
+      if (k == DataOperand(*it)) {
+        o = x;
+      } else if (!o->shape().IsScalar()) {
+        o = BroadcastTo(ReshapeTo(o->operand(0), {}), x->shape().dims()).get();
+      }
+    }
+    Shape s = x->shape();
+    s.set_type((*it)->shape().type());
+    x = c->AddClone(*it, s, operands);
+  }
+  return x;
+}
+
+Instruction* Converted(Instruction* x, const Instruction* convert) {
+  Shape s = x->shape();
+  s.set_type(convert->shape().type());
+  return x->parent()->AddClone(convert, s, {x});
+}
+
+}  // namespace
+
+absl::StatusOr<bool> CollectiveQuantizer(Module& m, PassContext& ctx) {
+  const Quantizer quantizer(m);
+  return ExpandEach(
+      m, ctx,
+      [&](const Instruction* i) {
+        std::vector<Instruction*> a, b;
+        return quantizer.Behind(i, &a) || quantizer.Before(i, &b);
+      },
+      [&](Instruction* i) -> absl::StatusOr<Instruction*> {
+        std::vector<Instruction*> between;
+        if (const Instruction* collective = quantizer.Behind(i, &between)) {
+          Instruction* narrow = Converted(Apply(between, collective->operand(0)), i);
+          return i->parent()->AddClone(collective, i->shape(), {narrow});
+        }
+        between.clear();
+        const Instruction* convert = quantizer.Before(i, &between);
+        Shape narrow = i->shape();
+        narrow.set_type(convert->operand(0)->shape().type());
+        Instruction* moved = i->parent()->AddClone(i, narrow, {convert->operand(0)});
+        return Apply(between, Converted(moved, convert));
+      });
+}
+
+}  // namespace kiln

@@ -1,0 +1,210 @@
+// A loop that adds a reduction between devices to an element of its state in every iteration adds what each device has,
+// and reduces once behind the loop; one that fills an array with reductions, piece by piece, reduces the array.
+//
+// Between the reduction and the sum may stand what is linear and the same on all devices that meet. Sums of floats are
+// taken in another order, as by every pass that reassociates.
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/hlo/of_opcode.h"
+#include "compiler/hlo/replica_groups.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/groups.h"
+#include "compiler/passes/collectives/replication.h"
+#include "compiler/passes/loops/while_state.h"
+
+namespace kiln {
+namespace {
+
+struct Motion {
+  Instruction* reduction = nullptr;
+  int64_t element = 0;
+  bool fills = false;  // otherwise it adds
+};
+
+bool IsZero(const Instruction* i) {
+  if (i->Is(Opcode::Broadcast)) return IsZero(i->operand(0));
+  return i->Is(Opcode::Constant) && i->shape().IsScalar() && i->literal() == Literal::Of(i->shape().type(), 0);
+}
+
+// The element of the state that `i` is, if nothing else in the body reads it: -1 otherwise.
+int64_t ElementReadOnce(const Instruction* i, size_t uses) {
+  if (!i->Is(Opcode::GetTupleElement) || !i->operand(0)->Is(Opcode::Parameter) || i->users().size() != uses) return -1;
+  const int64_t k = *i->attrs().tuple_index;
+  return ElementReaders(i->operand(0), k).size() == 1 ? k : -1;
+}
+
+const Instruction* OnlyUser(const Instruction* i) {
+  return i->users().size() == 1 && !i->IsRoot() ? i->users()[0] : nullptr;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Instruction* loop)
+      : loop_(loop), body_(*loop->attrs().body), module_(*loop->parent()->module()), replication_(module_) {}
+
+  std::optional<Motion> Find() const {
+    for (Instruction* i : body_->PostOrder()) {
+      if (!PlainAllReduce(i) || (*i->attrs().to_apply)->instruction_count() != 3) continue;
+      const auto groups = DeviceGroups(*i, module_.replica_count, module_.partition_count);
+      if (!groups.ok()) continue;
+      if (const std::optional<Motion> m = Follow(i, *groups)) return m;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Motion> Follow(Instruction* reduction, const std::vector<Ints>& groups) const {
+    const bool adds = ReducerOf(reduction) == Opcode::Add &&
+                      (IsFloat(reduction->shape().type()) || IsIntegral(reduction->shape().type()));
+    bool moved_only = true;
+    for (const Instruction* x = reduction;;) {
+      const Instruction* u = OnlyUser(x);
+      if (!u || !u->control_predecessors().empty() || !u->control_successors().empty()) return std::nullopt;
+      if (u->Is(Opcode::Add)) {
+        const int64_t k = adds ? Accumulates(u, u->operand(0) == x ? 1 : 0, groups) : -1;
+        return k < 0 ? std::nullopt : std::optional(Motion{reduction, k, false});
+      }
+      if (u->Is(Opcode::DynamicUpdateSlice)) {
+        const int64_t k = moved_only && u->operand(1) == x ? Fills(u) : -1;
+        return k < 0 ? std::nullopt : std::optional(Motion{reduction, k, true});
+      }
+      const bool reshapes = u->Is(Opcode::Reshape);
+      if (!reshapes && !(adds && IsLinear(u, x, groups))) return std::nullopt;
+      moved_only = moved_only && reshapes;
+      x = u;
+    }
+  }
+
+  bool IsLinear(const Instruction* u, const Instruction* x, const std::vector<Ints>& groups) const {
+    switch (u->opcode()) {
+      case Opcode::Convert:
+        return IsFloat(x->shape().type()) && IsFloat(u->shape().type()) &&
+               BitWidth(u->shape().type()) > BitWidth(x->shape().type());
+      case Opcode::Transpose:
+      case Opcode::Slice:
+      case Opcode::Broadcast:
+        return true;
+      case Opcode::Select: {
+        const int64_t data = u->operand(1) == x ? 1 : 2;
+        return u->operand(0) != x && IsZero(u->operand(3 - data)) && replication_.SameWithin(groups, u->operand(0));
+      }
+      case Opcode::Multiply: {
+        const Instruction* factor = u->operand(u->operand(0) == x ? 1 : 0);
+        return factor != x && factor->Is(Opcode::Broadcast) && factor->operand(0)->shape().IsScalar() &&
+               replication_.SameWithin(groups, factor);
+      }
+      default:
+        return false;
+    }
+  }
+
+  // The element that `add` adds to and that its sum becomes, or -1.
+  int64_t Accumulates(const Instruction* add, int64_t buffer, const std::vector<Ints>& groups) const {
+    const Instruction *in = add->operand(buffer), *out = add;
+    const Instruction* slice = in->Is(Opcode::DynamicSlice) && in->users().size() == 1 ? in : nullptr;
+    if (slice) in = slice->operand(0);
+    while (in->Is(Opcode::Reshape) && in->users().size() == 1) in = in->operand(0);
+    const int64_t k = ElementReadOnce(in, slice ? 2 : 1);
+    const Instruction* u = OnlyUser(out);
+    if (slice) {
+      if (!u || !u->Is(Opcode::DynamicUpdateSlice) || u->operand(0) != in || slice->operand(0) != in ||
+          u->operand(1) != out || !SamePlace(slice, u, groups))
+        return -1;
+      out = u;
+      u = OnlyUser(out);
+    }
+    for (; u && u->Is(Opcode::Reshape); u = OnlyUser(out)) out = u;
+    return k >= 0 && u == body_->root() && Becomes(out, k) ? k : -1;
+  }
+
+  bool SamePlace(const Instruction* slice, const Instruction* update, const std::vector<Ints>& groups) const {
+    if (slice->operand_count() + 1 != update->operand_count()) return false;
+    for (int64_t o = 1; o < slice->operand_count(); ++o)
+      if (slice->operand(o) != update->operand(o + 1) || !replication_.SameWithin(groups, slice->operand(o)))
+        return false;
+    return true;
+  }
+
+  // The element whose every part `update` writes once, iteration by iteration, or -1.
+  int64_t Fills(const Instruction* update) const {
+    const int64_t k = ElementReadOnce(update->operand(0), 1);
+    const std::optional<Induction> v = FindInduction(loop_);
+    if (k < 0 || !v || v->init != 0 || OnlyUser(update) != body_->root() || !Becomes(update, k)) return -1;
+    int64_t sliced = -1;
+    for (int64_t d = 0; d < update->shape().rank(); ++d) {
+      if (update->operand(1)->shape().dim(d) == update->shape().dim(d)) continue;
+      if (sliced >= 0) return -1;
+      sliced = d;
+    }
+    if (sliced < 0 || update->operand(1)->shape().dim(sliced) != v->step ||
+        update->shape().dim(sliced) != v->step * v->trips)
+      return -1;
+    const Instruction* at = update->operand(2 + sliced);
+    return at->Is(Opcode::GetTupleElement) && at->operand(0) == body_->parameter(0) &&
+                   *at->attrs().tuple_index == v->index
+               ? k
+               : -1;
+  }
+
+  // `i` is the next value of element `k`, of no other, and the condition does not read that.
+  bool Becomes(const Instruction* i, int64_t k) const {
+    const std::vector<Instruction*>& next = body_->root()->operands();
+    return next[static_cast<size_t>(k)] == i && std::count(next.begin(), next.end(), i) == 1 &&
+           ElementReaders((*loop_->attrs().condition)->parameter(0), k).empty();
+  }
+
+  const Instruction* loop_;
+  const Computation* body_;
+  const Module& module_;
+  Replication replication_;
+};
+
+// Elements that only pass by are no loop to edit; a sum is built in the type of the element.
+void Move(Instruction* loop, const Motion& motion) {
+  Computation* c = loop->parent();
+  const Shape shape = loop->shape().tuple()[static_cast<size_t>(motion.element)];
+  Instruction* init = InitOf(loop, motion.element);
+  Instruction* last = c->Add(Opcode::GetTupleElement, shape, {loop});
+  last->mutable_attrs().tuple_index = motion.element;
+  Instruction* result = c->AddClone(motion.reduction, shape, {last});
+  if (shape.type() != motion.reduction->shape().type())
+    result->mutable_attrs().to_apply = ScalarFunction(c->module(), Opcode::Add, shape.type());
+  if (!motion.fills) {
+    std::vector<Instruction*> inits = loop->operand(0)->operands();
+    inits[static_cast<size_t>(motion.element)] =
+        BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims()).get();
+    loop->ReplaceOperand(0, c->Add(Opcode::Tuple, loop->shape(), inits));
+    result = Binary(Opcode::Add, result, init).get();
+  }
+  for (Instruction* u : ElementReaders(loop, motion.element))
+    if (u != last) u->ReplaceAllUsesWith(result);
+  motion.reduction->ReplaceAllUsesWith(motion.reduction->operand(0));
+  motion.reduction->parent()->Remove(motion.reduction);
+}
+
+bool MayBeEdited(const Instruction* loop) {
+  if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
+    return false;
+  return std::all_of(loop->shape().tuple().begin(), loop->shape().tuple().end(),
+                     [](const Shape& s) { return s.IsArray() && !s.HasDynamic(); });
+}
+
+}  // namespace
+
+absl::StatusOr<bool> WhileLoopAllReduceCodeMotion(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (Computation* c : m.PostOrder())
+    for (Instruction* loop : OfOpcode(c, Opcode::While)) {
+      if (!MayBeEdited(loop) || !Finder(loop).Find() || ctx.fuel == 0) continue;
+      ExposeState(loop);
+      loop->mutable_attrs().body = m.CloneComputation(*loop->attrs().body);
+      while (const std::optional<Motion> motion = Finder(loop).Find()) {
+        if (!ctx.Take()) break;
+        Move(loop, *motion);
+        changed = true;
+      }
+    }
+  if (changed) m.RemoveUnreachableComputations();
+  return changed;
+}
+
+}  // namespace kiln

@@ -1,0 +1,19 @@
+// The parts of simplify-while-loops. Each edits one loop, says whether it did, and asks for nothing.
+#pragma once
+
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+// A state of nested tuples becomes one flat tuple: the new loop; null if it is flat already.
+Instruction* FlattenState(Instruction* loop);
+
+// Of loops that own their bodies:
+// Elements that start equal and go on equal: readers of the later one read the first.
+bool UnifyDuplicates(Instruction* loop);
+// Elements that start as a constant which every iteration gives again are that constant wherever they are read.
+bool ForwardConstants(Instruction* loop);
+// Integers that start at constants and grow by constants are computed from one of them.
+bool MergeInductions(Instruction* loop);
+
+}  // namespace kiln
