@@ -29,6 +29,14 @@ Leaf Step(const Leaf& l) {
   }
 }
 
+// True if one of several results may be a loop of its own, because it is read across: a kernel walks it in tiles.
+bool TurnsApart(const Instruction* i) {
+  const Computation* f = *i->attrs().calls;
+  return f->root()->Is(Opcode::Tuple) &&
+         std::any_of(f->instructions().begin(), f->instructions().end(),
+                     [](const auto& x) { return x->Is(Opcode::Transpose); });
+}
+
 // True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.
 bool ReadsForOneResult(const Instruction* i, int64_t k, int64_t output) {
   if (!i->Is(Opcode::Fusion)) return false;
@@ -155,7 +163,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
   if (i->Is(Opcode::AllReduce)) return k == output;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
-  return (ReadsAtOwnElement(i, k) || ReadsForOneResult(i, k, output)) &&
+  return (ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i))) &&
          ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }
 
