@@ -6,13 +6,16 @@ namespace kiln::gpu {
 namespace {
 
 // Elements that one thread computes, side by side along the minor dimension, so that they travel together.
-int64_t VectorWidth(const Computation& f) {
-  const Instruction* root = f.root();
-  const Shape& s = root->Is(Opcode::Tuple) ? root->operand(0)->shape() : root->shape();
-  constexpr int64_t kEnoughThreads = 1 << 16, kShortBody = 60, kVectorBytes = 16;
-  if (s.rank() == 0 || !s.HasDefaultLayout() || f.instruction_count() > kShortBody) return 1;
+int64_t VectorWidth(const Outputs& outputs) {
+  const Shape& s = outputs[0]->shape();
+  constexpr int64_t kEnoughThreads = 1 << 16, kVectorBytes = 16;
+  constexpr size_t kShortBody = 60;
+  const std::vector<const Instruction*> needed = NeededFor(outputs);
+  if (s.rank() == 0 || !s.HasDefaultLayout() || needed.size() > kShortBody) return 1;
   int64_t widest = 1;
-  for (const auto& i : f.instructions()) {
+  for (const Instruction* o : outputs)
+    if (o->shape().dims() != s.dims()) return 1;
+  for (const Instruction* i : needed) {
     if (i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather)) return 1;
     if (i->shape().IsArray())
       widest = std::max(widest, i->shape().ByteSize() / std::max<int64_t>(1, i->shape().ElementCount()));
@@ -65,45 +68,40 @@ absl::Status EmitWindows(Body& body, const Instruction* root, ElementEmitter& el
   });
 }
 
-bool Reduces(const Computation& f) {
-  if (!f.root()->Is(Opcode::Tuple)) return f.root()->Is(Opcode::Reduce);
-  for (const Instruction* o : f.root()->operands())
-    if (o->Is(Opcode::Reduce)) return true;
-  return false;
-}
-
 }  // namespace
 
-absl::Status EmitLoop(Body& body, const Computation& f) {
+absl::Status EmitLoop(Body& body, const Outputs& outputs) {
   Ir& ir = body.ir;
   ElementEmitter elements(ir, body.operands);
-  const Instruction* root = f.root();
-  if (root->Is(Opcode::Concatenate)) return EmitConcatenate(body, root, elements);
+  const Instruction* root = outputs[0];
+  if (outputs.size() == 1 && root->Is(Opcode::Concatenate)) return EmitConcatenate(body, root, elements);
   if (root->Is(Opcode::ReduceWindow) && root->shape().IsTuple()) return EmitWindows(body, root, elements);
-  const std::vector<Instruction*> outputs =
-      root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{f.root()};
-  const Shape& s = outputs[0]->shape();
-  const int64_t width = VectorWidth(f);
+  const Shape& s = root->shape();
+  const int64_t width = VectorWidth(outputs);
   return ForEach(body, s.ElementCount() / width, [&](llvm::Value* place) -> absl::Status {
     llvm::Value* first = ir.Mul(place, width);
     const std::vector<llvm::Value*> at = Delinearize(ir, first, s.dims(), MemoryOrder(s));
     // All are computed before any is stored: a result may lie where an operand lay.
-    std::vector<std::vector<Val>> values(static_cast<size_t>(width));
-    std::vector<Index> places;
+    std::vector<std::vector<Val>> values(outputs.size());
+    std::vector<std::vector<Index>> places(outputs.size());
     for (int64_t w = 0; w < width; ++w) {
       Index x{at};
       if (s.HasDefaultLayout()) x.linear = w ? ir.Add(first, ir.I64(w)) : first;
       if (w) x.dims.back() = ir.Add(at.back(), ir.I64(w));
-      places.push_back(x);
-      for (const Instruction* o : outputs) {
-        ASSIGN_OR_RETURN(Val v, elements.Emit(o, x));
-        values[static_cast<size_t>(w)].push_back(v);
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        const Shape& leaf = outputs[k]->shape();
+        if (leaf.dims() == s.dims())
+          places[k].push_back(x);
+        else
+          places[k].push_back(Index{Delinearize(ir, first, leaf.dims(), MemoryOrder(leaf)), first});
+        ASSIGN_OR_RETURN(Val v, elements.Emit(outputs[k], places[k].back()));
+        values[k].push_back(v);
       }
     }
     for (size_t k = 0; k < outputs.size(); ++k)
-      for (size_t w = 0; w < places.size(); ++w) {
+      for (size_t w = 0; w < places[k].size(); ++w) {
         const Shape& leaf = outputs[k]->shape();
-        ir.Store(leaf.type(), values[w][k], body.results[k], elements.Offset(leaf, places[w]));
+        ir.Store(leaf.type(), values[k][w], body.results[k], elements.Offset(leaf, places[k][w]));
       }
     return absl::OkStatus();
   });
@@ -135,7 +133,9 @@ absl::Status EmitFusion(Body& body) {
     if (config && config->text.find("__triton_gemm") != std::string::npos) return EmitProductFusion(body, f);
     return ErrorAt(body.i, "no kernel is known for this kind of fusion", absl::StatusCode::kUnimplemented);
   }
-  if (Reduces(f)) return EmitReduction(body, f);
+  if (const std::vector<Outputs> segments = SegmentsOf(f); segments.size() > 1) return EmitSegments(body, segments);
+  const Outputs outputs = OutputsOf(f);
+  if (Reduces(outputs)) return EmitReduction(body, outputs);
   if (RunningDim(f.root()) >= 0) return EmitScan(body, f);
   switch (f.root()->opcode()) {
     case Opcode::DynamicUpdateSlice:
@@ -143,8 +143,8 @@ absl::Status EmitFusion(Body& body) {
     case Opcode::Scatter:
       return EmitScatter(body, f);
     default: {
-      ASSIGN_OR_RETURN(bool done, EmitTransposedTiles(body, f));
-      return done ? absl::OkStatus() : EmitLoop(body, f);
+      ASSIGN_OR_RETURN(bool done, EmitTransposedTiles(body, f.root()));
+      return done ? absl::OkStatus() : EmitLoop(body, outputs);
     }
   }
 }

@@ -9,6 +9,7 @@ llvm::Value* Grid::Thread() {
 }
 
 llvm::Value* Grid::Block() {
+  if (block_) return block_;
   return ir_.b.CreateZExt(ir_.CallLibrary("kiln_gpu_block", ir_.b.getInt32Ty(), {}), ir_.b.getInt64Ty(), "", true);
 }
 

@@ -18,7 +18,8 @@ inline constexpr unsigned kSharedSpace = 3;  // LLVM's address space of what a b
 
 class Grid {
  public:
-  explicit Grid(Ir& ir) : ir_(ir) {}
+  // `block`: the block's place, where not all of the grid are for one purpose.
+  explicit Grid(Ir& ir, llvm::Value* block = nullptr) : ir_(ir), block_(block) {}
 
   // Place in the block and of the block, as i64.
   llvm::Value* Thread();
@@ -41,6 +42,7 @@ class Grid {
  private:
   llvm::Value* ShuffleBits(llvm::Value* v, int64_t mask);
   Ir& ir_;
+  llvm::Value* block_;
   int64_t shared_bytes_ = 0;
 };
 

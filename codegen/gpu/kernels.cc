@@ -41,7 +41,7 @@ std::vector<llvm::Value*> Delinearize(Ir& ir, llvm::Value* linear, const Ints& d
 
 absl::Status ForEach(Body& body, int64_t count, const std::function<absl::Status(llvm::Value*)>& visit) {
   constexpr int64_t kThreads = 256;
-  body.threads = std::min(kThreads, (count + kWarp - 1) / kWarp * kWarp);
+  body.threads = body.team ? body.team : std::min(kThreads, (count + kWarp - 1) / kWarp * kWarp);
   if (count == 0) return absl::OkStatus();
   body.blocks = (count + body.threads - 1) / body.threads;
   Ir& ir = body.ir;

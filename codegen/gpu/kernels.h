@@ -43,6 +43,7 @@ struct Body {
   llvm::Value* scratch;
   llvm::Value* number;
   int64_t blocks = 1, threads = 1;
+  int64_t team = 0;  // where others share the kernel: how many threads a block has
 };
 
 // One call of `visit` for each of `count` places, each in a thread of its own.
@@ -66,9 +67,18 @@ absl::Status EmitTriangularSolve(Body& body);
 // The algorithms of the kernel library, by one thread: what no other kernel serves (LAPACK).
 absl::Status EmitSerial(Body& body);
 
-// Emitters of fusions by their root. `f` is the fused computation.
-absl::Status EmitLoop(Body& body, const Computation& f);
-absl::Status EmitReduction(Body& body, const Computation& f);
+// Emitters of fusions by their root. `f` is the fused computation, `outputs` are those of its results that one nest of
+// loops computes.
+using Outputs = std::vector<const Instruction*>;
+Outputs OutputsOf(const Computation& f);
+// Whether a reduction is among them.
+bool Reduces(const Outputs& outputs);
+absl::Status EmitLoop(Body& body, const Outputs& outputs);
+absl::Status EmitReduction(Body& body, const Outputs& outputs);
+// Several nests in one kernel, each in blocks of its own.
+absl::Status EmitSegments(Body& body, const std::vector<Outputs>& segments);
+// The results of `f`, grouped by who is computed together.
+std::vector<Outputs> SegmentsOf(const Computation& f);
 // Rows that are reduced and used again, a block for each.
 absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Computation& f);
@@ -76,7 +86,11 @@ absl::Status EmitScatter(Body& body, const Computation& f);
 // A running reduction: the root is a reduce-window with a RunningDim.
 absl::Status EmitScan(Body& body, const Computation& f);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.
-absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f);
+absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Instruction* root);
+// Whether there is one.
+bool TurnsTiles(const Instruction* root);
+// What the outputs are computed of.
+std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 
 // Sorting: the steps of a network over rows, as kernels of their own.
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,

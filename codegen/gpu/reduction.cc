@@ -23,11 +23,9 @@ int64_t PowerOfTwoUpTo(int64_t n) {
 
 class Reduction {
  public:
-  Reduction(Body& body, const Computation& f)
+  Reduction(Body& body, const Outputs& outputs)
       : body_(body), ir_(body.ir), b_(body.ir.b), elements_(body.ir, body.operands) {
     int64_t result = 0;
-    const std::vector<Instruction*> outputs =
-        f.root()->Is(Opcode::Tuple) ? f.root()->operands() : std::vector<Instruction*>{f.root()};
     for (const Instruction* o : outputs) {
       if (!o->Is(Opcode::Reduce)) {
         beside_.push_back({o, result++});
@@ -106,8 +104,9 @@ class Reduction {
     while (minor > 0 && in_->dim(minor) == 1) --minor;
     rows_ = std::find(reduced_.begin(), reduced_.end(), minor) != reduced_.end();
     constexpr int64_t kShort = 16, kManyOutputs = 1 << 15;
+    const int64_t most = body_.team ? body_.team : kMostPerOutput;
     if (rows_) {
-      per_output_ = length_ < kShort ? 1 : std::min(PowerOfTwoUpTo(length_), kMostPerOutput);
+      per_output_ = length_ < kShort ? 1 : std::min(PowerOfTwoUpTo(length_), most);
       // Long rows: a thread takes four elements or more.
       while (per_output_ > kWarp && per_output_ * 4 > length_) per_output_ /= 2;
     } else {
@@ -116,6 +115,7 @@ class Reduction {
     }
     at_once_ = std::max<int64_t>(1, kBlock / per_output_);
     if (!rows_ && per_output_ > 1) at_once_ = kWarp;
+    if (body_.team) at_once_ = body_.team / per_output_;
   }
 
   PrimitiveType TypeOf(const Part& p, size_t k) const {
@@ -343,6 +343,6 @@ class Reduction {
 
 }  // namespace
 
-absl::Status EmitReduction(Body& body, const Computation& f) { return Reduction(body, f).Run(); }
+absl::Status EmitReduction(Body& body, const Outputs& outputs) { return Reduction(body, outputs).Run(); }
 
 }  // namespace kiln::gpu

@@ -1,4 +1,7 @@
-// Rows in one kernel: a block walks its row once for each reduction, and once more for the result.
+// Rows in one kernel: threads of a block walk their row once for each reduction, and once more for the results.
+//
+// A row is `length` elements that follow one another in every array of rows; how many dimensions an array has does not
+// matter. Short rows share a warp, a long one has a block.
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/cells.h"
 #include "codegen/gpu/kernels.h"
@@ -9,42 +12,110 @@ namespace {
 class Rows {
  public:
   Rows(Body& body, const Computation& f)
-      : body_(body), ir_(body.ir), b_(body.ir.b), f_(f), elements_(body.ir, body.operands) {}
+      : body_(body), ir_(body.ir), b_(body.ir.b), f_(f), outputs_(OutputsOf(f)), elements_(body.ir, body.operands) {}
 
   absl::Status Run() {
-    const Shape& s = f_.root()->shape();
-    length_ = s.dims().back();
-    const int64_t rows = s.ElementCount() / length_;
-    constexpr int64_t kMostThreads = 512, kPerThread = 4;
-    body_.threads = kWarp;
-    while (body_.threads < kMostThreads && 2 * body_.threads * kPerThread <= length_) body_.threads *= 2;
-    body_.blocks = rows;
+    RETURN_IF_ERROR(Measure());
+    ChooseShape();
     thread_ = body_.grid.Thread();
-    Ints leading(s.dims().begin(), s.dims().end() - 1), order;
-    for (size_t d = 0; d < leading.size(); ++d) order.push_back(static_cast<int64_t>(d));
-    row_ = Delinearize(ir_, body_.grid.Block(), leading, order);
+    slot_ = b_.CreateURem(thread_, ir_.I64(per_row_));
+    group_ = b_.CreateUDiv(thread_, ir_.I64(per_row_));
+    row_ = ir_.Add(ir_.Mul(body_.grid.Block(), at_once_), group_);
+    // Threads without a row work on the last one, so that all of a block meet.
+    llvm::Value* exists = nullptr;
+    if (rows_ % at_once_) {
+      exists = b_.CreateICmpULT(row_, ir_.I64(rows_));
+      row_ = b_.CreateSelect(exists, row_, ir_.I64(rows_ - 1));
+    }
     for (const Instruction* i : f_.PostOrder())
       if (i->Is(Opcode::Reduce)) {
         ASSIGN_OR_RETURN(Val v, Reduce(i));
         elements_.Preset(i, v);
       }
+    if (!exists) return Finish();
     absl::Status status;
-    ir_.Loop(thread_, ir_.I64(length_), body_.threads, [&](llvm::Value* k) {
-      const Index x = At(k);
-      auto v = elements_.Emit(f_.root(), x);
-      if (v.ok())
-        ir_.Store(s.type(), *v, body_.results[0], elements_.Offset(s, x));
-      else
-        status = v.status();
-    });
+    ir_.If(exists, [&] { status = Finish(); });
     return status;
   }
 
  private:
-  Index At(llvm::Value* k) const {
-    Index x{row_};
+  absl::Status Measure() {
+    for (const auto& i : f_.instructions())
+      if (i->Is(Opcode::Reduce)) {
+        rows_ = i->shape().ElementCount();
+        length_ = i->operand(0)->shape().ElementCount() / rows_;
+      }
+    if (length_ < 2) return ErrorAt(body_.i, "reduces no rows", absl::StatusCode::kInternal);
+    return absl::OkStatus();
+  }
+
+  void ChooseShape() {
+    constexpr int64_t kMostThreads = 512, kPerThread = 4, kBlock = 128;
+    while (2 * per_row_ <= length_ && (per_row_ < kWarp || 2 * per_row_ * kPerThread <= length_) &&
+           per_row_ < kMostThreads)
+      per_row_ *= 2;
+    at_once_ = std::max<int64_t>(1, kBlock / per_row_);
+    body_.threads = per_row_ * at_once_;
+    body_.blocks = (rows_ + at_once_ - 1) / at_once_;
+  }
+
+  // Element `k` of the row, or the row itself, in an array of `s`.
+  Index At(const Shape& s, llvm::Value* k) {
+    Ints dims = s.dims(), order;
+    for (size_t d = 0; d < dims.size(); ++d) order.push_back(static_cast<int64_t>(d));
+    if (s.ElementCount() == rows_) return Index{Delinearize(ir_, row_, dims, order), row_};
+    llvm::Value* linear = ir_.Add(ir_.Mul(row_, length_), k);
+    if (dims.empty() || dims.back() != length_) return Index{Delinearize(ir_, linear, dims, order), linear};
+    dims.pop_back();
+    order.pop_back();
+    Index x{Delinearize(ir_, row_, dims, order), linear};
     x.dims.push_back(k);
     return x;
+  }
+
+  // Calls `visit` for elements slot + skip, ... of the row.
+  absl::Status EachElement(int64_t skip, const std::function<absl::Status(llvm::Value*)>& visit) {
+    absl::Status status;
+    ir_.Loop(ir_.Add(slot_, ir_.I64(skip)), ir_.I64(length_), per_row_, [&](llvm::Value* k) {
+      if (status.ok()) status = visit(k);
+    });
+    return status;
+  }
+
+  absl::Status Put(size_t output, const Val& v, const Index& x) {
+    const Shape& s = outputs_[output]->shape();
+    ir_.Store(s.type(), v, body_.results[output], elements_.Offset(s, x));
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    std::vector<size_t> whole, row;
+    for (size_t k = 0; k < outputs_.size(); ++k)
+      (outputs_[k]->shape().ElementCount() == rows_ ? row : whole).push_back(k);
+    if (!whole.empty())
+      RETURN_IF_ERROR(EachElement(0, [&](llvm::Value* k) -> absl::Status {
+        // All are computed before any is stored: a result may lie where an operand lay.
+        std::vector<Val> values;
+        std::vector<Index> places;
+        for (size_t o : whole) {
+          places.push_back(At(outputs_[o]->shape(), k));
+          ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], places.back()));
+          values.push_back(v);
+        }
+        for (size_t n = 0; n < whole.size(); ++n) RETURN_IF_ERROR(Put(whole[n], values[n], places[n]));
+        return absl::OkStatus();
+      }));
+    if (row.empty()) return absl::OkStatus();
+    absl::Status status;
+    ir_.If(b_.CreateICmpEQ(slot_, ir_.I64(0)), [&] {
+      for (size_t o : row) {
+        const Index x = At(outputs_[o]->shape(), nullptr);
+        auto v = elements_.Emit(outputs_[o], x);
+        status = v.ok() ? Put(o, *v, x) : v.status();
+        if (!status.ok()) return;
+      }
+    });
+    return status;
   }
 
   // One operation of the reducer; a plain sum of narrow floats stays in f32 until the end.
@@ -57,56 +128,58 @@ class Rows {
 
   absl::StatusOr<Val> Reduce(const Instruction* i) {
     const PrimitiveType t = i->shape().type();
+    const Shape& in = i->operand(0)->shape();
     llvm::Type* type = ir_.RegType(t);
-    const Cells slot(ir_, t, ir_.Alloca(type, Cells::parts(t), 16));
+    const Cells own(ir_, t, ir_.Alloca(type, Cells::parts(t), 16));
     llvm::Value* only = ir_.I64(0);
-    absl::Status status;
-    const auto join = [&](const Val& v) {
-      auto r = Combine(i, slot.Get(only), v);
-      if (r.ok())
-        slot.Put(only, *r);
-      else
-        status = r.status();
+    const auto join = [&](const Val& v) -> absl::Status {
+      ASSIGN_OR_RETURN(Val r, Combine(i, own.Get(only), v));
+      own.Put(only, r);
+      return absl::OkStatus();
     };
-    // A block has no more threads than its row has elements: each has one to begin with.
-    ASSIGN_OR_RETURN(Val first, elements_.Emit(i->operand(0), At(thread_)));
-    slot.Put(only, first);
-    ir_.Loop(ir_.Add(thread_, ir_.I64(body_.threads)), ir_.I64(length_), body_.threads, [&](llvm::Value* k) {
-      auto v = elements_.Emit(i->operand(0), At(k));
-      if (v.ok())
-        join(*v);
-      else
-        status = v.status();
-    });
-    RETURN_IF_ERROR(status);
-    for (int64_t mask = kWarp / 2; mask > 0; mask /= 2) join(body_.grid.ShuffleXor(slot.Get(only), mask));
-    RETURN_IF_ERROR(status);
-    const int64_t warps = body_.threads / kWarp;
-    if (warps > 1) {
-      const Cells shared(ir_, t, body_.grid.Shared(type, Cells::parts(t) * warps));
-      ir_.If(b_.CreateICmpEQ(b_.CreateURem(thread_, ir_.I64(kWarp)), ir_.I64(0)),
-             [&] { shared.Put(b_.CreateUDiv(thread_, ir_.I64(kWarp)), slot.Get(only)); });
-      body_.grid.Barrier();
-      // Every thread adds up all warps' shares, in one order.
-      slot.Put(only, shared.Get(only));
-      ir_.Loop(ir_.I64(1), ir_.I64(warps), 1, [&](llvm::Value* w) { join(shared.Get(w)); });
-    }
+    // A row has no more threads than elements: each has one to begin with.
+    ASSIGN_OR_RETURN(Val first, elements_.Emit(i->operand(0), At(in, slot_)));
+    own.Put(only, first);
+    RETURN_IF_ERROR(EachElement(per_row_, [&](llvm::Value* k) -> absl::Status {
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(in, k)));
+      return join(v);
+    }));
+    for (int64_t mask = std::min(kWarp, per_row_) / 2; mask > 0; mask /= 2)
+      RETURN_IF_ERROR(join(body_.grid.ShuffleXor(own.Get(only), mask)));
+    if (per_row_ > kWarp) RETURN_IF_ERROR(MeetAcrossWarps(t, own, join));
     ASSIGN_OR_RETURN(Val initial, elements_.Emit(i->operand(1), Index{}));
-    join(initial);
-    RETURN_IF_ERROR(status);
-    Val out = slot.Get(only);
+    RETURN_IF_ERROR(join(initial));
+    Val out = own.Get(only);
     if (IsFloat(t)) out.re = ir_.Round(t, out.re);
     return out;
+  }
+
+  // Every thread adds up the shares of all warps of its row, in one order.
+  absl::Status MeetAcrossWarps(PrimitiveType t, const Cells& own, const std::function<absl::Status(const Val&)>& join) {
+    const int64_t warps = per_row_ / kWarp;
+    llvm::Value* only = ir_.I64(0);
+    const Cells shared(ir_, t, body_.grid.Shared(ir_.RegType(t), Cells::parts(t) * warps * at_once_));
+    ir_.If(b_.CreateICmpEQ(b_.CreateURem(thread_, ir_.I64(kWarp)), ir_.I64(0)),
+           [&] { shared.Put(b_.CreateUDiv(thread_, ir_.I64(kWarp)), own.Get(only)); });
+    body_.grid.Barrier();
+    llvm::Value* base = ir_.Mul(group_, warps);
+    own.Put(only, shared.Get(base));
+    absl::Status status;
+    ir_.Loop(ir_.I64(1), ir_.I64(warps), 1, [&](llvm::Value* w) {
+      if (status.ok()) status = join(shared.Get(ir_.Add(base, w)));
+    });
+    return status;
   }
 
   Body& body_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const Computation& f_;
+  const Outputs outputs_;
   ElementEmitter elements_;
-  int64_t length_ = 0;
-  llvm::Value* thread_ = nullptr;
-  std::vector<llvm::Value*> row_;
+  int64_t rows_ = 0, length_ = 0;
+  int64_t per_row_ = 1, at_once_ = 1;  // threads of a row, rows of a block
+  llvm::Value *thread_ = nullptr, *slot_ = nullptr, *group_ = nullptr, *row_ = nullptr;
 };
 
 }  // namespace

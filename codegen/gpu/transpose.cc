@@ -15,20 +15,19 @@ struct Turn {
 };
 
 // The first transpose of the loop's shape that moves the minor dimension.
-Turn Find(const Computation& f) {
-  const Instruction* root = f.root();
+Turn Find(const Instruction* root, const std::vector<const Instruction*>& needed) {
   Turn t;
   if (!root->shape().IsArray() || !root->shape().HasDefaultLayout() || root->shape().rank() < 2) return t;
   int64_t minor = root->shape().rank() - 1;
   while (minor > 0 && root->shape().dim(minor) == 1) --minor;
-  for (const auto& i : f.instructions()) {
+  for (const Instruction* i : needed) {
     if (!i->Is(Opcode::Transpose) || i->shape().dims() != root->shape().dims()) continue;
     const Shape& from = i->operand(0)->shape();
     int64_t d = from.rank() - 1;
     while (d > 0 && from.dim(d) == 1) --d;
     const Ints& p = *i->attrs().dimensions;
     const int64_t other = std::find(p.begin(), p.end(), d) - p.begin();
-    if (other != minor) return {i.get(), other, minor};
+    if (other != minor) return {i, other, minor};
   }
   return t;
 }
@@ -52,17 +51,29 @@ bool AtOwnPosition(const Instruction* i, const Instruction* target) {
   return true;
 }
 
+// The transpose that is worth tiles, or none.
+Turn TurnOf(const Instruction* root) {
+  const std::vector<const Instruction*> needed = NeededFor({root});
+  Turn turn = Find(root, needed);
+  const Shape& s = root->shape();
+  constexpr int64_t kWorthTiles = 4096;
+  constexpr size_t kMostInstructions = 40;
+  if (turn.transpose && (s.ElementCount() < kWorthTiles || s.dim(turn.other) < 4 || s.dim(turn.minor) < 4 ||
+                         needed.size() > kMostInstructions || IsComplex(turn.transpose->shape().type()) ||
+                         !AtOwnPosition(root, turn.transpose)))
+    turn.transpose = nullptr;
+  return turn;
+}
+
 }  // namespace
 
-absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f) {
-  const Turn turn = Find(f);
-  const Shape& s = f.root()->shape();
-  constexpr int64_t kWorthTiles = 4096, kMostInstructions = 40;
-  if (!turn.transpose || s.ElementCount() < kWorthTiles || s.dim(turn.other) < 4 || s.dim(turn.minor) < 4 ||
-      f.instruction_count() > kMostInstructions || !AtOwnPosition(f.root(), turn.transpose))
-    return false;
+bool TurnsTiles(const Instruction* root) { return TurnOf(root).transpose != nullptr; }
+
+absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Instruction* root) {
+  const Turn turn = TurnOf(root);
+  if (!turn.transpose) return false;
+  const Shape& s = root->shape();
   const PrimitiveType t = turn.transpose->shape().type();
-  if (IsComplex(t)) return false;
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
   // Blocks: tiles of the two dimensions, and every position of the others.
@@ -113,7 +124,7 @@ absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Computation& f) {
     if (held != ir.RegType(t)) x = b.CreateTrunc(x, ir.RegType(t));
     ElementEmitter after(ir, body.operands);
     after.Preset(turn.transpose, Val{x});
-    auto v = after.Emit(f.root(), at);
+    auto v = after.Emit(root, at);
     if (v.ok())
       ir.Store(s.type(), *v, body.results[0], after.Offset(s, at));
     else

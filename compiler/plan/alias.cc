@@ -29,6 +29,40 @@ Leaf Step(const Leaf& l) {
   }
 }
 
+// True if one of several results may be a loop of its own, because it is read across: a kernel walks it in tiles.
+bool TurnsApart(const Instruction* i) {
+  const Computation* f = *i->attrs().calls;
+  return f->root()->Is(Opcode::Tuple) &&
+         std::any_of(f->instructions().begin(), f->instructions().end(),
+                     [](const auto& x) { return x->Is(Opcode::Transpose); });
+}
+
+// True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.
+bool ReadsForOneResult(const Instruction* i, int64_t k, int64_t output) {
+  if (!i->Is(Opcode::Fusion)) return false;
+  const Instruction* root = (*i->attrs().calls)->root();
+  if (!root->Is(Opcode::Tuple)) return false;
+  const Instruction* result = root->operand(output);
+  if (std::count(root->operands().begin(), root->operands().end(), result) != 1) return false;
+  const int64_t elements = result->shape().IsArray() ? result->shape().ElementCount() : -1;
+  std::vector<const Instruction*> work = {(*i->attrs().calls)->parameter(k)};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    const bool first = v->Is(Opcode::Parameter);
+    const Shape& s = v->shape();
+    if (!s.IsArray() || s.ElementCount() != elements || !s.HasDefaultLayout()) return false;
+    if (!first && !v->IsElementwise() && !v->Is(Opcode::Bitcast)) return false;
+    for (const Instruction* u : v->users()) {
+      if (u == root && v != result) return false;
+      if (u != root) work.push_back(u);
+    }
+  }
+  return seen.contains(result);
+}
+
 }  // namespace
 
 Leaf SourceOf(const Leaf& l) {
@@ -129,7 +163,8 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
   if (i->Is(Opcode::AllReduce)) return k == output;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
-  return ReadsAtOwnElement(i, k) && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
+  return (ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i))) &&
+         ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }
 
 }  // namespace kiln

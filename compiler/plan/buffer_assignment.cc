@@ -239,11 +239,20 @@ class Assigner {
     }
   }
 
+  // Whether every operand that lies in the storage of class `x` may be overwritten.
+  bool EachMayShare(Instruction* i, int x, int64_t output) {
+    for (int64_t k = 0; k < i->operand_count(); ++k)
+      if (i->operand(k)->shape().IsArray() && Find({i->operand(k), {}}) == x && !MayShareWithOperand(i, k, output))
+        return false;
+    return true;
+  }
+
   void ShareOperand(Instruction* i, const ShapeIndex& output) {
     for (int64_t k = 0; k < i->operand_count(); ++k) {
       if (!MayShareWithOperand(i, k, output.empty() ? 0 : output[0])) continue;
       const int x = Find({i->operand(k), {}}), y = Find({i, output});
       if (x == y) return;
+      if (!EachMayShare(i, x, output.empty() ? 0 : output[0])) continue;
       Class &p = classes_[x], &q = classes_[y];
       if (p.size != q.size || p.end != end_.at(i) || q.begin != begin_.at(i)) continue;
       if (p.kind != Slice::kTemp) continue;  // parameters and constants are not ours; a result is needed as it is

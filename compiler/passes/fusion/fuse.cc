@@ -99,6 +99,29 @@ bool IsCustomFusion(const Instruction* i) {
   return i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kCustom";
 }
 
+// Readers of fusion `i` read elements of `fusion` from number `next` on; returns the next number.
+static int64_t ReadElements(Instruction* i, Instruction* fusion, int64_t next) {
+  Computation* c = i->parent();
+  const auto element = [&](int64_t k) {
+    Instruction* e = c->Add(Opcode::GetTupleElement, fusion->shape().tuple()[static_cast<size_t>(k)], {fusion});
+    e->mutable_attrs().tuple_index = k;
+    return e;
+  };
+  if (i->shape().IsArray()) {
+    i->ReplaceAllUsesWith(element(next));
+    return next + 1;
+  }
+  std::vector<Instruction*> elements;
+  for (size_t k = 0; k < i->shape().tuple().size(); ++k) elements.push_back(element(next++));
+  for (Instruction* u : std::vector<Instruction*>(i->users())) {
+    if (!u->Is(Opcode::GetTupleElement)) continue;
+    u->ReplaceAllUsesWith(elements[static_cast<size_t>(*u->attrs().tuple_index)]);
+    c->Remove(u);
+  }
+  if (!i->users().empty() || i->IsRoot()) i->ReplaceAllUsesWith(c->Add(Opcode::Tuple, i->shape(), elements));
+  return next;
+}
+
 Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   Computation* c = a->parent();
   Computation* f = c->module()->AddComputation("fused_computation");
@@ -114,20 +137,26 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
       arguments.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
       operands.push_back(o);
     }
-    roots.push_back(i->Is(Opcode::Fusion) ? InlineBody(f, *i->attrs().calls, arguments, i)
-                                          : f->AddClone(i, i->shape(), arguments));
+    Instruction* root = i->Is(Opcode::Fusion) ? InlineBody(f, *i->attrs().calls, arguments, i)
+                                              : f->AddClone(i, i->shape(), arguments);
+    if (!root->Is(Opcode::Tuple)) {
+      roots.push_back(root);
+      continue;
+    }
+    roots.insert(roots.end(), root->operands().begin(), root->operands().end());
+    f->Remove(root);
   }
-  const Shape shape = Shape::Tuple({a->shape(), b->shape()});
+  std::vector<Shape> shapes;
+  for (const Instruction* r : roots) shapes.push_back(r->shape());
+  const Shape shape = Shape::Tuple(shapes);
   f->set_root(f->Add(Opcode::Tuple, shape, roots));
   Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
   fusion->set_loc(a->loc());
   fusion->mutable_attrs().calls = f;
   fusion->mutable_attrs().fusion_kind = "kLoop";
-  int64_t k = 0;
+  int64_t next = 0;
   for (Instruction* i : {a, b}) {
-    Instruction* e = c->Add(Opcode::GetTupleElement, i->shape(), {fusion});
-    e->mutable_attrs().tuple_index = k++;
-    i->ReplaceAllUsesWith(e);
+    next = ReadElements(i, fusion, next);
     c->Remove(i);
   }
   return fusion;

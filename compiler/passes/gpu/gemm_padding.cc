@@ -1,5 +1,6 @@
 // Tensor cores want rows in multiples of 16 bytes: products of f16 and bf16 get extents in multiples of 8, of 8-bit
 // integers of 4, by zeros that a slice takes away again. Batch dimensions stay.
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/hlo/graph_builder.h"
@@ -61,6 +62,13 @@ Ints RoundedUp(const Shape& s, int64_t batch, int64_t multiple) {
   return dims;
 }
 
+// Floats of fewer rows or columns than a multiple: next to a vector tensor cores gain nothing, and zeros would be copied
+// in every run. The library takes them as they are; integers it does not.
+bool FewRows(const Instruction* dot, int64_t batch) {
+  const PrimitiveType t = dot->operand(0)->shape().type();
+  return IsFloat(t) && std::min(dot->shape().dim(batch), dot->shape().dim(batch + 1)) < Multiple(t);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> CublasPadForGemms(Module& m, PassContext& ctx) {
@@ -72,6 +80,7 @@ absl::StatusOr<bool> CublasPadForGemms(Module& m, PassContext& ctx) {
         i->attrs().lhs_contracting_dims->size() != 1 || i->operand(0)->shape().rank() != batch + 2 ||
         i->operand(1)->shape().rank() != batch + 2)
       return false;
+    if (FewRows(i, batch)) return false;
     for (int64_t k = 0; k < 2; ++k)
       if (RoundedUp(i->operand(k)->shape(), batch, Multiple(t)) != i->operand(k)->shape().dims()) return true;
     return false;

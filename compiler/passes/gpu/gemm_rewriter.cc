@@ -5,6 +5,7 @@
 // last dimension. Products of fewer than 100 elements in all stay loops, as do types that the library lacks.
 // Products of 8-bit floats, with the scales that their operands or the result are multiplied by, have calls of their
 // own, where every device has such products; a pass of their own finds them before others take their conversions.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "compiler/hlo/library_calls.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/gpu/bitcasts.h"
 
 namespace kiln {
 namespace {
@@ -90,6 +92,89 @@ std::optional<ScaledF8> AsScaledF8(Instruction* i) {
   return std::nullopt;
 }
 
+// x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2 of a value x, however its products are ordered.
+class GeluMatcher {
+ public:
+  explicit GeluMatcher(const Instruction* x) : x_(x) {}
+
+  // The last instruction of the formula, which alone is read elsewhere, or nullptr; `inside` has all of it.
+  Instruction* Find() {
+    for (Instruction* root : x_->users()) {
+      inside_.clear();
+      if (root->Is(Opcode::Multiply) && Whole(root) && Closed(root)) return root;
+    }
+    return nullptr;
+  }
+
+  const std::set<Instruction*>& inside() const { return inside_; }
+
+ private:
+  struct Product {
+    double constant = 1;
+    int64_t powers = 0;  // of x
+    std::vector<Instruction*> others;
+  };
+
+  void Multiply(Instruction* i, Product* p) {
+    if (i == x_) {
+      ++p->powers;
+    } else if (const auto c = FloatSplat(i)) {
+      p->constant *= *c;
+    } else if (i->Is(Opcode::Multiply)) {
+      inside_.insert(i);
+      for (Instruction* o : i->operands()) Multiply(o, p);
+    } else {
+      p->others.push_back(i);
+    }
+  }
+  Product ProductOf(Instruction* i) {
+    Product p;
+    Multiply(i, &p);
+    return p;
+  }
+  static bool Near(double a, double b) { return std::fabs(a - b) <= 2e-3 * std::fabs(b); }
+
+  bool Whole(Instruction* root) {
+    const Product p = ProductOf(root);
+    if (p.powers != 1 || p.constant != 0.5 || p.others.size() != 1 || !p.others[0]->Is(Opcode::Add)) return false;
+    Instruction* sum = p.others[0];
+    inside_.insert(sum);
+    for (int64_t k = 0; k < 2; ++k)
+      if (sum->operand(k)->Is(Opcode::Tanh) && FloatSplat(sum->operand(1 - k)) == 1.0) {
+        inside_.insert(sum->operand(k));
+        return Inner(sum->operand(k)->operand(0));
+      }
+    return false;
+  }
+  bool Inner(Instruction* i) {
+    const Product p = ProductOf(i);
+    if (p.others.size() != 1 || !Near(p.constant, 0.7978845608) || !p.others[0]->Is(Opcode::Add)) return false;
+    Instruction* sum = p.others[0];
+    inside_.insert(sum);
+    // x + c * x^3, or x * (1 + c * x^2).
+    for (int64_t k = 0; k < 2; ++k) {
+      const Product one = ProductOf(sum->operand(k)), cubic = ProductOf(sum->operand(1 - k));
+      if (one.others.empty() && cubic.others.empty() && one.constant == 1 && Near(cubic.constant, 0.044715) &&
+          one.powers + p.powers == 1 && cubic.powers + p.powers == 3)
+        return true;
+    }
+    return false;
+  }
+  bool Closed(const Instruction* root) const {
+    const auto within = [&](const Instruction* i) {
+      return std::all_of(i->users().begin(), i->users().end(), [&](Instruction* u) { return inside_.contains(u); });
+    };
+    for (const Instruction* i : inside_)
+      if (!i->control_predecessors().empty() || !i->control_successors().empty() ||
+          (i != root && (i->IsRoot() || !within(i))))
+        return false;
+    return within(x_) && !x_->IsRoot();
+  }
+
+  const Instruction* x_;
+  std::set<Instruction*> inside_;
+};
+
 class Rewriter {
  public:
   // `others`: products of wider types too.
@@ -115,6 +200,7 @@ class Rewriter {
         call = grown;
         changed = true;
       }
+      changed = TakeGelu(call) || changed;
     }
     return changed;
   }
@@ -203,17 +289,28 @@ class Rewriter {
     return true;
   }
 
-  // The call with its only user in it, or nullptr.
+  // The one reader of `i`, if its memory is all that the reader needs to know of it.
+  static Instruction* OnlyUser(Instruction* i) {
+    return i->users().size() == 1 && !i->IsRoot() && i->shape().HasDefaultLayout() ? i->users()[0] : nullptr;
+  }
+
+  // The call with its only user in it, or nullptr. A bitcast between them moves behind both.
   Instruction* Grow(Instruction* call) {
     if (call->users().size() != 1 || call->IsRoot() || !IsFloat(call->shape().type())) return nullptr;
-    Instruction* user = call->users()[0];
+    Instruction *user = call->users()[0], *value = call;
+    if (user->Is(Opcode::Bitcast) && user->shape().type() == call->shape().type() && OnlyUser(user) &&
+        call->shape().HasDefaultLayout()) {
+      value = user;
+      user = user->users()[0];
+      if (!user->IsElementwise() || !user->shape().HasDefaultLayout()) return nullptr;
+    }
     auto config = GemmConfigOf(call);
     if (!config.ok() || !user->control_predecessors().empty()) return nullptr;
     GemmConfig g = *config;
     std::vector<Instruction*> operands = call->operands();
     const bool plain = g.epilogue == "DEFAULT";
     if (user->operand_count() == 2 && user->operand(0) == user->operand(1)) return nullptr;
-    Instruction* other = user->operand_count() == 2 ? user->operand(user->operand(0) == call ? 1 : 0) : nullptr;
+    Instruction* other = user->operand_count() == 2 ? user->operand(user->operand(0) == value ? 1 : 0) : nullptr;
     const bool f8 = IsCallTo(call, kGemmF8Target);
     if (f8 && user->Is(Opcode::Multiply) && plain && g.beta == 0 && other->Is(Opcode::Broadcast) &&
         other->operand(0)->shape().rank() == 0 && !FloatSplat(other)) {
@@ -225,30 +322,70 @@ class Rewriter {
       const auto scale = FloatSplat(other);
       if (!scale || !std::isfinite(*scale) || !ctx_.Take()) return nullptr;
       g.alpha *= *scale;
-    } else if (user->Is(Opcode::Add) && Bias(other) && plain && !(f8 && call->shape().type() == PrimitiveType::F32)) {
+    } else if (user->Is(Opcode::Add) && Bias(other, call->shape()) && plain && !(f8 && call->shape().type() == PrimitiveType::F32)) {
       if (!ctx_.Take()) return nullptr;
       g.epilogue = "BIAS";
-      operands.push_back(Bias(other));
+      operands.push_back(Bias(other, call->shape()));
     } else if (user->Is(Opcode::Add) && plain && g.beta == 0 && other->users().size() == 1 && !other->IsRoot() &&
-               !FloatSplat(other)) {
+               (value == call || other->shape().HasDefaultLayout()) && !FloatSplat(other)) {
       if (!ctx_.Take()) return nullptr;
       g.beta = 1;
-      operands.push_back(other);
+      operands.push_back(BitcastTo(other, call->shape()));
     } else if (user->Is(Opcode::Maximum) && !g.HasRelu() && !g.HasGelu() && FloatSplat(other) == 0.0) {
       if (!ctx_.Take()) return nullptr;
       g.epilogue = g.HasBias() ? "BIAS_RELU" : "RELU";
     } else {
       return nullptr;
     }
-    Instruction* grown = MakeCall(call->parent(), user->shape(), operands, g, call->attrs().custom_call_target->text);
-    Replace(user, grown);
+    Instruction* grown = MakeCall(call->parent(), value == call ? user->shape() : call->shape(), operands, g,
+                                  call->attrs().custom_call_target->text);
+    Replace(user, value == call ? grown : BitcastTo(grown, user->shape()));
+    if (value != call) call->parent()->Remove(value);
     call->parent()->Remove(call);
     return grown;
   }
 
-  // The vector that `i` repeats along its last dimension, or nullptr.
-  static Instruction* Bias(Instruction* i) {
-    if (!i || !i->Is(Opcode::Broadcast) || i->operand(0)->shape().rank() != 1) return nullptr;
+  // An activation that reads the result several times, possibly through a bitcast.
+  bool TakeGelu(Instruction* call) {
+    auto config = GemmConfigOf(call);
+    const PrimitiveType t = call->shape().type();
+    if (!config.ok() || IsCallTo(call, kGemmF8Target) || config->HasRelu() || config->HasGelu() || config->beta != 0 ||
+        (t != PrimitiveType::F32 && t != PrimitiveType::F16 && t != PrimitiveType::BF16) || call->IsRoot() ||
+        call->users().empty())
+      return false;
+    Instruction* value = call;
+    if (Instruction* user = OnlyUser(call); user && user->Is(Opcode::Bitcast) && user->shape().type() == t) value = user;
+    GeluMatcher matcher(value);
+    Instruction* root = matcher.Find();
+    if (!root || !root->shape().HasDefaultLayout() || !ctx_.Take()) return false;
+    config->epilogue = config->HasBias() ? "BIAS_GELU" : "GELU";
+    Instruction* grown =
+        MakeCall(call->parent(), call->shape(), call->operands(), *config, call->attrs().custom_call_target->text);
+    grown->set_loc(root->loc());
+    root->ReplaceAllUsesWith(value == call ? grown : BitcastTo(grown, value->shape()));
+    std::set<Instruction*> dead = matcher.inside();
+    dead.insert({value, call});
+    RemoveUnread(std::move(dead));
+    return true;
+  }
+
+  // Those that nobody reads, readers first.
+  static void RemoveUnread(std::set<Instruction*> dead) {
+    for (bool again = true; again;) {
+      again = false;
+      for (auto i = dead.begin(); i != dead.end();) {
+        const bool unread = (*i)->users().empty();
+        if (unread) (*i)->parent()->Remove(*i);
+        again = again || unread;
+        i = unread ? dead.erase(i) : std::next(i);
+      }
+    }
+  }
+
+  // The vector that `i` repeats along its last dimension, which is that of `result` too, or nullptr.
+  static Instruction* Bias(Instruction* i, const Shape& result) {
+    if (!i || i->shape().rank() == 0 || i->shape().dims().back() != result.dims().back()) return nullptr;
+    if (!i->Is(Opcode::Broadcast) || i->operand(0)->shape().rank() != 1) return nullptr;
     const Ints& dims = *i->attrs().dimensions;
     return dims.size() == 1 && dims[0] == i->shape().rank() - 1 && i->operand(0)->shape().dim(0) > 1 ? i->operand(0)
                                                                                                      : nullptr;

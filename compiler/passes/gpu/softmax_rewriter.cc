@@ -1,109 +1,95 @@
-// Rows that are reduced and then used again (softmax, layer norm) become one kernel: a block for each row.
+// Rows that are reduced and then used again (softmax, layer norm) become one kernel: threads of a block for each row.
 //
 // Where an elementwise value depends on a reduction over its own minor dimension, repeated along that dimension again,
-// everything between - from the root backwards, as far as nobody else needs it - is one fusion of kind kCustom that is
-// computed block by block. Rows of 32 to 16384 elements; at most 100 instructions.
+// everything between - from the root backwards, as far as it can be computed row by row - is one fusion of kind kCustom.
+// Bitcasts and dimensions that are several in one array and one in another do not matter: only the order in memory
+// does. Values on the way that are read elsewhere too, such as the sum before a norm, are further results.
+// Rows of 2 to 16384 elements; at most 100 instructions.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/gpu/fuse_region.h"
+#include "compiler/passes/gpu/row_region.h"
 
 namespace kiln {
 namespace {
 
-constexpr int64_t kShortestRow = 32, kLongestRow = 16384;
-constexpr size_t kMostMembers = 100;
+constexpr int64_t kShortestRow = 2, kLongestRow = 16384;
 
-// How values of one region look: whole arrays, or one value a row.
-class Region {
- public:
-  explicit Region(const Shape& whole) : whole_(whole), rows_(whole.dims().begin(), whole.dims().end() - 1) {}
-
-  bool Whole(const Shape& s) const { return s.IsArray() && s.dims() == whole_.dims() && s.HasDefaultLayout(); }
-  bool Row(const Shape& s) const { return s.IsArray() && s.dims() == rows_ && s.HasDefaultLayout(); }
-
-  bool RowReduce(const Instruction* i) const {
-    return i->Is(Opcode::Reduce) && i->operand_count() == 2 && Row(i->shape()) && Whole(i->operand(0)->shape()) &&
-           *i->attrs().dimensions == Ints{whole_.rank() - 1} && i->operand(1)->Is(Opcode::Constant) && Plain(i);
+// The reduction that a row's value is made of element by element, or nullptr.
+const Instruction* ReduceBehind(const Instruction* i) {
+  constexpr int kFar = 8;
+  for (int k = 0; k < kFar && !i->Is(Opcode::Reduce); ++k) {
+    if (!i->IsElementwise() && !i->Is(Opcode::Bitcast)) return nullptr;
+    const Instruction* next = nullptr;
+    for (const Instruction* o : i->operands())
+      if (o->Is(Opcode::Reduce) || ((o->IsElementwise() || o->Is(Opcode::Bitcast)) && !next)) next = o;
+    if (!next) return nullptr;
+    i = next;
   }
-  // A value a row, repeated along the row.
-  bool RowBroadcast(const Instruction* i) const {
-    if (!i->Is(Opcode::Broadcast) || !Whole(i->shape()) || !Row(i->operand(0)->shape())) return false;
-    const Ints& dims = *i->attrs().dimensions;
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (dims[d] != static_cast<int64_t>(d)) return false;
+  return i->Is(Opcode::Reduce) && i->shape().IsArray() ? i : nullptr;
+}
+
+// The forms that a region may have which ends in `root`.
+std::vector<RowForm> FormsOf(const Instruction* root) {
+  std::vector<RowForm> out;
+  const Shape& s = root->shape();
+  if (s.ElementCount() == 0) return out;
+  const auto add = [&](int64_t rows, int64_t length) {
+    if (length >= kShortestRow && length <= kLongestRow) out.push_back({rows, length});
+  };
+  if (s.rank() > 0) {
+    int64_t minor = s.rank() - 1;
+    while (minor > 0 && s.dim(minor) == 1) --minor;
+    add(s.ElementCount() / s.dim(minor), s.dim(minor));
+  }
+  if (const Instruction* reduce = ReduceBehind(root); reduce && reduce->shape().ElementCount() == s.ElementCount())
+    add(s.ElementCount(), reduce->operand(0)->shape().ElementCount() / s.ElementCount());
+  return out;
+}
+
+bool FuseOne(Instruction* root, const absl::flat_hash_map<const Instruction*, size_t>& place, PassContext& ctx,
+             bool* several) {
+  for (const RowForm& form : FormsOf(root)) {
+    if (!form.Whole(root->shape()) && !form.Row(root->shape())) continue;
+    const RowRegion region = RowRegionOf(root, form, place);
+    if (region.members.empty() || !ctx.Take()) continue;
+    *several = region.outputs.size() > 1;
+    FuseRegion(region.outputs, region.members)->mutable_attrs().backend_config =
+        "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
     return true;
   }
-  bool Takes(const Instruction* i) const {
-    if (!i->control_predecessors().empty() || !i->control_successors().empty()) return false;
-    if (i->IsElementwise()) return Whole(i->shape()) || Row(i->shape());
-    if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
-    if (i->Is(Opcode::Broadcast)) return Whole(i->shape()) || Row(i->shape());
-    return RowReduce(i);
-  }
+  return false;
+}
 
- private:
-  static bool Plain(const Instruction* reduce) {
-    const Instruction* r = (*reduce->attrs().to_apply)->root();
-    return r->HasTrait(Commutative) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
-           r->operand(0) != r->operand(1);
-  }
-  const Shape& whole_;
-  Ints rows_;
-};
-
-// What the region that ends in `root` holds, or nothing if no reduction comes back to its row there.
-absl::flat_hash_set<const Instruction*> RegionOf(Instruction* root) {
-  const Region region(root->shape());
-  absl::flat_hash_set<const Instruction*> members;
-  if (!region.Takes(root) || !root->IsElementwise()) return members;
-  members.insert(root);
-  bool returns = false;
-  std::vector<Instruction*> order = root->parent()->PostOrder();
+// True if one with several results was made: the order of instructions has changed then.
+bool Sweep(Computation* c, PassContext& ctx, bool* changed) {
+  const std::vector<Instruction*> order = c->PostOrder();
+  absl::flat_hash_map<const Instruction*, size_t> place;
+  for (size_t k = 0; k < order.size(); ++k) place[order[k]] = k;
+  absl::flat_hash_set<const Instruction*> live;
   for (size_t k = order.size(); k-- > 0;) {
-    const Instruction* i = order[k];
-    if (i == root || i->users().empty() || i->IsRoot() || !region.Takes(i) || members.size() >= kMostMembers) continue;
-    bool inside = true;
-    for (const Instruction* u : i->users()) inside = inside && members.contains(u);
-    if (inside) members.insert(i);
+    Instruction* i = order[k];
+    if (live.empty())
+      for (const auto& x : c->instructions()) live.insert(x.get());
+    if (!live.contains(i)) continue;
+    const Shape& s = i->shape();
+    if ((!i->IsElementwise() && !i->Is(Opcode::Reduce)) || !s.IsArray() || s.HasDynamic() || !s.HasDefaultLayout())
+      continue;
+    bool several = false;
+    if (!FuseOne(i, place, ctx, &several)) continue;
+    *changed = true;
+    if (several) return true;
+    live.clear();
   }
-  absl::flat_hash_set<const Instruction*> from_reduce;
-  for (const Instruction* i : order) {
-    if (!members.contains(i)) continue;
-    bool depends = region.RowReduce(i);
-    for (const Instruction* o : i->operands()) depends = depends || from_reduce.contains(o);
-    if (!depends) continue;
-    from_reduce.insert(i);
-    returns = returns || region.RowBroadcast(i);
-  }
-  // Arrays that are read but lie otherwise cannot be walked row by row.
-  for (const Instruction* i : members)
-    for (const Instruction* o : i->operands())
-      if (!members.contains(o) && (!o->shape().IsArray() || !o->shape().HasDefaultLayout())) returns = false;
-  if (!returns) members.clear();
-  return members;
+  return false;
 }
 
 }  // namespace
 
 absl::StatusOr<bool> TritonSoftmaxRewriter(Module& m, PassContext& ctx) {
   bool changed = false;
-  for (Computation* c : ControlComputations(m)) {
-    for (bool again = true; again;) {
-      again = false;
-      std::vector<Instruction*> order = c->PostOrder();
-      for (size_t k = order.size(); k-- > 0 && !again;) {
-        Instruction* i = order[k];
-        const Shape& s = i->shape();
-        if (!i->IsElementwise() || !s.IsArray() || s.rank() < 1 || s.HasDynamic() || !s.HasDefaultLayout() ||
-            s.dims().back() < kShortestRow || s.dims().back() > kLongestRow)
-          continue;
-        const auto members = RegionOf(i);
-        if (members.empty() || !ctx.Take()) continue;
-        Instruction* fusion = FuseMembers(i, members, "kCustom");
-        fusion->mutable_attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
-        again = changed = true;
-      }
-    }
-  }
+  for (Computation* c : ControlComputations(m))
+    while (Sweep(c, ctx, &changed)) continue;
   return changed;
 }
 

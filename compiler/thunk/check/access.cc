@@ -59,6 +59,15 @@ class PositionAnalysis {
   absl::flat_hash_map<const Instruction*, Dependence> known_;
 };
 
+// Results of equally many elements are made together, but those of transposes apart.
+bool OneLoop(const Computation* body, const std::vector<Instruction*>& results) {
+  for (const Instruction* r : results)
+    if (r->shape().ElementCount() != results[0]->shape().ElementCount()) return false;
+  for (const auto& i : body->instructions())
+    if (i->Is(Opcode::Transpose)) return false;
+  return true;
+}
+
 bool ReadsWhatItWrites(const Instruction* i, int64_t k, int64_t output) {
   if (!i->Is(Opcode::Fusion)) return false;
   const Computation* body = *i->attrs().calls;
@@ -68,10 +77,13 @@ bool ReadsWhatItWrites(const Instruction* i, int64_t k, int64_t output) {
   if (output >= static_cast<int64_t>(results.size())) return false;
   const Shape& written = results[output]->shape();
   if (!written.IsArray() || ByteWidth(written.type()) != ByteWidth(i->operand(k)->shape().type())) return false;
-  // One loop makes all results: none may look at another position.
+  // Whoever else reads the array must do so in the same loop, and none may look at another position.
   PositionAnalysis positions(body->parameter(k), written.ElementCount());
-  for (const Instruction* r : results)
-    if (r->shape().ElementCount() != written.ElementCount() || positions.Of(r) == Dependence::kOther) return false;
+  for (const Instruction* r : results) {
+    const Dependence d = positions.Of(r);
+    if (d == Dependence::kOther || (d != Dependence::kNone && r != results[output] && !OneLoop(body, results)))
+      return false;
+  }
   return true;
 }
 

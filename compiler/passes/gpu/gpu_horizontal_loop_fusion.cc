@@ -1,0 +1,255 @@
+// Independent fusions run as one kernel, each in blocks of its own: a launch for all of them.
+//
+// What depends on equally many kernels before it, or has equally many after it, is independent: a path from one to the
+// other would count it. So fusions are grouped by that number, first from the arguments and then from the results, and
+// whole groups become one fusion with several results. A group changes no number, so that all groups of one round hold
+// together.
+// What runs earlier or later than it must keeps arrays in memory: beyond kSmallBytes only what can hardly wait joins.
+// Cost: linear in the instructions.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "compiler/pass/pass.h"
+#include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/simplify/inline_body.h"
+
+namespace kiln {
+namespace {
+
+constexpr size_t kMostOperands = 160, kMostResults = 160;
+constexpr int64_t kMostInstructions = 1200, kMostTurns = 4, kSmallBytes = 256 << 10, kLittleSlack = 2;
+
+bool IsKernel(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Parameter:
+    case Opcode::Constant:
+    case Opcode::Tuple:
+    case Opcode::GetTupleElement:
+    case Opcode::Bitcast:
+    case Opcode::AfterAll:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Roots whose kernels take any number of blocks: loops over elements and reductions, which update nothing in place.
+bool RootJoins(const Instruction* root) {
+  if (!root->shape().IsArray() || root->shape().HasDynamic() || root->shape().ElementCount() == 0) return false;
+  if (root->IsElementwise()) return true;
+  switch (root->opcode()) {
+    case Opcode::Bitcast:
+    case Opcode::BitcastConvert:
+    case Opcode::Broadcast:
+    case Opcode::Concatenate:
+    case Opcode::DynamicSlice:
+    case Opcode::Gather:
+    case Opcode::Iota:
+    case Opcode::Pad:
+    case Opcode::Reduce:
+    case Opcode::Reshape:
+    case Opcode::Reverse:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<Instruction*> ResultsOf(const Computation* f) {
+  return f->root()->Is(Opcode::Tuple) ? f->root()->operands() : std::vector<Instruction*>{f->root()};
+}
+
+bool Joins(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || i->users().empty() || !i->control_predecessors().empty() ||
+      !i->control_successors().empty())
+    return false;
+  const std::vector<Instruction*> results = ResultsOf(*i->attrs().calls);
+  return std::all_of(results.begin(), results.end(), RootJoins);
+}
+
+bool Turns(const Instruction* fusion) {
+  for (const auto& i : (*fusion->attrs().calls)->instructions())
+    if (i->Is(Opcode::Transpose)) return true;
+  return false;
+}
+
+// Arrays that live only because somebody will read them.
+int64_t HeldOperandBytes(const Instruction* fusion) {
+  int64_t bytes = 0;
+  for (const Instruction* o : fusion->operands())
+    if (o->shape().IsArray() && !o->Is(Opcode::Parameter) && !o->Is(Opcode::Constant)) bytes += o->shape().ByteSize();
+  return bytes;
+}
+int64_t HeldResultBytes(const Instruction* fusion) {
+  int64_t bytes = 0;
+  ForEachLeaf(fusion->shape(), [&](const ShapeIndex&, const Shape& s) { bytes += s.ByteSize(); });
+  return bytes;
+}
+
+// How many kernels run, at least, before and after each instruction.
+struct Depths {
+  explicit Depths(const Computation* c) {
+    const std::vector<Instruction*> order = c->PostOrder();
+    for (const Instruction* i : order) {
+      int64_t n = 0;
+      for (const auto* sources : {&i->operands(), &i->control_predecessors()})
+        for (const Instruction* o : *sources) n = std::max(n, before[o] + IsKernel(o));
+      before[i] = n;
+      length = std::max(length, n + IsKernel(i));
+    }
+    for (size_t k = order.size(); k-- > 0;) {
+      const Instruction* i = order[k];
+      int64_t n = 0;
+      for (const auto* readers : {&i->users(), &i->control_successors()})
+        for (const Instruction* u : *readers)
+          if (const auto at = after.find(u); at != after.end()) n = std::max(n, at->second + IsKernel(u));
+      after[i] = n;
+    }
+  }
+  int64_t Slack(const Instruction* i) const { return length - before.at(i) - 1 - after.at(i); }
+
+  absl::flat_hash_map<const Instruction*, int64_t> before, after;
+  int64_t length = 0;
+};
+
+// One fusion with all the results of `group`, in the order of the group.
+void Merge(const std::vector<Instruction*>& group) {
+  Computation* c = group[0]->parent();
+  Computation* f = c->module()->AddComputation("fused_computation");
+  std::vector<Instruction*> operands, roots;
+  std::vector<Shape> shapes;
+  absl::flat_hash_map<const Instruction*, Instruction*> parameters;
+  bool reduces = false;
+  for (Instruction* i : group) {
+    std::vector<Instruction*> arguments;
+    for (Instruction* o : i->operands()) {
+      Instruction*& p = parameters[o];
+      if (!p) {
+        p = f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param");
+        operands.push_back(o);
+      }
+      arguments.push_back(p);
+    }
+    Instruction* root = InlineBody(f, *i->attrs().calls, arguments, i);
+    for (Instruction* r : root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{root}) {
+      roots.push_back(r);
+      shapes.push_back(r->shape());
+      reduces = reduces || r->Is(Opcode::Reduce);
+    }
+    if (root->Is(Opcode::Tuple)) f->Remove(root);
+  }
+  f->set_root(f->Add(Opcode::Tuple, Shape::Tuple(shapes), roots));
+  Instruction* fusion = c->Add(Opcode::Fusion, f->root()->shape(), operands, "fusion");
+  fusion->set_loc(group[0]->loc());
+  fusion->mutable_attrs().calls = f;
+  fusion->mutable_attrs().fusion_kind = reduces ? "kInput" : "kLoop";
+  int64_t next = 0;
+  const auto element = [&] {
+    Instruction* e = c->Add(Opcode::GetTupleElement, shapes[static_cast<size_t>(next)], {fusion});
+    e->mutable_attrs().tuple_index = next++;
+    return e;
+  };
+  for (Instruction* i : group) {
+    if (i->shape().IsArray()) {
+      i->ReplaceAllUsesWith(element());
+    } else {
+      std::vector<Instruction*> elements;
+      for (size_t k = 0; k < i->shape().tuple().size(); ++k) elements.push_back(element());
+      for (Instruction* u : std::vector<Instruction*>(i->users())) {
+        if (!u->Is(Opcode::GetTupleElement)) continue;
+        u->ReplaceAllUsesWith(elements[static_cast<size_t>(*u->attrs().tuple_index)]);
+        c->Remove(u);
+      }
+      if (!i->users().empty() || i->IsRoot()) i->ReplaceAllUsesWith(c->Add(Opcode::Tuple, i->shape(), elements));
+    }
+    c->Remove(i);
+  }
+}
+
+// Collects fusions until a kernel is full, and merges them.
+class Group {
+ public:
+  explicit Group(PassContext& ctx) : ctx_(ctx) {}
+
+  void Add(Instruction* i) {
+    absl::flat_hash_set<const Instruction*> operands = operands_;
+    operands.insert(i->operands().begin(), i->operands().end());
+    const Computation* f = *i->attrs().calls;
+    const size_t results = results_ + ResultsOf(f).size();
+    const int64_t instructions = instructions_ + f->instruction_count(), turns = turns_ + Turns(i);
+    const bool fits = operands.size() <= kMostOperands && results <= kMostResults &&
+                      instructions <= kMostInstructions && turns <= kMostTurns;
+    if (!fits) {
+      Close();
+      operands = {i->operands().begin(), i->operands().end()};
+    }
+    members_.push_back(i);
+    operands_ = std::move(operands);
+    results_ += ResultsOf(f).size();
+    instructions_ += f->instruction_count();
+    turns_ += Turns(i);
+  }
+
+  void Close() {
+    if (members_.size() > 1 && ctx_.Take()) {
+      Merge(members_);
+      changed_ = true;
+    }
+    members_.clear();
+    operands_.clear();
+    results_ = 0;
+    instructions_ = turns_ = 0;
+  }
+  bool changed() const { return changed_; }
+
+ private:
+  PassContext& ctx_;
+  std::vector<Instruction*> members_;
+  absl::flat_hash_set<const Instruction*> operands_;
+  size_t results_ = 0;
+  int64_t instructions_ = 0, turns_ = 0;
+  bool changed_ = false;
+};
+
+// Loops over equally many elements lie side by side, so that they become one loop.
+auto FormOf(const Instruction* i) {
+  const Instruction* r = ResultsOf(*i->attrs().calls)[0];
+  const bool reduces = r->Is(Opcode::Reduce);
+  const Shape& s = reduces ? r->operand(0)->shape() : r->shape();
+  return std::tuple(reduces, s.dims(), reduces ? *r->attrs().dimensions : Ints());
+}
+
+bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
+  const Depths depths(c);
+  std::map<int64_t, std::vector<Instruction*>> groups;
+  for (Instruction* i : c->PostOrder()) {
+    if (!Joins(i)) continue;
+    const int64_t held = from_arguments ? HeldResultBytes(i) : HeldOperandBytes(i);
+    if (held > kSmallBytes && depths.Slack(i) > kLittleSlack) continue;
+    groups[from_arguments ? depths.before.at(i) : depths.after.at(i)].push_back(i);
+  }
+  bool changed = false;
+  for (auto& [depth, members] : groups) {
+    std::stable_sort(members.begin(), members.end(),
+                     [](const Instruction* a, const Instruction* b) { return FormOf(a) < FormOf(b); });
+    Group group(ctx);
+    for (Instruction* i : members) group.Add(i);
+    group.Close();
+    changed = changed || group.changed();
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> GpuHorizontalLoopFusion(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (Computation* c : ControlComputations(m))
+    for (const bool from_arguments : {true, false}) changed = MergeRound(c, ctx, from_arguments) || changed;
+  return changed;
+}
+
+}  // namespace kiln

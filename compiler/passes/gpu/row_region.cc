@@ -1,0 +1,161 @@
+#include "compiler/passes/gpu/row_region.h"
+
+#include <algorithm>
+#include <map>
+
+namespace kiln {
+namespace {
+
+constexpr size_t kMostMembers = 100, kMostOutputs = 4;
+
+Ints WithoutOnes(const Shape& s, const Ints* only = nullptr) {
+  Ints out;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    if (s.dim(d) != 1 && (!only || std::find(only->begin(), only->end(), d) != only->end())) out.push_back(d);
+  return out;
+}
+
+// `dims` are the last dimensions of `s`, or with `first` its first ones, but for extents of 1.
+bool AtEnd(const Shape& s, const Ints& dims, bool first) {
+  const Ints all = WithoutOnes(s), some = WithoutOnes(s, &dims);
+  return std::equal(some.begin(), some.end(), first ? all.begin() : all.end() - static_cast<int64_t>(some.size()));
+}
+
+bool Plain(const Instruction* reduce) {
+  const Instruction* r = (*reduce->attrs().to_apply)->root();
+  return r->HasTrait(Commutative) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
+         r->operand(0) != r->operand(1);
+}
+
+// Costs next to nothing to compute again, whatever the place.
+bool Free(const Instruction* i) {
+  if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
+  if (i->Is(Opcode::Iota) || i->Is(Opcode::Bitcast)) return true;
+  return i->Is(Opcode::Broadcast) && (i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter));
+}
+
+class Grower {
+ public:
+  Grower(Instruction* root, const RowForm& form, const absl::flat_hash_map<const Instruction*, size_t>& place)
+      : root_(root), form_(form), place_(place) {}
+
+  RowRegion Run() {
+    Take(root_, true);
+    region_.outputs.push_back(root_);
+    while (!work_.empty() && region_.members.size() < kMostMembers) {
+      Instruction* i = std::prev(work_.end())->second;
+      work_.erase(std::prev(work_.end()));
+      Consider(i);
+    }
+    if (!ComesBack()) region_ = RowRegion();
+    return std::move(region_);
+  }
+
+ private:
+  void Take(Instruction* i, bool moves) {
+    region_.members.insert(i);
+    if (moves) moved_.insert(i);
+    for (Instruction* o : i->operands())
+      if (const auto at = place_.find(o); at != place_.end() && !region_.members.contains(o)) work_[at->second] = o;
+  }
+
+  bool Takes(const Instruction* i) const {
+    if (!i->shape().IsArray() || !i->control_predecessors().empty() || !i->control_successors().empty()) return false;
+    if (i->shape().HasDynamic() || !i->shape().HasDefaultLayout()) return false;
+    if (i->IsElementwise() || Free(i) || form_.RowReduce(i)) return true;
+    return i->Is(Opcode::Broadcast) || i->Is(Opcode::Slice);
+  }
+
+  void Consider(Instruction* i) {
+    if (!Takes(i)) return;
+    bool inside = !i->IsRoot();
+    for (const Instruction* u : i->users()) inside = inside && moved_.contains(u);
+    if (inside) return Take(i, true);
+    if (Free(i)) return Take(i, false);
+    const bool gives = i->IsElementwise() ? form_.Whole(i->shape()) || form_.Row(i->shape()) : form_.RowReduce(i);
+    if (!gives || region_.outputs.size() >= kMostOutputs) return;
+    for (const Instruction* u : i->users())
+      if (!moved_.contains(u) && IsNeeded(u)) return;
+    region_.outputs.push_back(i);
+    Take(i, true);
+  }
+
+  // Whether a member would need `from`, which stays outside, if only as the original of a copy.
+  bool IsNeeded(const Instruction* from) const {
+    std::vector<const Instruction*> work = {from};
+    absl::flat_hash_set<const Instruction*> seen;
+    const size_t last = place_.at(root_);
+    while (!work.empty()) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      const auto at = place_.find(i);
+      if ((at != place_.end() && at->second > last) || !seen.insert(i).second) continue;
+      const bool copied = region_.members.contains(i);
+      for (const auto* next : {&i->users(), &i->control_successors()})
+        for (const Instruction* u : *next) {
+          if (!copied && region_.members.contains(u)) return true;  // a copy reads what its original reads
+          if (!moved_.contains(u)) work.push_back(u);
+        }
+    }
+    return false;
+  }
+
+  // Every value that depends on a reduction is its row's, or a row's element's.
+  bool Aligned(const Instruction* i) const {
+    const Shape& s = i->shape();
+    if (form_.RowReduce(i) || form_.RowBroadcast(i)) return true;
+    if (!i->IsElementwise() && !i->Is(Opcode::Bitcast)) return false;
+    const auto like = [&](const Shape& o) {
+      return (form_.Whole(s) && form_.Whole(o)) || (form_.Row(s) && form_.Row(o));
+    };
+    return std::all_of(i->operands().begin(), i->operands().end(), [&](auto* o) { return like(o->shape()); });
+  }
+
+  bool ComesBack() const {
+    std::vector<const Instruction*> order(region_.members.begin(), region_.members.end());
+    std::sort(order.begin(), order.end(), [&](auto* a, auto* b) { return place_.at(a) < place_.at(b); });
+    absl::flat_hash_set<const Instruction*> from_reduce;
+    bool returns = false;
+    for (const Instruction* i : order) {
+      bool depends = form_.RowReduce(i);
+      for (const Instruction* o : i->operands()) {
+        depends = depends || from_reduce.contains(o);
+        // Arrays that lie otherwise cannot be walked row by row.
+        if (!region_.members.contains(o) && (!o->shape().IsArray() || !o->shape().HasDefaultLayout())) return false;
+      }
+      if (!depends) continue;
+      if (!Aligned(i)) return false;
+      from_reduce.insert(i);
+      returns = returns || form_.RowBroadcast(i);
+    }
+    return returns;
+  }
+
+  Instruction* root_;
+  const RowForm& form_;
+  const absl::flat_hash_map<const Instruction*, size_t>& place_;
+  RowRegion region_;
+  absl::flat_hash_set<const Instruction*> moved_;  // members that are not copied but go
+  std::map<size_t, Instruction*> work_;            // readers before what they read
+};
+
+}  // namespace
+
+bool RowForm::RowReduce(const Instruction* i) const {
+  return i->Is(Opcode::Reduce) && i->operand_count() == 2 && Row(i->shape()) && Whole(i->operand(0)->shape()) &&
+         i->operand(1)->Is(Opcode::Constant) && AtEnd(i->operand(0)->shape(), *i->attrs().dimensions, false) &&
+         Plain(i);
+}
+
+bool RowForm::RowBroadcast(const Instruction* i) const {
+  if (!i->Is(Opcode::Broadcast) || !Whole(i->shape()) || !Row(i->operand(0)->shape())) return false;
+  const Ints& dims = *i->attrs().dimensions;
+  return std::is_sorted(dims.begin(), dims.end()) && AtEnd(i->shape(), dims, true);
+}
+
+RowRegion RowRegionOf(Instruction* root, const RowForm& form,
+                      const absl::flat_hash_map<const Instruction*, size_t>& place) {
+  return Grower(root, form, place).Run();
+}
+
+}  // namespace kiln
