@@ -3,11 +3,11 @@ function leave() {
   if (opcodes[depth] && falls[depth]) print FILENAME, name
   depth--
 }
-FNR == 1 { depth = 0; name = signature = "" }
+FNR == 1 { depth = 0; name = "" }
 {
   match($0, /^ */); indent = RLENGTH
-  # Functions of a namespace begin at the margin, those of a class two columns in, lambdas of a table four.
-  if (indent <= 2 && /[a-zA-Z_>&*] [a-zA-Z_:~]+\(/ && !/^ *(return|if|for|while|switch|else|case)/) {
+  # Functions of a namespace begin at the margin, those of a class two columns in.
+  if (indent <= 2 && /[a-zA-Z_>&*] [a-zA-Z_:~]+\(/ && !/^ *(return|if|for|while|switch|else|case)/ && !/;$/) {
     match($0, /[a-zA-Z_:~]+\(/); name = substr($0, RSTART, RLENGTH - 1)
   }
   while (depth > 0 && indent <= column[depth] && /^ *\}/) leave()
