@@ -131,11 +131,14 @@ class Survivors {
       for (const auto& i : c->instructions()) AddPlaces(i.get());
   }
 
-  // What stands for `i` in the other module; null if that cannot be said.
-  const Instruction* Of(const Instruction* i) const {
+  // What stands for `i` in the other module; null if that cannot be said. `waits`: where a value that was there before
+  // took the place, what uses it is what waits (Instruction::ReplaceAllUsesWith).
+  const Instruction* Of(const Instruction* i, bool waits) const {
     if (const Instruction* same = Named(i)) return same;
-    const auto place = places_.find(i);
-    return place == places_.end() ? nullptr : place->second;
+    const auto at = places_.find(i);
+    if (at == places_.end()) return nullptr;
+    if (at->second.value->id() >= first_new_) return at->second.value;
+    return waits ? at->second.user : nullptr;
   }
 
  private:
@@ -151,13 +154,17 @@ class Survivors {
     for (int64_t k = 0; k < user->operand_count(); ++k) {
       const Instruction *was = user->operand(k), *is = same->operand(k);
       const bool does_the_same = is->opcode() == was->opcode() && is->shape().Compatible(was->shape());
-      if (user->Is(Opcode::Tuple) || (is->id() >= first_new_ && does_the_same)) places_[was] = is;
+      if (user->Is(Opcode::Tuple) || (is->id() >= first_new_ && does_the_same)) places_[was] = {is, same};
     }
   }
 
   const int64_t first_new_;
   const Names names_;
-  absl::flat_hash_map<const Instruction*, const Instruction*> places_;
+  struct Place {
+    const Instruction* value;
+    const Instruction* user;
+  };
+  absl::flat_hash_map<const Instruction*, Place> places_;
 };
 
 // Everything that waits for `i` by a chain of control edges alone.
@@ -189,10 +196,10 @@ absl::Status CheckControlEdgesKept(const Module& before, const Module& after, in
   for (const Computation* c : before.PostOrder())
     for (const auto& i : c->instructions()) {
       if (i->control_successors().empty()) continue;
-      const Instruction* first = survivors.Of(i.get());
+      const Instruction* first = survivors.Of(i.get(), false);
       if (!first) continue;
       for (const Instruction* s : WaitFor(i.get())) {
-        const Instruction* then = survivors.Of(s);
+        const Instruction* then = survivors.Of(s, true);
         if (then && !Ordered(first, then, callers))
           return absl::InternalError(absl::StrCat(s->name(), " waited for ", i->name(), "; now ", then->name(),
                                                   " does not wait for ", first->name()));

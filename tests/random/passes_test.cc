@@ -48,13 +48,13 @@ constexpr int64_t kAllOld = 100;
 
 TEST(Specs, LostControlEdgesAreFound) {
   constexpr char kOrdered[] =
-      "a = f32[4] negate(p)\n b = f32[4] abs(p), control-predecessors={a}\n ROOT t = (f32[4], f32[4]) tuple(a, b)";
+      "a = f32[4] negate(p)\n b = f32[4] abs(p), control-predecessors={a}\n ROOT t = (f32[4], f32[4]) tuple(p, b)";
   const Planted cases[] = {
       {kOrdered, kOrdered, true},
-      {kOrdered, "a = f32[4] negate(p)\n b = f32[4] abs(p)\n ROOT t = (f32[4], f32[4]) tuple(a, b)", false},
+      {kOrdered, "a = f32[4] negate(p)\n b = f32[4] abs(p)\n ROOT t = (f32[4], f32[4]) tuple(p, b)", false},
       // What stands in the place of b has to wait, too.
-      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, a)\n ROOT t = (f32[4], f32[4]) tuple(a, n)", true},
-      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, p)\n ROOT t = (f32[4], f32[4]) tuple(a, n)", false},
+      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, a)\n ROOT t = (f32[4], f32[4]) tuple(p, n)", true},
+      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, p)\n ROOT t = (f32[4], f32[4]) tuple(p, n)", false},
       // One in between that went takes no order with it.
       {"a = f32[4] negate(p)\n d = f32[4] abs(p), control-predecessors={a}\n "
        "ROOT r = f32[4] sine(p), control-predecessors={d}",
