@@ -69,13 +69,19 @@ absl::Status CheckReducerOperand(const Computation* c, size_t k, PrimitiveType v
   return absl::OkStatus();
 }
 
-absl::StatusOr<Shape> Reduce(const Instruction& i, Given given) {
+// Arrays, as many initial values, and a reducer that takes both: how many arrays.
+absl::StatusOr<size_t> CheckArraysAndReducer(const Instruction& i) {
   REQUIRE(i.operand_count() >= 2 && i.operand_count() % 2 == 0, "takes as many initial values as arrays");
   REQUIRE(i.attrs().to_apply, "to_apply is missing");
   const size_t n = i.operand_count() / 2;
-  const Computation* c = *i.attrs().to_apply;
-  RETURN_IF_ERROR(CheckReducer(i, c, n));
+  RETURN_IF_ERROR(CheckReducer(i, *i.attrs().to_apply, n));
   RETURN_IF_ERROR(CheckReduced(i, n));
+  return n;
+}
+
+absl::StatusOr<Shape> Reduce(const Instruction& i, Given given) {
+  ASSIGN_OR_RETURN(const size_t n, CheckArraysAndReducer(i));
+  const Computation* c = *i.attrs().to_apply;
   const Ints dims = ValueOr(i.attrs().dimensions);
   const Shape& x = i.operand(0)->shape();
   RETURN_IF_ERROR(CheckDims(dims, x.rank(), "reduced dimension"));
@@ -93,12 +99,8 @@ absl::StatusOr<Shape> Reduce(const Instruction& i, Given given) {
 }
 
 absl::StatusOr<Shape> ReduceWindow(const Instruction& i, Given given) {
-  REQUIRE(i.operand_count() >= 2 && i.operand_count() % 2 == 0, "takes as many initial values as arrays");
-  REQUIRE(i.attrs().to_apply, "to_apply is missing");
-  const size_t n = i.operand_count() / 2;
+  ASSIGN_OR_RETURN(const size_t n, CheckArraysAndReducer(i));
   const Computation* c = *i.attrs().to_apply;
-  RETURN_IF_ERROR(CheckReducer(i, c, n));
-  RETURN_IF_ERROR(CheckReduced(i, n));
   const Shape& x = i.operand(0)->shape();
   const attr::Win w = i.attrs().window.value_or(attr::Win(x.rank()));
   RETURN_IF_ERROR(CheckWindow(w, x));

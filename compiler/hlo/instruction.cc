@@ -275,6 +275,8 @@ Instruction* Computation::AddConstant(Literal value, absl::string_view name) {
 Instruction* Computation::AddClone(const Instruction* from, Shape shape, std::vector<Instruction*> operands) {
   Instruction* i = Add(from->opcode(), std::move(shape), std::move(operands), from->name());
   if (from->attrs_) i->attrs_ = std::make_unique<Attributes>(*from->attrs_);
+  // Tiles of an array say nothing of one with other dimensions.
+  if (from->attrs().sharding && !i->shape().CompatibleIgnoringType(from->shape())) i->attrs_->sharding = std::nullopt;
   i->literal_ = from->literal_;
   i->loc_ = from->loc_;
   if (i->opcode_ == Opcode::Parameter) {

@@ -174,8 +174,6 @@ void ExpandTupleCopies(Module* m) {
       if (i->Is(Opcode::Copy) && i->shape().IsTuple()) copies.push_back(i.get());
     for (Instruction* i : copies) {
       Instruction* parts = CopyParts(c.get(), i->operand(0), i);
-      for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(parts);
-      for (Instruction* s : i->control_successors()) parts->AddControlDependencyTo(s);
       i->ReplaceAllUsesWith(parts);
       c->Remove(i);
     }

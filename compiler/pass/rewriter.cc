@@ -62,10 +62,8 @@ void Rewriter::Put(Instruction* i, Instruction* with, int64_t first_new) {
     if (from.sharding && !with->attrs().sharding) with->mutable_attrs().sharding = from.sharding;
     if (from.frontend_attributes && !with->attrs().frontend_attributes)
       with->mutable_attrs().frontend_attributes = from.frontend_attributes;
-    for (Instruction* p : std::vector<Instruction*>(i->control_predecessors())) p->AddControlDependencyTo(with);
-    for (Instruction* s : std::vector<Instruction*>(i->control_successors())) with->AddControlDependencyTo(s);
   }
-  i->ReplaceAllUsesWith(with);
+  i->ReplaceAllUsesWith(with);  // and the order that control edges ask for
 }
 
 void Rewriter::Discard(Computation* c, int64_t first_new) {

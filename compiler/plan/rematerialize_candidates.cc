@@ -19,22 +19,11 @@ bool FetchesFromSlowMemory(const Instruction* i) {
 bool MayRunTwice(const Instruction* i) {
   if (FetchesFromSlowMemory(i)) return true;
   if (i->HasSideEffect() || i->HasTrait(Collective) || i->HasTrait(Async) || i->IsRoot() ||
-      absl::StrContains(i->name(), ".remat"))
+      InfoOf(i->opcode()).lowering == Lowering::Control || absl::StrContains(i->name(), ".remat"))
     return false;
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Rng:
-    case Opcode::RngGetAndUpdateState:
-    case Opcode::While:
-    case Opcode::Conditional:
-    case Opcode::Call:
-    case Opcode::CustomCall:
-    case Opcode::Copy:
-    case Opcode::Tuple:
-      return false;
-    default:
-      return InPlaceOperand(i) < 0;
-  }
+  for (const Opcode op : {Opcode::Parameter, Opcode::CustomCall, Opcode::Copy, Opcode::Tuple})
+    if (i->Is(op)) return false;
+  return InPlaceOperand(i) < 0;
 }
 
 // Time of an instruction, as the bytes that could be moved in it.

@@ -61,19 +61,7 @@ class Builder {
   absl::StatusOr<ThunkSequence> Run(const Computation* c) {
     ThunkSequence out;
     for (const Instruction* i : schedule_.at(c)) {
-      switch (i->opcode()) {
-        case Opcode::Parameter:
-        case Opcode::Constant:
-        case Opcode::Tuple:
-        case Opcode::GetTupleElement:
-        case Opcode::Bitcast:
-        case Opcode::AfterAll:
-        case Opcode::AddDependency:
-        case Opcode::Domain:
-          continue;
-        default:
-          break;
-      }
+      if (InfoOf(i->opcode()).lowering == Lowering::Free) continue;
       Thunk t;
       t.instruction = i;
       if (i->Is(Opcode::While)) {

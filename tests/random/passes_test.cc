@@ -1,28 +1,15 @@
-// Every pass alone on random modules: results stay, bit for bit, the module stays valid, and *changed* is the truth.
-#include "aot/tools/ulp.h"
-#include "compiler/hlo/printer.h"
-#include "compiler/hlo/verify.h"
+// Every pass alone on random modules: results stay, bit for bit, the specs hold, and *changed* is the truth.
+// check_passes runs more modules.
+#include "compiler/hlo/parser.h"
 #include "compiler/pipeline/registry.h"
 #include "gtest/gtest.h"
-#include "tests/random/arguments.h"
-#include "tests/random/generator.h"
+#include "tests/random/annotations.h"
+#include "tests/random/pass_specs.h"
 
 namespace kiln {
 namespace {
 
-constexpr uint64_t kModules = 60;
-
-// What must hold before the pass may run; of modules with an odd number also what it says to keep.
-absl::Status Lead(Module& m, const PassInfo& pass, uint64_t seed) {
-  Pipeline p("lead", FindPass);
-  const Facts lead = pass.needs | (seed % 2 ? ~pass.breaks : fact::None);
-  const bool fused = (lead & fact::Fused) && (lead & fact::LaidOut) && (pass.needs & fact::Fused || seed % 4 == 3);
-  if (fused || (lead & fact::LaidOut)) p.Add("layout-assignment");
-  if (fused) p.Add("reshape-decomposer").Add("cpu-instruction-fusion").Add("fusion-wrapper");
-  RETURN_IF_ERROR(p.Run(m, {}));
-  m.RemoveUnreachableComputations();  // what passes clean up without a word
-  return absl::OkStatus();
-}
+constexpr uint64_t kModules = 60, kModulesInPlace = 30;
 
 class EachPass : public testing::TestWithParam<const PassInfo*> {};
 
@@ -30,40 +17,60 @@ TEST_P(EachPass, KeepsResultsAndTellsTheTruth) {
   const PassInfo& pass = *GetParam();
   // Each pass sees modules of its own.
   const uint64_t first = 1000 * static_cast<uint64_t>(&pass - AllPasses().data());
-  for (uint64_t seed = first; seed < first + kModules; ++seed) {
-    std::unique_ptr<Module> m = RandomModule(seed);
-    const std::vector<Literal> arguments = SmallValues(*m, seed);
-    ASSERT_TRUE(Lead(*m, pass, seed).ok());
-    const std::unique_ptr<Module> before = m->Clone();
-    const std::string text = ToText(*before);
-    PassContext ctx;
-    ctx.algebra = Algebra::kExact;
-    auto changed = pass.run(*m, ctx);
-    ASSERT_TRUE(changed.ok()) << changed.status() << "\n" << text;
-    EXPECT_EQ(*changed, ToText(*m) != text) << "seed " << seed << "\n" << text << "\nbecame\n" << ToText(*m);
-    ASSERT_TRUE(VerifyModule(*m).ok()) << VerifyModule(*m) << "\n" << text;
-    // The row's facts: what held and is not said to break still holds, and what it gives does.
-    for (const Facts f : {fact::Core, fact::LaidOut, fact::Fused})
-      if ((pass.gives & f) || (!(pass.breaks & f) && CheckFacts(*before, f).ok()))
-        ASSERT_TRUE(CheckFacts(*m, f).ok())
-            << "seed " << seed << " " << FactNames(f) << ": " << CheckFacts(*m, f) << "\n"
-            << text << "\nbecame\n"
-            << ToText(*m);
-    if (!*changed) continue;
-    RunOptions reference;
-    reference.backend = "reference";
-    auto want = RunModule(before->Clone(), arguments, {}, reference);
-    auto got = RunModule(m->Clone(), arguments, {}, reference);
-    ASSERT_TRUE(want.ok() && got.ok()) << want.status() << got.status() << "\n" << text;
-    ASSERT_EQ(want->results.size(), got->results.size());
-    for (size_t r = 0; r < want->results.size(); ++r) {
-      const UlpError e = LargestUlpError(got->results[r], want->results[r]);
-      ASSERT_EQ(e.ulps, 0) << "seed " << seed << " result " << r << " element " << e.element << ": " << e.got
-                           << ", expected " << e.want << "\n"
-                           << text << "\nbecame\n"
-                           << ToText(*m);
-    }
-  }
+  for (uint64_t seed = first; seed < first + kModules && !HasFailure(); ++seed)
+    CheckPassAlone(pass, seed, [&](const std::string& spec, const std::string& what) {
+      ADD_FAILURE() << "seed " << seed << " " << spec << ": " << what;
+    });
+}
+
+TEST(Pipelines, EveryPassKeepsTheSpecsInItsPlace) {
+  for (uint64_t seed = 0; seed < kModulesInPlace && !HasFailure(); ++seed)
+    CheckPassesInPlace(seed, [&](const std::string& spec, const std::string& what) {
+      ADD_FAILURE() << "seed " << seed << " " << spec << ": " << what;
+    });
+}
+
+// What a pass might do wrong, as modules before and after it.
+struct Planted {
+  const char* before;
+  const char* after;
+  bool kept;
+};
+
+std::unique_ptr<Module> Parsed(const std::string& body) {
+  auto m = ParseHlo("HloModule m\nENTRY e { p = f32[4] parameter(0)\n " + body + " }", "t.hlo");
+  EXPECT_TRUE(m.ok()) << m.status() << body;
+  return m.ok() ? *std::move(m) : nullptr;
+}
+
+// None of the modules below has as many instructions.
+constexpr int64_t kAllOld = 100;
+
+TEST(Specs, LostControlEdgesAreFound) {
+  constexpr char kOrdered[] =
+      "a = f32[4] negate(p)\n b = f32[4] abs(p), control-predecessors={a}\n ROOT t = (f32[4], f32[4]) tuple(p, b)";
+  const Planted cases[] = {
+      {kOrdered, kOrdered, true},
+      {kOrdered, "a = f32[4] negate(p)\n b = f32[4] abs(p)\n ROOT t = (f32[4], f32[4]) tuple(p, b)", false},
+      // What stands in the place of b has to wait, too.
+      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, a)\n ROOT t = (f32[4], f32[4]) tuple(p, n)", true},
+      {kOrdered, "a = f32[4] negate(p)\n n = f32[4] maximum(p, p)\n ROOT t = (f32[4], f32[4]) tuple(p, n)", false},
+      // One in between that went takes no order with it.
+      {"a = f32[4] negate(p)\n d = f32[4] abs(p), control-predecessors={a}\n "
+       "ROOT r = f32[4] sine(p), control-predecessors={d}",
+       "a = f32[4] negate(p)\n ROOT r = f32[4] sine(p)", false},
+  };
+  for (const Planted& c : cases)
+    EXPECT_EQ(CheckControlEdgesKept(*Parsed(c.before), *Parsed(c.after), kAllOld).ok(), c.kept) << c.after;
+}
+
+TEST(Specs, LostShardingsAreFound) {
+  constexpr char kSharded[] = "ROOT a = f32[4] negate(p), sharding={devices=[2]<=[2]}";
+  const Planted cases[] = {{kSharded, kSharded, true},
+                           {kSharded, "ROOT a = f32[4] negate(p)", false},
+                           {kSharded, "ROOT a = f32[4] negate(p), sharding={replicated}", false}};
+  for (const Planted& c : cases)
+    EXPECT_EQ(CheckShardingsKept(*Parsed(c.before), *Parsed(c.after), kAllOld).ok(), c.kept) << c.after;
 }
 
 std::vector<const PassInfo*> Passes() {

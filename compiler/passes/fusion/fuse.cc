@@ -34,8 +34,6 @@ Instruction* WrapInFusion(Instruction* i) {
   fusion->set_loc(i->loc());
   fusion->mutable_attrs().calls = f;
   fusion->mutable_attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
-  for (Instruction* p : i->control_predecessors()) p->AddControlDependencyTo(fusion);
-  for (Instruction* s : i->control_successors()) fusion->AddControlDependencyTo(s);
   i->ReplaceAllUsesWith(fusion);
   c->Remove(i);
   return fusion;

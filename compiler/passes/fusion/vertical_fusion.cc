@@ -10,27 +10,8 @@ namespace {
 // Values that a loop can compute at any index.
 bool FusibleProducer(const Instruction* i) {
   if (!i->shape().IsArray() || i->shape().HasDynamic()) return false;
-  if (i->IsElementwise()) return true;
-  switch (i->opcode()) {
-    case Opcode::Broadcast:
-    case Opcode::Iota:
-    case Opcode::Slice:
-    case Opcode::Reverse:
-    case Opcode::Transpose:
-    case Opcode::BitcastConvert:
-    case Opcode::Bitcast:
-    case Opcode::Reshape:
-    case Opcode::DynamicSlice:
-    case Opcode::Gather:
-    case Opcode::Pad:
-      return true;
-    case Opcode::Concatenate:  // where little of it is read, as ShouldFuse has it
-      return true;
-    case Opcode::Constant:
-      return i->shape().rank() == 0;
-    default:
-      return false;
-  }
+  if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
+  return i->Is(Opcode::Bitcast) || InfoOf(i->opcode()).lowering == Lowering::Elemental;
 }
 
 bool Expensive(const Instruction* i) {

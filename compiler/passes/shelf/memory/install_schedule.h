@@ -5,16 +5,17 @@
 
 namespace kiln {
 
-// Computations without an entry in `schedule` keep their order. True if anything is different afterwards.
+// Computations without an entry in `schedule`, such as those of fusions, get an order that puts operands first. True if
+// anything is different afterwards.
 inline bool InstallSchedule(Module& m, const Schedule& schedule) {
   bool changed = !m.is_scheduled;
   for (const auto& c : m.computations()) {
     const auto it = schedule.find(c.get());
-    if (it == schedule.end()) continue;
     std::vector<Instruction*> now;
     for (const auto& i : c->instructions()) now.push_back(i.get());
-    if (now == it->second) continue;
-    c->Reorder(it->second);
+    const std::vector<Instruction*> order = it == schedule.end() ? c->PostOrder() : it->second;
+    if (now == order) continue;
+    c->Reorder(order);
     changed = true;
   }
   m.is_scheduled = true;

@@ -46,6 +46,7 @@ absl::StatusOr<bool> BatchDotSimplification(Module& m, PassContext& ctx) {
             rhs.push_back((*i->attrs().rhs_batch_dims)[k]);
           }
         Attributes a = i->attrs();
+        a.sharding = std::nullopt;  // the reshape has it; the dot has other dimensions
         a.lhs_batch_dims = Renumbered(*a.lhs_batch_dims, lhs);
         a.rhs_batch_dims = Renumbered(*a.rhs_batch_dims, rhs);
         if (a.lhs_contracting_dims) a.lhs_contracting_dims = Renumbered(*a.lhs_contracting_dims, lhs);
