@@ -247,12 +247,19 @@ class Assigner {
     return true;
   }
 
+  // Whether another result of `i` lies in the storage of class `x`: nobody reads it, or it would live on.
+  bool HoldsOtherResult(Instruction* i, int x, const ShapeIndex& output) {
+    bool holds = false;
+    EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { holds |= idx != output && Find({i, idx}) == x; });
+    return holds;
+  }
+
   void ShareOperand(Instruction* i, const ShapeIndex& output) {
     for (int64_t k = 0; k < i->operand_count(); ++k) {
       if (!MayShareWithOperand(i, k, output.empty() ? 0 : output[0])) continue;
       const int x = Find({i->operand(k), {}}), y = Find({i, output});
       if (x == y) return;
-      if (!EachMayShare(i, x, output.empty() ? 0 : output[0])) continue;
+      if (!EachMayShare(i, x, output.empty() ? 0 : output[0]) || HoldsOtherResult(i, x, output)) continue;
       Class &p = classes_[x], &q = classes_[y];
       if (p.size != q.size || p.end != end_.at(i) || q.begin != begin_.at(i)) continue;
       if (p.kind != Slice::kTemp) continue;  // parameters and constants are not ours; a result is needed as it is

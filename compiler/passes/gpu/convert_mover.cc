@@ -1,5 +1,5 @@
-// Data moves in its narrow form: widening conversions go below reshapes, transposes, slices, broadcasts and pads;
-// narrowing ones go above them.
+// Data moves in its narrow form: widening conversions go below reshapes, transposes, slices and reversals, narrowing
+// ones above these and above broadcasts. A value is widened before it is repeated, as algsimp has it too.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
@@ -42,6 +42,7 @@ absl::StatusOr<bool> ConvertMover(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
       [](const Instruction* i) {
+        if (i->Is(Opcode::Broadcast)) return false;
         if (Moves(i)) return Widens(i->operand(0)) && i->operand(0)->users().size() == 1;
         return Narrows(i) && Moves(i->operand(0)) && i->operand(0)->users().size() == 1 &&
                !i->operand(0)->operand(0)->Is(Opcode::Constant);
