@@ -49,8 +49,10 @@ absl::StatusOr<bool> AlgebraicSimplifier(Module& m, PassContext& ctx) {
   Rewriter rewriter(ctx);
   const bool laid_out = IsLaidOut(m);
   const auto decided = Decided(m);
-  for (const auto& c : m.computations()) {
-    if (decided.contains(c.get())) continue;
+  std::vector<Computation*> all;  // rules add functions of reductions
+  for (const auto& c : m.computations()) all.push_back(c.get());
+  for (Computation* c : all) {
+    if (decided.contains(c)) continue;
     for (Instruction* i : c->PostOrder())
       if (MayBeRewritten(*i) && !i->shape().HasDynamic()) RETURN_IF_ERROR(Simplify(i, laid_out, &rewriter, &ctx));
   }

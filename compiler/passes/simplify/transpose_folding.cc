@@ -1,8 +1,8 @@
 // Folds a transpose into the dot that reads it: the dot's dimension numbers change instead.
 //
 // Legal where the free dimensions of the operand keep their order, because they decide the order of the result. Left
-// alone are transposes that move a batch dimension, which a product of matrices would have to gather, and products with
-// a vector, which reads its matrix once in any order.
+// alone are transposes that move a batch dimension, which a product of matrices would have to gather. XLA leaves
+// products with a vector to its layouts; here the copy of the matrix would stay.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -53,7 +53,6 @@ absl::StatusOr<bool> TransposeFolding(Module& m, PassContext& ctx) {
   for (const auto& c : m.computations())
     for (Instruction* i : c->PostOrder()) {
       if (!i->Is(Opcode::Dot) || i->attrs().sparsity) continue;
-      if (FreeDimensions(i, 0).empty() || FreeDimensions(i, 1).empty()) continue;
       for (int side = 0; side < 2; ++side) {
         if (!MayFold(i, side) || !ctx.Take()) continue;
         Fold(i, side);

@@ -16,7 +16,15 @@ Instruction* DivideByConstant(Instruction* i) {
     const bool normal = std::isfinite(inverse) && inverse != 0;
     return normal ? (Expr(x) * inverse).get() : nullptr;
   }
-  return k->Is(Opcode::Constant) ? (Expr(x) * (1.0 / Expr(k))).get() : nullptr;
+  if (!k->Is(Opcode::Constant)) return nullptr;
+  // At once: a quotient of constants would be divided again before it is folded.
+  Literal inverses = k->literal();
+  for (int64_t at = 0; at < inverses.size(); ++at) {
+    Element e = inverses.Get(at);
+    e.re = RoundToType(i->shape().type(), 1 / e.re);
+    inverses.Set(at, e);
+  }
+  return (Expr(x) * Expr(i->parent()->AddConstant(std::move(inverses)))).get();
 }
 
 // Quotients of quotients become one.
