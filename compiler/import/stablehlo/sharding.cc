@@ -1,4 +1,6 @@
 // Shardy's operations: regions written for each partition, and hints that only the choice of shardings reads.
+#include "compiler/hlo/mlir_string.h"
+#include "compiler/hlo/sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {
@@ -13,6 +15,11 @@ Values Boundary(Call& call, const char* target, const char* key, absl::string_vi
       "{xla.sdy.", key, "=", QuoteHlo(absl::StrCat("#sdy.sharding_per_value<", shardings, ">")),
       ",xla.sdy.manual_axes=", QuoteHlo(absl::StrCat("#sdy<manual_axes", call.op.Attr("manual_axes"), ">")), "}"));
   return call.Split(i);
+}
+
+// "<@mesh, [...]>" and "#sdy.sharding<@mesh, [...]>" as frontend attributes have it.
+std::string MeshSharding(absl::string_view text) {
+  return absl::StartsWith(text, "#sdy.sharding") ? std::string(text) : absl::StrCat("#sdy.sharding", text);
 }
 
 }  // namespace
@@ -40,6 +47,36 @@ absl::StatusOr<Values> ConvertManualComputation(Call& call) {
 absl::StatusOr<Values> ConvertShardingHint(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   return call.x;
+}
+
+// A call that carries the sharding, as XLA writes it.
+absl::StatusOr<Values> ConvertShardingConstraint(Call& call) {
+  RETURN_IF_ERROR(call.Need(1));
+  const std::string sharding = call.Resolve(call.op.Attr("sharding"));
+  if (sharding.empty() || !call.x[0]->shape().IsArray()) return call.x;
+  Instruction* i = call.Add(Opcode::CustomCall, call.x[0]->shape(), call.x);
+  i->mutable_attrs().custom_call_target = attr::Str("Sharding");
+  i->mutable_attrs().frontend_attributes =
+      attr::Raw(absl::StrCat("{xla.sdy.sharding=", QuoteHlo(MeshSharding(sharding)), "}"));
+  return Values{i};
+}
+
+void SetEntrySharding(absl::string_view attributes, Instruction* i) {
+  if (const auto text = FrontendAttribute(attributes, "sdy.sharding"))
+    i->mutable_attrs().frontend_attributes =
+        attr::Raw(absl::StrCat("{xla.sdy.sharding=", QuoteHlo(MeshSharding(*text)), "}"));
+  if (const auto text = FrontendAttribute(attributes, "mhlo.sharding"))
+    i->mutable_attrs().sharding = attr::Raw(MlirStringValue(*text));
+}
+
+Instruction* WithResultSharding(absl::string_view attributes, Instruction* result) {
+  if (!result->shape().IsArray()) return result;
+  if (!FrontendAttribute(attributes, "sdy.sharding") && !FrontendAttribute(attributes, "mhlo.sharding")) return result;
+  Instruction* i = result->parent()->Add(Opcode::CustomCall, result->shape(), {result});
+  i->mutable_attrs().custom_call_target = attr::Str("Sharding");
+  i->set_loc(result->loc());
+  SetEntrySharding(attributes, i);
+  return i;
 }
 
 absl::StatusOr<Values> ConvertShardingGroup(Call& call) {
