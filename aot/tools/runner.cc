@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "aot/emulator/emulator.h"
+#include "aot/tools/partitioned.h"
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/eval/world.h"
@@ -335,6 +336,20 @@ absl::Status CheckBackend(const std::string& backend) {
   return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
 }
 
+// Of programs that were partitioned, every device answers with whole results.
+void JoinPartitions(const std::vector<DeviceProgram>& devices,
+                    const std::map<const Module*, std::unique_ptr<Module>>& partitioned, int64_t partitions,
+                    std::vector<std::vector<Literal>>* results) {
+  for (size_t first = 0; first < devices.size(); first += static_cast<size_t>(partitions)) {
+    const auto entry = ReadPartitionedEntry(*partitioned.at(devices[first].module));
+    if (!entry) continue;
+    const auto begin = results->begin() + static_cast<std::ptrdiff_t>(first);
+    const std::vector<Literal> whole =
+        JoinResults(*entry, std::vector<std::vector<Literal>>(begin, begin + static_cast<std::ptrdiff_t>(partitions)));
+    std::fill(begin, begin + static_cast<std::ptrdiff_t>(partitions), whole);
+  }
+}
+
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
   using Emulation = CompileOptions::Emulation;
   CompileOptions out = compile;
@@ -414,18 +429,25 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   std::vector<const Linked*> programs;
   std::vector<std::vector<Literal>> arguments;
   std::vector<std::vector<size_t>> offsets;
+  std::map<const Module*, std::unique_ptr<Module>> partitioned;
   size_t total = 0;
   for (const DeviceProgram& d : devices) {
-    if (!linked.count(d.module)) {
+    std::unique_ptr<Module>& program = partitioned[d.module];
+    if (!program) {
+      program = d.module->Clone();
+      RETURN_IF_ERROR(PartitionProgram(program.get()));
       CompileOptions options = For(o, compile);
       options.name = absl::StrCat(compile.name, "_", linked.size());
       // An emulated device, or one on a busy machine, computes for long between exchanges.
       constexpr int64_t kPatience = 600000;
       options.device_timeout_ms = std::max(options.device_timeout_ms, kPatience);
-      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(d.module->Clone(), options, &dir, options.name));
+      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.name));
     }
     programs.push_back(&linked[d.module]);
-    arguments.push_back(InMemory(programs.back()->model, d.arguments));
+    const auto entry = ReadPartitionedEntry(*program);
+    const auto partition = static_cast<int64_t>(arguments.size()) % partitions;
+    arguments.push_back(InMemory(programs.back()->model,
+                                 entry ? PartsOfArguments(*entry, *program, d.arguments, partition) : d.arguments));
     offsets.push_back(ResultOffsets(programs.back()->model, &total));
   }
   Shared shared(total);
@@ -436,6 +458,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   RETURN_IF_ERROR(WaitFor(pid));
   std::vector<std::vector<Literal>> out;
   for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
+  JoinPartitions(devices, partitioned, partitions, &out);
   if (model) *model = programs[0]->model;
   return out;
 }

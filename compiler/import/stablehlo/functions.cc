@@ -108,7 +108,7 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
     }
     Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
     p->set_loc(f.loc);
-    if (is_entry) SetEntrySharding(Resolve(a.attributes), p);
+    if (is_entry) SetEntrySharding(absl::StrCat("{", a.attributes, "}"), p);
     Mark(p, a.type.quantized);
     env[a.name] = {p};
   }
@@ -119,7 +119,7 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
                            ret.size(), " values, its type says ", f.result_types.size());
   if (is_entry)
     for (size_t k = 0; k < ret.size() && k < f.result_attributes.size(); ++k)
-      ret[k] = WithResultSharding(Resolve(f.result_attributes[k]), ret[k]);
+      ret[k] = WithResultSharding(f.result_attributes[k], ret[k]);
   if (ret.size() == 1) {
     c->set_root(ret[0]);
   } else {

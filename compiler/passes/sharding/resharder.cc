@@ -42,15 +42,16 @@ Expr Resharder::Place(const Axes& axes) {
 
 Instruction* Resharder::Collective(Opcode op, Shape shape, Expr x, const Axes& axes) {
   Instruction* i = c_->Add(op, std::move(shape), {x.get()});
-  const Module& m = *c_->module();
+  // An all-to-all with a channel numbers partitions, the others all devices.
+  const int64_t replicas = op == Opcode::AllToAll ? 1 : c_->module()->replica_count;
   std::vector<std::string> groups;
-  for (int64_t r = 0; r < m.replica_count; ++r)
+  for (int64_t r = 0; r < replicas; ++r)
     for (Ints group : mesh_.Groups(axes)) {
       for (int64_t& d : group) d += r * mesh_.devices();
       groups.push_back(absl::StrCat("{", absl::StrJoin(group, ","), "}"));
     }
   i->mutable_attrs().replica_groups = attr::Raw(absl::StrCat("{", absl::StrJoin(groups, ","), "}"));
-  i->mutable_attrs().use_global_device_ids = true;
+  if (op != Opcode::AllToAll) i->mutable_attrs().use_global_device_ids = true;
   i->mutable_attrs().channel_id = (*next_channel_)++;
   return i;
 }

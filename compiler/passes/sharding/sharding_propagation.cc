@@ -64,7 +64,10 @@ bool Extend(const DeviceMesh& mesh, const OpRule& rule, int f, const Axes& bette
   LeafSharding& leaf = *item->leaf;
   std::vector<Axes> axes = AxesOfFactors(mesh, rule, item->dims, leaf.tiling);
   Axes& own = axes[static_cast<size_t>(f)];
-  if (own.size() >= better.size() || !std::equal(own.begin(), own.end(), better.begin())) return false;
+  const bool has_factor = std::any_of(item->dims.begin(), item->dims.end(), [&](const std::vector<int>& d) {
+    return std::find(d.begin(), d.end(), f) != d.end();
+  });
+  if (!has_factor || own.size() >= better.size() || !std::equal(own.begin(), own.end(), better.begin())) return false;
   bool any = false;
   for (size_t k = own.size(); k < better.size(); ++k) {
     if (leaf.tiling.Used() >> better[k] & 1) break;

@@ -1,0 +1,20 @@
+// Programs over whole arrays that are partitioned, as commands run them: whole arguments in, whole results out.
+#pragma once
+
+#include <vector>
+
+#include "compiler/sharding/partitioned_entry.h"
+#include "compiler/base/status.h"
+
+namespace kiln {
+
+// Does what compiling does to a program with shardings, up to the program of one device. Leaves others alone.
+absl::Status PartitionProgram(Module* module);
+
+// What device `partition` is given of whole arguments.
+std::vector<Literal> PartsOfArguments(const PartitionedEntry& entry, const Module& module,
+                                      const std::vector<Literal>& whole, int64_t partition);
+// `parts`: the results of each partition.
+std::vector<Literal> JoinResults(const PartitionedEntry& entry, const std::vector<std::vector<Literal>>& parts);
+
+}  // namespace kiln
