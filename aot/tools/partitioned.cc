@@ -29,17 +29,18 @@ std::vector<Literal> PartsOfArguments(const PartitionedEntry& entry, const Modul
   return out;
 }
 
-std::vector<Literal> JoinResults(const PartitionedEntry& entry, const std::vector<std::vector<Literal>>& parts) {
-  std::vector<Literal> out;
+void JoinResults(const PartitionedEntry& entry, std::vector<std::vector<Literal>>* parts) {
+  size_t at = 0;
   for (const PartitionedLeaf& leaf : entry.results) {
-    if (!leaf.whole.IsArray() || out.size() >= parts[0].size()) continue;
-    std::vector<Literal> tiles;
-    for (const auto& p : parts) tiles.push_back(p[out.size()]);
-    out.push_back(JoinTiles(tiles, leaf));
+    if (!leaf.whole.IsArray()) continue;
+    if (leaf.sharding.kind == Sharding::kTiled) {
+      std::vector<Literal> tiles;
+      for (const auto& p : *parts) tiles.push_back(p[at]);
+      const Literal whole = JoinTiles(tiles, leaf);
+      for (auto& p : *parts) p[at] = whole;
+    }
+    ++at;
   }
-  // Sizes of dynamic results, which no sharding cuts.
-  for (size_t k = out.size(); k < parts[0].size(); ++k) out.push_back(parts[0][k]);
-  return out;
 }
 
 }  // namespace kiln

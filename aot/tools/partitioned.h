@@ -14,7 +14,8 @@ absl::Status PartitionProgram(Module* module);
 // What device `partition` is given of whole arguments.
 std::vector<Literal> PartsOfArguments(const PartitionedEntry& entry, const Module& module,
                                       const std::vector<Literal>& whole, int64_t partition);
-// `parts`: the results of each partition.
-std::vector<Literal> JoinResults(const PartitionedEntry& entry, const std::vector<std::vector<Literal>>& parts);
+// Puts whole results in the place of parts. `parts`: the results of each partition; what is written for each device in
+// particular stays.
+void JoinResults(const PartitionedEntry& entry, std::vector<std::vector<Literal>>* parts);
 
 }  // namespace kiln

@@ -344,9 +344,10 @@ void JoinPartitions(const std::vector<DeviceProgram>& devices,
     const auto entry = ReadPartitionedEntry(*partitioned.at(devices[first].module));
     if (!entry) continue;
     const auto begin = results->begin() + static_cast<std::ptrdiff_t>(first);
-    const std::vector<Literal> whole =
-        JoinResults(*entry, std::vector<std::vector<Literal>>(begin, begin + static_cast<std::ptrdiff_t>(partitions)));
-    std::fill(begin, begin + static_cast<std::ptrdiff_t>(partitions), whole);
+    const auto end = begin + static_cast<std::ptrdiff_t>(partitions);
+    std::vector<std::vector<Literal>> parts(begin, end);
+    JoinResults(*entry, &parts);
+    std::move(parts.begin(), parts.end(), begin);
   }
 }
 

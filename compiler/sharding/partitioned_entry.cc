@@ -14,7 +14,7 @@ constexpr absl::string_view kArguments = "spmd_parameters_shardings", kResults =
                             kWholeArguments = "spmd_parameters_shapes", kWholeResults = "spmd_output_shapes";
 
 std::string TextOf(const Sharding& s) {
-  if (s.kind != Sharding::kTiled) return "{replicated}";
+  if (s.kind != Sharding::kTiled) return s.kind == Sharding::kManual ? "{manual}" : "{replicated}";
   Ints tiles = s.tiles;
   if (s.copies > 1) tiles.push_back(s.copies);
   return absl::StrCat("{devices=[", absl::StrJoin(tiles, ","), "]", absl::StrJoin(s.devices, ","),

@@ -386,7 +386,10 @@ absl::Status Partitioner::Run() {
       p.value = TileOf(p.value, table, EntryShape(p.whole, {written[w]}, &first)).get();
     } else if (p.whole.IsArray()) {
       if (tiling && p.tiling.manual == 0) p = s.reshard.To(p, *tiling);
-      if (!p.tiling.IsWhole()) table = ToTable(mesh_.Written(p.tiling));
+      if (p.tiling.manual)
+        table.kind = Sharding::kManual;
+      else if (!p.tiling.IsWhole())
+        table = ToTable(mesh_.Written(p.tiling));
     }
     leaves.push_back(p.value);
     entry_.results.push_back({p.whole, table});
