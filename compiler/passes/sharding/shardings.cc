@@ -109,6 +109,8 @@ absl::Status ModuleShardings::Read(Module* m) {
     for (const auto& i : c->instructions()) RETURN_IF_ERROR(ReadInstruction(&*i));
   for (const Computation* c : computations_)
     for (const Instruction* i : c->PostOrder()) AddEdges(i);
+  for (auto& [leaf, operand] : entries_)
+    if (leaves_[operand].size() == 1) edges_.push_back({&leaves_[operand][0], &leaf});
   MarkManual();
   return absl::OkStatus();
 }
@@ -133,6 +135,24 @@ absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
     }
     leaves.push_back(std::move(leaf));
   });
+  return ReadBoundary(i);
+}
+
+// Where a manual region ends, its values are cut as the boundary says; where one begins, what goes in had better be.
+absl::Status ModuleShardings::ReadBoundary(const Instruction* i) {
+  ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
+  if (!boundary) return absl::OkStatus();
+  for (size_t k = 0; k < boundary->shardings.size(); ++k) {
+    const Shape& whole = boundary->inwards ? i->operand(static_cast<int64_t>(k))->shape() : leaves_[i][k].shape;
+    const auto tiling = mesh_.Express(FromTable(boundary->shardings[k]), whole.rank());
+    if (!tiling || tiling->manual || !CutsEvenly(mesh_, whole.dims(), *tiling)) continue;
+    if (!boundary->inwards) {
+      if (!leaves_[i][k].written) leaves_[i][k].tiling = *tiling;
+      continue;
+    }
+    LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), true), true, false, whole};
+    entries_.push_back({std::move(leaf), i->operand(static_cast<int64_t>(k))});
+  }
   return absl::OkStatus();
 }
 

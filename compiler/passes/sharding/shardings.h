@@ -1,6 +1,7 @@
 // The tilings of all values of a module, between the text that instructions carry and what passes work with.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -41,6 +42,7 @@ class ModuleShardings {
 
  private:
   absl::Status ReadInstruction(const Instruction* i);
+  absl::Status ReadBoundary(const Instruction* i);
   void AddEdges(const Instruction* i);
   void Connect(const Instruction* from, size_t first, const Instruction* to, size_t to_first, size_t count);
   void ConnectAll(const Instruction* from, const Instruction* to);
@@ -52,6 +54,8 @@ class ModuleShardings {
   std::vector<Computation*> computations_;
   std::map<const Instruction*, std::vector<LeafSharding>> leaves_;
   std::vector<LeafEdge> edges_;
+  // What manual regions take, and the values that they take it of.
+  std::deque<std::pair<LeafSharding, const Instruction*>> entries_;
 };
 
 // Computations that control flow reaches from the entry, callers first; each is made to have one caller.

@@ -411,7 +411,7 @@ bool DropShardings(Module* m) {
   bool any = false;
   for (const auto& c : m->computations())
     for (const auto& i : c->instructions()) {
-      if (!i->attrs().sharding || i->Is(Opcode::CustomCall)) continue;
+      if (!i->attrs().sharding || i->Is(Opcode::CustomCall) || i->HasSideEffect()) continue;
       i->mutable_attrs().sharding.reset();
       any = true;
     }
@@ -421,12 +421,15 @@ bool DropShardings(Module* m) {
 }  // namespace
 
 absl::StatusOr<bool> SpmdPartitioner(Module& m, PassContext& ctx) {
-  if (m.partition_count < 2 || ReadPartitionedEntry(m) || !ctx.Take()) return false;
+  if (ReadPartitionedEntry(m) || ctx.fuel == 0) return false;
+  // On one device shardings say nothing, and would only keep instructions from being replaced.
+  if (m.partition_count < 2) return DropShardings(&m) && ctx.Take();
   ModuleShardings shardings;
   RETURN_IF_ERROR(shardings.Read(&m));
   if (!shardings.cuts_anything() || shardings.mesh().axis_count() == 0 ||
       shardings.mesh().devices() != m.partition_count)
     return shardings.separated();
+  ctx.Take();
   RETURN_IF_ERROR(Partitioner(&m, &shardings).Run());
   DropShardings(&m);
   return true;
