@@ -92,17 +92,19 @@ absl::Status ModuleShardings::Read(Module* m) {
   m_ = m;
   computations_ = SeparateBodies(m, &separated_);
   std::vector<TileSharding> all;
+  std::set<std::pair<Ints, Ints>> seen;  // the order of axes follows from those that differ
   int64_t devices = m->partition_count;
   for (const Computation* c : computations_)
     for (const auto& i : c->instructions()) {
       ASSIGN_OR_RETURN(const std::vector<TileSharding> of, WrittenShardings(*i));
       for (const TileSharding& s : of) {
-        if (s.IsTiled()) devices = std::max(devices, static_cast<int64_t>(s.devices.size()));
-        all.push_back(s);
+        if (!s.IsTiled()) continue;
+        devices = std::max(devices, static_cast<int64_t>(s.devices.size()));
+        cuts_anything_ = true;
+        if (seen.insert({s.tiles, s.devices}).second) all.push_back(s);
       }
       ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
       if (boundary) cuts_anything_ = true;
-      for (const TileSharding& s : all) cuts_anything_ = cuts_anything_ || s.IsTiled();
     }
   mesh_ = DeviceMesh::Fit(devices, all);
   for (const Computation* c : computations_)
