@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "absl/strings/str_join.h"
 
@@ -17,6 +18,15 @@ Ints PrimeFactors(int64_t n) {
     for (; n % p == 0; n /= p) out.push_back(p);
   if (n > 1) out.push_back(n);
   return out;
+}
+
+// Empty for 0, 1, ...
+Ints NamesOf(int64_t devices, const std::vector<TileSharding>& shardings) {
+  std::set<int64_t> seen;
+  for (const TileSharding& s : shardings)
+    if (s.IsTiled()) seen.insert(s.devices.begin(), s.devices.end());
+  if (static_cast<int64_t>(seen.size()) != devices || *seen.rbegin() == devices - 1) return {};
+  return Ints(seen.begin(), seen.end());
 }
 
 }  // namespace
@@ -46,6 +56,8 @@ void DeviceMesh::SetAxes(const Ints& sizes) {
 DeviceMesh DeviceMesh::Fit(int64_t devices, const std::vector<TileSharding>& shardings) {
   DeviceMesh best;
   best.devices_ = devices;
+  const Ints names = NamesOf(devices, shardings);
+  best.names_ = names;
   Ints order = PrimeFactors(devices);
   if (order.size() > kMostAxes) return best;
   best.SetAxes(order);
@@ -54,6 +66,7 @@ DeviceMesh DeviceMesh::Fit(int64_t devices, const std::vector<TileSharding>& sha
   do {
     DeviceMesh one;
     one.devices_ = devices;
+    one.names_ = names;
     one.SetAxes(order);
     int64_t expressed = 0;
     for (const TileSharding& s : shardings)
@@ -88,8 +101,13 @@ std::optional<Tiling> DeviceMesh::Express(const TileSharding& s, int64_t rank) c
     return std::nullopt;
   Ints place(static_cast<size_t>(devices_), -1);
   for (size_t k = 0; k < s.devices.size(); ++k) {
-    if (s.devices[k] >= devices_) return std::nullopt;
-    place[static_cast<size_t>(s.devices[k])] = static_cast<int64_t>(k);
+    int64_t device = s.devices[k];
+    if (!names_.empty()) {
+      const auto at = std::lower_bound(names_.begin(), names_.end(), device);
+      device = at != names_.end() && *at == device ? at - names_.begin() : devices_;
+    }
+    if (device >= devices_) return std::nullopt;
+    place[static_cast<size_t>(device)] = static_cast<int64_t>(k);
   }
   for (size_t d = 0; d < s.tiles.size() + s.groups.size(); ++d) {
     const bool data = d < s.tiles.size();
@@ -139,24 +157,19 @@ TileSharding DeviceMesh::Written(const Tiling& t) const {
   order.insert(order.end(), rest.begin(), rest.end());
   out.devices.resize(static_cast<size_t>(devices_));
   for (int64_t device = 0; device < devices_; ++device)
-    out.devices[static_cast<size_t>(PlaceOn(device, order))] = device;
+    out.devices[static_cast<size_t>(PlaceOn(device, order))] =
+        names_.empty() ? device : names_[static_cast<size_t>(device)];
   return out;
 }
 
-std::string DeviceMesh::TextOf(const Tiling& t) const {
-  const TileSharding s = Written(t);
-  if (s.kind == TileSharding::kManual) return "{manual}";
-  if (!s.IsTiled()) return "{replicated}";
-  Ints tiles = s.tiles;
-  for (const auto& g : s.groups) tiles.push_back(g.second);
-  std::string out = absl::StrCat("{devices=[", absl::StrJoin(tiles, ","), "]");
+// "<=[2,4]T(1,0)": axes that stay neighbours are one dimension of the iota.
+std::string DeviceMesh::IotaText(const Tiling& t) const {
   Axes order;
   for (const Axes& a : t.dims) order.insert(order.end(), a.begin(), a.end());
   for (int a = 0; a < axis_count(); ++a)
     if (t.manual >> a & 1) order.push_back(a);
   for (int a = 0; a < axis_count(); ++a)
     if (!(t.Used() >> a & 1)) order.push_back(a);
-  // Axes that stay neighbours are one dimension of the iota.
   std::vector<Axes> runs;
   for (int a : order) {
     if (!runs.empty() && runs.back().back() + 1 == a)
@@ -167,14 +180,24 @@ std::string DeviceMesh::TextOf(const Tiling& t) const {
   std::vector<size_t> by_start(runs.size()), rank(runs.size());
   std::iota(by_start.begin(), by_start.end(), 0);
   std::sort(by_start.begin(), by_start.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
-  Ints dims, perm;
+  Ints dims;
   for (size_t k = 0; k < by_start.size(); ++k) {
     dims.push_back(SizeOf(runs[by_start[k]]));
     rank[by_start[k]] = k;
   }
-  for (size_t r : rank) perm.push_back(static_cast<int64_t>(r));
-  absl::StrAppend(&out, "<=[", absl::StrJoin(dims, ","), "]");
-  if (runs.size() > 1) absl::StrAppend(&out, "T(", absl::StrJoin(perm, ","), ")");
+  std::string out = absl::StrCat("<=[", absl::StrJoin(dims, ","), "]");
+  if (runs.size() > 1) absl::StrAppend(&out, "T(", absl::StrJoin(rank, ","), ")");
+  return out;
+}
+
+std::string DeviceMesh::TextOf(const Tiling& t) const {
+  const TileSharding s = Written(t);
+  if (s.kind == TileSharding::kManual) return "{manual}";
+  if (!s.IsTiled()) return "{replicated}";
+  Ints tiles = s.tiles;
+  for (const auto& g : s.groups) tiles.push_back(g.second);
+  std::string out = absl::StrCat("{devices=[", absl::StrJoin(tiles, ","), "]",
+                                 names_.empty() ? IotaText(t) : absl::StrJoin(s.devices, ","));
   if (s.groups.size() == 1 && s.groups[0].first == TileSharding::kReplicated) {
     out += " last_tile_dim_replicate";
   } else if (!s.groups.empty()) {

@@ -30,7 +30,8 @@ AxisMask MaskOf(const Axes& axes);
 class DeviceMesh {
  public:
   DeviceMesh() = default;
-  // Of the order of prime factors that expresses most of `shardings`.
+  // Of the order of prime factors that expresses most of `shardings`. Devices are 0, 1, ..., unless all shardings list
+  // as many others.
   static DeviceMesh Fit(int64_t devices, const std::vector<TileSharding>& shardings);
 
   int64_t devices() const { return devices_; }
@@ -55,9 +56,11 @@ class DeviceMesh {
 
  private:
   void SetAxes(const Ints& sizes);
+  std::string IotaText(const Tiling& t) const;
 
   int64_t devices_ = 1;
   Ints sizes_, strides_;
+  Ints names_;  // of devices in ascending order, where they are not 0, 1, ...
 };
 
 // Extents of one device's part.

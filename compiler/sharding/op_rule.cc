@@ -403,8 +403,9 @@ std::vector<Axes> AxesOfFactors(const DeviceMesh& mesh, const OpRule& rule, cons
     int64_t rest = tensor[d].empty() ? 1 : rule.sizes[static_cast<size_t>(tensor[d][0])];
     for (int a : t.dims[d]) {
       while (rest == 1 && k + 1 < tensor[d].size()) rest = rule.sizes[static_cast<size_t>(tensor[d][++k])];
-      if (k >= tensor[d].size() || rest % mesh.size(a)) break;
-      rest /= mesh.size(a);
+      const bool uneven = k < tensor[d].size() && rest % mesh.size(a) != 0;
+      if (k >= tensor[d].size() || (uneven && tensor[d].size() > 1)) break;
+      rest = uneven ? 0 : rest / mesh.size(a);  // a dimension that is one factor may be cut unevenly
       out[static_cast<size_t>(tensor[d][k])].push_back(a);
     }
   }

@@ -1,7 +1,7 @@
 // Shardings pass from the values that a user wrote them on to all others, along the factors that dimensions share.
 //
 // In rounds: first through operations that only name, move or combine elements, then through all but broadcasts, then
-// from broadcasts to their operands, and last through everything. In a round every operation is looked at in order and
+// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round every operation is looked at in order and
 // in reverse until nothing changes. A value's tiling only grows: axes are added behind those that it has, where they
 // divide the dimension and cut nothing else of the value. What a user wrote stays.
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-enum Round { kNames, kMost, kBroadcastOperands, kAll, kRounds };
+enum Round { kNames, kMost, kBroadcastOperands, kAll, kUneven, kRounds };
 
 struct Item {
   LeafSharding* leaf;
@@ -60,10 +60,13 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
 }
 
 // Appends axes of `better` to what the item has of factor `f`, as far as they fit. True if any did.
-bool Extend(const DeviceMesh& mesh, const OpRule& rule, int f, const Axes& better, Item* item) {
+bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, const Axes& better, Item* item) {
   LeafSharding& leaf = *item->leaf;
   std::vector<Axes> axes = AxesOfFactors(mesh, rule, item->dims, leaf.tiling);
   Axes& own = axes[static_cast<size_t>(f)];
+  // A factor among several of a dimension is cut evenly in every round.
+  bool even = round != kUneven;
+  for (const auto& d : item->dims) even = even || (d.size() > 1 && std::find(d.begin(), d.end(), f) != d.end());
   const bool has_factor = std::any_of(item->dims.begin(), item->dims.end(), [&](const std::vector<int>& d) {
     return std::find(d.begin(), d.end(), f) != d.end();
   });
@@ -72,9 +75,9 @@ bool Extend(const DeviceMesh& mesh, const OpRule& rule, int f, const Axes& bette
   for (size_t k = own.size(); k < better.size(); ++k) {
     if (leaf.tiling.Used() >> better[k] & 1) break;
     own.push_back(better[k]);
-    if (rule.sizes[static_cast<size_t>(f)] % mesh.SizeOf(own)) break;
+    if (even && rule.sizes[static_cast<size_t>(f)] % mesh.SizeOf(own)) break;
     auto next = TilingOfFactors(mesh, rule, item->dims, axes);
-    if (!next || !CutsEvenly(mesh, leaf.shape.dims(), *next)) break;
+    if (!next) break;
     next->manual = leaf.tiling.manual;
     bool grows = true;
     for (size_t d = 0; d < next->dims.size(); ++d) {
@@ -117,7 +120,7 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
   bool changed = false;
   for (const Best& b : best)
     for (Item& i : r->items)
-      if (i.from <= round) changed = Extend(mesh, r->rule, b.factor, b.axes, &i) || changed;
+      if (i.from <= round) changed = Extend(mesh, round, r->rule, b.factor, b.axes, &i) || changed;
   return changed;
 }
 
@@ -126,7 +129,7 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
 absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
   ModuleShardings all;
   if (ctx.fuel == 0) return false;
-  RETURN_IF_ERROR(all.Read(&m));
+  RETURN_IF_ERROR(all.Read(&m, ModuleShardings::Uneven::kKept));
   if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
   std::vector<Relation> relations;
   for (const Computation* c : all.computations())
@@ -134,19 +137,16 @@ absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
       if (const auto rule = RuleOf(*i)) relations.push_back(RelationOf(*i, *rule, &all));
   for (const LeafEdge& e : all.edges())
     if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims()) relations.push_back(Same(e));
-  bool changed = false;
   for (int round = kNames; round < kRounds; ++round)
     for (bool again = true; again;) {
       again = false;
       for (Relation& r : relations) again = Visit(all.mesh(), static_cast<Round>(round), &r) || again;
       for (size_t k = relations.size(); k-- > 0;)
         again = Visit(all.mesh(), static_cast<Round>(round), &relations[k]) || again;
-      changed = changed || again;
     }
-  if (!changed) return all.separated();
-  ctx.Take();
-  all.Write();
-  return true;
+  const bool changed = all.Write();
+  if (changed) ctx.Take();
+  return changed || all.separated();
 }
 
 }  // namespace kiln

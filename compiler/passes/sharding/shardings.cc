@@ -88,7 +88,8 @@ std::vector<Computation*> SeparateBodies(Module* m, bool* changed) {
   return out;
 }
 
-absl::Status ModuleShardings::Read(Module* m) {
+absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
+  uneven_ = uneven;
   m_ = m;
   computations_ = SeparateBodies(m, &separated_);
   std::vector<TileSharding> all;
@@ -133,7 +134,7 @@ absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
       const auto open = w->open.empty() ? Unspecified(*i, s.rank()) : w->open;
       for (size_t d = 0; d < leaf.closed.size() && d < open.size(); ++d) leaf.closed[d] = !open[d];
       if (auto t = mesh_.Express(*w, s.rank())) leaf.tiling = *t;
-      MakeEven(mesh_, s.dims(), &leaf.tiling);
+      if (uneven_ == Uneven::kDropped) MakeEven(mesh_, s.dims(), &leaf.tiling);
     }
     leaves.push_back(std::move(leaf));
   });
@@ -210,6 +211,7 @@ void ModuleShardings::MarkManual() {
     const auto mark = [&](LeafSharding* leaf, AxisMask mask) {
       if ((leaf->tiling.manual | mask) == leaf->tiling.manual) return;
       leaf->tiling.manual |= mask;
+      leaf->changed = !leaf->written;
       for (Axes& d : leaf->tiling.dims)
         d.erase(std::remove_if(d.begin(), d.end(), [&](int a) { return mask >> a & 1; }), d.end());
       again = true;
@@ -236,18 +238,26 @@ void ModuleShardings::MarkManual() {
   }
 }
 
-void ModuleShardings::Write() {
+bool ModuleShardings::Write() {
+  bool any = false;
   for (const Computation* c : computations_)
     for (const auto& i : c->instructions()) {
-      const std::vector<LeafSharding>& leaves = leaves_[&*i];
-      const bool changed =
-          std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
-      if (!changed) continue;
+      std::vector<LeafSharding>& leaves = leaves_[&*i];
+      // Callers are given no uneven results that they did not ask for.
+      if (&*i == m_->entry()->root())
+        for (LeafSharding& l : leaves)
+          if (!l.written) MakeEven(mesh_, l.shape.dims(), &l.tiling);
       std::string text;
       for (const LeafSharding& l : leaves) absl::StrAppend(&text, text.empty() ? "" : ", ", mesh_.TextOf(l.tiling));
+      if (i->shape().IsTuple()) text = absl::StrCat("{", text, "}");
+      const bool changed =
+          std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
+      if (!changed || (i->attrs().sharding && i->attrs().sharding->text == text)) continue;
       DropMeshSharding(&*i);
-      i->mutable_attrs().sharding = attr::Raw(i->shape().IsTuple() ? absl::StrCat("{", text, "}") : text);
+      i->mutable_attrs().sharding = attr::Raw(text);
+      any = true;
     }
+  return any;
 }
 
 }  // namespace kiln

@@ -25,10 +25,12 @@ struct LeafEdge {
 
 class ModuleShardings {
  public:
+  // Uneven tilings, as written; or as a partitioner takes them, without the axes that do not cut evenly.
+  enum class Uneven { kKept, kDropped };
   // Reads what is written on the instructions that the entry reaches, and marks what lies in manual regions.
-  absl::Status Read(Module* m);
-  // Writes what has changed.
-  void Write();
+  absl::Status Read(Module* m, Uneven uneven);
+  // Writes what has changed. True if anything has.
+  bool Write();
 
   const DeviceMesh& mesh() const { return mesh_; }
   // Whether a computation was cloned for a caller of its own.
@@ -49,6 +51,7 @@ class ModuleShardings {
   void MarkManual();
 
   Module* m_ = nullptr;
+  Uneven uneven_ = Uneven::kDropped;
   DeviceMesh mesh_;
   bool cuts_anything_ = false, separated_ = false;
   std::vector<Computation*> computations_;

@@ -425,7 +425,7 @@ absl::StatusOr<bool> SpmdPartitioner(Module& m, PassContext& ctx) {
   // On one device shardings say nothing, and would only keep instructions from being replaced.
   if (m.partition_count < 2) return DropShardings(&m) && ctx.Take();
   ModuleShardings shardings;
-  RETURN_IF_ERROR(shardings.Read(&m));
+  RETURN_IF_ERROR(shardings.Read(&m, ModuleShardings::Uneven::kDropped));
   if (!shardings.cuts_anything() || shardings.mesh().axis_count() == 0 ||
       shardings.mesh().devices() != m.partition_count)
     return shardings.separated();
