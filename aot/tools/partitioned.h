@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "compiler/sharding/partitioned_entry.h"
 #include "compiler/base/status.h"
+#include "compiler/sharding/partitioned_entry.h"
 
 namespace kiln {
 

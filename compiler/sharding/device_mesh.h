@@ -2,7 +2,8 @@
 //
 // What: device numbers in mixed radix; each digit is an axis of prime size. A tiling lists, for each dimension of an
 //   array, the axes that cut it, the slowest first; devices that differ only in other axes hold the same tile.
-// Why: to move one axis is to gather, slice, exchange or reduce over it; groups and offsets follow from digits, whatever
+// Why: to move one axis is to gather, slice, exchange or reduce over it; groups and offsets follow from digits,
+// whatever
 //   order of devices a sharding is written in.
 // Guarantees: an axis cuts an array at most once. Shardings that no axes express (devices in no order of a grid) are
 //   answered with nothing, and their callers keep the written form.

@@ -113,7 +113,8 @@ class Reader {
     Mesh mesh;
     if (s_.Eat("@")) {
       const auto known = meshes.find(Name());
-      if (known == meshes.end()) return InvalidArgument("the sharding '", text_, "' is over a mesh that is not defined");
+      if (known == meshes.end())
+        return InvalidArgument("the sharding '", text_, "' is over a mesh that is not defined");
       mesh = known->second;
     } else {
       if (!s_.Eat("mesh")) return Bad();

@@ -136,8 +136,7 @@ OpRule Reduce(const Instruction& i) {
     in.back().push_back(r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass));
     if (!gone) out.push_back(in.back());
   }
-  for (int64_t k = 0; k < i.operand_count(); ++k)
-    r.operands.push_back(k < inputs ? in : Whole(i.operand(k)->shape()));
+  for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < inputs ? in : Whole(i.operand(k)->shape()));
   r.results.assign(static_cast<size_t>(inputs), out);
   return r;
 }
@@ -176,10 +175,10 @@ std::optional<OpRule> Convolution(const Instruction& i) {
   const Shape &in = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
   Tensor a = Whole(in), b = Whole(kernel), out = Whole(i.shape());
   a[static_cast<size_t>(n.input_batch)] = out[static_cast<size_t>(n.output_batch)] = {r.Add(in.dim(n.input_batch))};
-  b[static_cast<size_t>(n.kernel_output)] = out[static_cast<size_t>(n.output_feature)] = {
-      r.Add(kernel.dim(n.kernel_output))};
-  a[static_cast<size_t>(n.input_feature)] = b[static_cast<size_t>(n.kernel_input)] = {
-      r.Add(in.dim(n.input_feature), OpRule::kReduction)};
+  b[static_cast<size_t>(n.kernel_output)] =
+      out[static_cast<size_t>(n.output_feature)] = {r.Add(kernel.dim(n.kernel_output))};
+  a[static_cast<size_t>(n.input_feature)] =
+      b[static_cast<size_t>(n.kernel_input)] = {r.Add(in.dim(n.input_feature), OpRule::kReduction)};
   r.operands = {a, b};
   r.results = {out};
   return r;

@@ -110,8 +110,7 @@ void RecordPartitionedEntry(const PartitionedEntry& entry, Module* m) {
     EntryLayout now;
     for (const Instruction* p : c->parameters()) now.parameters.push_back(p->shape());
     now.result = c->root()->shape();
-    for (size_t k = 0; k < now.parameters.size(); ++k)
-      CopyLayouts(m->entry_layout->parameters[k], &now.parameters[k]);
+    for (size_t k = 0; k < now.parameters.size(); ++k) CopyLayouts(m->entry_layout->parameters[k], &now.parameters[k]);
     CopyLayouts(m->entry_layout->result, &now.result);
     m->entry_layout = now;
   }

@@ -1,5 +1,5 @@
-// Each program of partitioned/ computes the same, partitioned, as the evaluator computes whole on every device; a program
-// whose arguments are cut takes its parts.
+// Each program of partitioned/ computes the same, partitioned, as the evaluator computes whole on every device; a
+// program whose arguments are cut takes its parts.
 #include <cmath>
 #include <filesystem>
 

@@ -1,7 +1,8 @@
 // Shardy's operations: regions written for each partition, and hints that only the choice of shardings reads.
+#include "compiler/hlo/sharding.h"
+
 #include "absl/strings/match.h"
 #include "compiler/hlo/mlir_string.h"
-#include "compiler/hlo/sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {

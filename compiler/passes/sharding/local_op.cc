@@ -124,7 +124,8 @@ Instruction* LocalOp::EmitReduce() {
   if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(operands);
   std::vector<Instruction*> with = operands;
   Expr place = reshard.Place(partial);
-  with[1] = SelectExpr(CompareExpr("EQ", place, place.Like(0)), operands[1], computation()->AddConstant(identity)).get();
+  with[1] =
+      SelectExpr(CompareExpr("EQ", place, place.Like(0)), operands[1], computation()->AddConstant(identity)).get();
   return Clone(with);
 }
 

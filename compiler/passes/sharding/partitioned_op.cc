@@ -86,8 +86,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
                        operands[k].whole.ByteSize()});
   const std::vector<Shape> leaves = Leaves(op.shape());
   for (size_t k = 0; k < rule.results.size(); ++k)
-    tensors.push_back(
-        {&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize()});
+    tensors.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize()});
   std::vector<Axes> chosen(rule.sizes.size());
   AxisMask used = manual;
   for (;;) {

@@ -7,7 +7,9 @@
 namespace kiln {
 namespace {
 
-bool IsPrefix(const Axes& a, const Axes& b) { return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin()); }
+bool IsPrefix(const Axes& a, const Axes& b) {
+  return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
 
 size_t CommonPrefix(const Axes& a, const Axes& b) {
   size_t n = 0;
@@ -178,8 +180,7 @@ void Resharder::GatherOne(Part* p, const Tiling& target) {
     const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
     Ints dims = p->value->shape().dims();
     dims[d] *= mesh_.SizeOf(axes);
-    Instruction* all =
-        Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
+    Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
     all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
     p->value = all;
     has.resize(kept);
@@ -203,8 +204,7 @@ Part Resharder::Combine(const Part& partial, const Axes& axes, Computation* func
     if (scattered.empty()) continue;
     Ints dims = p.value->shape().dims();
     dims[d] /= mesh_.SizeOf(scattered);
-    Instruction* i =
-        Collective(Opcode::ReduceScatter, Shape::Array(p.value->shape().type(), dims), p.value, scattered);
+    Instruction* i = Collective(Opcode::ReduceScatter, Shape::Array(p.value->shape().type(), dims), p.value, scattered);
     i->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
     i->mutable_attrs().to_apply = function;
     p.value = i;

@@ -1,9 +1,10 @@
 // Shardings pass from the values that a user wrote them on to all others, along the factors that dimensions share.
 //
 // In rounds: first through operations that only name, move or combine elements, then through all but broadcasts, then
-// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round every operation is looked at in order and
-// in reverse until nothing changes. A value's tiling only grows: axes are added behind those that it has, where they
-// divide the dimension and cut nothing else of the value. What a user wrote stays.
+// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round
+// every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes are
+// added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user wrote
+// stays.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -52,8 +53,8 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   const Round round = OnlyMoves(i) ? kNames : kMost;
   const bool broadcast = i.Is(Opcode::Broadcast);
   for (int64_t k = 0; k < i.operand_count(); ++k)
-    r.items.push_back({&all->Of(i.operand(k))[0], rule.operands[static_cast<size_t>(k)],
-                       broadcast ? kBroadcastOperands : round});
+    r.items.push_back(
+        {&all->Of(i.operand(k))[0], rule.operands[static_cast<size_t>(k)], broadcast ? kBroadcastOperands : round});
   for (size_t k = 0; k < rule.results.size(); ++k)
     r.items.push_back({&all->Of(&i)[k], rule.results[k], broadcast ? kAll : round});
   return r;

@@ -99,6 +99,10 @@ absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
     for (const auto& i : c->instructions()) {
       ASSIGN_OR_RETURN(const std::vector<TileSharding> of, WrittenShardings(*i));
       for (const TileSharding& s : of) {
+        if (s.kind == TileSharding::kManual) {  // a module that does not say for how many devices
+          devices = std::max<int64_t>(devices, 2);
+          cuts_anything_ = true;
+        }
         if (!s.IsTiled()) continue;
         devices = std::max(devices, static_cast<int64_t>(s.devices.size()));
         cuts_anything_ = true;
@@ -250,8 +254,7 @@ bool ModuleShardings::Write() {
       std::string text;
       for (const LeafSharding& l : leaves) absl::StrAppend(&text, text.empty() ? "" : ", ", mesh_.TextOf(l.tiling));
       if (i->shape().IsTuple()) text = absl::StrCat("{", text, "}");
-      const bool changed =
-          std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
+      const bool changed = std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
       if (!changed || (i->attrs().sharding && i->attrs().sharding->text == text)) continue;
       DropMeshSharding(&*i);
       i->mutable_attrs().sharding = attr::Raw(text);

@@ -1,7 +1,7 @@
 // A program over whole arrays becomes the program of one device over its parts.
 //
-// Every computation that control flow reaches is built anew, over parts as the shardings say; an operation is cut by its
-// rule (compiler/sharding/op_rule.h), moved where its neighbours disagree, and computed whole where it has none.
+// Every computation that control flow reaches is built anew, over parts as the shardings say; an operation is cut by
+// its rule (compiler/sharding/op_rule.h), moved where its neighbours disagree, and computed whole where it has none.
 // Arguments and results of the entry take one device's shapes; the module's header keeps what they are parts of.
 #include <algorithm>
 #include <set>
@@ -222,8 +222,9 @@ absl::StatusOr<Parts> Partitioner::EmitBoundary(const Instruction* i, const Manu
       return ErrorAt(i, absl::StrCat("a tile of ", whole.ToString(false), " is ", tile.ToString(false), ", not ",
                                      (b.inwards ? to : operands[k].whole).ToString(false)));
     if (b.inwards) {
-      Instruction* value = even ? s->reshard.To(operands[k], *tiling).value
-                                : TileOf(s->reshard.To(operands[k], WholeTiling(whole)).value, b.shardings[k], to).get();
+      Instruction* value = even
+                               ? s->reshard.To(operands[k], *tiling).value
+                               : TileOf(s->reshard.To(operands[k], WholeTiling(whole)).value, b.shardings[k], to).get();
       out.push_back({value, WholeTiling(to, mesh_.all_axes()), to});
     } else if (even) {
       out.push_back({operands[k].value, *tiling, to});
@@ -281,8 +282,7 @@ absl::StatusOr<Parts> Partitioner::EmitConditional(const Instruction* i, Scope* 
                        return TupleOfParts(result, inner->computation());
                      }));
   }
-  Instruction* chosen =
-      s->computation()->AddClone(i, built[branches[0]]->root()->shape(), std::move(operands));
+  Instruction* chosen = s->computation()->AddClone(i, built[branches[0]]->root()->shape(), std::move(operands));
   chosen->mutable_attrs().sharding.reset();
   chosen->MapCalled([&](Computation* c) { return built[c]; });
   return ElementsOf(chosen, result);
