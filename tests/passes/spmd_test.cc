@@ -22,7 +22,7 @@ std::unique_ptr<Module> Load(const std::string& file) {
   return *std::move(m);
 }
 
-std::vector<Literal> Run(const Module& m, const std::vector<Literal>& arguments, const char* backend) {
+std::vector<Literal> RunWhole(const Module& m, const std::vector<Literal>& arguments, const char* backend) {
   CompileOptions compile;
   compile.cpu_levels = {"native"};
   compile.flush_subnormals = false;
@@ -55,7 +55,7 @@ TEST(Spmd, PartitionedProgramsComputeTheSame) {
     EXPECT_TRUE(ReadPartitionedEntry(*partitioned).has_value());
     EXPECT_LT(partitioned->entry()->parameter(0)->shape().ByteSize(), m->entry()->parameter(0)->shape().ByteSize());
     const std::vector<Literal> arguments = SeededArguments(*m, 7);
-    const std::vector<Literal> want = Run(*m, arguments, "reference"), got = Run(*m, arguments, "cpu");
+    const std::vector<Literal> want = RunWhole(*m, arguments, "reference"), got = RunWhole(*m, arguments, "cpu");
     ASSERT_EQ(got.size(), want.size());
     for (size_t k = 0; k < want.size(); ++k) ExpectClose(got[k], want[k]);
     ++programs;
