@@ -115,6 +115,8 @@ absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
   for (const Computation* c : computations_)
     for (const auto& i : c->instructions()) RETURN_IF_ERROR(ReadInstruction(&*i));
   for (const Computation* c : computations_)
+    for (const auto& i : c->instructions()) RETURN_IF_ERROR(ReadBoundary(&*i));
+  for (const Computation* c : computations_)
     for (const Instruction* i : c->PostOrder()) AddEdges(i);
   for (auto& [leaf, operand] : entries_)
     if (leaves_[operand].size() == 1) edges_.push_back({&leaves_[operand][0], &leaf});
@@ -142,7 +144,7 @@ absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
     }
     leaves.push_back(std::move(leaf));
   });
-  return ReadBoundary(i);
+  return absl::OkStatus();
 }
 
 // Where a manual region ends, its values are cut as the boundary says; where one begins, what goes in had better be.
@@ -150,6 +152,9 @@ absl::Status ModuleShardings::ReadBoundary(const Instruction* i) {
   ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
   if (!boundary) return absl::OkStatus();
   for (size_t k = 0; k < boundary->shardings.size(); ++k) {
+    // Outside of the region a manual subgroup is one of copies.
+    std::vector<LeafSharding>& outside = leaves_[boundary->inwards ? i->operand(static_cast<int64_t>(k)) : i];
+    if (const size_t leaf = boundary->inwards ? 0 : k; leaf < outside.size()) outside[leaf].tiling.manual = 0;
     const Shape& whole = boundary->inwards ? i->operand(static_cast<int64_t>(k))->shape() : leaves_[i][k].shape;
     const auto tiling = mesh_.Express(FromTable(boundary->shardings[k]), whole.rank());
     if (!tiling || tiling->manual || !CutsEvenly(mesh_, whole.dims(), *tiling)) continue;
