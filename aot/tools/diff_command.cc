@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/program.h"
@@ -80,7 +81,13 @@ absl::StatusOr<int> Run(const Arguments& args) {
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   std::vector<Values> inputs;
   const int64_t devices = module->replica_count * module->partition_count;
-  for (int64_t d = 0; d < devices; ++d) inputs.push_back(SeededValues(*module, seed, d));
+  // A program with shardings is given whole arrays, the same on every device.
+  bool sharded = false;
+  for (const auto& c : module->computations())
+    for (const auto& i : c->instructions())
+      sharded = sharded || i->attrs().sharding ||
+                (i->attrs().frontend_attributes && absl::StrContains(i->attrs().frontend_attributes->text, "sdy."));
+  for (int64_t d = 0; d < devices; ++d) inputs.push_back(SeededValues(*module, seed, sharded ? 0 : d));
   CompileOptions compile;
   compile.cpu_levels = {"native"};
   compile.flush_subnormals = false;  // the evaluator keeps them

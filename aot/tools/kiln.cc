@@ -44,7 +44,7 @@ const Command kCommands[] = {
      "[--repeat N] "
      "[--target LEVEL] [--dim N] [--entry NAME] [--devices N] [--json]",
      "Compiles, links and runs in a process of its own; writes DIR/result_K.npy. Without inputs, seeded random ones. A "
-     "program of several devices runs each as a thread: all are given the inputs, the first one's results are written. "
+     "program of several devices runs each as a thread, on parts of the inputs as shardings say; results are joined. "
      "--devices: how many, where the module does not say; inputs and results then have a row for each replica.",
      {"input", "seed", "out", "backend", "threads", "repeat", "config", "target", "dim", "entry", "devices"},
      {"json"},

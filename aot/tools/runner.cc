@@ -15,9 +15,10 @@
 #include <thread>
 
 #include "aot/emulator/emulator.h"
+#include "aot/tools/evaluate_devices.h"
+#include "aot/tools/partitioned.h"
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
-#include "compiler/eval/world.h"
 #include "compiler/pipeline/registry.h"
 #include "runtime_min/abi.h"
 
@@ -300,39 +301,24 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   return 0;
 }
 
-absl::StatusOr<std::vector<std::vector<Literal>>> EvaluateDevices(const std::vector<DeviceProgram>& devices,
-                                                                  int64_t replicas, int64_t partitions,
-                                                                  const std::vector<Literal>& infeed) {
-  World world(replicas, partitions);
-  for (const Literal& l : infeed) world.Send(World::kInfeed, l);
-  std::vector<std::vector<Literal>> results(devices.size());
-  std::vector<absl::Status> status(devices.size());
-  std::vector<std::thread> threads;
-  for (size_t d = 0; d < devices.size(); ++d)
-    threads.emplace_back([&, d] {
-      Participant self(&world, static_cast<int64_t>(d));
-      std::vector<Literal> args;
-      size_t next = 0;
-      for (const Instruction* p : devices[d].module->entry()->parameters())
-        args.push_back(UnflattenLiteral(p->shape(), devices[d].arguments, &next));
-      auto r = Evaluate(*devices[d].module, args);
-      status[d] = r.status();
-      if (r.ok())
-        FlattenLiteral(*r, &results[d]);
-      else
-        world.Abort();
-    });
-  for (std::thread& t : threads) t.join();
-  // The first cause, not the waits that it ended.
-  for (const absl::Status& s : status)
-    if (!s.ok() && !absl::IsDeadlineExceeded(s)) return s;
-  for (const absl::Status& s : status) RETURN_IF_ERROR(s);
-  return results;
-}
-
 absl::Status CheckBackend(const std::string& backend) {
   if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
   return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
+}
+
+// Of programs that were partitioned, every device answers with whole results.
+void JoinPartitions(const std::vector<DeviceProgram>& devices,
+                    const std::map<const Module*, std::unique_ptr<Module>>& partitioned, int64_t partitions,
+                    std::vector<std::vector<Literal>>* results) {
+  for (size_t first = 0; first < devices.size(); first += static_cast<size_t>(partitions)) {
+    const auto entry = ReadPartitionedEntry(*partitioned.at(devices[first].module));
+    if (!entry) continue;
+    const auto begin = results->begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(partitions);
+    std::vector<std::vector<Literal>> parts(begin, end);
+    JoinResults(*entry, &parts);
+    std::move(parts.begin(), parts.end(), begin);
+  }
 }
 
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
@@ -414,18 +400,25 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   std::vector<const Linked*> programs;
   std::vector<std::vector<Literal>> arguments;
   std::vector<std::vector<size_t>> offsets;
+  std::map<const Module*, std::unique_ptr<Module>> partitioned;
   size_t total = 0;
   for (const DeviceProgram& d : devices) {
-    if (!linked.count(d.module)) {
+    std::unique_ptr<Module>& program = partitioned[d.module];
+    if (!program) {
+      program = d.module->Clone();
+      RETURN_IF_ERROR(PartitionProgram(program.get()));
       CompileOptions options = For(o, compile);
       options.name = absl::StrCat(compile.name, "_", linked.size());
       // An emulated device, or one on a busy machine, computes for long between exchanges.
       constexpr int64_t kPatience = 600000;
       options.device_timeout_ms = std::max(options.device_timeout_ms, kPatience);
-      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(d.module->Clone(), options, &dir, options.name));
+      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.name));
     }
     programs.push_back(&linked[d.module]);
-    arguments.push_back(InMemory(programs.back()->model, d.arguments));
+    const auto entry = ReadPartitionedEntry(*program);
+    const auto partition = static_cast<int64_t>(arguments.size()) % partitions;
+    arguments.push_back(InMemory(programs.back()->model,
+                                 entry ? PartsOfArguments(*entry, *program, d.arguments, partition) : d.arguments));
     offsets.push_back(ResultOffsets(programs.back()->model, &total));
   }
   Shared shared(total);
@@ -436,6 +429,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   RETURN_IF_ERROR(WaitFor(pid));
   std::vector<std::vector<Literal>> out;
   for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
+  JoinPartitions(devices, partitioned, partitions, &out);
   if (model) *model = programs[0]->model;
   return out;
 }

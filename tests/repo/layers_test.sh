@@ -22,10 +22,11 @@ check compiler/base absl/
 check compiler/hlo absl/ compiler/base/
 check compiler/import absl/ compiler/base/ compiler/eval/ compiler/hlo/ google/protobuf/
 check compiler/eval absl/ compiler/base/ compiler/hlo/
+check compiler/sharding absl/ compiler/base/ compiler/hlo/
 check compiler/analysis absl/ compiler/hlo/
 check compiler/target absl/ compiler/base/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
-check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/target/
+check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/sharding/ compiler/target/
 check compiler/pipeline absl/ compiler/pass/ compiler/passes/shelf/shelf.def
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/

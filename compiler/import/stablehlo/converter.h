@@ -129,6 +129,11 @@ absl::StatusOr<Values> ConvertElementwise(Call& call);
 absl::StatusOr<Values> ConvertChlo(Call& call);
 absl::StatusOr<Values> ConvertQuantization(Call& call);
 
+// The sharding that an argument of the entry, or a result, states among its attributes. A result that states one passes
+// through a call that carries it.
+void SetEntrySharding(absl::string_view attributes, Instruction* i);
+Instruction* WithResultSharding(absl::string_view attributes, Instruction* result);
+
 // interpreter.run_parallel: the devices that a program of StableHLO's own tests runs on, before its functions are read.
 absl::Status ReadDeviceGrid(const mlir::Op& op, Converter* converter);
 

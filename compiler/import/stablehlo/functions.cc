@@ -108,6 +108,7 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
     }
     Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
     p->set_loc(f.loc);
+    if (is_entry) SetEntrySharding(absl::StrCat("{", a.attributes, "}"), p);
     Mark(p, a.type.quantized);
     env[a.name] = {p};
   }
@@ -116,6 +117,9 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   if (ret.size() != f.result_types.size())
     return InvalidArgument(module_->file, ":", f.loc.line, ":", f.loc.column, ": error: @", f.name, " returns ",
                            ret.size(), " values, its type says ", f.result_types.size());
+  if (is_entry)
+    for (size_t k = 0; k < ret.size() && k < f.result_attributes.size(); ++k)
+      ret[k] = WithResultSharding(f.result_attributes[k], ret[k]);
   if (ret.size() == 1) {
     c->set_root(ret[0]);
   } else {

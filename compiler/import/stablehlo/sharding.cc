@@ -1,4 +1,8 @@
 // Shardy's operations: regions written for each partition, and hints that only the choice of shardings reads.
+#include "compiler/hlo/sharding.h"
+
+#include "absl/strings/match.h"
+#include "compiler/hlo/mlir_string.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {
@@ -13,6 +17,25 @@ Values Boundary(Call& call, const char* target, const char* key, absl::string_vi
       "{xla.sdy.", key, "=", QuoteHlo(absl::StrCat("#sdy.sharding_per_value<", shardings, ">")),
       ",xla.sdy.manual_axes=", QuoteHlo(absl::StrCat("#sdy<manual_axes", call.op.Attr("manual_axes"), ">")), "}"));
   return call.Split(i);
+}
+
+// "<@mesh, [...]>" and "#sdy.sharding<@mesh, [...]>" as frontend attributes have it.
+std::string MeshSharding(absl::string_view text) {
+  return absl::StartsWith(text, "#sdy.sharding") ? std::string(text) : absl::StrCat("#sdy.sharding", text);
+}
+
+// The value of "sdy.sharding" among the attributes of an argument or a result; empty if there is none.
+std::string EntryMeshSharding(absl::string_view attributes) {
+  constexpr absl::string_view kKey = "sdy.sharding", kValue = "#sdy.sharding<";
+  const size_t key = attributes.find(kKey);
+  const size_t start = key == attributes.npos ? key : attributes.find(kValue, key);
+  if (start == attributes.npos) return "";
+  int depth = 0;
+  for (size_t k = start; k < attributes.size(); ++k) {
+    depth += attributes[k] == '<' ? 1 : attributes[k] == '>' ? -1 : 0;
+    if (attributes[k] == '>' && depth == 0) return std::string(attributes.substr(start, k + 1 - start));
+  }
+  return "";
 }
 
 }  // namespace
@@ -40,6 +63,35 @@ absl::StatusOr<Values> ConvertManualComputation(Call& call) {
 absl::StatusOr<Values> ConvertShardingHint(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   return call.x;
+}
+
+// A call that carries the sharding, as XLA writes it.
+absl::StatusOr<Values> ConvertShardingConstraint(Call& call) {
+  RETURN_IF_ERROR(call.Need(1));
+  const std::string sharding = call.Resolve(call.op.Attr("sharding"));
+  if (sharding.empty() || !call.x[0]->shape().IsArray()) return call.x;
+  Instruction* i = call.Add(Opcode::CustomCall, call.x[0]->shape(), call.x);
+  i->mutable_attrs().custom_call_target = attr::Str("Sharding");
+  i->mutable_attrs().frontend_attributes =
+      attr::Raw(absl::StrCat("{xla.sdy.sharding=", QuoteHlo(MeshSharding(sharding)), "}"));
+  return Values{i};
+}
+
+void SetEntrySharding(absl::string_view attributes, Instruction* i) {
+  if (const std::string text = EntryMeshSharding(attributes); !text.empty())
+    i->mutable_attrs().frontend_attributes = attr::Raw(absl::StrCat("{xla.sdy.sharding=", QuoteHlo(text), "}"));
+  if (const auto text = FrontendAttribute(attributes, "mhlo.sharding"))
+    i->mutable_attrs().sharding = attr::Raw(MlirStringValue(*text));
+}
+
+Instruction* WithResultSharding(absl::string_view attributes, Instruction* result) {
+  if (!result->shape().IsArray()) return result;
+  if (EntryMeshSharding(attributes).empty() && !FrontendAttribute(attributes, "mhlo.sharding")) return result;
+  Instruction* i = result->parent()->Add(Opcode::CustomCall, result->shape(), {result});
+  i->mutable_attrs().custom_call_target = attr::Str("Sharding");
+  i->set_loc(result->loc());
+  SetEntrySharding(attributes, i);
+  return i;
 }
 
 absl::StatusOr<Values> ConvertShardingGroup(Call& call) {

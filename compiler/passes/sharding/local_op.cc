@@ -1,0 +1,227 @@
+// What one device computes of an operation, and what differs from the operation over whole arrays.
+#include <algorithm>
+
+#include "compiler/passes/sharding/partitioned_op.h"
+
+namespace kiln {
+namespace {
+
+bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
+
+// The value that changes nothing.
+Literal Identity(Opcode op, PrimitiveType t) {
+  const bool number = !IsIntegral(t) && t != PrimitiveType::Pred;
+  switch (op) {
+    case Opcode::Multiply:
+      return Literal::Of(t, 1);
+    case Opcode::And:
+      return Literal::Int(t, t == PrimitiveType::Pred ? 1 : -1);
+    case Opcode::Minimum:
+    case Opcode::Maximum: {
+      if (number) return Literal::Float(t, op == Opcode::Minimum ? HUGE_VAL : -HUGE_VAL);
+      if (t == PrimitiveType::Pred) return Literal::Int(t, op == Opcode::Minimum ? 1 : 0);
+      const int bits = InfoOf(t).bits;
+      const bool largest = op == Opcode::Minimum;
+      if (!IsSigned(t)) return Literal::Int(t, largest ? -1 : 0);
+      const int64_t lowest = bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
+      return Literal::Int(t, largest ? -(lowest + 1) : lowest);
+    }
+    default:
+      return Literal::Of(t, 0);
+  }
+}
+
+}  // namespace
+
+Axes LocalOp::AxesOf(const OpRule::Tensor& t, size_t d) const {
+  Axes out;
+  for (int f : t[d]) out.insert(out.end(), axes[static_cast<size_t>(f)].begin(), axes[static_cast<size_t>(f)].end());
+  return out;
+}
+
+Axes LocalOp::PartialAxes() const {
+  Axes out;
+  for (size_t f = 0; f < axes.size(); ++f)
+    if (rule.kinds[f] == OpRule::kReduction || rule.kinds[f] == OpRule::kLookup || rule.kinds[f] == OpRule::kUpdates)
+      out.insert(out.end(), axes[f].begin(), axes[f].end());
+  return out;
+}
+
+Computation* LocalOp::Combiner() const {
+  if (op.Is(Opcode::Reduce) || op.Is(Opcode::Scatter)) return *op.attrs().to_apply;
+  const PrimitiveType t = shapes[0].type();
+  return ScalarFunction(computation()->module(), t == PrimitiveType::Pred ? Opcode::Or : Opcode::Add, t);
+}
+
+Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
+  const Shape shape = op.shape().IsTuple() ? Shape::Tuple(shapes) : shapes[0];
+  Instruction* i = computation()->AddClone(&op, shape, with);
+  if (i->attrs().sharding) i->mutable_attrs().sharding.reset();
+  const auto local = [&](const OpRule::Tensor& t, Ints dims) {
+    for (size_t d = 0; d < t.size(); ++d) dims[d] /= mesh().SizeOf(AxesOf(t, d));
+    return dims;
+  };
+  if (op.Is(Opcode::DynamicSlice)) i->mutable_attrs().dynamic_slice_sizes = shapes[0].dims();
+  if (op.Is(Opcode::Gather)) {
+    // A looked-up dimension stays one row.
+    Ints sizes = *op.attrs().slice_sizes;
+    const Ints cut = local(rule.operands[0], op.operand(0)->shape().dims());
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d] == op.operand(0)->shape().dim(static_cast<int64_t>(d)) && sizes[d] > 1) sizes[d] = cut[d];
+    i->mutable_attrs().slice_sizes = sizes;
+  }
+  if (op.Is(Opcode::Slice))
+    for (size_t d = 0; d < op.attrs().slice->size(); ++d)
+      if (!AxesOf(rule.results[0], d).empty())
+        (*i->mutable_attrs().slice)[d] = SliceDim{0, shapes[0].dim(static_cast<int64_t>(d)), 1};
+  return i;
+}
+
+std::vector<Instruction*> LocalOp::Emit() {
+  Instruction* i = nullptr;
+  switch (op.opcode()) {
+    case Opcode::Iota:
+      i = EmitIota();
+      break;
+    case Opcode::Reduce:
+      i = op.shape().IsTuple() ? Clone(operands) : EmitReduce();
+      break;
+    case Opcode::Gather:
+      i = EmitGather();
+      break;
+    case Opcode::Scatter:
+      i = EmitScatter();
+      break;
+    default:
+      i = Clone(operands);
+  }
+  if (!op.shape().IsTuple()) return {i};
+  std::vector<Instruction*> out;
+  for (size_t k = 0; k < shapes.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
+  return out;
+}
+
+// Counted in integers, so that numbers are rounded once.
+Instruction* LocalOp::EmitIota() {
+  const int64_t d = *op.attrs().iota_dimension;
+  const Axes cut = AxesOf(rule.results[0], static_cast<size_t>(d));
+  if (cut.empty()) return Clone(operands);
+  const Ints& dims = shapes[0].dims();
+  Expr first = reshard.Place(cut) * static_cast<double>(dims[static_cast<size_t>(d)]);
+  const PrimitiveType count = InfoOf(shapes[0].type()).bits == 64 ? PrimitiveType::S64 : PrimitiveType::S32;
+  Expr local = IotaOf(computation(), count, dims, d);
+  return ConvertTo(shapes[0].type(), local + BroadcastTo(ConvertTo(count, first), dims)).get();
+}
+
+// A part starts from what changes nothing, and the initial value counts once, after parts are combined: here, on the
+// device at place 0.
+Instruction* LocalOp::EmitReduce() {
+  const Axes partial = PartialAxes();
+  if (partial.empty()) return Clone(operands);
+  const PrimitiveType t = op.operand(1)->shape().type();
+  const Literal identity = Identity(*CombinerOf(**op.attrs().to_apply), t);
+  const Instruction* init = op.operand(1);
+  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(operands);
+  std::vector<Instruction*> with = operands;
+  Expr place = reshard.Place(partial);
+  with[1] =
+      SelectExpr(CompareExpr("EQ", place, place.Like(0)), operands[1], computation()->AddConstant(identity)).get();
+  return Clone(with);
+}
+
+// Indices less an offset for some components of the index vector.
+Expr LocalOp::ShiftedIndices(const std::vector<std::pair<int64_t, Expr>>& offsets, Expr indices) const {
+  const int64_t vector = *op.attrs().index_vector_dim;
+  const Ints dims = indices.shape().dims();
+  for (const auto& [component, offset] : offsets) {
+    Expr by = BroadcastTo(ConvertTo(indices.type(), offset), dims);
+    if (vector < indices.shape().rank() && dims[static_cast<size_t>(vector)] > 1) {
+      Expr number = IotaOf(computation(), indices.type(), dims, vector);
+      by = SelectExpr(number == static_cast<double>(component), by, by.Like(0));
+    }
+    indices = indices - by;
+  }
+  return indices;
+}
+
+Instruction* LocalOp::EmitGather() {
+  const Ints& mapped = *op.attrs().start_index_map;
+  const int64_t vector = *op.attrs().index_vector_dim;
+  std::vector<std::pair<int64_t, Expr>> offsets;
+  Expr indices = operands[1];
+  const bool wide = InfoOf(indices.type()).bits >= 64 || !IsSigned(indices.type());
+  std::optional<Expr> inside;
+  for (size_t k = 0; k < mapped.size(); ++k) {
+    const auto d = static_cast<size_t>(mapped[k]);
+    const auto& factors = rule.operands[0][d];
+    if (factors.empty() || rule.kinds[static_cast<size_t>(factors[0])] != OpRule::kLookup) continue;
+    const Axes cut = AxesOf(rule.operands[0], d);
+    if (cut.empty()) continue;
+    if (offsets.empty()) indices = ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, indices);
+    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d)), local = extent / mesh().SizeOf(cut);
+    // The component alone, clamped as a gather clamps it.
+    Expr component = indices;
+    Ints batch = indices.shape().dims();
+    if (vector < indices.shape().rank()) {
+      Ints from(batch.size(), 0), to = batch;
+      from[static_cast<size_t>(vector)] = static_cast<int64_t>(k);
+      to[static_cast<size_t>(vector)] = static_cast<int64_t>(k) + 1;
+      batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(vector));
+      component = ReshapeTo(SliceOf(indices, from, to), batch);
+    }
+    component = Binary(Opcode::Minimum, Binary(Opcode::Maximum, component, component.Like(0)),
+                       component.Like(static_cast<double>(extent - 1)));
+    Expr first = ConvertTo(component.type(), reshard.Place(cut) * static_cast<double>(local));
+    Expr low = BroadcastTo(first, batch), high = BroadcastTo(first + static_cast<double>(local), batch);
+    Expr here = CompareExpr("GE", component, low) & CompareExpr("LT", component, high);
+    inside = inside ? *inside & here : here;
+    offsets.push_back({static_cast<int64_t>(k), first});
+  }
+  if (offsets.empty()) return Clone(operands);
+  // What the gather clamps past the ends of this part is masked, except for what the whole gather would clamp too.
+  for (auto& [component, first] : offsets) {
+    const auto d = static_cast<size_t>(mapped[static_cast<size_t>(component)]);
+    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d));
+    Expr clamped = Binary(Opcode::Minimum, Binary(Opcode::Maximum, indices, indices.Like(0)),
+                          indices.Like(static_cast<double>(extent - 1)));
+    if (vector < indices.shape().rank() && indices.shape().dim(vector) > 1) {
+      Expr number = IotaOf(computation(), indices.type(), indices.shape().dims(), vector);
+      clamped = SelectExpr(number == static_cast<double>(component), clamped, indices);
+    }
+    indices = clamped;
+  }
+  Instruction* rows = Clone({operands[0], ShiftedIndices(offsets, indices).get()});
+  Ints batch_dims;
+  for (int64_t d = 0; d < shapes[0].rank(); ++d)
+    if (!Contains(op.attrs().offset_dims ? *op.attrs().offset_dims : Ints(), d)) batch_dims.push_back(d);
+  Expr value = rows;
+  return SelectExpr(BroadcastTo(*inside, shapes[0].dims(), batch_dims), value, value.Like(0)).get();
+}
+
+Instruction* LocalOp::EmitScatter() {
+  std::vector<Instruction*> with = operands;
+  const Ints& mapped = *op.attrs().scatter_dims_to_operand_dims;
+  std::vector<std::pair<int64_t, Expr>> offsets;
+  for (size_t k = 0; k < mapped.size(); ++k) {
+    const auto d = static_cast<size_t>(mapped[k]);
+    const auto& factors = rule.operands[0][d];
+    if (factors.empty() || rule.kinds[static_cast<size_t>(factors[0])] != OpRule::kRows) continue;
+    const Axes cut = AxesOf(rule.operands[0], d);
+    if (cut.empty()) continue;
+    offsets.push_back(
+        {static_cast<int64_t>(k), reshard.Place(cut) * static_cast<double>(shapes[0].dim(static_cast<int64_t>(d)))});
+  }
+  if (!offsets.empty()) {
+    const bool wide = InfoOf(operands[1]->shape().type()).bits >= 64;
+    with[1] = ShiftedIndices(offsets, ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, operands[1])).get();
+  }
+  if (const Axes partial = PartialAxes(); !partial.empty()) {
+    // One device starts from the operand, the others from what changes nothing.
+    Expr place = reshard.Place(partial), start = operands[0];
+    Expr first = BroadcastTo(CompareExpr("EQ", place, place.Like(0)), start.shape().dims());
+    with[0] = SelectExpr(first, start, start.Like(0)).get();
+  }
+  return Clone(with);
+}
+
+}  // namespace kiln

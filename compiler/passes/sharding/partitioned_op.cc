@@ -1,0 +1,157 @@
+#include "compiler/passes/sharding/partitioned_op.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+struct Candidate {
+  int agreeing = 0;
+  int64_t bytes = 0;
+  int factor = -1, axis = -1;
+  bool Better(const Candidate& o) const {
+    if ((agreeing > 1) != (o.agreeing > 1)) return agreeing > 1;
+    return bytes > o.bytes;
+  }
+};
+
+struct Tensor {
+  const OpRule::Tensor* dims;
+  std::vector<Axes> has;  // of each factor
+  int64_t bytes;
+};
+
+bool StartsWith(const Axes& a, const Axes& start) {
+  return a.size() >= start.size() && std::equal(start.begin(), start.end(), a.begin());
+}
+
+std::vector<Shape> Leaves(const Shape& s) {
+  std::vector<Shape> out;
+  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) { out.push_back(leaf); });
+  return out;
+}
+
+bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>& tensors,
+          const std::vector<Axes>& axes) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const Tensor& t) { return TilingOfFactors(mesh, rule, *t.dims, axes).has_value(); });
+}
+
+Tiling Whole(const Shape& s, AxisMask manual) {
+  Tiling t;
+  t.dims.resize(static_cast<size_t>(s.rank()));
+  t.manual = manual;
+  return t;
+}
+
+AxisMask ManualOf(const std::vector<Part>& parts) {
+  AxisMask out = 0;
+  for (const Part& p : parts) out |= p.tiling.manual;
+  return out;
+}
+
+// Every device computes all of it.
+std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& operands, AxisMask manual,
+                               Resharder* reshard) {
+  std::vector<Instruction*> values;
+  for (const Part& p : operands) values.push_back(reshard->To(p, Whole(p.whole, 0)).value);
+  Computation* c = reshard->computation();
+  Instruction* i = c->AddClone(&op, op.shape(), values);
+  if (i->attrs().sharding) i->mutable_attrs().sharding.reset();
+  std::vector<Part> out;
+  if (!op.shape().IsTuple()) return {{i, Whole(op.shape(), manual), op.shape()}};
+  for (size_t k = 0; k < op.shape().tuple().size(); ++k) {
+    Instruction* part = PartOf(i, static_cast<int64_t>(k)).get();
+    const std::vector<Shape> leaves = Leaves(part->shape());
+    if (!part->shape().IsTuple()) {
+      out.push_back({part, Whole(part->shape(), manual), part->shape()});
+      continue;
+    }
+    ForEachLeaf(part->shape(), [&](const ShapeIndex& index, const Shape& leaf) {
+      Expr e = part;
+      for (int64_t n : index) e = PartOf(e, n);
+      out.push_back({e.get(), Whole(leaf, manual), leaf});
+    });
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
+                             const std::vector<Part>& operands, const std::vector<Tiling>& wanted, AxisMask manual) {
+  std::vector<Tensor> tensors;
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    tensors.push_back({&rule.operands[k], AxesOfFactors(mesh, rule, rule.operands[k], operands[k].tiling),
+                       operands[k].whole.ByteSize()});
+  const std::vector<Shape> leaves = Leaves(op.shape());
+  for (size_t k = 0; k < rule.results.size(); ++k)
+    tensors.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize()});
+  std::vector<Axes> chosen(rule.sizes.size());
+  AxisMask used = manual;
+  for (;;) {
+    Candidate best;
+    for (size_t f = 0; f < rule.sizes.size(); ++f)
+      for (const Tensor& from : tensors) {
+        const Axes& has = from.has[f];
+        if (has.size() <= chosen[f].size() || !StartsWith(has, chosen[f])) continue;
+        Axes next = chosen[f];
+        next.push_back(has[chosen[f].size()]);
+        if ((used >> next.back() & 1) || rule.sizes[f] % mesh.SizeOf(next)) continue;
+        Candidate c;
+        c.factor = static_cast<int>(f);
+        c.axis = next.back();
+        for (const Tensor& t : tensors)
+          if (StartsWith(t.has[f], next)) {
+            ++c.agreeing;
+            c.bytes += t.bytes;
+          }
+        std::vector<Axes> with = chosen;
+        with[f] = next;
+        if ((best.factor < 0 || c.Better(best)) && Fits(mesh, rule, tensors, with)) best = c;
+      }
+    if (best.factor < 0) return chosen;
+    chosen[static_cast<size_t>(best.factor)].push_back(best.axis);
+    used |= AxisMask{1} << best.axis;
+  }
+}
+
+absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
+                                              const std::vector<Tiling>& wanted, Resharder* reshard) {
+  const DeviceMesh& mesh = reshard->mesh();
+  const AxisMask manual = ManualOf(operands) | (op.Is(Opcode::PartitionId) ? mesh.all_axes() : 0);
+  const std::optional<OpRule> rule = RuleOf(op);
+  std::vector<Part> out;
+  if (!rule) {
+    out = ComputeWhole(op, operands, manual, reshard);
+  } else {
+    const std::vector<Axes> axes = ChooseAxes(mesh, op, *rule, operands, wanted, manual);
+    LocalOp local{op, *rule, axes, *reshard, {}, {}};
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
+      if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
+      local.operands.push_back(reshard->To(operands[k], *t).value);
+    }
+    const std::vector<Shape> leaves = Leaves(op.shape());
+    std::vector<Tiling> tilings;
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      auto t = TilingOfFactors(mesh, *rule, rule->results[k], axes);
+      if (!t) return ErrorAt(&op, "the result cannot be cut as its rule says", absl::StatusCode::kInternal);
+      t->manual = manual;
+      tilings.push_back(*t);
+      local.shapes.push_back(LocalShape(mesh, leaves[k], *t));
+    }
+    const std::vector<Instruction*> values = local.Emit();
+    const Axes partial = local.PartialAxes();
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      Part p{values[k], tilings[k], leaves[k]};
+      if (!partial.empty()) p = reshard->Combine(p, partial, local.Combiner(), wanted[k]);
+      out.push_back(p);
+    }
+  }
+  for (size_t k = 0; k < out.size(); ++k)
+    if (out[k].tiling.manual == 0 && out[k].whole.IsArray()) out[k] = reshard->To(out[k], wanted[k]);
+  return out;
+}
+
+}  // namespace kiln

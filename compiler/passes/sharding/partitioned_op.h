@@ -1,0 +1,51 @@
+// One operation over parts of its operands, by the operation's rule.
+//
+// What: chooses the axes of each factor, brings operands to them, computes one device's part and combines what is
+//   partial. An operation without a rule is computed whole on every device.
+// Guarantees: the parts that come back are cut as asked for.
+#pragma once
+
+#include "compiler/passes/sharding/resharder.h"
+#include "compiler/sharding/op_rule.h"
+
+namespace kiln {
+
+// `wanted`: how each leaf of the result is to be cut.
+absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
+                                              const std::vector<Tiling>& wanted, Resharder* reshard);
+
+// The axes of each factor, from what operands have and results are to have: those on which most arrays agree, then
+// those of most bytes. No axis of `manual`.
+std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
+                             const std::vector<Part>& operands, const std::vector<Tiling>& wanted, AxisMask manual);
+
+// Special forms of an operation over parts; each takes the parts as the factors' axes cut them.
+struct LocalOp {
+  const Instruction& op;
+  const OpRule& rule;
+  const std::vector<Axes>& axes;  // of factors
+  Resharder& reshard;
+  std::vector<Instruction*> operands;
+  std::vector<Shape> shapes;  // of the results
+
+  // The leaves of the result.
+  std::vector<Instruction*> Emit();
+  // How partial results are combined; null if they are not.
+  Computation* Combiner() const;
+  // Axes of factors whose results are partial.
+  Axes PartialAxes() const;
+
+ private:
+  const DeviceMesh& mesh() const { return reshard.mesh(); }
+  Computation* computation() const { return reshard.computation(); }
+  // Axes that cut dimension `d` of a tensor.
+  Axes AxesOf(const OpRule::Tensor& t, size_t d) const;
+  Instruction* Clone(const std::vector<Instruction*>& with);
+  Instruction* EmitIota();
+  Instruction* EmitReduce();
+  Instruction* EmitGather();
+  Instruction* EmitScatter();
+  Expr ShiftedIndices(const std::vector<std::pair<int64_t, Expr>>& offsets, Expr indices) const;
+};
+
+}  // namespace kiln

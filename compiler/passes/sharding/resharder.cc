@@ -1,0 +1,221 @@
+#include "compiler/passes/sharding/resharder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+
+namespace kiln {
+namespace {
+
+bool IsPrefix(const Axes& a, const Axes& b) {
+  return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+size_t CommonPrefix(const Axes& a, const Axes& b) {
+  size_t n = 0;
+  while (n < a.size() && n < b.size() && a[n] == b[n]) ++n;
+  return n;
+}
+
+}  // namespace
+
+Expr Resharder::Place(const Axes& axes) {
+  if (axes.empty()) return IntegerIn(c_, PrimitiveType::S32, 0);
+  if (const auto known = places_.find(axes); known != places_.end()) return known->second;
+  if (!partition_)
+    partition_ =
+        ConvertTo(PrimitiveType::S32, c_->Add(Opcode::PartitionId, Shape::Scalar(PrimitiveType::U32), {})).get();
+  // Neighbouring axes are one digit.
+  std::optional<Expr> sum;
+  for (size_t k = 0; k < axes.size();) {
+    size_t end = k + 1;
+    while (end < axes.size() && axes[end] == axes[end - 1] + 1) ++end;
+    const Axes run(axes.begin() + static_cast<std::ptrdiff_t>(k), axes.begin() + static_cast<std::ptrdiff_t>(end));
+    const int64_t stride = mesh_.stride(run.back()), size = mesh_.SizeOf(run);
+    Expr digit = partition_;
+    if (stride > 1) digit = digit / static_cast<double>(stride);
+    if (run[0] > 0) digit = Binary(Opcode::Remainder, digit, digit.Like(static_cast<double>(size)));
+    sum = sum ? *sum * static_cast<double>(size) + digit : digit;
+    k = end;
+  }
+  places_[axes] = sum->get();
+  return *sum;
+}
+
+Instruction* Resharder::Collective(Opcode op, Shape shape, Expr x, const Axes& axes) {
+  Instruction* i = c_->Add(op, std::move(shape), {x.get()});
+  // An all-to-all with a channel numbers partitions, the others all devices.
+  const int64_t replicas = op == Opcode::AllToAll ? 1 : c_->module()->replica_count;
+  std::vector<std::string> groups;
+  for (int64_t r = 0; r < replicas; ++r)
+    for (Ints group : mesh_.Groups(axes)) {
+      for (int64_t& d : group) d += r * mesh_.devices();
+      groups.push_back(absl::StrCat("{", absl::StrJoin(group, ","), "}"));
+    }
+  i->mutable_attrs().replica_groups = attr::Raw(absl::StrCat("{", absl::StrJoin(groups, ","), "}"));
+  if (op != Opcode::AllToAll) i->mutable_attrs().use_global_device_ids = true;
+  i->mutable_attrs().channel_id = (*next_channel_)++;
+  return i;
+}
+
+Part Resharder::To(const Part& from, const Tiling& target) {
+  if (from.tiling.dims == target.dims) return from;
+  std::vector<Part>& known = moved_[from.value->id()];
+  for (const Part& k : known)
+    if (k.tiling.dims == target.dims) return k;
+  Part p = from;
+  while (p.tiling.dims != target.dims) {
+    if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
+    GatherOne(&p, target);
+  }
+  moved_[from.value->id()].push_back(p);
+  return p;
+}
+
+bool Resharder::SliceFree(Part* p, const Tiling& target) {
+  Tiling next = p->tiling;
+  std::vector<Expr> starts(p->tiling.dims.size(), IntegerIn(c_, PrimitiveType::S32, 0));
+  bool any = false;
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    if (!IsPrefix(p->tiling.dims[d], target.dims[d])) continue;
+    Axes added;
+    for (size_t k = p->tiling.dims[d].size(); k < target.dims[d].size(); ++k) {
+      if (next.Used() >> target.dims[d][k] & 1) break;
+      added.push_back(target.dims[d][k]);
+      next.dims[d].push_back(target.dims[d][k]);
+    }
+    if (added.empty()) continue;
+    any = true;
+    const int64_t extent = p->value->shape().dim(static_cast<int64_t>(d)) / mesh_.SizeOf(added);
+    starts[d] = Place(added) * static_cast<double>(extent);
+  }
+  if (!any) return false;
+  const Ints sizes = LocalDims(mesh_, p->whole.dims(), next);
+  // A splat has the same value everywhere.
+  if (p->value->Is(Opcode::Broadcast) && p->value->operand(0)->shape().IsScalar())
+    p->value = BroadcastTo(p->value->operand(0), sizes).get();
+  else
+    p->value = DynamicSliceOf(p->value, starts, sizes).get();
+  p->tiling = next;
+  return true;
+}
+
+bool Resharder::Exchange(Part* p, const Tiling& target) {
+  for (size_t i = 0; i < target.dims.size(); ++i) {
+    const Axes& from = p->tiling.dims[i];
+    const size_t kept = CommonPrefix(from, target.dims[i]);
+    for (size_t j = 0; j < target.dims.size(); ++j) {
+      const Axes &has = p->tiling.dims[j], &wants = target.dims[j];
+      if (i == j || !IsPrefix(has, wants)) continue;
+      // The longest run at the end of `from` that comes next in `wants`.
+      for (size_t n = std::min(from.size() - kept, wants.size() - has.size()); n > 0; --n)
+        if (std::equal(from.end() - static_cast<std::ptrdiff_t>(n), from.end(),
+                       wants.begin() + static_cast<std::ptrdiff_t>(has.size()))) {
+          AllToAll(p, i, j, Axes(from.end() - static_cast<std::ptrdiff_t>(n), from.end()));
+          return true;
+        }
+    }
+  }
+  return false;
+}
+
+// From a cut along dimension `from` to one along `to`.
+void Resharder::AllToAll(Part* p, size_t from, size_t to, const Axes& axes) {
+  const int64_t n = mesh_.SizeOf(axes);
+  const Ints dims = p->value->shape().dims();
+  Ints split = dims;
+  split[to] /= n;
+  split.insert(split.begin() + static_cast<std::ptrdiff_t>(to), n);
+  Expr x = ReshapeTo(p->value, split);
+  Instruction* all = Collective(Opcode::AllToAll, Shape::Array(x.type(), split), x, axes);
+  all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(to)};
+  // The dimension of members goes in front of the one that they are parts of.
+  Ints order;
+  for (size_t d = 0; d < split.size(); ++d)
+    if (d != to) order.push_back(static_cast<int64_t>(d));
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(from), static_cast<int64_t>(to));
+  Ints joined = dims;
+  joined[to] /= n;
+  joined[from] *= n;
+  p->value = ReshapeTo(TransposeBy(all, order), joined).get();
+  p->tiling.dims[from].resize(p->tiling.dims[from].size() - axes.size());
+  p->tiling.dims[to].insert(p->tiling.dims[to].end(), axes.begin(), axes.end());
+}
+
+bool Resharder::Permute(Part* p, const Tiling& target) {
+  for (size_t d = 0; d < target.dims.size(); ++d)
+    if (mesh_.SizeOf(p->tiling.dims[d]) != mesh_.SizeOf(target.dims[d])) return false;
+  Axes gone, come;
+  const AxisMask before = p->tiling.Used(), after = target.Used() | p->tiling.manual;
+  for (int a = 0; a < mesh_.axis_count(); ++a) {
+    if ((before >> a & 1) && !(after >> a & 1)) gone.push_back(a);
+    if (!(before >> a & 1) && (after >> a & 1)) come.push_back(a);
+  }
+  std::vector<std::string> pairs;
+  for (int64_t device = 0; device < mesh_.devices(); ++device) {
+    int64_t source = device;
+    const auto set = [&](const Axes& axes, int64_t place) {
+      for (size_t k = axes.size(); k-- > 0;) {
+        source += (place % mesh_.size(axes[k]) - mesh_.Digit(source, axes[k])) * mesh_.stride(axes[k]);
+        place /= mesh_.size(axes[k]);
+      }
+    };
+    for (size_t d = 0; d < target.dims.size(); ++d) set(p->tiling.dims[d], mesh_.PlaceOn(device, target.dims[d]));
+    set(come, mesh_.PlaceOn(device, gone));
+    pairs.push_back(absl::StrCat("{", source, ",", device, "}"));
+  }
+  Instruction* i = c_->Add(Opcode::CollectivePermute, p->value->shape(), {p->value});
+  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ","), "}"));
+  i->mutable_attrs().channel_id = (*next_channel_)++;
+  p->value = i;
+  p->tiling.dims = target.dims;
+  return true;
+}
+
+void Resharder::GatherOne(Part* p, const Tiling& target) {
+  for (size_t d = target.dims.size(); d-- > 0;) {
+    Axes& has = p->tiling.dims[d];
+    const size_t kept = CommonPrefix(has, target.dims[d]);
+    if (kept == has.size()) continue;
+    const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
+    Ints dims = p->value->shape().dims();
+    dims[d] *= mesh_.SizeOf(axes);
+    Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
+    all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
+    p->value = all;
+    has.resize(kept);
+    return;
+  }
+}
+
+Part Resharder::Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target) {
+  Part p = partial;
+  Axes rest = axes;
+  // What the target cuts along these axes is scattered as it is combined.
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    if (!IsPrefix(p.tiling.dims[d], target.dims[d])) continue;
+    Axes scattered;
+    for (size_t k = p.tiling.dims[d].size(); k < target.dims[d].size(); ++k) {
+      const auto at = std::find(rest.begin(), rest.end(), target.dims[d][k]);
+      if (at == rest.end()) break;
+      scattered.push_back(*at);
+      rest.erase(at);
+    }
+    if (scattered.empty()) continue;
+    Ints dims = p.value->shape().dims();
+    dims[d] /= mesh_.SizeOf(scattered);
+    Instruction* i = Collective(Opcode::ReduceScatter, Shape::Array(p.value->shape().type(), dims), p.value, scattered);
+    i->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
+    i->mutable_attrs().to_apply = function;
+    p.value = i;
+    p.tiling.dims[d].insert(p.tiling.dims[d].end(), scattered.begin(), scattered.end());
+  }
+  if (rest.empty()) return p;
+  std::sort(rest.begin(), rest.end());
+  Instruction* i = Collective(Opcode::AllReduce, p.value->shape(), p.value, rest);
+  i->mutable_attrs().to_apply = function;
+  p.value = i;
+  return p;
+}
+
+}  // namespace kiln

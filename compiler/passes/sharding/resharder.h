@@ -1,0 +1,53 @@
+// Moves one device's part of an array from one tiling to another.
+//
+// What: slices for axes that are added, all-to-all for axes that change their dimension, a permutation where only the
+//   devices differ, all-gathers for axes that go, and reductions of partial results.
+// Guarantees: axes of a manual region take part in nothing; collectives have channels of their own. Tilings are even.
+// Cost: axes are added before any exchange, so that an exchange moves the least; equal moves of a value are made once.
+#pragma once
+
+#include <map>
+
+#include "compiler/hlo/graph_builder.h"
+#include "compiler/sharding/device_mesh.h"
+
+namespace kiln {
+
+// An array as one device holds it.
+struct Part {
+  Instruction* value = nullptr;
+  Tiling tiling;
+  Shape whole;
+};
+
+class Resharder {
+ public:
+  Resharder(Computation* c, const DeviceMesh& mesh, int64_t* next_channel)
+      : c_(c), mesh_(mesh), next_channel_(next_channel) {}
+
+  Computation* computation() const { return c_; }
+  const DeviceMesh& mesh() const { return mesh_; }
+  // The device's place on the axes, s32[].
+  Expr Place(const Axes& axes);
+  Part To(const Part& from, const Tiling& target);
+  // A part whose value is to be combined over `axes` by `function`, in the tiling `target` or one that differs from it
+  // by more than these axes.
+  Part Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target);
+
+ private:
+  bool SliceFree(Part* p, const Tiling& target);
+  bool Exchange(Part* p, const Tiling& target);
+  bool Permute(Part* p, const Tiling& target);
+  void GatherOne(Part* p, const Tiling& target);
+  Instruction* Collective(Opcode op, Shape shape, Expr x, const Axes& axes);
+  void AllToAll(Part* p, size_t from, size_t to, const Axes& axes);
+
+  Computation* c_;
+  const DeviceMesh& mesh_;
+  int64_t* next_channel_;
+  Instruction* partition_ = nullptr;
+  std::map<Axes, Instruction*> places_;
+  std::map<int64_t, std::vector<Part>> moved_;  // by the value's id: each form that it has been brought to
+};
+
+}  // namespace kiln

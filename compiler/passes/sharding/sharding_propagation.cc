@@ -1,0 +1,153 @@
+// Shardings pass from the values that a user wrote them on to all others, along the factors that dimensions share.
+//
+// In rounds: first through operations that only name, move or combine elements, then through all but broadcasts, then
+// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round
+// every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes are
+// added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user wrote
+// stays.
+#include <algorithm>
+
+#include "compiler/pass/pass.h"
+#include "compiler/passes/sharding/shardings.h"
+
+namespace kiln {
+namespace {
+
+enum Round { kNames, kMost, kBroadcastOperands, kAll, kUneven, kRounds };
+
+struct Item {
+  LeafSharding* leaf;
+  OpRule::Tensor dims;
+  Round from;  // the first round in which it may change
+};
+
+// Arrays whose dimensions correspond.
+struct Relation {
+  OpRule rule;
+  std::vector<Item> items;
+};
+
+bool OnlyMoves(const Instruction& i) {
+  switch (i.opcode()) {
+    case Opcode::Reshape:
+    case Opcode::Transpose:
+    case Opcode::DynamicSlice:
+    case Opcode::DynamicUpdateSlice:
+      return true;
+    default:
+      return i.IsElementwise();
+  }
+}
+
+Relation Same(const LeafEdge& e) {
+  Relation r;
+  OpRule::Tensor t;
+  for (int64_t n : e.to->shape.dims()) t.push_back({r.rule.Add(n)});
+  r.items = {{e.from, t, kNames}, {e.to, t, kNames}};
+  return r;
+}
+
+Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* all) {
+  Relation r;
+  r.rule = rule;
+  const Round round = OnlyMoves(i) ? kNames : kMost;
+  const bool broadcast = i.Is(Opcode::Broadcast);
+  for (int64_t k = 0; k < i.operand_count(); ++k)
+    r.items.push_back(
+        {&all->Of(i.operand(k))[0], rule.operands[static_cast<size_t>(k)], broadcast ? kBroadcastOperands : round});
+  for (size_t k = 0; k < rule.results.size(); ++k)
+    r.items.push_back({&all->Of(&i)[k], rule.results[k], broadcast ? kAll : round});
+  return r;
+}
+
+// Appends axes of `better` to what the item has of factor `f`, as far as they fit. True if any did.
+bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, const Axes& better, Item* item) {
+  LeafSharding& leaf = *item->leaf;
+  std::vector<Axes> axes = AxesOfFactors(mesh, rule, item->dims, leaf.tiling);
+  Axes& own = axes[static_cast<size_t>(f)];
+  // A factor among several of a dimension is cut evenly in every round.
+  bool even = round != kUneven;
+  for (const auto& d : item->dims) even = even || (d.size() > 1 && std::find(d.begin(), d.end(), f) != d.end());
+  const bool has_factor = std::any_of(item->dims.begin(), item->dims.end(), [&](const std::vector<int>& d) {
+    return std::find(d.begin(), d.end(), f) != d.end();
+  });
+  if (!has_factor || own.size() >= better.size() || !std::equal(own.begin(), own.end(), better.begin())) return false;
+  bool any = false;
+  for (size_t k = own.size(); k < better.size(); ++k) {
+    if (leaf.tiling.Used() >> better[k] & 1) break;
+    own.push_back(better[k]);
+    if (even && rule.sizes[static_cast<size_t>(f)] % mesh.SizeOf(own)) break;
+    auto next = TilingOfFactors(mesh, rule, item->dims, axes);
+    if (!next) break;
+    next->manual = leaf.tiling.manual;
+    bool grows = true;
+    for (size_t d = 0; d < next->dims.size(); ++d) {
+      const Axes &before = leaf.tiling.dims[d], &after = next->dims[d];
+      grows = grows && after.size() >= before.size() && std::equal(before.begin(), before.end(), after.begin()) &&
+              (after.size() == before.size() || !leaf.closed[d]);
+    }
+    if (!grows) break;
+    leaf.tiling = *next;
+    leaf.changed = any = true;
+  }
+  return any;
+}
+
+bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
+  std::vector<std::vector<Axes>> has;
+  bool any = false;
+  for (const Item& i : r->items) {
+    has.push_back(AxesOfFactors(mesh, r->rule, i.dims, i.leaf->tiling));
+    any = any || !i.leaf->tiling.IsWhole();
+  }
+  if (!any) return false;
+  // Of each factor, the longest list of axes; of equals that of the largest array.
+  struct Best {
+    int factor;
+    Axes axes;
+    int64_t bytes;
+  };
+  std::vector<Best> best;
+  for (size_t f = 0; f < r->rule.sizes.size(); ++f) {
+    Best b{static_cast<int>(f), {}, -1};
+    for (size_t k = 0; k < r->items.size(); ++k) {
+      const int64_t bytes = r->items[k].leaf->shape.ByteSize();
+      const int64_t n = mesh.SizeOf(has[k][f]), m = mesh.SizeOf(b.axes);
+      if (n > m || (n == m && n > 1 && bytes > b.bytes)) b = {static_cast<int>(f), has[k][f], bytes};
+    }
+    if (!b.axes.empty()) best.push_back(std::move(b));
+  }
+  std::stable_sort(best.begin(), best.end(), [](const Best& a, const Best& b) { return a.bytes > b.bytes; });
+  bool changed = false;
+  for (const Best& b : best)
+    for (Item& i : r->items)
+      if (i.from <= round) changed = Extend(mesh, round, r->rule, b.factor, b.axes, &i) || changed;
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
+  ModuleShardings all;
+  if (ctx.fuel == 0) return false;
+  RETURN_IF_ERROR(all.Read(&m, ModuleShardings::Uneven::kKept));
+  if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
+  std::vector<Relation> relations;
+  for (const Computation* c : all.computations())
+    for (const Instruction* i : c->PostOrder())
+      if (const auto rule = RuleOf(*i)) relations.push_back(RelationOf(*i, *rule, &all));
+  for (const LeafEdge& e : all.edges())
+    if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims()) relations.push_back(Same(e));
+  for (int round = kNames; round < kRounds; ++round)
+    for (bool again = true; again;) {
+      again = false;
+      for (Relation& r : relations) again = Visit(all.mesh(), static_cast<Round>(round), &r) || again;
+      for (size_t k = relations.size(); k-- > 0;)
+        again = Visit(all.mesh(), static_cast<Round>(round), &relations[k]) || again;
+    }
+  const bool changed = all.Write();
+  if (changed) ctx.Take();
+  return changed || all.separated();
+}
+
+}  // namespace kiln

@@ -1,0 +1,271 @@
+#include "compiler/passes/sharding/shardings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+
+namespace kiln {
+namespace {
+
+const std::string kMeshKey = "xla.sdy.sharding=";
+
+// Attributes without the mesh sharding, whose place the written form takes.
+void DropMeshSharding(Instruction* i) {
+  if (!i->attrs().frontend_attributes) return;
+  std::string text = i->attrs().frontend_attributes->text;
+  const size_t start = text.find(kMeshKey);
+  if (start == std::string::npos) return;
+  size_t end = start + kMeshKey.size() + 1;
+  while (end < text.size() && !(text[end] == '"' && text[end - 1] != '\\')) ++end;
+  if (end < text.size()) ++end;
+  if (end < text.size() && text[end] == ',') ++end;
+  text.erase(start, end - start);
+  if (text.size() <= 2)
+    i->mutable_attrs().frontend_attributes.reset();
+  else
+    i->mutable_attrs().frontend_attributes = attr::Raw(text);
+}
+
+bool HasTarget(const Instruction& i, std::initializer_list<const char*> targets) {
+  if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return false;
+  return std::any_of(targets.begin(), targets.end(),
+                     [&](const char* t) { return i.attrs().custom_call_target->text == t; });
+}
+
+// Dimensions that backend_config="unspecified_dims=[0,2]" leaves to the compiler.
+std::vector<bool> Unspecified(const Instruction& i, int64_t rank) {
+  std::vector<bool> out(static_cast<size_t>(rank), false);
+  if (!i.attrs().backend_config) return out;
+  const std::string& text = i.attrs().backend_config->text;
+  const size_t at = text.find("unspecified_dims=[");
+  if (at == std::string::npos) return out;
+  for (size_t p = at + 18; p < text.size() && text[p] != ']'; ++p)
+    if (text[p] >= '0' && text[p] <= '9' && text[p] - '0' < rank) out[static_cast<size_t>(text[p] - '0')] = true;
+  return out;
+}
+
+// Without the axes of dimensions that they do not cut evenly.
+void MakeEven(const DeviceMesh& mesh, const Ints& dims, Tiling* t) {
+  for (size_t d = 0; d < t->dims.size(); ++d)
+    while (!t->dims[d].empty() && dims[d] % mesh.SizeOf(t->dims[d])) t->dims[d].pop_back();
+}
+
+}  // namespace
+
+bool IsShardingCall(const Instruction& i) {
+  return i.operand_count() == 1 && HasTarget(i, {"Sharding", "xla.sdy.FuncResultSharding"}) &&
+         i.shape().Compatible(i.operand(0)->shape());
+}
+
+bool IsIdentityCall(const Instruction& i) {
+  return IsShardingCall(i) ||
+         (i.operand_count() == 1 && i.shape().Compatible(i.operand(0)->shape()) &&
+          HasTarget(i, {"annotate_device_placement", "MoveToHost", "MoveToDevice", "LayoutConstraint"}));
+}
+
+size_t LeafCount(const Shape& s) {
+  size_t n = 0;
+  ForEachLeaf(s, [&](const ShapeIndex&, const Shape&) { ++n; });
+  return n;
+}
+
+std::vector<Computation*> SeparateBodies(Module* m, bool* changed) {
+  std::vector<Computation*> out{m->entry()};
+  std::set<const Computation*> seen{m->entry()};
+  for (size_t k = 0; k < out.size(); ++k)
+    for (Instruction* i : out[k]->PostOrder()) {
+      if (!i->Is(Opcode::While) && !i->Is(Opcode::Conditional) && !i->Is(Opcode::Call)) continue;
+      i->MapCalled([&](Computation* c) {
+        Computation* own = seen.insert(c).second ? c : m->CloneComputation(c);
+        if (own != c) *changed = true;
+        seen.insert(own);
+        out.push_back(own);
+        return own;
+      });
+    }
+  return out;
+}
+
+absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
+  uneven_ = uneven;
+  m_ = m;
+  computations_ = SeparateBodies(m, &separated_);
+  std::vector<TileSharding> all;
+  std::set<std::pair<Ints, Ints>> seen;  // the order of axes follows from those that differ
+  int64_t devices = m->partition_count;
+  for (const Computation* c : computations_)
+    for (const auto& i : c->instructions()) {
+      ASSIGN_OR_RETURN(const std::vector<TileSharding> of, WrittenShardings(*i));
+      for (const TileSharding& s : of) {
+        if (s.kind == TileSharding::kManual) {  // a module that does not say for how many devices
+          devices = std::max<int64_t>(devices, 2);
+          cuts_anything_ = true;
+        }
+        if (!s.IsTiled()) continue;
+        devices = std::max(devices, static_cast<int64_t>(s.devices.size()));
+        cuts_anything_ = true;
+        if (seen.insert({s.tiles, s.devices}).second) all.push_back(s);
+      }
+      ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
+      if (boundary) cuts_anything_ = true;
+    }
+  mesh_ = DeviceMesh::Fit(devices, all);
+  for (const Computation* c : computations_)
+    for (const auto& i : c->instructions()) RETURN_IF_ERROR(ReadInstruction(&*i));
+  for (const Computation* c : computations_)
+    for (const auto& i : c->instructions()) RETURN_IF_ERROR(ReadBoundary(&*i));
+  for (const Computation* c : computations_)
+    for (const Instruction* i : c->PostOrder()) AddEdges(i);
+  for (auto& [leaf, operand] : entries_)
+    if (leaves_[operand].size() == 1) edges_.push_back({&leaves_[operand][0], &leaf});
+  MarkManual();
+  return absl::OkStatus();
+}
+
+absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
+  ASSIGN_OR_RETURN(const std::vector<TileSharding> of, WrittenShardings(*i));
+  std::vector<LeafSharding>& leaves = leaves_[i];
+  const bool fixed = i->Is(Opcode::Parameter) && i->parent() == m_->entry();
+  ForEachLeaf(i->shape(), [&](const ShapeIndex&, const Shape& s) {
+    LeafSharding leaf;
+    leaf.shape = s;
+    leaf.tiling.dims.resize(static_cast<size_t>(s.rank()));
+    leaf.closed.assign(static_cast<size_t>(s.rank()), fixed || !s.IsArray());
+    const size_t k = of.size() == 1 ? 0 : leaves.size();
+    const TileSharding* w = k < of.size() ? &of[k] : nullptr;
+    if (w && w->kind != TileSharding::kUnknown && s.IsArray()) {
+      leaf.written = true;
+      const auto open = w->open.empty() ? Unspecified(*i, s.rank()) : w->open;
+      for (size_t d = 0; d < leaf.closed.size() && d < open.size(); ++d) leaf.closed[d] = !open[d];
+      if (auto t = mesh_.Express(*w, s.rank())) leaf.tiling = *t;
+      if (uneven_ == Uneven::kDropped) MakeEven(mesh_, s.dims(), &leaf.tiling);
+    }
+    leaves.push_back(std::move(leaf));
+  });
+  return absl::OkStatus();
+}
+
+// Where a manual region ends, its values are cut as the boundary says; where one begins, what goes in had better be.
+absl::Status ModuleShardings::ReadBoundary(const Instruction* i) {
+  ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
+  if (!boundary) return absl::OkStatus();
+  for (size_t k = 0; k < boundary->shardings.size(); ++k) {
+    // Outside of the region a manual subgroup is one of copies.
+    std::vector<LeafSharding>& outside = leaves_[boundary->inwards ? i->operand(static_cast<int64_t>(k)) : i];
+    if (const size_t leaf = boundary->inwards ? 0 : k; leaf < outside.size()) outside[leaf].tiling.manual = 0;
+    const Shape& whole = boundary->inwards ? i->operand(static_cast<int64_t>(k))->shape() : leaves_[i][k].shape;
+    const auto tiling = mesh_.Express(FromTable(boundary->shardings[k]), whole.rank());
+    if (!tiling || tiling->manual || !CutsEvenly(mesh_, whole.dims(), *tiling)) continue;
+    if (!boundary->inwards) {
+      if (!leaves_[i][k].written) leaves_[i][k].tiling = *tiling;
+      continue;
+    }
+    LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), true), true, false, whole};
+    entries_.push_back({std::move(leaf), i->operand(static_cast<int64_t>(k))});
+  }
+  return absl::OkStatus();
+}
+
+void ModuleShardings::Connect(const Instruction* from, size_t first, const Instruction* to, size_t to_first,
+                              size_t count) {
+  auto &a = leaves_[from], &b = leaves_[to];
+  for (size_t k = 0; k < count; ++k)
+    if (first + k < a.size() && to_first + k < b.size()) edges_.push_back({&a[first + k], &b[to_first + k]});
+}
+
+void ModuleShardings::ConnectAll(const Instruction* from, const Instruction* to) {
+  Connect(from, 0, to, 0, leaves_[from].size());
+}
+
+void ModuleShardings::AddEdges(const Instruction* i) {
+  const Attributes& a = i->attrs();
+  if (i->Is(Opcode::Tuple)) {
+    size_t at = 0;
+    for (const Instruction* o : i->operands()) {
+      Connect(o, 0, i, at, LeafCount(o->shape()));
+      at += LeafCount(o->shape());
+    }
+  } else if (i->Is(Opcode::GetTupleElement)) {
+    size_t at = 0;
+    for (int64_t k = 0; k < *a.tuple_index; ++k)
+      at += LeafCount(i->operand(0)->shape().tuple()[static_cast<size_t>(k)]);
+    Connect(i->operand(0), at, i, 0, LeafCount(i->shape()));
+  } else if (i->Is(Opcode::OptimizationBarrier) || IsIdentityCall(*i)) {
+    ConnectAll(i->operand(0), i);
+  } else if (i->Is(Opcode::While)) {
+    ConnectAll(i->operand(0), i);
+    ConnectAll(i->operand(0), (*a.body)->parameter(0));
+    ConnectAll((*a.body)->root(), i);
+    ConnectAll((*a.body)->root(), (*a.body)->parameter(0));
+    ConnectAll((*a.body)->parameter(0), (*a.condition)->parameter(0));
+  } else if (i->Is(Opcode::Conditional)) {
+    const std::vector<Computation*> branches = i->called();
+    for (size_t k = 0; k < branches.size(); ++k) {
+      ConnectAll(i->operand(static_cast<int64_t>(k) + 1), branches[k]->parameter(0));
+      ConnectAll(branches[k]->root(), i);
+    }
+  } else if (i->Is(Opcode::Call)) {
+    for (int64_t k = 0; k < i->operand_count(); ++k) ConnectAll(i->operand(k), (*a.to_apply)->parameter(k));
+    ConnectAll((*a.to_apply)->root(), i);
+  }
+}
+
+// What depends on a manual region's values, or on the device's own number, is written for each device.
+void ModuleShardings::MarkManual() {
+  const AxisMask every = mesh_.all_axes();
+  for (bool again = true; again;) {
+    again = false;
+    const auto mark = [&](LeafSharding* leaf, AxisMask mask) {
+      if ((leaf->tiling.manual | mask) == leaf->tiling.manual) return;
+      leaf->tiling.manual |= mask;
+      leaf->changed = !leaf->written;
+      for (Axes& d : leaf->tiling.dims)
+        d.erase(std::remove_if(d.begin(), d.end(), [&](int a) { return mask >> a & 1; }), d.end());
+      again = true;
+    };
+    for (const Computation* c : computations_)
+      for (const auto& i : c->instructions()) {
+        const auto boundary = ManualBoundaryOf(*i);
+        if (boundary.ok() && *boundary) {
+          if ((*boundary)->inwards)
+            for (LeafSharding& leaf : leaves_[&*i]) mark(&leaf, every);
+          continue;
+        }
+        if (i->Is(Opcode::PartitionId)) mark(&leaves_[&*i][0], every);
+        const bool flow = i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::While) ||
+                          i->Is(Opcode::Conditional) || i->Is(Opcode::Call);
+        if (flow) continue;
+        AxisMask mask = 0;
+        for (const Instruction* o : i->operands())
+          for (const LeafSharding& leaf : leaves_[o]) mask |= leaf.tiling.manual;
+        if (mask)
+          for (LeafSharding& leaf : leaves_[&*i]) mark(&leaf, mask);
+      }
+    for (const LeafEdge& e : edges_) mark(e.to, e.from->tiling.manual);
+  }
+}
+
+bool ModuleShardings::Write() {
+  bool any = false;
+  for (const Computation* c : computations_)
+    for (const auto& i : c->instructions()) {
+      std::vector<LeafSharding>& leaves = leaves_[&*i];
+      // Callers are given no uneven results that they did not ask for.
+      if (&*i == m_->entry()->root())
+        for (LeafSharding& l : leaves)
+          if (!l.written) MakeEven(mesh_, l.shape.dims(), &l.tiling);
+      std::string text;
+      for (const LeafSharding& l : leaves) absl::StrAppend(&text, text.empty() ? "" : ", ", mesh_.TextOf(l.tiling));
+      if (i->shape().IsTuple()) text = absl::StrCat("{", text, "}");
+      const bool changed = std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
+      if (!changed || (i->attrs().sharding && i->attrs().sharding->text == text)) continue;
+      DropMeshSharding(&*i);
+      i->mutable_attrs().sharding = attr::Raw(text);
+      any = true;
+    }
+  return any;
+}
+
+}  // namespace kiln

@@ -1,0 +1,435 @@
+#include "compiler/sharding/op_rule.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kiln {
+namespace {
+
+using Tensor = OpRule::Tensor;
+
+Tensor Whole(const Shape& s) { return Tensor(static_cast<size_t>(s.rank())); }
+
+// One factor for each dimension.
+Tensor Own(OpRule* r, const Shape& s) {
+  Tensor out;
+  for (int64_t n : s.dims()) out.push_back({r->Add(n)});
+  return out;
+}
+
+OpRule Pointwise(const Instruction& i) {
+  OpRule r;
+  r.results = {Own(&r, i.shape())};
+  for (const Instruction* o : i.operands())
+    r.operands.push_back(o->shape().dims() == i.shape().dims() ? r.results[0] : Whole(o->shape()));
+  return r;
+}
+
+// Dimensions of equal extent and place; all others are whole.
+OpRule Matching(const Instruction& i) {
+  OpRule r;
+  Tensor in, out;
+  const Ints &a = i.operand(0)->shape().dims(), &b = i.shape().dims();
+  for (size_t d = 0; d < b.size(); ++d) {
+    const bool same = d < a.size() && a[d] == b[d];
+    out.push_back(same ? std::vector<int>{r.Add(b[d])} : std::vector<int>());
+  }
+  for (size_t d = 0; d < a.size(); ++d) in.push_back(d < out.size() ? out[d] : std::vector<int>());
+  r.operands = {in};
+  for (int64_t k = 1; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
+  r.results = {out};
+  return r;
+}
+
+OpRule Broadcast(const Instruction& i) {
+  OpRule r;
+  r.results = {Own(&r, i.shape())};
+  Tensor in;
+  for (int64_t d : *i.attrs().dimensions) in.push_back(r.results[0][static_cast<size_t>(d)]);
+  r.operands = {in};
+  return r;
+}
+
+OpRule Transpose(const Instruction& i) {
+  OpRule r;
+  r.operands = {Own(&r, i.operand(0)->shape())};
+  Tensor out;
+  for (int64_t d : *i.attrs().dimensions) out.push_back(r.operands[0][static_cast<size_t>(d)]);
+  r.results = {out};
+  return r;
+}
+
+// Gives dimensions [first, last) of one side the factors between their boundaries; `bounds` are products of extents
+// counted from the minor end, in descending order.
+void TakeFactors(const Ints& dims, size_t first, size_t last, const Ints& bounds, int base, Tensor* out) {
+  int64_t below = 1;
+  for (size_t d = last; d-- > first;) {
+    const int64_t above = below * dims[d];
+    for (size_t k = 0; k + 1 < bounds.size(); ++k)
+      if (bounds[k] <= above && bounds[k + 1] >= below) (*out)[d].push_back(base + static_cast<int>(k));
+    below = above;
+  }
+}
+
+// Dimensions [i0, i) of `a` and [j0, j) of `b` have as many elements.
+void ReshapeBlock(OpRule* r, const Ints& a, size_t i0, size_t i, Tensor* in, const Ints& b, size_t j0, size_t j,
+                  Tensor* out) {
+  Ints bounds{1};
+  for (const auto& [dims, first, last] : {std::tuple(&a, i0, i), std::tuple(&b, j0, j)}) {
+    int64_t n = 1;
+    for (size_t d = last; d-- > first;) bounds.push_back(n *= (*dims)[d]);
+  }
+  std::sort(bounds.begin(), bounds.end(), std::greater<>());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  bool chain = true;
+  for (size_t k = 0; k + 1 < bounds.size(); ++k) chain = chain && bounds[k] % bounds[k + 1] == 0;
+  if (!chain) {
+    const int64_t common = std::gcd(a[i0], b[j0]);
+    if (common == 1) return;
+    const int f = r->Add(common);
+    (*in)[i0] = {f};
+    (*out)[j0] = {f};
+    return;
+  }
+  const int base = static_cast<int>(r->sizes.size());
+  for (size_t k = 0; k + 1 < bounds.size(); ++k) r->Add(bounds[k] / bounds[k + 1]);
+  TakeFactors(a, i0, i, bounds, base, in);
+  TakeFactors(b, j0, j, bounds, base, out);
+}
+
+OpRule Reshape(const Instruction& x) {
+  OpRule r;
+  const Ints &a = x.operand(0)->shape().dims(), &b = x.shape().dims();
+  Tensor in(a.size()), out(b.size());
+  if (x.shape().ElementCount() > 0) {
+    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+      if (a[i] == 1) {
+        ++i;
+      } else if (b[j] == 1) {
+        ++j;
+      } else {
+        const size_t i0 = i, j0 = j;
+        int64_t n = a[i++], m = b[j++];
+        while (n != m) n < m ? n *= a[i++] : m *= b[j++];
+        ReshapeBlock(&r, a, i0, i, &in, b, j0, j, &out);
+      }
+    }
+  }
+  r.operands = {in};
+  r.results = {out};
+  return r;
+}
+
+bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
+
+OpRule Reduce(const Instruction& i) {
+  OpRule r;
+  const Ints& reduced = *i.attrs().dimensions;
+  const int64_t inputs = i.operand_count() / 2;
+  const bool combines = inputs == 1 && CombinerOf(**i.attrs().to_apply);
+  Tensor in, out;
+  const Shape& s = i.operand(0)->shape();
+  for (int64_t d = 0; d < s.rank(); ++d) {
+    const bool gone = Contains(reduced, d);
+    in.emplace_back();
+    if (gone && !combines) continue;
+    in.back().push_back(r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass));
+    if (!gone) out.push_back(in.back());
+  }
+  for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < inputs ? in : Whole(i.operand(k)->shape()));
+  r.results.assign(static_cast<size_t>(inputs), out);
+  return r;
+}
+
+OpRule Dot(const Instruction& i) {
+  OpRule r;
+  const auto list = [](const std::optional<Ints>& v) { return v ? *v : Ints(); };
+  const Ints lb = list(i.attrs().lhs_batch_dims), rb = list(i.attrs().rhs_batch_dims);
+  const Ints lc = list(i.attrs().lhs_contracting_dims), rc = list(i.attrs().rhs_contracting_dims);
+  const Shape &lhs = i.operand(0)->shape(), &rhs = i.operand(1)->shape();
+  Tensor a = Whole(lhs), b = Whole(rhs), out;
+  for (size_t k = 0; k < lb.size(); ++k) {
+    const int f = r.Add(lhs.dim(lb[k]));
+    a[static_cast<size_t>(lb[k])] = b[static_cast<size_t>(rb[k])] = {f};
+    out.push_back({f});
+  }
+  for (size_t k = 0; k < lc.size(); ++k)
+    a[static_cast<size_t>(lc[k])] = b[static_cast<size_t>(rc[k])] = {r.Add(lhs.dim(lc[k]), OpRule::kReduction)};
+  for (auto [t, s] : {std::pair(&a, &lhs), std::pair(&b, &rhs)})
+    for (int64_t d = 0; d < s->rank(); ++d) {
+      if (!(*t)[static_cast<size_t>(d)].empty()) continue;
+      (*t)[static_cast<size_t>(d)] = {r.Add(s->dim(d))};
+      out.push_back((*t)[static_cast<size_t>(d)]);
+    }
+  r.operands = {a, b};
+  r.results = {out};
+  return r;
+}
+
+std::optional<OpRule> Convolution(const Instruction& i) {
+  if (i.attrs().feature_group_count.value_or(1) != 1 || i.attrs().batch_group_count.value_or(1) != 1)
+    return std::nullopt;
+  OpRule r;
+  const ConvDimensionNumbers& n = *i.attrs().dim_labels;
+  if (n.input_others || n.kernel_others || n.output_others) return std::nullopt;
+  const Shape &in = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
+  Tensor a = Whole(in), b = Whole(kernel), out = Whole(i.shape());
+  a[static_cast<size_t>(n.input_batch)] = out[static_cast<size_t>(n.output_batch)] = {r.Add(in.dim(n.input_batch))};
+  b[static_cast<size_t>(n.kernel_output)] =
+      out[static_cast<size_t>(n.output_feature)] = {r.Add(kernel.dim(n.kernel_output))};
+  a[static_cast<size_t>(n.input_feature)] =
+      b[static_cast<size_t>(n.kernel_input)] = {r.Add(in.dim(n.input_feature), OpRule::kReduction)};
+  r.operands = {a, b};
+  r.results = {out};
+  return r;
+}
+
+// Dimensions that a window, a padding or a slice leaves alone.
+template <typename IsWhole>
+OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
+  OpRule r;
+  Tensor t;
+  for (int64_t d = 0; d < i.operand(0)->shape().rank(); ++d)
+    t.push_back(is_cut(d) ? std::vector<int>() : std::vector<int>{r.Add(i.operand(0)->shape().dim(d))});
+  for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < arrays ? t : Whole(i.operand(k)->shape()));
+  ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape&) { r.results.push_back(t); });
+  return r;
+}
+
+OpRule Concatenate(const Instruction& i) {
+  return Except(i, i.operand_count(), [&](int64_t d) { return d == (*i.attrs().dimensions)[0]; });
+}
+
+OpRule DynamicUpdateSlice(const Instruction& i) {
+  OpRule r;
+  const Shape &all = i.shape(), &update = i.operand(1)->shape();
+  Tensor t;
+  for (int64_t d = 0; d < all.rank(); ++d)
+    t.push_back(all.dim(d) == update.dim(d) ? std::vector<int>{r.Add(all.dim(d))} : std::vector<int>());
+  r.operands = {t, t};
+  for (int64_t k = 2; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
+  r.results = {t};
+  return r;
+}
+
+// The window of a window operation covers one element and steps by one.
+bool IsTrivial(const WindowDim& w) { return w == WindowDim(); }
+
+OpRule Gather(const Instruction& i) {
+  OpRule r;
+  const Attributes& g = i.attrs();
+  const Shape &in = i.operand(0)->shape(), &indices = i.operand(1)->shape();
+  const auto list = [](const std::optional<Ints>& v) { return v ? *v : Ints(); };
+  const Ints collapsed = list(g.collapsed_slice_dims), batching = list(g.operand_batching_dims),
+             index_batching = list(g.start_indices_batching_dims), offsets = list(g.offset_dims),
+             mapped = list(g.start_index_map);
+  Tensor a = Whole(in), b = Whole(indices), out = Whole(i.shape());
+  // Dimensions of the result that are not offsets are those of the indices but the vector's, in order.
+  int64_t result = 0;
+  for (int64_t d = 0; d < indices.rank(); ++d) {
+    if (d == *g.index_vector_dim) continue;
+    while (Contains(offsets, result)) ++result;
+    b[static_cast<size_t>(d)] = out[static_cast<size_t>(result++)] = {r.Add(indices.dim(d))};
+  }
+  for (size_t k = 0; k < batching.size(); ++k)
+    a[static_cast<size_t>(batching[k])] = b[static_cast<size_t>(index_batching[k])];
+  size_t offset = 0;
+  for (int64_t d = 0; d < in.rank(); ++d) {
+    if (Contains(batching, d)) continue;
+    auto& of = a[static_cast<size_t>(d)];
+    const int64_t size = (*g.slice_sizes)[static_cast<size_t>(d)];
+    if (Contains(collapsed, d)) {
+      if (Contains(mapped, d) && in.dim(d) > 1) of = {r.Add(in.dim(d), OpRule::kLookup)};
+      continue;
+    }
+    const int64_t to = offsets[offset++];
+    if (size == in.dim(d)) of = out[static_cast<size_t>(to)] = {r.Add(size)};
+  }
+  r.operands = {a, b};
+  r.results = {out};
+  return r;
+}
+
+std::optional<OpRule> Scatter(const Instruction& i) {
+  if (i.operand_count() != 3) return std::nullopt;
+  OpRule r;
+  const Attributes& g = i.attrs();
+  const Shape &in = i.operand(0)->shape(), &indices = i.operand(1)->shape(), &updates = i.operand(2)->shape();
+  const auto list = [](const std::optional<Ints>& v) { return v ? *v : Ints(); };
+  const Ints inserted = list(g.inserted_window_dims), batching = list(g.input_batching_dims),
+             index_batching = list(g.scatter_indices_batching_dims), windows = list(g.update_window_dims),
+             mapped = list(g.scatter_dims_to_operand_dims);
+  const auto combiner = CombinerOf(**g.to_apply);
+  const bool adds = combiner == Opcode::Add;
+  Tensor a = Whole(in), b = Whole(indices), u = Whole(updates);
+  int64_t update = 0;
+  for (int64_t d = 0; d < indices.rank(); ++d) {
+    if (d == *g.index_vector_dim) continue;
+    while (Contains(windows, update)) ++update;
+    const auto at = std::find(index_batching.begin(), index_batching.end(), d);
+    std::vector<int> f;
+    if (at != index_batching.end() || adds)
+      f = {r.Add(indices.dim(d), at != index_batching.end() ? OpRule::kPass : OpRule::kUpdates)};
+    b[static_cast<size_t>(d)] = u[static_cast<size_t>(update++)] = f;
+    if (at != index_batching.end()) a[static_cast<size_t>(batching[at - index_batching.begin()])] = f;
+  }
+  size_t window = 0;
+  for (int64_t d = 0; d < in.rank(); ++d) {
+    if (Contains(batching, d)) continue;
+    auto& of = a[static_cast<size_t>(d)];
+    if (Contains(inserted, d)) {
+      if (Contains(mapped, d) && in.dim(d) > 1 && IsSigned(indices.type())) of = {r.Add(in.dim(d), OpRule::kRows)};
+      continue;
+    }
+    const int64_t from = windows[window++];
+    if (updates.dim(from) == in.dim(d)) of = u[static_cast<size_t>(from)] = {r.Add(in.dim(d))};
+  }
+  r.operands = {a, b, u};
+  r.results = {a};
+  return r;
+}
+
+// Leading dimensions that only say how many problems there are.
+OpRule Batched(const Instruction& i, int64_t trailing) {
+  OpRule r;
+  Tensor batch;
+  for (int64_t d = 0; d + trailing < i.operand(0)->shape().rank(); ++d)
+    batch.push_back({r.Add(i.operand(0)->shape().dim(d))});
+  const auto with = [&](const Shape& s) {
+    Tensor t = batch;
+    t.resize(static_cast<size_t>(s.rank()));
+    return t;
+  };
+  for (const Instruction* o : i.operands()) r.operands.push_back(with(o->shape()));
+  ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape& s) { r.results.push_back(with(s)); });
+  return r;
+}
+
+std::optional<OpRule> Windowed(const Instruction& i) {
+  const auto& window = *i.attrs().window;
+  const int64_t arrays = i.Is(Opcode::SelectAndScatter) ? 2 : i.operand_count() / 2;
+  return Except(i, arrays, [&](int64_t d) { return !IsTrivial(window[static_cast<size_t>(d)]); });
+}
+
+std::optional<OpRule> RuleOfShaped(const Instruction& i) {
+  const Attributes& at = i.attrs();
+  switch (i.opcode()) {
+    case Opcode::Broadcast:
+      return Broadcast(i);
+    case Opcode::Transpose:
+      return Transpose(i);
+    case Opcode::Reshape:
+      return Reshape(i);
+    case Opcode::Reduce:
+      return Reduce(i);
+    case Opcode::Concatenate:
+      return Concatenate(i);
+    case Opcode::Slice:
+    case Opcode::DynamicSlice:
+    case Opcode::BitcastConvert:
+      return Matching(i);
+    case Opcode::DynamicUpdateSlice:
+      return DynamicUpdateSlice(i);
+    case Opcode::Pad:
+      return Except(i, 1, [&](int64_t d) { return !((*at.padding)[static_cast<size_t>(d)] == PadDim()); });
+    case Opcode::Reverse:
+      return Except(i, 1, [&](int64_t d) { return Contains(*at.dimensions, d); });
+    case Opcode::Sort:
+      return Except(i, i.operand_count(), [&](int64_t d) { return d == (*at.dimensions)[0]; });
+    case Opcode::TopK:
+      return Batched(i, 1);
+    case Opcode::ReduceWindow:
+    case Opcode::SelectAndScatter:
+      return Windowed(i);
+    case Opcode::Gather:
+      return Gather(i);
+    case Opcode::Scatter:
+      return Scatter(i);
+    case Opcode::Iota: {
+      OpRule r;
+      r.results = {Own(&r, i.shape())};
+      return r;
+    }
+    case Opcode::Fft:
+      return Batched(i, static_cast<int64_t>(at.fft_length->size()));
+    case Opcode::Cholesky:
+    case Opcode::TriangularSolve:
+      return Batched(i, 2);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Opcode> CombinerOf(const Computation& f) {
+  const Instruction* root = f.root();
+  if (f.parameters().size() != 2 || root->operand_count() != 2 || !root->shape().IsScalar()) return std::nullopt;
+  const Instruction *p = f.parameter(0), *q = f.parameter(1);
+  if (!(root->operand(0) == p && root->operand(1) == q) && !(root->operand(0) == q && root->operand(1) == p))
+    return std::nullopt;
+  switch (root->opcode()) {
+    case Opcode::Add:
+    case Opcode::Multiply:
+    case Opcode::Minimum:
+    case Opcode::Maximum:
+    case Opcode::And:
+    case Opcode::Or:
+      return root->opcode();
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<OpRule> RuleOf(const Instruction& i) {
+  if (i.shape().HasDynamic()) return std::nullopt;
+  for (const Instruction* o : i.operands())
+    if (!o->shape().IsArray() || o->shape().HasDynamic()) return std::nullopt;
+  if (i.IsElementwise() || i.Is(Opcode::Map)) return Pointwise(i);
+  if (i.Is(Opcode::Dot)) {
+    if (i.operand_count() != 2 || i.attrs().sparsity) return std::nullopt;
+    return Dot(i);
+  }
+  if (i.Is(Opcode::Convolution)) return Convolution(i);
+  return RuleOfShaped(i);
+}
+
+std::vector<Axes> AxesOfFactors(const DeviceMesh& mesh, const OpRule& rule, const OpRule::Tensor& tensor,
+                                const Tiling& t) {
+  std::vector<Axes> out(rule.sizes.size());
+  for (size_t d = 0; d < tensor.size() && d < t.dims.size(); ++d) {
+    size_t k = 0;
+    int64_t rest = tensor[d].empty() ? 1 : rule.sizes[static_cast<size_t>(tensor[d][0])];
+    for (int a : t.dims[d]) {
+      while (rest == 1 && k + 1 < tensor[d].size()) rest = rule.sizes[static_cast<size_t>(tensor[d][++k])];
+      const bool uneven = k < tensor[d].size() && rest % mesh.size(a) != 0;
+      if (k >= tensor[d].size() || (uneven && tensor[d].size() > 1)) break;
+      rest = uneven ? 0 : rest / mesh.size(a);  // a dimension that is one factor may be cut unevenly
+      out[static_cast<size_t>(tensor[d][k])].push_back(a);
+    }
+  }
+  return out;
+}
+
+std::optional<Tiling> TilingOfFactors(const DeviceMesh& mesh, const OpRule& rule, const OpRule::Tensor& tensor,
+                                      const std::vector<Axes>& axes) {
+  Tiling out;
+  out.dims.resize(tensor.size());
+  AxisMask used = 0;
+  for (size_t d = 0; d < tensor.size(); ++d) {
+    bool full = true;
+    for (int f : tensor[d]) {
+      const Axes& of = axes[static_cast<size_t>(f)];
+      if (!of.empty() && !full) return std::nullopt;
+      for (int a : of) {
+        if (used >> a & 1) return std::nullopt;
+        used |= AxisMask{1} << a;
+        out.dims[d].push_back(a);
+      }
+      full = full && mesh.SizeOf(of) == rule.sizes[static_cast<size_t>(f)];
+    }
+  }
+  return out;
+}
+
+}  // namespace kiln
