@@ -39,7 +39,8 @@ constexpr std::pair<const char*, Facts> kStages[] = {
 bool Excused(const PassInfo& pass, const std::string& spec) {
   const std::string name = pass.name;
   if (spec == "control edges") return name == "control-dep-remover" || name == "despecializer";
-  return spec == "shardings" && (name == "sharding-remover" || name == "manual-sharding-expander");
+  return spec == "shardings" &&
+         (name == "sharding-remover" || name == "manual-sharding-expander" || name == "spmd-partitioner");
 }
 
 std::string Story(const std::string& text, const Module& after) { return text + "\nbecame\n" + ToText(after); }
