@@ -1,5 +1,7 @@
 #include "compiler/hlo/infer_rules.h"
 
+#include <algorithm>
+
 namespace kiln::infer {
 
 absl::StatusOr<Shape> Broadcast(const Instruction& i, Given given) {
@@ -110,7 +112,11 @@ absl::StatusOr<Shape> Pad(const Instruction& i, Given) {
   for (int64_t d = 0; d < s.rank(); ++d) {
     REQUIRE(p[d].interior >= 0, "negative interior padding");
     if (s.dim(d) < 0) continue;
-    const int64_t n = s.dim(d) + (s.dim(d) > 0 ? (s.dim(d) - 1) * p[d].interior : 0) + p[d].low + p[d].high;
+    int64_t n = 0;
+    const bool fits = !__builtin_mul_overflow(std::max<int64_t>(s.dim(d) - 1, 0), p[d].interior, &n) &&
+                      !__builtin_add_overflow(n, s.dim(d), &n) && !__builtin_add_overflow(n, p[d].low, &n) &&
+                      !__builtin_add_overflow(n, p[d].high, &n);
+    REQUIRE(fits, "padding gives dimension ", d, " more elements than can be counted");
     REQUIRE(n >= 0, "padding leaves dimension ", d, " a negative extent, ", n);
     s.mutable_dims()[d] = n;
   }

@@ -15,7 +15,7 @@ HloModule w
 ENTRY e {
   x = f32[8] parameter(0)
   n = s32[] parameter(1)
-  c = f32[32] constant({0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31})
+  c = f32[32] constant({0,1,4,9,16,25,36,49,64,81,100,121,144,169,196,225,256,289,324,361,400,441,484,529,576,625,676,729,784,841,900,961})
   part = f32[8] dynamic-slice(c, n), dynamic_slice_sizes={8}
   ROOT y = f32[8] add(x, part)
 }
@@ -28,7 +28,7 @@ int main() {
   big::Context context;
   if (!big::run(context, x, n, y)) return 1;
   for (int k = 0; k < 8; ++k)
-    if (y[k] != 120 + k) return 2;
+    if (y[k] != 100 + (20 + k) * (20 + k)) return 2;
   return 0;
 }
 END

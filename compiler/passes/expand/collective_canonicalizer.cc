@@ -16,12 +16,15 @@ class Canonicalizer {
 
   // Null: it has the form.
   absl::StatusOr<Instruction*> Run() {
-    ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*i_, m_.replica_count, m_.partition_count));
+    const auto form = ExchangeOf(*i_, m_.replica_count, m_.partition_count);
+    if (!form.ok()) return ErrorAt(i_, form.status().message());
+    const std::optional<Exchange>& exchange = *form;
     if (exchange && (exchange->members() > 1 || i_->Is(Opcode::CollectivePermute))) return nullptr;
     if (exchange) return Itself();
     if (IsPlainGather(i_, m_)) return nullptr;
-    ASSIGN_OR_RETURN(const bool can_be, CanBeExchange(*i_, m_.replica_count, m_.partition_count));
-    if (can_be) {
+    const auto can_be = CanBeExchange(*i_, m_.replica_count, m_.partition_count);
+    if (!can_be.ok()) return ErrorAt(i_, can_be.status().message());
+    if (*can_be) {
       ASSIGN_OR_RETURN(const std::vector<Ints> groups, MeetingGroups());
       members_ = static_cast<int64_t>(groups[0].size());
       if (Instruction* other = InTheForm()) return other;

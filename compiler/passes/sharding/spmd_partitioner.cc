@@ -215,6 +215,9 @@ absl::StatusOr<Parts> Partitioner::EmitBoundary(const Instruction* i, const Manu
     auto tiling = mesh_.Express(written, whole.rank());
     if (written.kind == TileSharding::kUnknown)
       return ErrorAt(i, "has a sharding that does not cut an array into tiles");
+    if (written.IsTiled() && static_cast<int64_t>(written.devices.size()) != m_->partition_count)
+      return ErrorAt(i, absl::StrCat("is sharded over ", written.devices.size(), " devices, the module has ",
+                                     m_->partition_count, " partitions"));
     if (tiling) tiling->manual = 0;
     const bool even = tiling && CutsEvenly(mesh_, whole.dims(), *tiling);
     const Shape tile = tiling ? LocalShape(mesh_, whole, *tiling) : b.inwards ? to : operands[k].whole;
