@@ -172,6 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"", "ROOT r = f32[0] pad(y, s), padding=-3_-3", "operand 's' is not defined"},
         Bad{"", "z = f32[] constant(0)\n ROOT r = f32[0] pad(y, z), padding=-3_-3",
             "leaves dimension 0 a negative extent"},
+        Bad{"", "z = f32[] constant(0)\n ROOT r = f32[4] pad(y, z), padding=4_9223372036854775807",
+            "more elements than can be counted"},
         Bad{"", "z = s32[] constant(0)\n ROOT r = f32[] reduce(y, z), dimensions={0}, to_apply=add",
             "initial value is s32"},
         Bad{"", "h = bf16[4] parameter(3)\n ROOT r = (f32[4], f32[4]) tuple(y, h)", "make it (f32[4], bf16[4])"},

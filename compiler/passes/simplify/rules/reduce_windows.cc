@@ -30,7 +30,8 @@ Instruction* OfOneElement(Instruction* i) {
   }
   Instruction *x = i->operand(0), *initial = i->operand(1);
   Expr value = Binary(*op, BroadcastTo(initial, x->shape().dims()), x);
-  if (i->shape().dims() == x->shape().dims()) return value.get();
+  const auto nothing = [](const PadDim& p) { return p.low == 0 && p.high == 0; };
+  if (std::all_of(padding.begin(), padding.end(), nothing)) return value.get();
   Instruction* pad = i->parent()->Add(Opcode::Pad, i->shape(), {value.get(), initial});
   pad->mutable_attrs().padding = padding;
   return pad;
