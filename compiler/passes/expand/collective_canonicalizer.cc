@@ -25,8 +25,12 @@ class Canonicalizer {
     const auto can_be = CanBeExchange(*i_, m_.replica_count, m_.partition_count);
     if (!can_be.ok()) return ErrorAt(i_, can_be.status().message());
     if (*can_be) {
-      ASSIGN_OR_RETURN(const std::vector<Ints> groups, MeetingGroups());
-      members_ = static_cast<int64_t>(groups[0].size());
+      if (i_->Is(Opcode::CollectivePermute)) {
+        members_ = m_.replica_count * m_.partition_count;
+      } else {
+        ASSIGN_OR_RETURN(const std::vector<Ints> groups, DeviceGroups(*i_, m_.replica_count, m_.partition_count));
+        members_ = static_cast<int64_t>(groups[0].size());
+      }
       if (Instruction* other = InTheForm()) return other;
     }
     return AsGather(i_, m_);
@@ -36,11 +40,6 @@ class Canonicalizer {
   Instruction* Itself() {
     std::vector<Instruction*> parts(i_->operands());
     return i_->shape().IsTuple() ? c_->Add(Opcode::Tuple, i_->shape(), parts) : parts[0];
-  }
-
-  absl::StatusOr<std::vector<Ints>> MeetingGroups() const {
-    if (i_->Is(Opcode::CollectivePermute)) return std::vector<Ints>{{0}};
-    return DeviceGroups(*i_, m_.replica_count, m_.partition_count);
   }
 
   static std::vector<Instruction*> Instructions(const std::vector<Expr>& values) {
