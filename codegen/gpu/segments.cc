@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kTeam = 256;  // threads of a block, whatever it works on
 
-bool Alone(const Instruction* o) {
-  return o->Is(Opcode::Concatenate) || (!o->Is(Opcode::Reduce) && TurnsTiles(o));
-}
+bool Alone(const Instruction* o) { return o->Is(Opcode::Concatenate) || (!o->Is(Opcode::Reduce) && TurnsTiles(o)); }
 
 const Shape& Reduced(const Instruction* reduce) { return reduce->operand(0)->shape(); }
 
@@ -90,7 +88,7 @@ absl::Status EmitSegments(Body& body, const std::vector<Outputs>& segments) {
     auto* work = llvm::BasicBlock::Create(ir.ctx, "segment", f);
     auto* done = llvm::BasicBlock::Create(ir.ctx, "next", f);
     ir.b.SetInsertPoint(work);
-    Body part{ir,   body.target,          Grid(ir, own), body.i, body.operands, {result, result + leaves},
+    Body part{ir,           body.target, Grid(ir, own), body.i, body.operands, {result, result + leaves},
               body.scratch, body.number};
     part.team = kTeam;
     RETURN_IF_ERROR(EmitOne(part, outputs));

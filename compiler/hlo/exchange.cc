@@ -63,6 +63,21 @@ bool CoverAll(const std::vector<Ints>& groups, int64_t devices) {
 
 }  // namespace
 
+bool IsSynchronousCollective(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::AllGather:
+    case Opcode::AllReduce:
+    case Opcode::AllToAll:
+    case Opcode::CollectiveBroadcast:
+    case Opcode::CollectivePermute:
+    case Opcode::RaggedAllToAll:
+    case Opcode::ReduceScatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::vector<Shape> ResultsOf(const Instruction& collective) {
   return collective.shape().IsTuple() ? collective.shape().tuple() : std::vector<Shape>{collective.shape()};
 }

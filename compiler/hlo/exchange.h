@@ -13,6 +13,9 @@
 
 namespace kiln {
 
+// A collective that is one operation: no half of an asynchronous one.
+bool IsSynchronousCollective(const Instruction* i);
+
 struct Exchange {
   std::vector<Ints> groups;  // devices that meet; of a permute all of them
   Ints source;               // of a permute, by device: whose array it gets, or -1

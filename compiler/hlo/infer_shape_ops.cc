@@ -1,6 +1,6 @@
-#include "compiler/hlo/infer_rules.h"
-
 #include <algorithm>
+
+#include "compiler/hlo/infer_rules.h"
 
 namespace kiln::infer {
 

@@ -39,7 +39,7 @@ struct PassRecord {
   std::string pass;
   bool changed = false;
   double ms = 0;
-  int64_t instructions = 0;  // of the whole module afterwards
+  int64_t instructions = 0;                 // of the whole module afterwards
   std::map<std::string, int64_t> rewrites;  // how often each that has a name was made
 };
 

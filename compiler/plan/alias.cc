@@ -32,9 +32,8 @@ Leaf Step(const Leaf& l) {
 // True if one of several results may be a loop of its own, because it is read across: a kernel walks it in tiles.
 bool TurnsApart(const Instruction* i) {
   const Computation* f = *i->attrs().calls;
-  return f->root()->Is(Opcode::Tuple) &&
-         std::any_of(f->instructions().begin(), f->instructions().end(),
-                     [](const auto& x) { return x->Is(Opcode::Transpose); });
+  return f->root()->Is(Opcode::Tuple) && std::any_of(f->instructions().begin(), f->instructions().end(),
+                                                     [](const auto& x) { return x->Is(Opcode::Transpose); });
 }
 
 // True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.

@@ -1,8 +1,8 @@
 // A reduction between devices of a reduction between devices, over groups that complement each other, is one over their
 // product.
 #include "compiler/pass/pass.h"
-#include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/collectives/groups.h"
+#include "compiler/passes/expand/expand_each.h"
 
 namespace kiln {
 

@@ -30,8 +30,8 @@ Instruction* ReductionBehind(Opcode op, Instruction* i) {
     i = i->operand(0);
   } else {
     for (; !i->Is(Opcode::AllReduce); i = i->operand(0)) {
-      const bool moves = i->Is(Opcode::Reshape) || i->Is(Opcode::Slice) ||
-                         (i->Is(Opcode::Pad) && IsIdentity(op, i->operand(1)));
+      const bool moves =
+          i->Is(Opcode::Reshape) || i->Is(Opcode::Slice) || (i->Is(Opcode::Pad) && IsIdentity(op, i->operand(1)));
       if (!moves || i->users().size() != 1) return nullptr;
     }
   }

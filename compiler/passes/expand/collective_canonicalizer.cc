@@ -151,7 +151,7 @@ class Canonicalizer {
 }  // namespace
 
 absl::StatusOr<bool> CollectiveCanonicalizer(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, IsCollective, [&](Instruction* i) { return Canonicalizer(i, m).Run(); });
+  return ExpandEach(m, ctx, IsSynchronousCollective, [&](Instruction* i) { return Canonicalizer(i, m).Run(); });
 }
 
 }  // namespace kiln

@@ -268,19 +268,4 @@ bool IsPlainGather(const Instruction* i, const Module& m) {
          i->attrs().use_global_device_ids.value_or(false) && i->attrs().channel_id && i->attrs().replica_groups;
 }
 
-bool IsCollective(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::AllGather:
-    case Opcode::AllReduce:
-    case Opcode::AllToAll:
-    case Opcode::CollectiveBroadcast:
-    case Opcode::CollectivePermute:
-    case Opcode::RaggedAllToAll:
-    case Opcode::ReduceScatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace kiln

@@ -12,7 +12,4 @@ absl::StatusOr<Instruction*> AsGather(Instruction* collective, const Module& m);
 // Whether `i` is the gather that AsGather makes: equal blocks along a first dimension of one row each.
 bool IsPlainGather(const Instruction* i, const Module& m);
 
-// An operation between devices that AsGather takes.
-bool IsCollective(const Instruction* i);
-
 }  // namespace kiln

@@ -64,8 +64,9 @@ Instruction* FuseInto(Instruction* producer, Instruction* consumer) {
   return fusion;
 }
 
-Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Instruction*>& members, const char* kind) {
-  Computation* c = root->parent();
+Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
+                        const absl::flat_hash_set<const Instruction*>& members) {
+  Computation* c = outputs[0]->parent();
   Computation* f = c->module()->AddComputation("fused_computation");
   std::vector<Instruction*> operands, order;
   for (Instruction* i : c->PostOrder())
@@ -83,13 +84,29 @@ Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Inst
     }
     inside[i] = f->AddClone(i, i->shape(), arguments);
   }
-  f->set_root(inside.at(root));
-  Instruction* fusion = c->Add(Opcode::Fusion, root->shape(), operands, "fusion");
-  fusion->set_loc(root->loc());
+  std::vector<Instruction*> roots;
+  std::vector<Shape> shapes;
+  for (const Instruction* o : outputs) {
+    roots.push_back(inside.at(o));
+    shapes.push_back(o->shape());
+  }
+  const bool one = outputs.size() == 1;
+  const Shape shape = one ? shapes[0] : Shape::Tuple(shapes);
+  f->set_root(one ? roots[0] : f->Add(Opcode::Tuple, shape, roots));
+  Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
+  fusion->set_loc(outputs[0]->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = kind;
-  root->ReplaceAllUsesWith(fusion);
-  for (size_t k = order.size(); k-- > 0;) c->Remove(order[k]);
+  fusion->mutable_attrs().fusion_kind = "kCustom";
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    Instruction* with = fusion;
+    if (!one) {
+      with = c->Add(Opcode::GetTupleElement, shapes[k], {fusion});
+      with->mutable_attrs().tuple_index = static_cast<int64_t>(k);
+    }
+    outputs[k]->ReplaceAllUsesWith(with);
+  }
+  for (size_t k = order.size(); k-- > 0;)
+    if (order[k]->users().empty() && !order[k]->IsRoot()) c->Remove(order[k]);
   return fusion;
 }
 
@@ -135,8 +152,8 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
       arguments.push_back(f->AddParameter(static_cast<int64_t>(operands.size()), o->shape(), "param"));
       operands.push_back(o);
     }
-    Instruction* root = i->Is(Opcode::Fusion) ? InlineBody(f, *i->attrs().calls, arguments, i)
-                                              : f->AddClone(i, i->shape(), arguments);
+    Instruction* root =
+        i->Is(Opcode::Fusion) ? InlineBody(f, *i->attrs().calls, arguments, i) : f->AddClone(i, i->shape(), arguments);
     if (!root->Is(Opcode::Tuple)) {
       roots.push_back(root);
       continue;

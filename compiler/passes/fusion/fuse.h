@@ -15,9 +15,10 @@ Instruction* WrapInFusion(Instruction* i);
 // fusion. The producer stays for its other users.
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 
-// One fusion of `kind` with the instructions of `members`, of which only `root` is used outside, in the place of
-// `root`.
-Instruction* FuseMembers(Instruction* root, const absl::flat_hash_set<const Instruction*>& members, const char* kind);
+// A fusion of kind kCustom with copies of `members`, which gives `outputs`; these are members. Members that nobody
+// needs any more go. Whoever calls makes sure that no reader of an output is needed by a member.
+Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
+                        const absl::flat_hash_set<const Instruction*>& members);
 
 // A fusion whose kernel is chosen by what made it: passes that grow loops leave it as it is.
 bool IsCustomFusion(const Instruction* i);

@@ -62,8 +62,8 @@ Ints RoundedUp(const Shape& s, int64_t batch, int64_t multiple) {
   return dims;
 }
 
-// Floats of fewer rows or columns than a multiple: next to a vector tensor cores gain nothing, and zeros would be copied
-// in every run. The library takes them as they are; integers it does not.
+// Floats of fewer rows or columns than a multiple: next to a vector tensor cores gain nothing, and zeros would be
+// copied in every run. The library takes them as they are; integers it does not.
 bool FewRows(const Instruction* dot, int64_t batch) {
   const PrimitiveType t = dot->operand(0)->shape().type();
   return IsFloat(t) && std::min(dot->shape().dim(batch), dot->shape().dim(batch + 1)) < Multiple(t);

@@ -322,7 +322,8 @@ class Rewriter {
       const auto scale = FloatSplat(other);
       if (!scale || !std::isfinite(*scale) || !ctx_.Take()) return nullptr;
       g.alpha *= *scale;
-    } else if (user->Is(Opcode::Add) && Bias(other, call->shape()) && plain && !(f8 && call->shape().type() == PrimitiveType::F32)) {
+    } else if (user->Is(Opcode::Add) && Bias(other, call->shape()) && plain &&
+               !(f8 && call->shape().type() == PrimitiveType::F32)) {
       if (!ctx_.Take()) return nullptr;
       g.epilogue = "BIAS";
       operands.push_back(Bias(other, call->shape()));
@@ -354,7 +355,8 @@ class Rewriter {
         call->users().empty())
       return false;
     Instruction* value = call;
-    if (Instruction* user = OnlyUser(call); user && user->Is(Opcode::Bitcast) && user->shape().type() == t) value = user;
+    if (Instruction* user = OnlyUser(call); user && user->Is(Opcode::Bitcast) && user->shape().type() == t)
+      value = user;
     GeluMatcher matcher(value);
     Instruction* root = matcher.Find();
     if (!root || !root->shape().HasDefaultLayout() || !ctx_.Take()) return false;

@@ -71,7 +71,7 @@ bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
   if (!computes || (only_widened && !widens) || !ctx.Take()) return false;
-  FuseMembers(root, members, "kCustom")->mutable_attrs().backend_config =
+  FuseRegion({root}, members)->mutable_attrs().backend_config =
       "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
   return true;
 }

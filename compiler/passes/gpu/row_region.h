@@ -9,7 +9,8 @@
 
 namespace kiln {
 
-// The arrays of a region: `rows` values, or `rows` times `length` of them, in row-major order whatever their dimensions.
+// The arrays of a region: `rows` values, or `rows` times `length` of them, in row-major order whatever their
+// dimensions.
 struct RowForm {
   int64_t rows = 0, length = 0;
 

@@ -1,13 +1,12 @@
 // Rows that are reduced and then used again (softmax, layer norm) become one kernel: threads of a block for each row.
 //
 // Where an elementwise value depends on a reduction over its own minor dimension, repeated along that dimension again,
-// everything between - from the root backwards, as far as it can be computed row by row - is one fusion of kind kCustom.
-// Bitcasts and dimensions that are several in one array and one in another do not matter: only the order in memory
-// does. Values on the way that are read elsewhere too, such as the sum before a norm, are further results.
-// Rows of 2 to 16384 elements; at most 100 instructions.
+// everything between - from the root backwards, as far as it can be computed row by row - is one fusion of kind
+// kCustom. Bitcasts and dimensions that are several in one array and one in another do not matter: only the order in
+// memory does. Values on the way that are read elsewhere too, such as the sum before a norm, are further results. Rows
+// of 2 to 16384 elements; at most 100 instructions.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/passes/gpu/fuse_region.h"
 #include "compiler/passes/gpu/row_region.h"
 
 namespace kiln {

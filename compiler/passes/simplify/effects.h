@@ -1,7 +1,7 @@
 // What a run of the program shows besides its results.
 #pragma once
 
-#include "compiler/hlo/instruction.h"
+#include "compiler/hlo/exchange.h"
 
 namespace kiln {
 
@@ -10,19 +10,9 @@ namespace kiln {
 // asynchronous exchange stay, since one alone means nothing.
 inline bool HasEffectBesidesExchange(const Instruction* i) {
   const auto has = [](const Instruction* x) {
-    switch (x->opcode()) {
-      case Opcode::AllGather:
-      case Opcode::AllReduce:
-      case Opcode::AllToAll:
-      case Opcode::CollectiveBroadcast:
-      case Opcode::CollectivePermute:
-      case Opcode::RaggedAllToAll:
-      case Opcode::ReduceScatter:
-        return false;
-      default:
-        return x->HasTrait(SideEffect) || x->HasTrait(Collective) ||
-               (x->Is(Opcode::CustomCall) && x->attrs().custom_call_has_side_effect.value_or(false));
-    }
+    return !IsSynchronousCollective(x) &&
+           (x->HasTrait(SideEffect) || x->HasTrait(Collective) ||
+            (x->Is(Opcode::CustomCall) && x->attrs().custom_call_has_side_effect.value_or(false)));
   };
   if (has(i)) return true;
   if (!i->HasSideEffect()) return false;  // nothing that it calls has any

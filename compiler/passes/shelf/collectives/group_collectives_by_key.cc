@@ -3,6 +3,7 @@
 // The mark is collective_group_key. Members do not depend on each other; a group that others could only wait for in a
 // circle stays apart.
 #include "absl/strings/str_cat.h"
+#include "compiler/hlo/exchange.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/reachability.h"
 #include "compiler/pass/pass.h"
@@ -13,25 +14,10 @@ namespace {
 
 constexpr const char* kKey = "collective_group_key";
 
-bool MayBeMember(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::AllGather:
-    case Opcode::AllReduce:
-    case Opcode::AllToAll:
-    case Opcode::CollectiveBroadcast:
-    case Opcode::CollectivePermute:
-    case Opcode::RaggedAllToAll:
-    case Opcode::ReduceScatter:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::map<std::string, std::vector<Instruction*>> GroupsOf(const Computation* c) {
   std::map<std::string, std::vector<Instruction*>> out;
   for (Instruction* i : c->PostOrder()) {
-    if (!MayBeMember(i)) continue;
+    if (!IsSynchronousCollective(i)) continue;
     if (const auto key = AnnotationOf(i, kKey)) out[*key].push_back(i);
   }
   return out;

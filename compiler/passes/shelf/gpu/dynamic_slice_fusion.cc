@@ -44,7 +44,7 @@ absl::StatusOr<bool> DynamicSliceFusion(Module& m, PassContext& ctx) {
       for (const Instruction* o : i->operands())
         if (SliceOnlyFor(o, i)) members.insert(o);
       if (members.size() == 1 || !ctx.Take()) continue;
-      Instruction* fusion = FuseMembers(i, members, "kCustom");
+      Instruction* fusion = FuseRegion({i}, members);
       fusion->mutable_attrs().backend_config =
           "{\"fusion_backend_config\":{\"kind\":\"__custom_fusion\",\"custom_fusion_config\":{\"name\":"
           "\"address_computation\"}}}";

@@ -68,10 +68,10 @@ absl::Span<const Rule> ConversionRules();    // convert, real, imag
 absl::Span<const Rule> BroadcastRules();
 absl::Span<const Rule> ReshapeRules();
 absl::Span<const Rule> TransposeRules();
-absl::Span<const Rule> SliceRules();  // slices of slices, of concatenations, ...
-absl::Span<const Rule> PieceRules();  // pad, concatenate, reverse, dynamic slices
-absl::Span<const Rule> DotRules();           // the form of a dot
-absl::Span<const Rule> DotOperandRules();    // dots of transposes, reshapes, concatenations; transposes of dots
+absl::Span<const Rule> SliceRules();       // slices of slices, of concatenations, ...
+absl::Span<const Rule> PieceRules();       // pad, concatenate, reverse, dynamic slices
+absl::Span<const Rule> DotRules();         // the form of a dot
+absl::Span<const Rule> DotOperandRules();  // dots of transposes, reshapes, concatenations; transposes of dots
 absl::Span<const Rule> ReduceRules();
 absl::Span<const Rule> ReduceOperandRules();    // reductions of transposes, reshapes, reductions, ...
 absl::Span<const Rule> ReduceBroadcastRules();  // reductions of what was repeated
