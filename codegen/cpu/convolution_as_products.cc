@@ -57,7 +57,8 @@ class SlabConvolution {
     int64_t ranges = OneDimension() ? 1 : rows;
     for (int64_t d = 1; d < innermost_; ++d) ranges *= s_.out[d];
     ir_.Loop(ir_.I64(0), ir_.I64(s_.groups), 1, [&](llvm::Value* g) {
-      llvm::Value* kernel = b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1], ir_.Mul(g, s_.cout));
+      llvm::Value* kernel =
+          b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1], ir_.Mul(g, s_.cout * s_.out_stride));
       EmitMatmul(ir_, p_.product, s_.out[innermost_], kernel, ir_.I64(ranges),
                  [&](llvm::Value* range) { return RangeAt(range, n, first, g, a); });
     });

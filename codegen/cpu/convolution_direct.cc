@@ -60,7 +60,7 @@ class DirectConvolution {
 
   // Adds what one pixel of the input gives to all features.
   void AddTap(llvm::Value* pixel, llvm::Value* tap) {
-    llvm::Value *x = ir_.Mul(pixel, s_.in_features()), *k = ir_.Mul(tap, s_.cin * s_.out_features());
+    llvm::Value *x = ir_.Mul(pixel, s_.in_features()), *k = ir_.Mul(tap, s_.tap_stride);
     ir_.Loop(ir_.I64(0), ir_.I64(s_.cin), 1, [&](llvm::Value* ci) {
       ir_.Loop(
           ir_.I64(0), ir_.I64(s_.groups), 1,
@@ -75,8 +75,9 @@ class DirectConvolution {
   void AddProduct(llvm::Value* x, llvm::Value* k, llvm::Value* ci, llvm::Value* g, llvm::Value* f) {
     llvm::Value* feature = ir_.Add(ir_.Mul(g, s_.cout), f);
     Val xv = ir_.Convert(ir_.Load(s_.a, body_.operands[0], ir_.Add(x, ir_.Add(ir_.Mul(g, s_.cin), ci))), s_.a, held_);
-    Val kv = ir_.Convert(
-        ir_.Load(s_.b, body_.operands[1], ir_.Add(k, ir_.Add(ir_.Mul(ci, s_.out_features()), feature))), s_.b, held_);
+    Val kv = ir_.Convert(ir_.Load(s_.b, body_.operands[1],
+                                  ir_.Add(k, ir_.Add(ir_.Mul(ci, s_.in_stride), ir_.Mul(feature, s_.out_stride)))),
+                         s_.b, held_);
     ir_.Store(held_, MultiplyAdd(ir_, held_, ir_.Load(held_, sums_, feature), xv, kv), sums_, feature);
   }
 

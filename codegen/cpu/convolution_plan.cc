@@ -16,12 +16,17 @@ ConvolutionShape ShapeOf(const Instruction* i) {
   s.c = o.type();
   s.batch = x.dim(0);
   s.groups = i->attrs().feature_group_count.value_or(1);
-  s.cin = kernel.dim(spatial);
-  s.cout = kernel.dim(spatial + 1) / s.groups;
+  const ConvDimensionNumbers& d = *i->attrs().dim_labels;
+  s.cin = kernel.dim(d.kernel_input);
+  s.cout = kernel.dim(d.kernel_output) / s.groups;
+  const Ints strides = kernel.Strides();
+  s.in_stride = strides[d.kernel_input];
+  s.out_stride = strides[d.kernel_output];
+  s.tap_stride = spatial == 0 ? 0 : strides[d.kernel_spatial.back()];
   s.window = i->attrs().window.value_or(attr::Win());
-  for (int64_t d = 0; d < spatial; ++d) {
-    s.in.push_back(x.dim(d + 1));
-    s.out.push_back(o.dim(d + 1));
+  for (int64_t k = 0; k < spatial; ++k) {
+    s.in.push_back(x.dim(k + 1));
+    s.out.push_back(o.dim(k + 1));
   }
   return s;
 }
@@ -119,8 +124,8 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   // With one spatial dimension there is no row beside it to cut.
   p.pieces = spatial == 1 ? Pieces{1, 1, 0} : Pieces::Of(s.out[0], size.rows);
   p.units = slab.in_arena ? 1 : s.batch * p.pieces.count;
-  // Taps read backwards are segments of their own.
-  const bool merged = MergesLast(s) && !traits.reversed;
+  // Taps read backwards, or apart from the features, are segments of their own.
+  const bool merged = MergesLast(s) && !traits.reversed && !p.product.b_tap_rows;
   p.product.a_stride = last.stride * s.in_features();
   for (int64_t d = 0; d < (merged ? spatial - 1 : spatial); ++d)
     if (s.window[d].size != 1)
@@ -163,8 +168,12 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.c_type = s.c;
   p.product.n = s.cout;
   p.product.c_stride = s.out_features();
-  p.product.b_k_stride = s.out_features();
-  p.product.b_n_stride = 1;
+  p.product.b_k_stride = s.in_stride;
+  p.product.b_n_stride = s.out_stride;
+  if (window.taps > 1 && s.tap_stride != s.cin * s.in_stride) {
+    p.product.b_tap_rows = s.cin;
+    p.product.b_tap_stride = s.tap_stride;
+  }
   p.product.reverse_b = window.reversed;
   const bool pack = window.padded || window.dilated || s.a != p.held;
   if (window.taps == 1 && !pack && !window.strided && s.groups == 1)

@@ -10,12 +10,14 @@
 
 namespace kiln::cpu {
 
-// In the order that convolution-canonicalization leaves: batch, spatial, features; the kernel spatial, in, out.
+// In the order that convolution-canonicalization leaves: batch, spatial, features. The kernel may have any order in
+// which its spatial dimensions follow one another.
 struct ConvolutionShape {
   PrimitiveType a, b, c;             // of input, kernel, result
   int64_t batch, groups, cin, cout;  // features of one group
   Ints in, out;                      // spatial extents
   attr::Win window;
+  int64_t tap_stride, in_stride, out_stride;  // of the kernel, in elements
   int64_t spatial() const { return static_cast<int64_t>(in.size()); }
   int64_t in_features() const { return cin * groups; }
   int64_t out_features() const { return cout * groups; }

@@ -84,48 +84,126 @@ class VectorProducts {
     });
   }
 
-  // Where row `row` of k lies in B.
-  llvm::Value* RowOfB(llvm::Value* row) {
-    if (!s_.reverse_b) return row;
-    // Taps in reverse, the run in order: row = (last tap - tap) * run + r.
-    llvm::Value* tap = b_.CreateUDiv(row, ir_.I64(s_.run));
-    llvm::Value* r = b_.CreateURem(row, ir_.I64(s_.run));
-    return ir_.Add(ir_.Mul(b_.CreateSub(ir_.I64(s_.K() / s_.run - 1), tap), s_.run), r);
-  }
-
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
   void PackPanel(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t columns, int64_t width) {
     const int64_t depth = ElementsOf(block.segments, block.run);
-    auto element = [&](llvm::Value* i, llvm::Value* j) {
-      llvm::Value* at =
-          ir_.Add(ir_.Mul(RowOfB(ir_.Add(k, i)), s_.b_k_stride), ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
-      Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, at), s_.b_type, s_.compute);
-      ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Mul(i, width), j));
+    auto at = [&](llvm::Value* j, llvm::Value* offset) {
+      return ir_.Add(offset, ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
     };
-    auto zeros = [&](llvm::Value* i) {
-      for (int64_t j = columns; j < width; ++j)
-        ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel_, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+    auto copy = [&](llvm::Value* from, llvm::Value* row, llvm::Value* j) {
+      Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, from), s_.b_type, s_.compute);
+      ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Mul(row, width), j));
     };
-    if (s_.b_n_stride == 1 || s_.b_k_stride != 1) {
+    if (plan_.taps_together) {
+      PackTaps(block, k, columns, width, at, copy);
+    } else if (s_.b_k_stride == 1 && !s_.b_tap_rows && !s_.reverse_b) {
+      PackRuns(
+          depth, columns, width, [&](llvm::Value* j, llvm::Value* q) { return at(j, ir_.Add(k, q)); },
+          [](llvm::Value* q) { return q; }, copy);
+    } else {
       ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, [&](llvm::Value* i) {
         ir_.Loop(
-            ir_.I64(0), ir_.I64(columns), 1, [&](llvm::Value* j) { element(i, j); }, true);
-        zeros(i);
+            ir_.I64(0), ir_.I64(columns), 1,
+            [&](llvm::Value* j) { copy(at(j, OffsetOfRow(ir_, s_, ir_.Add(k, i))), i, j); }, true);
       });
-      return;
     }
-    // Columns of B are contiguous in k: short runs of k per column keep both sides in cache.
-    constexpr int64_t kShortRun = 16;
-    const int64_t whole = depth / kShortRun * kShortRun;
-    auto rows = [&](llvm::Value* i0, int64_t n) {
-      ir_.Loop(ir_.I64(0), ir_.I64(columns), 1, [&](llvm::Value* j) {
-        ir_.Loop(
-            ir_.I64(0), ir_.I64(n), 1, [&](llvm::Value* i) { element(ir_.Add(i0, i), j); }, true);
-      });
+    if (columns == width) return;
+    ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, [&](llvm::Value* i) {
+      for (int64_t j = columns; j < width; ++j)
+        ir_.Store(s_.compute, ir_.Constant(s_.compute, Element{}), panel_, ir_.Add(ir_.Mul(i, width), ir_.I64(j)));
+    });
+  }
+
+  // The same where the taps of a feature lie side by side: those of the block's features, of which `k` is the first.
+  template <typename At, typename Copy>
+  void PackTaps(const SumBlock& block, llvm::Value* k, int64_t columns, int64_t width, const At& at, const Copy& copy) {
+    const int64_t taps = s_.K() / s_.run;
+    auto row_of = [&](llvm::Value* tap, llvm::Value* feature) {
+      if (s_.reverse_b) tap = b_.CreateSub(ir_.I64(taps - 1), tap);
+      return ir_.Add(ir_.Mul(tap, block.run), feature);
     };
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), kShortRun, [&](llvm::Value* i0) { rows(i0, kShortRun); });
-    if (whole < depth) rows(ir_.I64(whole), depth - whole);
-    if (columns < width) ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, zeros);
+    if (s_.b_k_stride == taps) {  // and the features beside them
+      return PackRuns(
+          taps * block.run, columns, width,
+          [&](llvm::Value* j, llvm::Value* q) { return at(j, ir_.Add(ir_.Mul(k, taps), q)); },
+          [&](llvm::Value* q) { return row_of(b_.CreateURem(q, ir_.I64(taps)), b_.CreateUDiv(q, ir_.I64(taps))); },
+          copy);
+    }
+    ir_.Loop(ir_.I64(0), ir_.I64(block.run), 1, [&](llvm::Value* feature) {
+      llvm::Value* begin = ir_.Mul(ir_.Add(k, feature), s_.b_k_stride);
+      ir_.Loop(ir_.I64(0), ir_.I64(columns), 1, [&](llvm::Value* j) {
+        for (int64_t t = 0; t < taps; ++t) copy(at(j, ir_.Add(begin, ir_.I64(t))), row_of(ir_.I64(t), feature), j);
+      });
+    });
+  }
+
+  // Columns of B are runs of `length` elements, which become elements of different rows: squares of a vector's length
+  // are transposed in registers, what is left element by element. `at(j, q)`: where element q of column j lies;
+  // `row_of(q)`: its row in the panel.
+  template <typename At, typename RowOf, typename Copy>
+  void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowOf& row_of, const Copy& copy) {
+    const int64_t lanes = s_.b_type == s_.compute && !IsComplex(s_.compute) ? plan_.lanes : 1;
+    const int64_t whole_length = lanes > 1 ? length / lanes * lanes : 0, whole_columns = columns / lanes * lanes;
+    // Short runs keep both sides in cache.
+    constexpr int64_t kShortRun = 16;
+    auto rest = [&](int64_t from, int64_t to, int64_t first_column) {
+      for (int64_t q0 = from; first_column < columns && q0 < to;) {
+        const int64_t step = std::min(kShortRun, to - q0), end = q0 + (to - q0) / step * step;
+        ir_.Loop(ir_.I64(q0), ir_.I64(end), step, [&](llvm::Value* begin) {
+          ir_.Loop(ir_.I64(first_column), ir_.I64(columns), 1, [&](llvm::Value* j) {
+            ir_.Loop(
+                ir_.I64(0), ir_.I64(step), 1,
+                [&](llvm::Value* e) {
+                  llvm::Value* q = ir_.Add(begin, e);
+                  copy(at(j, q), row_of(q), j);
+                },
+                true);
+          });
+        });
+        q0 = end;
+      }
+    };
+    ir_.Loop(ir_.I64(0), ir_.I64(whole_length), lanes, [&](llvm::Value* q) {
+      ir_.Loop(ir_.I64(0), ir_.I64(whole_columns), lanes, [&](llvm::Value* j) { PackSquare(q, j, width, at, row_of); });
+    });
+    rest(0, whole_length, whole_columns);
+    rest(whole_length, length, 0);
+  }
+
+  template <typename At, typename RowOf>
+  void PackSquare(llvm::Value* q, llvm::Value* j, int64_t width, const At& at, const RowOf& row_of) {
+    const int64_t lanes = plan_.lanes;
+    llvm::Type* element = ir_.RegType(s_.compute);
+    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+    const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.compute)));
+    std::vector<llvm::Value*> rows;
+    for (int64_t e = 0; e < lanes; ++e)
+      rows.push_back(
+          b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(element, b_array_, at(ir_.Add(j, ir_.I64(e)), q)), align));
+    rows = Transposed(std::move(rows));
+    for (int64_t e = 0; e < lanes; ++e)
+      b_.CreateAlignedStore(
+          rows[e], b_.CreateInBoundsGEP(element, panel_, ir_.Add(ir_.Mul(row_of(ir_.Add(q, ir_.I64(e))), width), j)),
+          align);
+  }
+
+  // As many vectors as each has elements, a power of two: rounds of interleaving the first half with the second.
+  std::vector<llvm::Value*> Transposed(std::vector<llvm::Value*> rows) {
+    const int n = static_cast<int>(rows.size());
+    std::vector<int> low, high;
+    for (int e = 0; e < n; ++e) {
+      low.push_back(e / 2 + (e % 2 ? n : 0));
+      high.push_back(low.back() + n / 2);
+    }
+    for (int round = 1; round < n; round *= 2) {
+      std::vector<llvm::Value*> next;
+      for (int k = 0; k < n / 2; ++k) {
+        next.push_back(b_.CreateShuffleVector(rows[k], rows[k + n / 2], low));
+        next.push_back(b_.CreateShuffleVector(rows[k], rows[k + n / 2], high));
+      }
+      rows = std::move(next);
+    }
+    return rows;
   }
 
   Ir& ir_;

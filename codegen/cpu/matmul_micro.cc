@@ -221,6 +221,15 @@ class Emitter {
 
 }  // namespace
 
+llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& s, llvm::Value* row) {
+  const int64_t rows = s.b_tap_rows ? s.b_tap_rows : s.run;
+  if (!s.b_tap_rows && !s.reverse_b) return ir.Mul(row, s.b_k_stride);
+  llvm::Value *tap = ir.b.CreateUDiv(row, ir.I64(rows)), *r = ir.b.CreateURem(row, ir.I64(rows));
+  // Backwards: the taps in reverse, the rows of each in order.
+  if (s.reverse_b) tap = ir.b.CreateSub(ir.I64(s.K() / rows - 1), tap);
+  return ir.Add(ir.Mul(tap, s.b_tap_rows ? s.b_tap_stride : rows * s.b_k_stride), ir.Mul(r, s.b_k_stride));
+}
+
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile) {
   const std::string name = NameOf(shape, tile);
   if (llvm::Function* f = ir.module.getFunction(name)) return f;

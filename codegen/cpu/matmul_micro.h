@@ -22,6 +22,9 @@ struct MicroTile {
   Sum sum;
 };
 
+// Where row `row` of B begins, in elements.
+llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
+
 // The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use.
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile);
 

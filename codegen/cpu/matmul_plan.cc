@@ -32,10 +32,29 @@ int64_t LongestSum(const MatmulShape& s) {
   return s.K();
 }
 
+// How many features a block takes with all their taps, where those lie side by side in B: columns of B are then read in
+// long runs, each byte once. 0 where too many would have to be summed at a time.
+int64_t FeaturesTogether(const MatmulShape& s, int64_t limit) {
+  constexpr int64_t kStep = 16;  // whole vectors of every level
+  if (s.b_tap_rows == 0 || s.b_tap_stride != 1 || s.run != s.b_tap_rows) return 0;
+  const int64_t taps = s.K() / s.run, most = limit + limit / 4;
+  if (taps * s.run <= most) return s.run;
+  return taps * kStep <= most ? most / taps / kStep * kStep : 0;
+}
+
 // One block if all of k fits; else outer segments are peeled until one does, and if the run alone is too long it is
 // cut into pieces and a rest.
 void CutSums(const MatmulShape& s, MatmulPlan& plan) {
   const int64_t limit = LongestSum(s);
+  if (const int64_t features = FeaturesTogether(s, limit)) {
+    plan.taps_together = true;
+    plan.period = s.run;
+    plan.repeat = 1;
+    plan.blocks.push_back({s.segments, features, s.run / features, 0});
+    if (s.run % features) plan.blocks.push_back({s.segments, s.run % features, 1, s.run / features * features});
+    plan.panel_rows = ElementsOf(s.segments, features);
+    return;
+  }
   std::vector<Segment> inner = s.segments;
   while (!inner.empty() && ElementsOf(inner, s.run) > limit) {
     plan.outer.push_back(inner.front());
@@ -103,14 +122,14 @@ int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
 }
 
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
-  MatmulPlan plan;
+  MatmulPlan plan{};
   plan.lanes = Lanes(level, s.compute);
   plan.tile_columns = TileVectors(level, s.compute, s.n, rows) * plan.lanes;
   plan.tile_rows = TileRows(level, s.compute, s.n, rows);
   CutSums(s, plan);
   // Reading B in place saves the copy where few rows would use it.
   constexpr int64_t kFewTiles = 4;
-  const bool same_type = s.b_type == s.compute && s.b_n_stride == 1 && !s.reverse_b;
+  const bool same_type = s.b_type == s.compute && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
   plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewTiles * plan.tile_rows;
   return plan;
 }

@@ -35,6 +35,9 @@ struct MatmulShape {
   std::vector<Segment> segments;  // outermost first
   int64_t run;                    // contiguous elements of A innermost
   int64_t b_k_stride, b_n_stride;
+  // Where B holds the taps of a convolution apart from its features: rows of one tap, `b_k_stride` apart, and the
+  // distance of one tap's from the next one's. 0: rows of all taps are `b_k_stride` apart.
+  int64_t b_tap_rows = 0, b_tap_stride = 0;
   bool accumulate = false;  // add to what C holds
   bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
   int64_t K() const;
@@ -84,6 +87,7 @@ struct MatmulPlan {
   std::vector<SumBlock> blocks;
   int64_t panel_rows;  // of the longest block
   bool direct;         // B is read in place
+  bool taps_together;  // blocks hold all taps of some features: B has the taps of a feature side by side
 };
 
 // The plan of a product of vectors for ranges of `rows` rows; `ranges`: how many, if that is known.

@@ -1,5 +1,6 @@
 // The matrix product by AMX: eight tile registers, each of 16 rows of 64 bytes.
 #include "codegen/cpu/matmul.h"
+#include "codegen/cpu/matmul_micro.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -79,7 +80,7 @@ class TileProducts {
           [&](llvm::Value* j) {
             for (int64_t e = 0; e < group_; ++e) {
               llvm::Value* k = ir_.Add(ir_.Mul(q, group_), ir_.I64(e));
-              llvm::Value* at = ir_.Add(ir_.Mul(k, s_.b_k_stride), ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
+              llvm::Value* at = ir_.Add(OffsetOfRow(ir_, s_, k), ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
               llvm::Type* el = ir_.MemType(s_.b_type);
               llvm::Value* v = b_.CreateAlignedLoad(el, b_.CreateInBoundsGEP(el, b_array, at), llvm::Align(1));
               b_.CreateAlignedStore(

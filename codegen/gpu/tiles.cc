@@ -38,6 +38,10 @@ absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
   const Instruction* dot = HeroOf(i);
   if (!dot) return std::nullopt;
   if (dot->Is(Opcode::Convolution)) {
+    const ConvDimensionNumbers& d = *dot->attrs().dim_labels;
+    if (d.kernel_input != dot->shape().rank() - 2 || d.kernel_output != dot->shape().rank() - 1)
+      return ErrorAt(dot, "has its kernel in another order than 01io, which GPU kernels read",
+                     absl::StatusCode::kInternal);
     if (!IsTunableProduct(dot)) return std::nullopt;
     const Shape &x = dot->operand(0)->shape(), &kernel = dot->operand(1)->shape(), &o = dot->shape();
     const int64_t groups = dot->attrs().feature_group_count.value_or(1), features = o.dims().back();

@@ -15,12 +15,14 @@ std::vector<const Computation*> Running(const Module& m) {
   return out;
 }
 
+// The kernel in any order in which its spatial dimensions follow one another: CPU kernels read them all, and on GPUs
+// no pass leaves another than 01io.
 bool IsCanonical(const ConvDimensionNumbers& d) {
   const int64_t n = static_cast<int64_t>(d.input_spatial.size());
   for (int64_t s = 0; s < n; ++s)
-    if (d.input_spatial[s] != s + 1 || d.kernel_spatial[s] != s || d.output_spatial[s] != s + 1) return false;
-  return d.input_batch == 0 && d.output_batch == 0 && d.input_feature == n + 1 && d.output_feature == n + 1 &&
-         d.kernel_input == n && d.kernel_output == n + 1;
+    if (d.input_spatial[s] != s + 1 || d.kernel_spatial[s] != d.kernel_spatial[0] + s || d.output_spatial[s] != s + 1)
+      return false;
+  return d.input_batch == 0 && d.output_batch == 0 && d.input_feature == n + 1 && d.output_feature == n + 1;
 }
 
 bool ConvolvesInAnotherOrder(const Instruction& i) {
@@ -66,8 +68,7 @@ struct Form {
 constexpr Form kExpandedForms[] = {
     {[](const Instruction& i) { return i.shape().HasDynamic(); }, "kernels know no dynamic dimensions",
      "dynamic-padder"},
-    {ConvolvesInAnotherOrder, "kernels convolve b01f_01io->b01f without groups of batches",
-     "convolution-canonicalization"},
+    {ConvolvesInAnotherOrder, "kernels convolve b01f->b01f without groups of batches", "convolution-canonicalization"},
     {MultipliesOtherRanks, "kernels multiply one batch of matrices by another", "dot-decomposer"},
     {TakesIndicesAsVector, "kernels take one scalar for each index", "dynamic-index-splitter"},
     {RegroupsBitsOfNarrowTypes, "elements narrower than a byte lie in bytes of their own", "bitcast-dtypes-expander"},
