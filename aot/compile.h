@@ -74,6 +74,14 @@ struct CompileOptions {
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);
 
 // One argument or result leaf as the caller sees it.
+// What a partitioned program's array is a part of.
+struct PortTiling {
+  Shape whole;
+  Ints tiles;              // along each dimension; all 1: every device holds all of it
+  Ints tile_of_partition;  // in row-major order of tiles
+  bool IsCut() const { return Product(tiles) > 1; }
+};
+
 struct Port {
   std::string name;  // a C identifier, unique
   Shape shape;
@@ -81,6 +89,7 @@ struct Port {
   int64_t alignment = 1;
   // Of an argument that states the size of a dimension: what it may be. low > high: it states none.
   int64_t low = 1, high = 0;
+  std::optional<PortTiling> tiling;  // of every array of a partitioned program
 };
 
 // What one batch size takes and gives.

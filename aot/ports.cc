@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aot/package/names.h"
+#include "compiler/sharding/partitioned_entry.h"
 
 namespace kiln {
 namespace {
@@ -40,6 +41,22 @@ int64_t LeafNumber(const Shape& tuple, const ShapeIndex& index) {
   return found;
 }
 
+PortTiling TilingOf(const PartitionedLeaf& leaf, int64_t partitions) {
+  PortTiling t{leaf.whole, Ints(leaf.whole.dims().size(), 1), Ints(static_cast<size_t>(partitions), 0)};
+  const Sharding& s = leaf.sharding;
+  if (s.kind != Sharding::kTiled) return t;
+  t.tiles = s.tiles;
+  for (size_t k = 0; k < s.devices.size(); ++k)
+    if (s.devices[k] < partitions) t.tile_of_partition[s.devices[k]] = static_cast<int64_t>(k) / s.copies;
+  return t;
+}
+
+void SetTilings(const std::vector<PartitionedLeaf>& leaves, int64_t partitions, std::vector<Port>* ports) {
+  size_t k = 0;
+  for (const PartitionedLeaf& leaf : leaves)
+    if (leaf.whole.IsArray() && k < ports->size()) (*ports)[k++].tiling = TilingOf(leaf, partitions);
+}
+
 }  // namespace
 
 void AlignPorts(const BufferAssignment& buffers, std::vector<Port>* arguments, std::vector<Port>* results) {
@@ -71,6 +88,10 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
   if (own.size() != argument_shapes.size()) own.clear();
   ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, own, "argument"));
   ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, {}, "result"));
+  if (const auto entry = ReadPartitionedEntry(module)) {
+    SetTilings(entry->arguments, module.partition_count, arguments);
+    SetTilings(entry->results, module.partition_count, results);
+  }
   for (const AliasEntry& a : module.aliases) {
     int64_t base = 0;
     for (int64_t p = 0; p < a.parameter; ++p) base += static_cast<int64_t>(Leaves({params[p]}).size());

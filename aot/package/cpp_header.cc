@@ -223,7 +223,7 @@ std::string CppHeader(const CompiledModel& m) {
   for (const bool is_arg : {true, false}) {
     for (const Port& p : is_arg ? m.arguments : m.results) {
       const bool constant = is_arg && p.alias < 0;
-      absl::StrAppend(&out, "  // ", p.name, ": ", p.shape.ToString(false),
+      absl::StrAppend(&out, "  // ", p.name, ": ", p.shape.ToString(false), TilingText(p),
                       p.alias >= 0 && is_arg ? ", donated: holds " + m.results[p.alias].name + " afterwards" : "",
                       "\n");
       if (!is_arg && p.alias >= 0) continue;
@@ -238,6 +238,7 @@ std::string CppHeader(const CompiledModel& m) {
     absl::StrAppend(&out, "\n  static Status run(const Context& context", parameters, ") {\n", Tables(m, ".data()"),
                     kCall);
   }
+  out += TileMembers(m);
   if (!m.gpu_targets.empty()) out += GpuClass(m);
   return FillTemplate(out + kEnd, m);
 }

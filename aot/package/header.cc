@@ -172,7 +172,7 @@ std::string Ports(const CompiledModel& m, bool results) {
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
     const std::string id = absl::StrCat("$UPPER_", absl::AsciiStrToUpper(what), "_", absl::AsciiStrToUpper(p.name));
-    absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ", PortText(m, results, k));
+    absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ", PortText(m, results, k), TilingText(p));
     if (!results || p.alias < 0)
       absl::StrAppend(&out, ", aligned to ", p.alignment, p.alignment == 1 ? " byte" : " bytes");
     if (p.alias >= 0)
@@ -202,7 +202,8 @@ std::string CHeader(const CompiledModel& m) {
   if (!m.gpu_targets.empty()) out += GpuDeclarations(m);
   if (m.threads != 1 && m.on_cpu) out += kPool;
   if (m.communicates) out += kWorld;
-  absl::StrAppend(&out, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), StatusText(), R"(
+  absl::StrAppend(&out, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), TileFunctions(m),
+                  StatusText(), R"(
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,12 @@ int64_t CTypeCount(const Shape& shape);
 // The shape of a port as comments show it: with `batch` where the extent is the batch size.
 std::string PortText(const CompiledModel& model, bool result, size_t k);
 
+// Of a partitioned program: functions that cut whole arguments into the devices' parts and join the parts of results,
+// in C and as members of the C++ class; empty for another program. What a port is a part of, as comments show it.
+std::string TileFunctions(const CompiledModel& model);
+std::string TileMembers(const CompiledModel& model);
+std::string TilingText(const Port& port);
+
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);
 // The GPU program in the C header, and as a class in the C++ header.

@@ -17,6 +17,10 @@ std::string PortJson(const CompiledModel& m, bool results) {
     absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name),
                     ",\"dtype\":", JsonQuote(TextOf(p.shape.type())), ",\"shape\":[",
                     absl::StrJoin(p.shape.dims(), ","), "]");
+    if (p.tiling)
+      absl::StrAppend(&out, ",\"whole_shape\":[", absl::StrJoin(p.tiling->whole.dims(), ","), "],\"tiles\":[",
+                      absl::StrJoin(p.tiling->tiles, ","), "],\"tile_of_partition\":[",
+                      absl::StrJoin(p.tiling->tile_of_partition, ","), "]");
     if (p.alias >= 0) absl::StrAppend(&out, results ? ",\"donated_argument\":" : ",\"becomes_result\":", p.alias);
     out += "}";
   }

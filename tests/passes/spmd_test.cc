@@ -63,6 +63,17 @@ TEST(Spmd, PartitionedProgramsComputeTheSame) {
   EXPECT_GE(programs, 13);
 }
 
+TEST(Spmd, ShardingsOverAnotherNumberOfDevicesAreRefused) {
+  auto m = ParseHlo(
+      "HloModule m, num_partitions=8\nENTRY e {\n  ROOT x = f32[8] parameter(0), sharding={devices=[4]<=[4]}\n}",
+      "t.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const absl::Status s = PartitionProgram(m->get());
+  ASSERT_FALSE(s.ok());
+  EXPECT_NE(s.message().find("t.hlo:3:"), absl::string_view::npos) << s;
+  EXPECT_NE(s.message().find("over 4 devices in a module of 8 partitions"), absl::string_view::npos) << s;
+}
+
 TEST(Spmd, AxesExpressShardings) {
   struct Case {
     const char *text, *again;  // null: no axes express it

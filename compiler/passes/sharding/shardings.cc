@@ -104,6 +104,9 @@ absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
           cuts_anything_ = true;
         }
         if (!s.IsTiled()) continue;
+        if (const auto n = static_cast<int64_t>(s.devices.size()); m->partition_count > 1 && n != m->partition_count)
+          return ErrorAt(i.get(), absl::StrCat("has a sharding over ", n, " devices in a module of ",
+                                               m->partition_count, " partitions"));
         devices = std::max(devices, static_cast<int64_t>(s.devices.size()));
         cuts_anything_ = true;
         if (seen.insert({s.tiles, s.devices}).second) all.push_back(s);

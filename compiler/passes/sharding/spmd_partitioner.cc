@@ -429,9 +429,7 @@ absl::StatusOr<bool> SpmdPartitioner(Module& m, PassContext& ctx) {
   if (m.partition_count < 2) return DropShardings(&m) && ctx.Take();
   ModuleShardings shardings;
   RETURN_IF_ERROR(shardings.Read(&m, ModuleShardings::Uneven::kDropped));
-  if (!shardings.cuts_anything() || shardings.mesh().axis_count() == 0 ||
-      shardings.mesh().devices() != m.partition_count)
-    return shardings.separated();
+  if (!shardings.cuts_anything() || shardings.mesh().axis_count() == 0) return shardings.separated();
   ctx.Take();
   RETURN_IF_ERROR(Partitioner(&m, &shardings).Run());
   DropShardings(&m);
