@@ -51,6 +51,23 @@ llvm::Value* Roots(Ir& ir, int64_t n, PrimitiveType t) {
   return g;
 }
 
+// What the transform of several lines in the lanes of a vector works in: 4 n + 8 vectors of 64 bytes.
+int64_t FftVectorBytes(int64_t n) { return 64 * (4 * n + 8); }
+
+// Whether lines of an axis are transformed in the lanes of vectors: enough lines, and short enough for the second
+// cache.
+bool InVectors(const FftAxis& a) {
+  constexpr int64_t kFewLines = 4, kMostBytes = int64_t{2} << 20;
+  return a.lines >= kFewLines && FftVectorBytes(a.n) <= kMostBytes;
+}
+
+int64_t FftVectorBytes(const Instruction* i) {
+  int64_t bytes = FftWorkBytes(i);
+  for (const FftAxis& a : FftAxes(i))
+    if (InVectors(a)) bytes = std::max(bytes, FftVectorBytes(a.n));
+  return bytes;
+}
+
 class Library {
  public:
   Library(Body& body, int64_t stack_bytes)
@@ -240,9 +257,9 @@ class Library {
   absl::StatusOr<int64_t> Fft() {
     llvm::Value* scratch = Scratch(LibraryScratch(i_));
     if (i_->shape().ElementCount() == 0) return 1;
-    llvm::Value* const places[] = {body_.operands[0], At(scratch, FftWorkBytes(i_)), body_.results[0]};
+    llvm::Value* const places[] = {body_.operands[0], At(scratch, FftVectorBytes(i_)), body_.results[0]};
     for (const FftAxis& a : FftAxes(i_))
-      EmitFftLines(ir_, i_, a, places[a.from], places[a.to], scratch, ir_.I64(0), ir_.I64(a.lines));
+      EmitFftLines(ir_, i_, a, places[a.from], places[a.to], scratch, ir_.I64(0), ir_.I64(a.lines), InVectors(a));
     return 1;
   }
 
@@ -349,7 +366,7 @@ class Library {
       const SortPlan p = PlanSort(i);
       return p.row_bytes * (p.strided ? 2 : 1);
     }
-    if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);
+    if (i->Is(Opcode::Fft)) return FftVectorBytes(i) + FftHalfBytes(i);
     return 0;
   }
 
@@ -398,10 +415,10 @@ std::vector<FftAxis> FftAxes(const Instruction* i) {
 }
 
 void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value* from, llvm::Value* to,
-                  llvm::Value* work, llvm::Value* first, llvm::Value* last) {
+                  llvm::Value* work, llvm::Value* first, llvm::Value* last, bool in_vectors) {
   const std::string& type = i->attrs().fft_type->text;
   const PrimitiveType c = ComponentType(i->shape().type());
-  ir.CallLibrary(c == PrimitiveType::F64 ? "kiln_fft_axis_f64" : "kiln_fft_axis_f32", ir.b.getVoidTy(),
+  ir.CallLibrary(absl::StrCat("kiln_fft_", in_vectors ? "lines_" : "axis_", TextOf(c)), ir.b.getVoidTy(),
                  {from, to, work, Roots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
                   ir.b.getInt32(type == "IFFT" || type == "IRFFT"), ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
 }

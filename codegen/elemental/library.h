@@ -31,9 +31,10 @@ std::vector<FftAxis> FftAxes(const Instruction* i);
 // Bytes that one worker needs, and that the half spectrum takes (0: there is none).
 int64_t FftWorkBytes(const Instruction* i);
 int64_t FftHalfBytes(const Instruction* i);
-// Transforms lines [first, last); of real ones `first` is even.
+// Transforms lines [first, last); of real ones `first` is even. `in_vectors`: several lines at once, in the lanes of
+// vectors, which takes more memory.
 void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value* from, llvm::Value* to,
-                  llvm::Value* work, llvm::Value* first, llvm::Value* last);
+                  llvm::Value* work, llvm::Value* first, llvm::Value* last, bool in_vectors = false);
 
 // Bytes of scratch that the kernel of `i` needs.
 int64_t LibraryScratchBytes(const Instruction* i, int64_t stack_bytes);

@@ -295,10 +295,13 @@ void kiln_catan2_f64(double a, double b, double c, double d, double* x, double* 
 // ---- Floating-point templates: FFT, Cholesky, triangular solve ----
 
 #define REAL float
+#define LANES 16
 #define NAME(x) kiln_##x##_f32
 #include "transforms.inc"
 #undef REAL
+#undef LANES
 #undef NAME
 #define REAL double
+#define LANES 8
 #define NAME(x) kiln_##x##_f64
 #include "transforms.inc"
