@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "codegen/cpu/collapse.h"
 
 namespace kiln::cpu {
@@ -33,6 +34,10 @@ absl::StatusOr<int64_t> EmitByRoot(FusionBody fusion) {
 
 absl::StatusOr<int64_t> EmitFusion(Body& body) {
   const Computation& f = **body.i->attrs().calls;
+  if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, "block_level")) {
+    FusionBody fusion(body, f);
+    return EmitRows(fusion);
+  }
   if (auto collapsed = Collapse(f)) return EmitByRoot({body, *collapsed->entry()});
   return EmitByRoot({body, f});
 }

@@ -22,6 +22,7 @@ struct FusionBody {
 };
 
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
+absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root);

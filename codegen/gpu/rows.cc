@@ -33,6 +33,8 @@ class Rows {
         elements_.Preset(i, v);
       }
     if (!exists) return Finish();
+    // The results may lie where the last row lay, which threads without a row have read.
+    body_.grid.Barrier();
     absl::Status status;
     ir_.If(exists, [&] { status = Finish(); });
     return status;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+
 namespace kiln {
 namespace {
 
@@ -158,12 +160,44 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
   return true;
 }
 
+namespace {
+
+// True if fusion `i` computes row by row (triton-softmax-rewriter) and reads operand `k`, which has the rows of the
+// results, in the row that it writes and in no other: what is written of a row is written after its reductions.
+bool ReadsInOwnRow(const Instruction* i, int64_t k) {
+  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
+      !absl::StrContains(i->attrs().backend_config->text, "block_level"))
+    return false;
+  const Computation* f = *i->attrs().calls;
+  const int64_t elements = i->operand(k)->shape().ElementCount();
+  const auto whole = [&](const Shape& s) {
+    return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
+  };
+  if (!whole(i->operand(k)->shape())) return false;
+  std::vector<const Instruction*> work = {f->parameter(k)};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    for (const Instruction* u : v->users()) {
+      if (u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple)) continue;
+      if (!(u->IsElementwise() || u->Is(Opcode::Bitcast)) || !whole(u->shape())) return false;
+      work.push_back(u);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
   if (i->Is(Opcode::AllReduce)) return k == output;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
-  return (ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i))) &&
-         ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
+  const bool in_place = ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||
+                        (ReadsInOwnRow(i, k) && out.ElementCount() == i->operand(k)->shape().ElementCount());
+  return in_place && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }
 
 }  // namespace kiln

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+
 namespace kiln {
 namespace {
 
@@ -87,11 +89,93 @@ bool ReadsWhatItWrites(const Instruction* i, int64_t k, int64_t output) {
   return true;
 }
 
+bool WritesRows(const Instruction* i) {
+  return i->Is(Opcode::Fusion) && i->attrs().backend_config &&
+         absl::StrContains(i->attrs().backend_config->text, "block_level");
+}
+
+// How the rows of a fused instruction depend on the rows of one parameter, where a kernel reduces a whole row before it
+// writes it. Rows are the leading dimensions, whose extents multiply to `rows`; `elements` is of all rows.
+class RowAnalysis {
+ public:
+  RowAnalysis(const Instruction* parameter, int64_t rows, int64_t elements)
+      : parameter_(parameter), rows_(rows), elements_(elements) {}
+
+  Dependence Of(const Instruction* i) {
+    if (const auto it = known_.find(i); it != known_.end()) return it->second;
+    Dependence d = Dependence::kNone;
+    if (i == parameter_)
+      d = Dependence::kSamePosition;
+    else
+      for (const Instruction* o : i->operands()) d = std::max(d, Of(o));
+    const Shape& s = i->shape();
+    if (d == Dependence::kSamePosition && !(s.IsArray() && s.HasDefaultLayout() && KeepsRows(i)))
+      d = Dependence::kOther;
+    return known_[i] = d;
+  }
+
+ private:
+  // How many leading dimensions make up the rows; -1 if none do.
+  int64_t Leading(const Shape& s) const {
+    int64_t n = 1, d = 0;
+    while (d < s.rank() && n < rows_) n *= s.dim(d++);
+    return n == rows_ ? d : -1;
+  }
+
+  bool KeepsRows(const Instruction* i) const {
+    const int64_t n = i->shape().ElementCount();
+    if (i == parameter_) return n == elements_;
+    if (i->IsElementwise() || i->Is(Opcode::Bitcast)) return n == elements_ || n == rows_;
+    const int64_t leading =
+        i->operand_count() ? Leading(i->Is(Opcode::Reduce) ? i->operand(0)->shape() : i->shape()) : -1;
+    if (leading < 0) return false;
+    const Ints& dims = i->attrs().dimensions ? *i->attrs().dimensions : Ints();
+    if (i->Is(Opcode::Reduce)) {
+      // Dimensions of one element may be reduced or not.
+      const Shape& in = i->operand(0)->shape();
+      for (int64_t d = 0; d < in.rank(); ++d) {
+        const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
+        if (in.dim(d) != 1 && reduced != (d >= leading)) return false;
+      }
+      return in.ElementCount() == elements_ && n == rows_;
+    }
+    if (!i->Is(Opcode::Broadcast) || n != elements_ || i->operand(0)->shape().ElementCount() != rows_) return false;
+    for (size_t k = 0; k < dims.size(); ++k)
+      if (i->shape().dim(dims[k]) != 1 && dims[k] >= leading) return false;
+    return std::is_sorted(dims.begin(), dims.end());
+  }
+
+  const Instruction* parameter_;
+  const int64_t rows_, elements_;
+  absl::flat_hash_map<const Instruction*, Dependence> known_;
+};
+
+bool ReadsTheRowItWrites(const Instruction* i, int64_t k, int64_t output) {
+  if (!WritesRows(i)) return false;
+  const Computation* body = *i->attrs().calls;
+  const Instruction* root = body->root();
+  const std::vector<Instruction*> results =
+      root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{body->root()};
+  if (output >= static_cast<int64_t>(results.size())) return false;
+  const Shape &written = results[output]->shape(), &read = i->operand(k)->shape();
+  if (!written.IsArray() || !read.IsArray() || written.ElementCount() != read.ElementCount() ||
+      ByteWidth(written.type()) != ByteWidth(read.type()))
+    return false;
+  for (const auto& x : body->instructions())
+    if (x->Is(Opcode::Reduce)) {
+      RowAnalysis rows(body->parameter(k), x->shape().ElementCount(), read.ElementCount());
+      return x->operand(0)->shape().ElementCount() == read.ElementCount() &&
+             std::all_of(results.begin(), results.end(),
+                         [&](const Instruction* r) { return rows.Of(r) != Dependence::kOther; });
+    }
+  return false;
+}
+
 }  // namespace
 
 bool MayOverwrite(const Instruction* i, int64_t k, int64_t output) {
   if (i->Is(Opcode::AllReduce)) return k == output;
-  return UpdatesInPlace(i, k, output) || ReadsWhatItWrites(i, k, output);
+  return UpdatesInPlace(i, k, output) || ReadsWhatItWrites(i, k, output) || ReadsTheRowItWrites(i, k, output);
 }
 
 }  // namespace kiln

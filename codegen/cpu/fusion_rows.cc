@@ -1,0 +1,229 @@
+// Rows that are reduced and then used again (softmax, norms) in one kernel: a unit is a row, which stays in the first
+// cache while a loop runs over it for each reduction, and one more for the results.
+//
+// A row is `length` elements that follow one another in every array of rows; how many dimensions an array has does not
+// matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again.
+#include <algorithm>
+
+#include "codegen/cpu/fusion.h"
+
+namespace kiln::cpu {
+namespace {
+
+class Rows {
+ public:
+  explicit Rows(FusionBody& fusion)
+      : body_(fusion.body), ir_(fusion.ir), b_(fusion.ir.b), f_(fusion.f), elements_(fusion.elements) {
+    const Instruction* root = f_.root();
+    outputs_ = root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{f_.root()};
+  }
+
+  absl::StatusOr<int64_t> Emit() {
+    RETURN_IF_ERROR(Measure());
+    absl::Status status;
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* row) {
+      row_ = row;
+      status = Row();
+    });
+    RETURN_IF_ERROR(status);
+    return rows_;
+  }
+
+ private:
+  // A loop over the row: of a reduction, or the last one (null).
+  struct Pass {
+    const Instruction* reduce;
+    absl::flat_hash_set<const Instruction*> needed;
+  };
+
+  absl::Status Measure() {
+    const std::vector<Instruction*> order = f_.PostOrder();
+    for (const Instruction* i : order) {
+      if (!i->Is(Opcode::Reduce)) continue;
+      rows_ = i->shape().ElementCount();
+      length_ = i->operand(0)->shape().ElementCount() / rows_;
+      passes_.push_back({i, NeededFor({i->operand(0)})});
+    }
+    if (length_ < 2) return ErrorAt(body_.i, "reduces no rows", absl::StatusCode::kInternal);
+    passes_.push_back({nullptr, NeededFor(outputs_)});
+    absl::flat_hash_set<const Instruction*> reduced;
+    for (const Instruction* i : order) {
+      const bool from_reduction = std::any_of(i->operands().begin(), i->operands().end(),
+                                              [&](const Instruction* o) { return reduced.contains(o); });
+      if (i->Is(Opcode::Reduce) || from_reduction) reduced.insert(i);
+      if (from_reduction && !i->Is(Opcode::Reduce) && i->shape().IsArray() && i->shape().ElementCount() == rows_)
+        of_row_.push_back(i);
+    }
+    ChooseKept();
+    return absl::OkStatus();
+  }
+
+  // What is computed in the same loop as `values`, and the values of the row that it reads.
+  static absl::flat_hash_set<const Instruction*> NeededFor(const std::vector<Instruction*>& values) {
+    absl::flat_hash_set<const Instruction*> needed;
+    std::vector<const Instruction*> work(values.begin(), values.end());
+    while (!work.empty()) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      if (!needed.insert(i).second || i->Is(Opcode::Reduce)) continue;
+      work.insert(work.end(), i->operands().begin(), i->operands().end());
+    }
+    return needed;
+  }
+
+  void ChooseKept() {
+    constexpr int64_t kMostBytes = 128 << 10;
+    int64_t bytes = 0;
+    for (const Instruction* i : f_.PostOrder()) {
+      if (!i->IsElementwise() || !i->HasTrait(Transcendental) || !IsWhole(i->shape()) || IsComplex(i->shape().type()))
+        continue;
+      const auto readers =
+          std::count_if(passes_.begin(), passes_.end(), [&](const Pass& p) { return p.needed.contains(i); });
+      const int64_t more = length_ * std::max<int64_t>(4, ByteWidth(i->shape().type()));
+      if (readers < 2 || bytes + more > kMostBytes) continue;
+      bytes += more;
+      kept_.emplace_back(i, Slots(ir_, i->shape().type(), length_));
+    }
+  }
+
+  bool IsWhole(const Shape& s) const { return s.IsArray() && s.ElementCount() == rows_ * length_; }
+
+  std::vector<llvm::Value*> Delinearize(llvm::Value* linear, const Ints& dims) {
+    std::vector<llvm::Value*> at(dims.size());
+    bool first = true;  // the outermost extent that counts takes what is left
+    for (size_t d = dims.size(); d-- > 0;) {
+      first = std::all_of(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(d), [](int64_t n) { return n == 1; });
+      at[d] = dims[d] == 1 ? ir_.I64(0) : first ? linear : b_.CreateURem(linear, ir_.I64(dims[d]));
+      if (dims[d] != 1 && !first) linear = b_.CreateUDiv(linear, ir_.I64(dims[d]));
+    }
+    return at;
+  }
+
+  // Element `k` of the row, or the row itself, in an array of `s`.
+  Index At(const Shape& s, llvm::Value* k) {
+    if (!IsWhole(s)) return Index{Delinearize(row_, s.dims()), row_};
+    llvm::Value* linear = ir_.Add(ir_.Mul(row_, length_), k);
+    const int64_t minor = MinorDim(s);
+    if (s.rank() == 0 || s.dim(minor) != length_) return Index{Delinearize(linear, s.dims()), linear};
+    Index x{Delinearize(row_, Ints(s.dims().begin(), s.dims().begin() + minor)), linear};
+    x.dims.push_back(k);
+    x.dims.resize(static_cast<size_t>(s.rank()), ir_.I64(0));
+    return x;
+  }
+
+  absl::Status Row() {
+    for (size_t p = 0; p < passes_.size(); ++p) {
+      for (const Instruction* i : of_row_) {
+        if (!passes_[p].needed.contains(i)) continue;
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(i, At(i->shape(), nullptr)));
+        elements_.Preset(i, v);
+      }
+      if (!passes_[p].reduce) break;
+      ASSIGN_OR_RETURN(Val v, Reduce(p));
+      elements_.Preset(passes_[p].reduce, v);
+    }
+    return Finish();
+  }
+
+  // At element `k` in the loop of pass `p`: kept values are read, or else computed and stored for the loops behind.
+  absl::Status Keep(size_t p, llvm::Value* k) {
+    for (const auto& [i, slots] : kept_) {
+      if (!passes_[p].needed.contains(i)) continue;
+      const bool known = std::any_of(passes_.begin(), passes_.begin() + static_cast<ptrdiff_t>(p),
+                                     [i = i](const Pass& q) { return q.needed.contains(i); });
+      if (known) {
+        elements_.Preset(i, slots.Get(k));
+        continue;
+      }
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(i, At(i->shape(), k)));
+      slots.Put(k, v);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Val> Reduce(size_t p) {
+    const Instruction* i = passes_[p].reduce;
+    const PrimitiveType t = i->shape().type();
+    const Computation& f = **i->attrs().to_apply;
+    // A plain sum in a narrow float is accumulated unrounded in f32.
+    const bool wide = f.root()->Is(Opcode::Add) && IsFloat(t) && InfoOf(t).bits < 32;
+    const Slots sum(ir_, t, 1);
+    llvm::Value* only = ir_.I64(0);
+    ASSIGN_OR_RETURN(Val initial, elements_.Emit(i->operand(1), Index{}));
+    sum.Put(only, initial);
+    absl::Status status;
+    ir_.Loop(ir_.I64(0), ir_.I64(length_), 1, [&](llvm::Value* k) {
+      status = [&]() -> absl::Status {
+        RETURN_IF_ERROR(Keep(p, k));
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(i->operand(0)->shape(), k)));
+        AllowReassociation(ir_, true);
+        absl::StatusOr<std::vector<Val>> r = std::vector<Val>();
+        if (wide)
+          r->push_back(Val{b_.CreateFAdd(sum.Get(only).re, v.re)});
+        else
+          r = elements_.Apply(f, {sum.Get(only), v});
+        AllowReassociation(ir_, false);
+        RETURN_IF_ERROR(r.status());
+        sum.Put(only, (*r)[0]);
+        return absl::OkStatus();
+      }();
+    });
+    RETURN_IF_ERROR(status);
+    Val out = sum.Get(only);
+    if (IsFloat(t)) out.re = ir_.Round(t, out.re);
+    return out;
+  }
+
+  absl::Status Finish() {
+    std::vector<size_t> whole;
+    absl::Status status;
+    for (size_t o = 0; o < outputs_.size(); ++o)
+      if (IsWhole(outputs_[o]->shape())) whole.push_back(o);
+    const auto store = [&](size_t o, const Val& v, const Index& x) {
+      ir_.Store(outputs_[o]->shape().type(), v, body_.results[o], elements_.Offset(outputs_[o]->shape(), x));
+    };
+    if (!whole.empty())
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(length_), 1,
+          [&](llvm::Value* k) {
+            status = [&]() -> absl::Status {
+              RETURN_IF_ERROR(Keep(passes_.size() - 1, k));
+              // All are computed before any is stored: a result may lie where an operand lay.
+              std::vector<Val> values;
+              for (const size_t o : whole) {
+                ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], At(outputs_[o]->shape(), k)));
+                values.push_back(v);
+              }
+              for (size_t n = 0; n < whole.size(); ++n) store(whole[n], values[n], At(outputs_[whole[n]]->shape(), k));
+              return absl::OkStatus();
+            }();
+          },
+          true);
+    RETURN_IF_ERROR(status);
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      if (IsWhole(outputs_[o]->shape())) continue;
+      const Index x = At(outputs_[o]->shape(), nullptr);
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], x));
+      store(o, v, x);
+    }
+    return absl::OkStatus();
+  }
+
+  Body& body_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const Computation& f_;
+  ElementEmitter& elements_;
+  std::vector<Instruction*> outputs_;
+  int64_t rows_ = 0, length_ = 0;
+  std::vector<Pass> passes_;
+  std::vector<const Instruction*> of_row_;  // computed once a row, from its reductions
+  std::vector<std::pair<const Instruction*, Slots>> kept_;
+  llvm::Value* row_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> EmitRows(FusionBody& fusion) { return Rows(fusion).Emit(); }
+
+}  // namespace kiln::cpu
