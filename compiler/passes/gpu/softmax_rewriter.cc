@@ -4,7 +4,8 @@
 // everything between - from the root backwards, as far as it can be computed row by row - is one fusion of kind
 // kCustom. Bitcasts and dimensions that are several in one array and one in another do not matter: only the order in
 // memory does. Values on the way that are read elsewhere too, such as the sum before a norm, are further results. Rows
-// of 2 to 16384 elements; at most 100 instructions.
+// of 2 to 16384 elements on GPUs; at most 100 instructions. On CPUs (cpu-row-fusion) a row is a unit that stays in the
+// first cache; rows shorter than 192 elements are faster as loops over many rows at once.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/row_region.h"
@@ -12,7 +13,7 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kShortestRow = 2, kLongestRow = 16384;
+constexpr int64_t kShortestRow = 2, kShortestRowOnCpu = 192, kLongestRow = 16384;
 
 // The reduction that a row's value is made of element by element, or nullptr.
 const Instruction* ReduceBehind(const Instruction* i) {
@@ -29,12 +30,12 @@ const Instruction* ReduceBehind(const Instruction* i) {
 }
 
 // The forms that a region may have which ends in `root`.
-std::vector<RowForm> FormsOf(const Instruction* root) {
+std::vector<RowForm> FormsOf(const Instruction* root, int64_t shortest) {
   std::vector<RowForm> out;
   const Shape& s = root->shape();
   if (s.ElementCount() == 0) return out;
   const auto add = [&](int64_t rows, int64_t length) {
-    if (length >= kShortestRow && length <= kLongestRow) out.push_back({rows, length});
+    if (length >= shortest && length <= kLongestRow) out.push_back({rows, length});
   };
   if (s.rank() > 0) {
     int64_t minor = s.rank() - 1;
@@ -46,9 +47,9 @@ std::vector<RowForm> FormsOf(const Instruction* root) {
   return out;
 }
 
-bool FuseOne(Instruction* root, const absl::flat_hash_map<const Instruction*, size_t>& place, PassContext& ctx,
-             bool* several) {
-  for (const RowForm& form : FormsOf(root)) {
+bool FuseOne(Instruction* root, int64_t shortest, const absl::flat_hash_map<const Instruction*, size_t>& place,
+             PassContext& ctx, bool* several) {
+  for (const RowForm& form : FormsOf(root, shortest)) {
     if (!form.Whole(root->shape()) && !form.Row(root->shape())) continue;
     const RowRegion region = RowRegionOf(root, form, place);
     if (region.members.empty() || !ctx.Take()) continue;
@@ -61,7 +62,7 @@ bool FuseOne(Instruction* root, const absl::flat_hash_map<const Instruction*, si
 }
 
 // True if one with several results was made: the order of instructions has changed then.
-bool Sweep(Computation* c, PassContext& ctx, bool* changed) {
+bool Sweep(Computation* c, int64_t shortest, PassContext& ctx, bool* changed) {
   const std::vector<Instruction*> order = c->PostOrder();
   absl::flat_hash_map<const Instruction*, size_t> place;
   for (size_t k = 0; k < order.size(); ++k) place[order[k]] = k;
@@ -75,7 +76,7 @@ bool Sweep(Computation* c, PassContext& ctx, bool* changed) {
     if ((!i->IsElementwise() && !i->Is(Opcode::Reduce)) || !s.IsArray() || s.HasDynamic() || !s.HasDefaultLayout())
       continue;
     bool several = false;
-    if (!FuseOne(i, place, ctx, &several)) continue;
+    if (!FuseOne(i, shortest, place, ctx, &several)) continue;
     *changed = true;
     if (several) return true;
     live.clear();
@@ -83,13 +84,17 @@ bool Sweep(Computation* c, PassContext& ctx, bool* changed) {
   return false;
 }
 
-}  // namespace
-
-absl::StatusOr<bool> TritonSoftmaxRewriter(Module& m, PassContext& ctx) {
+bool FuseRows(Module& m, int64_t shortest, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
-    while (Sweep(c, ctx, &changed)) continue;
+    while (Sweep(c, shortest, ctx, &changed)) continue;
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> TritonSoftmaxRewriter(Module& m, PassContext& ctx) { return FuseRows(m, kShortestRow, ctx); }
+
+absl::StatusOr<bool> CpuRowFusion(Module& m, PassContext& ctx) { return FuseRows(m, kShortestRowOnCpu, ctx); }
 
 }  // namespace kiln
