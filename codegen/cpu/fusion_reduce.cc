@@ -115,7 +115,7 @@ class Reduction {
 
   // Columns: a strip of accumulators along the minor dimension.
   int64_t Strips(int64_t minor) {
-    constexpr int64_t kWidest = 256;  // accumulators of a strip: 1 KiB of f32, which stays in the first cache
+    constexpr int64_t kWidest = 1024;  // accumulators of a strip: 4 KiB of f32; whole rows are read as one stream
     const int64_t width = in_.dim(minor);
     const int64_t strip = std::min<int64_t>(width, kWidest);
     const int64_t strips = (width + strip - 1) / strip;
