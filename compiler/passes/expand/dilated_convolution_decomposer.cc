@@ -2,11 +2,11 @@
 //
 // What: where the input is dilated by d, output d*q + t meets input elements only under the taps k with
 //   k = (pad_low - t) mod d; those of one t are a convolution of the input itself with every d-th tap.
-// Why: transposed convolutions and the input gradients of strided ones otherwise multiply d^n - 1 zeros for each
-// number. How: kernels are strided slices; the phases' results are interleaved by a concatenation along new dimensions.
+// Why: transposed convolutions and input gradients of strided ones otherwise multiply d^n - 1 zeros for each number.
+// How: kernels are strided slices; the phases' results are interleaved by concatenations. Where all phases have
+//   windows of one size at one place (upsampling by windows as wide as their step), they are one convolution with the
+//   phases as features.
 // Left alone: windows that move in steps or have holes themselves along a dilated dimension.
-#include <algorithm>
-
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 
@@ -23,8 +23,13 @@ bool Applies(const Instruction* i) {
   if (!i->Is(Opcode::Convolution) || !i->attrs().window || i->shape().HasDynamic() || i->shape().ElementCount() == 0 ||
       i->attrs().batch_group_count.value_or(1) != 1)
     return false;
+  const ConvDimensionNumbers& dims = *i->attrs().dim_labels;
+  const auto n = static_cast<int64_t>(dims.output_spatial.size());
+  if (dims.output_batch != 0 || dims.output_feature != n + 1) return false;
   int64_t phases = 1;
-  for (const WindowDim& w : *i->attrs().window) {
+  for (int64_t s = 0; s < n; ++s) {
+    if (dims.output_spatial[s] != s + 1) return false;
+    const WindowDim& w = (*i->attrs().window)[s];
     if (w.lhs_dilate == 1) continue;
     if (w.stride != 1 || w.rhs_dilate != 1) return false;
     phases *= w.lhs_dilate;
@@ -51,39 +56,25 @@ class Decomposition {
   }
 
  private:
-  // Each spatial dimension of a phase's result with the phases of it behind.
-  Ints SplitExtents() const {
-    Ints out;
-    for (int64_t d = 0; d < i_->shape().rank(); ++d) {
-      const auto s = std::find(dims_.output_spatial.begin(), dims_.output_spatial.end(), d);
-      out.push_back(s == dims_.output_spatial.end() ? i_->shape().dim(d) : steps_[s - dims_.output_spatial.begin()]);
-      if (s != dims_.output_spatial.end()) out.push_back(1);
-    }
-    return out;
-  }
-
-  // Where the phases of spatial dimension `s` lie in that.
-  int64_t PhaseDimension(size_t s) const {
-    int64_t before = 0;
-    for (const int64_t d : dims_.output_spatial) before += d < dims_.output_spatial[s];
-    return dims_.output_spatial[s] + before + 1;
-  }
-
+  // The results of all phases of the spatial dimensions from `s` on, given the phases of those before.
   Expr Interleaved(size_t s, Ints phase) {
-    if (s == window_.size()) return ReshapeTo(Phase(phase), SplitExtents());
+    if (s == window_.size()) return Phase(phase);
+    int64_t outer = i_->shape().dim(0);
+    for (size_t k = 0; k <= s; ++k) outer *= steps_[k];
     std::vector<Expr> parts;
-    for (phase[s] = 0; phase[s] < window_[s].lhs_dilate; ++phase[s]) parts.push_back(Interleaved(s + 1, phase));
-    return parts.size() == 1 ? parts[0] : ConcatOf(parts, PhaseDimension(s));
+    for (phase[s] = 0; phase[s] < window_[s].lhs_dilate; ++phase[s]) {
+      Expr part = Interleaved(s + 1, phase);
+      parts.push_back(ReshapeTo(part, {outer, 1, part.shape().ElementCount() / outer}));
+    }
+    return parts.size() == 1 ? parts[0] : ConcatOf(parts, 1);
   }
 
   bool PhasesAreAlike() const {
     const auto n = static_cast<int64_t>(window_.size());
-    if (i_->attrs().feature_group_count.value_or(1) != 1 || dims_.kernel_output != n + 1 || dims_.kernel_input != n ||
-        dims_.output_batch != 0 || dims_.output_feature != n + 1)
+    if (i_->attrs().feature_group_count.value_or(1) != 1 || dims_.kernel_output != n + 1 || dims_.kernel_input != n)
       return false;
     for (int64_t s = 0; s < n; ++s)
-      if (const WindowDim& w = window_[s]; dims_.kernel_spatial[s] != s || dims_.output_spatial[s] != s + 1 ||
-                                           w.size % w.lhs_dilate != 0 ||
+      if (const WindowDim& w = window_[s]; dims_.kernel_spatial[s] != s || w.size % w.lhs_dilate != 0 ||
                                            Modulo(w.pad_low, w.lhs_dilate) != w.lhs_dilate - 1)
         return false;
     return true;
