@@ -1,35 +1,194 @@
-// Evaluates instructions whose operands are all constants.
+// Evaluates instructions whose operands are known, constants or what repeats and counts beside one of them; and writes
+// into functions what all their callers pass alike.
 //
-// Limits: results of at most 4,096 elements, and no operation whose work is out of proportion; a broadcast, iota or pad
-// that would grow memory stays.
+// Limits: results of at most 4,096 elements, and no more steps than a kernel launch is worth; a broadcast or iota
+// stays, since it costs less than its elements. Nothing with side effects, of several devices, or ordered by control
+// edges. Source: XLA's constant folding for which operations are left alone.
+#include <algorithm>
+
 #include "compiler/eval/evaluator.h"
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/simplify/call_constants.h"
 
 namespace kiln {
+namespace {
+
+constexpr int64_t kMaxElements = 4096;
+constexpr int64_t kMaxSteps = 1 << 15;
+
+bool IsRepeatedConstant(const Instruction* i) {
+  return i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Constant);
+}
+
+bool IsKnown(const Instruction* i) { return i->Is(Opcode::Constant) || i->Is(Opcode::Iota) || IsRepeatedConstant(i); }
+
+// Whether the operation itself may be evaluated at compile time, wherever it stands.
+bool MayFold(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Bitcast:  // a matter of layouts
+    case Opcode::Broadcast:
+    case Opcode::Iota:
+    case Opcode::Fft:
+    case Opcode::While:
+    case Opcode::CustomCall:
+    case Opcode::Fusion:
+    case Opcode::Domain:
+    case Opcode::AddDependency:
+    case Opcode::OptimizationBarrier:
+    case Opcode::AfterAll:
+    case Opcode::PartitionId:
+    case Opcode::ReplicaId:
+    case Opcode::Rng:
+    case Opcode::RngBitGenerator:
+    case Opcode::GetDimensionSize:
+    case Opcode::SetDimensionSize:
+      return false;
+    case Opcode::Pad:
+      if (IsRepeatedConstant(i->operand(0)) && i->operand(1)->Is(Opcode::Constant)) return false;
+      break;
+    default:
+      break;
+  }
+  return !i->HasTrait(Collective) && !i->HasTrait(Async) && !i->HasTrait(SideEffect) && !i->shape().HasDynamic() &&
+         i->control_predecessors().empty() && i->control_successors().empty();
+}
+
+bool MayFoldWithCallees(const Instruction* i) {
+  if (!MayFold(i)) return false;
+  for (const Computation* c : i->called())
+    for (const auto& inner : c->instructions())
+      if (!MayFoldWithCallees(inner.get())) return false;
+  return true;
+}
+
+int64_t ElementsOf(const Shape& s) {
+  int64_t n = 0;
+  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) { n += leaf.IsArray() ? leaf.ElementCount() : 0; });
+  return n;
+}
+
+// Elements that the evaluator computes, about; kMaxSteps + 1 for all that is more.
+int64_t Steps(const Instruction* i) {
+  int64_t in = 0;
+  for (const Instruction* o : i->operands()) in += std::min(ElementsOf(o->shape()), kMaxSteps + 1);
+  const int64_t out = std::min(ElementsOf(i->shape()), kMaxSteps + 1);
+  int64_t each = 1;
+  const auto times = [&](int64_t n) { each = each > kMaxSteps / std::max<int64_t>(n, 1) ? kMaxSteps + 1 : each * n; };
+  int64_t called = 0;
+  for (const Computation* c : i->called())
+    for (const auto& inner : c->instructions()) called = std::min(called + Steps(inner.get()), kMaxSteps + 1);
+  switch (i->opcode()) {
+    case Opcode::Call:
+    case Opcode::Conditional:
+      return std::max(in, called);
+    case Opcode::Dot:
+      for (int64_t d : i->attrs().lhs_contracting_dims.value_or(Ints())) times(i->operand(0)->shape().dim(d));
+      break;
+    case Opcode::Convolution:
+    case Opcode::TriangularSolve:
+      times(i->operand(1)->shape().ElementCount());
+      break;
+    case Opcode::Cholesky:
+      times(i->shape().dims().back() * i->shape().dims().back());
+      break;
+    case Opcode::ReduceWindow:
+    case Opcode::SelectAndScatter:
+      for (const WindowDim& w : i->attrs().window.value_or(attr::Win())) times(w.size);
+      break;
+    default:
+      break;
+  }
+  times(std::max<int64_t>(called, 1));
+  const int64_t most = std::max(in, out);
+  times(std::max<int64_t>(most, 1));
+  return each;
+}
+
+// The value of an operand that IsKnown.
+absl::StatusOr<Literal> ValueOf(const Instruction* i) {
+  if (i->Is(Opcode::Constant)) return i->literal();
+  if (i->Is(Opcode::Iota)) return EvaluateInstruction(*i, {});
+  return EvaluateInstruction(*i, {&i->operand(0)->literal()});
+}
+
+bool Wanted(const Instruction* i) {
+  if (i->operands().empty() || i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement)) return false;
+  bool constant = false;
+  for (const Instruction* o : i->operands()) {
+    if (!IsKnown(o) || o->shape().HasDynamic()) return false;
+    constant = constant || o->Is(Opcode::Constant);
+  }
+  return constant && ElementsOf(i->shape()) <= kMaxElements && MayFoldWithCallees(i) && Steps(i) <= kMaxSteps;
+}
+
+Instruction* AddValue(Computation* c, const Shape& shape, const Literal& value) {
+  if (!shape.IsTuple()) {
+    Instruction* k = c->AddConstant(value);
+    k->mutable_shape() = shape;
+    return k;
+  }
+  std::vector<Instruction*> parts;
+  for (size_t k = 0; k < shape.tuple().size(); ++k) parts.push_back(AddValue(c, shape.tuple()[k], value.elements()[k]));
+  return c->Add(Opcode::Tuple, shape, parts);
+}
+
+// The value of `i` as an instruction; null if the evaluator lacks the operation: it stays for code generation.
+Instruction* Evaluated(Instruction* i) {
+  std::vector<Literal> values;
+  for (const Instruction* o : i->operands()) {
+    absl::StatusOr<Literal> v = ValueOf(o);
+    if (!v.ok()) return nullptr;
+    values.push_back(std::move(*v));
+  }
+  std::vector<const Literal*> operands;
+  for (const Literal& v : values) operands.push_back(&v);
+  const absl::StatusOr<Literal> result = EvaluateInstruction(*i, operands);
+  return result.ok() ? AddValue(i->parent(), i->shape(), *result) : nullptr;
+}
+
+// Windows over one value everywhere, none of which reaches beyond it, give one value everywhere: that of one window.
+Instruction* OfEqualWindows(Instruction* i) {
+  if (!i->Is(Opcode::ReduceWindow) || i->operand_count() != 2 || !i->shape().IsArray() || !i->attrs().window ||
+      !IsRepeatedConstant(i->operand(0)) || !i->operand(0)->operand(0)->shape().IsScalar() ||
+      !i->operand(1)->Is(Opcode::Constant) || i->shape().ElementCount() < 2 || !MayFoldWithCallees(i))
+    return nullptr;
+  Ints extents;
+  for (const WindowDim& w : *i->attrs().window) {
+    if (w.pad_low > 0 || w.pad_high > 0 || w.lhs_dilate != 1) return nullptr;
+    extents.push_back(w.DilatedSize());
+  }
+  Computation* c = i->parent();
+  Instruction* window = BroadcastTo(i->operand(0)->operand(0), extents).get();
+  Shape one = Shape::Array(i->shape().type(), Ints(extents.size(), 1));
+  Instruction* part = c->AddClone(i, one, {window, i->operand(1)});
+  for (WindowDim& w : *part->mutable_attrs().window) w.pad_low = w.pad_high = 0;
+  Instruction* value = Steps(part) <= kMaxSteps ? Evaluated(part) : nullptr;
+  Instruction* out = nullptr;
+  if (value) {
+    Instruction* scalar = c->AddConstant(value->literal().Reshaped(Shape::Scalar(one.type())));
+    out = c->Add(Opcode::Broadcast, i->shape(), {scalar});
+    out->mutable_attrs().dimensions = Ints();
+    c->Remove(value);
+  }
+  c->Remove(part);
+  c->Remove(window);
+  return out;
+}
+
+}  // namespace
 
 absl::StatusOr<bool> ConstantFolding(Module& m, PassContext& ctx) {
-  constexpr int64_t kMaxElements = 4096;
-  bool changed = false;
+  bool changed = FoldCallArguments(m, ctx);
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
-      if (!i->shape().IsArray() || i->operands().empty() || i->HasSideEffect() || !i->called().empty() ||
-          i->shape().HasDynamic())
-        continue;
-      if (!i->IsElementwise() && !i->Is(Opcode::Reshape) && !i->Is(Opcode::Slice) && !i->Is(Opcode::Transpose) &&
-          !i->Is(Opcode::Concatenate) && !i->Is(Opcode::Reverse) && !i->Is(Opcode::BitcastConvert) &&
-          !i->Is(Opcode::DynamicSlice) && !i->Is(Opcode::Gather))
-        continue;
-      bool constant = i->shape().ElementCount() <= kMaxElements;
-      for (const Instruction* o : i->operands()) constant = constant && o->Is(Opcode::Constant);
-      if (!constant || !ctx.Take()) continue;
-      std::vector<const Literal*> x;
-      for (const Instruction* o : i->operands()) x.push_back(&o->literal());
-      auto r = EvaluateInstruction(*i, x);
-      if (!r.ok()) continue;  // what the evaluator lacks stays for code generation
-      Instruction* k = c->AddConstant(std::move(*r));
-      k->mutable_shape() = i->shape();
-      k->set_loc(i->loc());
-      i->ReplaceAllUsesWith(k);
+      if (ctx.fuel == 0) return changed;
+      if (i->users().empty() && !i->IsRoot()) continue;
+      Instruction* value = Wanted(i) ? Evaluated(i) : OfEqualWindows(i);
+      if (!value) continue;
+      ctx.Take();
+      value->set_loc(i->loc());
+      i->ReplaceAllUsesWith(value);
       c->Remove(i);
       changed = true;
     }
