@@ -1,19 +1,39 @@
 // Equal instructions over equal operands become one. Never what has side effects, may differ from run to run, or is
 // ordered by control edges.
+//
+// Equal are also calls of functions that differ in names only, and operations whose operands changed places.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "compiler/base/text.h"
-#include "compiler/hlo/printer.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/simplify/same_function.h"
 
 namespace kiln {
 
 namespace {
 
-// Text that two equal instructions share: everything but the name.
+std::string Text(attr::Comp) { return ""; }
+std::string Text(const attr::Comps& v) { return absl::StrCat(v.size()); }
+template <typename T>
+std::string Text(const T& v) {
+  return AttrText(v);
+}
+
+// Text that two equal instructions share: everything but their names and the functions that they call. Operands that
+// may change places are in one order.
 std::string Key(const Instruction* i) {
-  PrintOptions o;
-  o.metadata = false;
-  std::string t = ToText(*i, o);
-  return t.substr(t.find(" = "));
+  std::string out = absl::StrCat(TextOf(i->opcode()), " ", i->shape().ToString());
+  std::vector<int64_t> operands;
+  for (const Instruction* o : i->operands()) operands.push_back(o->id());
+  if (i->HasTrait(Commutative)) std::sort(operands.begin(), operands.end());
+  for (int64_t o : operands) absl::StrAppend(&out, ",", o);
+  const Attributes& a = i->attrs();
+#define ATTR(field, kind, text) \
+  if (a.field && absl::string_view(text) != "metadata") absl::StrAppend(&out, ",", #field, "=", Text(*a.field));
+#include "compiler/hlo/attributes.def"
+  return out;
 }
 
 // Of a constant: its shape and a sample of its bytes, so that large ones cost little.
@@ -31,19 +51,27 @@ uint64_t ConstantHash(const Instruction* i) {
   return h;
 }
 
+// A call without operands has nothing that says that it gives one value: its program has to.
+bool IsPureCall(const Instruction* call) {
+  return !call->operands().empty() || AnnotationOf(call, "_xla_cse_safe_zero_operand") == "true";
+}
+
 bool CseCandidate(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Domain:
-    case Opcode::OptimizationBarrier:
-    case Opcode::CustomCall:
-    case Opcode::While:
-    case Opcode::Conditional:
-    case Opcode::Copy:
-      return false;
-    default:
-      return !i->HasSideEffect() && i->control_predecessors().empty() && i->control_successors().empty();
+  if (i->Is(Opcode::Parameter) || i->HasTrait(Async)) return false;
+  // A barrier is there to keep equal work apart.
+  if (i->Is(Opcode::OptimizationBarrier)) return false;
+  if (i->Is(Opcode::CustomCall) && !IsPureCall(i)) return false;
+  return i->control_predecessors().empty() && i->control_successors().empty() && !i->HasSideEffect();
+}
+
+Instruction* EqualOne(const std::vector<Instruction*>& bucket, const Instruction* i) {
+  for (Instruction* o : bucket) {
+    // Constants compare by value; their text could be megabytes.
+    const bool same =
+        i->Is(Opcode::Constant) ? o->shape() == i->shape() && o->literal() == i->literal() : CallSameFunctions(o, i);
+    if (same) return o;
   }
+  return nullptr;
 }
 
 }  // namespace
@@ -51,21 +79,13 @@ bool CseCandidate(const Instruction* i) {
 absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
-    absl::flat_hash_map<std::string, Instruction*> seen;
+    absl::flat_hash_map<std::string, std::vector<Instruction*>> seen;
     absl::flat_hash_map<uint64_t, std::vector<Instruction*>> constants;
     for (Instruction* i : c->PostOrder()) {
       if (!CseCandidate(i)) continue;
-      Instruction* first = nullptr;
-      if (i->Is(Opcode::Constant)) {
-        // Constants compare by value; their text could be megabytes.
-        auto& bucket = constants[ConstantHash(i)];
-        for (Instruction* o : bucket)
-          if (o->shape() == i->shape() && o->literal() == i->literal()) first = o;
-        if (!first) bucket.push_back(i);
-      } else {
-        auto [it, fresh] = seen.insert({Key(i), i});
-        if (!fresh) first = it->second;
-      }
+      std::vector<Instruction*>& bucket = i->Is(Opcode::Constant) ? constants[ConstantHash(i)] : seen[Key(i)];
+      Instruction* first = EqualOne(bucket, i);
+      if (!first) bucket.push_back(i);
       if (!first || !ctx.Take()) continue;
       i->ReplaceAllUsesWith(first);
       c->Remove(i);
