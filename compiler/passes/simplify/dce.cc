@@ -1,11 +1,14 @@
 // Removes what neither the root nor a side effect needs, exchanges between devices included, and computations that the
-// entry does not reach.
+// entry does not reach; and unread results of loop fusions.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/simplify/effects.h"
+#include "compiler/passes/simplify/fusion_results.h"
 
 namespace kiln {
 
-absl::StatusOr<bool> Dce(Module& m, PassContext&) {
+namespace {
+
+bool RemoveDead(Module& m) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     std::vector<Instruction*> order = c->PostOrder();
@@ -20,6 +23,17 @@ absl::StatusOr<bool> Dce(Module& m, PassContext&) {
     }
   }
   if (m.RemoveUnreachableComputations()) changed = true;
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Dce(Module& m, PassContext& ctx) {
+  bool changed = RemoveDead(m);
+  while (DropUnreadFusionResults(m, ctx)) {
+    RemoveDead(m);  // what only those results were made of
+    changed = true;
+  }
   return changed;
 }
 
