@@ -44,7 +44,7 @@ absl::StatusOr<bool> SmallWhileLoopHoisting(Module& m, PassContext& ctx) {
     for (Instruction* loop : c->PostOrder()) {
       if (!loop->Is(Opcode::While) || !MayBeCalled(loop, &pure)) continue;
       // The loop that a call like this was made for.
-      if (c->instruction_count() == 2 && loop->IsRoot()) continue;
+      if (c != m.entry() && c->instruction_count() == 2 && loop->operand(0)->Is(Opcode::Parameter)) continue;
       if (!ctx.Take()) continue;
       Computation* f = m.AddComputation("small_loop");
       Instruction* p = f->AddParameter(0, loop->shape(), "state");

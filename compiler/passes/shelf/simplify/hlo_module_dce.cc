@@ -1,12 +1,14 @@
 // Liveness across computations: an element of a loop's state that nothing live is made of is passed through untouched,
-// so that what computed it goes.
+// so that what computed it goes. Then loops and tuples are simplified, which takes the element out of the state.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 
 namespace kiln {
 
-absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
+namespace {
+
+bool PassDeadElementsThrough(Module& m, PassContext& ctx) {
   bool changed = false;
   PureComputations pure;
   std::vector<Computation*> all = m.PostOrder();
@@ -28,7 +30,17 @@ absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
       changed = true;
     }
   }
-  if (changed) RETURN_IF_ERROR(Dce(m, ctx).status());
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> HloModuleDce(Module& m, PassContext& ctx) {
+  bool changed = PassDeadElementsThrough(m, ctx);
+  for (const PassFn pass : {Dce, SimplifyWhileLoops, TupleSimplifier, Dce}) {
+    ASSIGN_OR_RETURN(const bool did, pass(m, ctx));
+    changed = changed || did;
+  }
   return changed;
 }
 
