@@ -1,8 +1,9 @@
 // Work that is the same in every iteration moves before the loop.
 //
-// It may then run although the loop does not: only pure operations move, calls of pure computations among them, and
-// only those whose result is not larger than what they read, so that the state does not grow. Constants, broadcasts and
-// what only moves elements stay: inside, they become a part of what reads them.
+// It may then run although the loop does not: only pure operations move, calls of pure computations and functions among
+// them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
+// state does not grow. Constants, broadcasts and what only moves elements stay: inside, they become a part of what
+// reads them.
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
@@ -31,11 +32,23 @@ bool Cheap(const Instruction* i) {
   }
 }
 
+// A function that may fail must not run where the program would not have run it; and notes of front ends say something
+// about where they stand.
+bool IsFixedCall(const Instruction* i) {
+  static const auto* const notes = new absl::flat_hash_set<std::string>{
+      "Sharding",     "SPMDFullToShardShape", "SPMDShardToFullShape",     "MoveToHost",
+      "MoveToDevice", "LayoutConstraint",     "annotate_device_placement"};
+  if (!i->Is(Opcode::CustomCall)) return false;
+  const Attributes& a = i->attrs();
+  return (a.api_version && *a.api_version != "API_VERSION_ORIGINAL") ||
+         notes->contains(a.custom_call_target.value_or(attr::Str()).text);
+}
+
 bool Stays(const Instruction* i) {
   if (!i->control_predecessors().empty() || !i->control_successors().empty()) return true;
   return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
-         i->Is(Opcode::CustomCall) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) || i->Is(Opcode::Domain) ||
-         i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
+         IsFixedCall(i) || i->shape().HasDynamic() || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
+         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
 }
 
 // The instructions of the body that do not depend on the iteration, in order.
@@ -59,7 +72,8 @@ std::vector<Instruction*> Invariant(const Instruction* loop) {
 }
 
 bool Grows(const Instruction* i) {
-  int64_t in = 0;
+  constexpr int64_t kAnyway = 64;  // bytes that a state may well hold
+  int64_t in = i->operands().empty() || i->Is(Opcode::CustomCall) ? kAnyway : 0;
   for (const Instruction* o : i->operands())
     if (!Cheap(o) || o->Is(Opcode::GetTupleElement)) in += o->shape().ByteSize();
   return i->shape().ByteSize() > in;
