@@ -79,6 +79,22 @@ Instruction* BitcastConvertOfPieces(Instruction* i) {
   return ConcatOf(parts, d).get();
 }
 
+// bitcast(f(bitcast(x))) is bitcast(f(x)) for an f of one array, element by element.
+Instruction* AroundFunction(Instruction* i) {
+  Instruction* f = i->operand(0);
+  if (!f->IsElementwise() || f->operand_count() != 1 || f->Is(Opcode::Copy) || !HasOneUser(f) || f->IsRoot())
+    return nullptr;
+  const Instruction* inner = f->operand(0);
+  if (!inner->Is(Opcode::Bitcast)) return nullptr;
+  Instruction* x = inner->operand(0);
+  const auto like = [](const Instruction* a, const Instruction* b) { return a->shape().type() == b->shape().type(); };
+  if (!like(x, inner) || !like(i, f) || HasOwnLayout(x) || HasOwnLayout(inner) || HasOwnLayout(f) || HasOwnLayout(i))
+    return nullptr;
+  Shape shape = x->shape();
+  shape.set_type(f->shape().type());
+  return Over(i, {i->parent()->AddClone(f, shape, {x})});
+}
+
 const Rule kRules[] = {
     {"convert-back",
      {Opcode::Convert},
@@ -148,6 +164,13 @@ const Rule kRules[] = {
        if (x->shape() == i->shape()) return x;
        return x->Is(Opcode::Bitcast) ? Over(i, {x->operand(0)}) : nullptr;
      }},
+    {"bitcast-around-function",
+     {Opcode::Bitcast},
+     kInts | kFloats | kComplex,
+     Numerics::Exact,
+     "a = $T[24] bitcast(p)\n n = $T[24] negate(a)\n ROOT r = $T[6,4] bitcast(n)",
+     "a = $T[24] bitcast(p)\n n = $T[24] add(a, a)\n ROOT r = $T[6,4] bitcast(n)",
+     AroundFunction},
     {"copy-to-itself",
      {Opcode::Copy},
      kAllTypes,

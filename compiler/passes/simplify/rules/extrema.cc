@@ -71,6 +71,18 @@ Instruction* OfGrowingFunctions(Instruction* i) {
   return Over(a, {Binary(Opcode::Maximum, a->operand(0), b->operand(0)).get()});
 }
 
+// The number of this device, where the bounds leave all of them alone.
+Instruction* OfDevice(Instruction* i) {
+  Instruction* id = i->operand(1);
+  const Module* m = i->parent()->module();
+  const Literal *low = SplatOf(i->operand(0)), *high = SplatOf(i->operand(2));
+  const int64_t count = id->Is(Opcode::PartitionId) ? m->partition_count
+                        : id->Is(Opcode::ReplicaId) ? m->replica_count
+                                                    : 0;
+  const bool all = count > 0 && low && high && low->Get(0).i == 0 && high->Get(0).i >= count - 1;
+  return all ? id : nullptr;
+}
+
 #define BOUNDS(low, high)                                                                          \
   "c = $T[] constant(" low ")\n d = $T[4,6] broadcast(c), dimensions={}\n y = $T[] constant(" high \
   ")\n"                                                                                            \
@@ -127,6 +139,13 @@ const Rule kRules[] = {
                          inner->operand(2) == i->operand(2) && inner->shape().dims() == i->shape().dims();
        return same ? inner : nullptr;
      }},
+    {"clamp-of-device",
+     {Opcode::Clamp},
+     kInts,
+     Numerics::Exact,
+     "l = u32[] constant(0)\n h = u32[] constant(7)\n a = u32[] partition-id()\n ROOT r = u32[] clamp(l, a, h)",
+     "l = u32[] constant(1)\n h = u32[] constant(7)\n a = u32[] partition-id()\n ROOT r = u32[] clamp(l, a, h)",
+     OfDevice},
     {"maximum-of-growing-functions",
      {Opcode::Maximum},
      kFloats,

@@ -11,6 +11,12 @@ using namespace pattern;
 
 Instruction* Undo(Instruction* i) { return i->operand(0)->Is(i->opcode()) ? i->operand(0)->operand(0) : nullptr; }
 
+// One value, or the same operation on the same values.
+bool IsSameValue(const Instruction* a, const Instruction* b) {
+  return a == b || (a->IsElementwise() && a->opcode() == b->opcode() && a->shape() == b->shape() &&
+                    a->operands() == b->operands() && a->attrs() == b->attrs());
+}
+
 const Rule kRules[] = {
     // NaN included.
     {"maximum-of-lowest",
@@ -61,7 +67,7 @@ const Rule kRules[] = {
      Numerics::Exact,
      "ROOT r = $T[4,6] xor(p, p)",
      "ROOT r = $T[4,6] xor(p, q)",
-     [](Instruction* i) { return i->operand(0) == i->operand(1) ? Filled(i, 0) : nullptr; }},
+     [](Instruction* i) { return IsSameValue(i->operand(0), i->operand(1)) ? Filled(i, 0) : nullptr; }},
     {"or-zero",
      {Opcode::Or, Opcode::Xor},
      kInts | kPred,

@@ -130,6 +130,28 @@ Instruction* OfIota(Instruction* i) {
   return IotaOf(i->parent(), i->shape().type(), i->shape().dims(), to_dim).get();
 }
 
+// An iota whose dimension becomes several: each counts by the elements of those behind it.
+Instruction* OfCutIota(Instruction* i) {
+  const Instruction* x = i->operand(0);
+  if (!x->Is(Opcode::Iota) || x->shape().ElementCount() == 0) return nullptr;
+  const Ints &from = x->shape().dims(), &to = i->shape().dims();
+  const auto at = static_cast<size_t>(*x->attrs().iota_dimension);
+  const int64_t inner = Product(Ints(from.begin() + static_cast<int64_t>(at) + 1, from.end()));
+  std::optional<Expr> sum;
+  int64_t stride = 1;  // elements of the dimensions of `to` behind d
+  for (auto d = static_cast<int64_t>(to.size()) - 1; d >= 0; stride *= to[static_cast<size_t>(d--)]) {
+    const int64_t n = to[static_cast<size_t>(d)], next = stride * n;
+    if (n == 1 || next <= inner || stride >= inner * from[at]) continue;
+    // A dimension of the result that is only in part one of the iota's.
+    if (stride < inner || stride % inner != 0 || next > inner * from[at] || (inner * from[at]) % next != 0)
+      return nullptr;
+    const Expr part = IotaOf(i->parent(), i->shape().type(), to, d);
+    const Expr scaled = stride == inner ? part : part * static_cast<double>(stride / inner);
+    sum = sum ? *sum + scaled : scaled;
+  }
+  return sum ? sum->get() : nullptr;
+}
+
 const Rule kRules[] = {
     {"reshape-to-itself",
      {Opcode::Reshape},
@@ -193,6 +215,13 @@ const Rule kRules[] = {
      "n = $T[1,6] iota(), iota_dimension=1\n ROOT r = $T[6] reshape(n)",
      "n = $T[2,3] iota(), iota_dimension=1\n ROOT r = $T[6] reshape(n)",
      OfIota},
+    {"reshape-that-cuts-iota",
+     {Opcode::Reshape},
+     kInts,
+     Numerics::Exact,
+     "n = $T[2,12,5] iota(), iota_dimension=1\n ROOT r = $T[2,1,3,4,5] reshape(n)",
+     "n = $T[2,12,5] iota(), iota_dimension=1\n ROOT r = $T[2,3,20] reshape(n)",
+     OfCutIota},
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ const std::vector<const Rule*>& AllRules() {
           ComparisonRules,   ExtremumRules, SelectRules,     ConversionRules, ConstantRules,      SinkingRules,
           BroadcastRules,    ReshapeRules,  TransposeRules,  SliceRules,      PieceRules,         PadRules,
           DynamicSliceRules, DotRules,      DotOperandRules, ReduceRules,     ReduceOperandRules, ReduceBroadcastRules,
-          ReduceWindowRules, GatherRules,   ScatterRules,    CollectiveRules, SortRules,          OrderRules})
+          ReduceWindowRules, GatherRules,   ScatterRules,    MapRules,        ConvolutionRules,   CollectiveRules,
+          SortRules,         BarrierRules,  OrderRules})
       for (const Rule& r : family()) out->push_back(&r);
     return out;
   }();

@@ -78,8 +78,11 @@ absl::Span<const Rule> ReduceBroadcastRules();  // reductions of what was repeat
 absl::Span<const Rule> ReduceWindowRules();
 absl::Span<const Rule> GatherRules();
 absl::Span<const Rule> ScatterRules();
+absl::Span<const Rule> MapRules();  // and scatters of whole arrays
+absl::Span<const Rule> ConvolutionRules();
 absl::Span<const Rule> CollectiveRules();
 absl::Span<const Rule> SortRules();
+absl::Span<const Rule> BarrierRules();
 absl::Span<const Rule> OrderRules();  // one order for operands; last
 // All of them, family by family.
 const std::vector<const Rule*>& AllRules();
