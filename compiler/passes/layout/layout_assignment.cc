@@ -106,12 +106,30 @@ absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
   return changed;
 }
 
-absl::StatusOr<bool> ReshapeDecomposer(Module& m, PassContext&) {
+namespace {
+
+Shape InRowMajor(Shape s) {
+  s.set_layout(Layout::Descending(s.rank()));
+  return s;
+}
+
+// A reshape as a bitcast of row-major arrays, with copies where an array has another layout.
+Instruction* AsBitcast(Instruction* i) {
+  Computation* c = i->parent();
+  Instruction* x = i->operand(0);
+  if (!x->shape().HasDefaultLayout()) x = c->Add(Opcode::Copy, InRowMajor(x->shape()), {x});
+  if (i->shape().HasDefaultLayout()) return c->Add(Opcode::Bitcast, i->shape(), {x});
+  return c->Add(Opcode::Copy, i->shape(), {c->Add(Opcode::Bitcast, InRowMajor(i->shape()), {x})});
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ReshapeDecomposer(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations()) {
     for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::Reshape) || !i->operand(0)->shape().HasDefaultLayout()) continue;
-      Instruction* b = c->Add(Opcode::Bitcast, i->shape(), {i->operand(0)});
+      if (!i->Is(Opcode::Reshape) || !ctx.Take()) continue;
+      Instruction* b = AsBitcast(i);
       b->set_loc(i->loc());
       i->ReplaceAllUsesWith(b);
       c->Remove(i);

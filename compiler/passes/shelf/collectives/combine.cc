@@ -1,12 +1,23 @@
 #include "compiler/passes/shelf/collectives/combine.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "compiler/hlo/reachability.h"
 #include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/shelf/sharding/domain_map.h"
 
 namespace kiln {
 namespace {
+
+// The shardings of all, as a tuple's; none if one has none.
+std::optional<attr::Raw> ShardingOf(const std::vector<Instruction*>& group) {
+  std::vector<std::string> each;
+  for (const Instruction* i : group) {
+    if (!i->attrs().sharding) return std::nullopt;
+    each.push_back(i->attrs().sharding->text);
+  }
+  return absl::StrCat("{", absl::StrJoin(each, ", "), "}");
+}
 
 void Combine(const std::vector<Instruction*>& group) {
   Computation* c = group[0]->parent();
@@ -17,6 +28,7 @@ void Combine(const std::vector<Instruction*>& group) {
     shapes.push_back(i->shape());
   }
   Instruction* all = c->AddClone(group[0], Shape::Tuple(shapes), operands);
+  all->mutable_attrs().sharding = ShardingOf(group);
   for (size_t k = 0; k < group.size(); ++k) {
     Instruction* e = c->Add(Opcode::GetTupleElement, shapes[k], {all});
     e->mutable_attrs().tuple_index = static_cast<int64_t>(k);
@@ -65,7 +77,7 @@ absl::StatusOr<bool> CombineCollectives(Module& m, PassContext& ctx, Opcode op, 
           done.insert(i);
           continue;
         }
-        absl::StrAppend(&*k, "@", domains.RegionOf(i));
+        absl::StrAppend(&*k, "@", domains.ShardingOf(i));
         if (group.empty()) group_key = *k;
         if (*k != group_key) continue;
         bool depends = false;
