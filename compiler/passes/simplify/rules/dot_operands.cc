@@ -40,17 +40,24 @@ Instruction* OfTransposes(Instruction* i) {
   return TransposeBy(DotLike(i, x, SideOf(i, 0), y, SideOf(i, 1), exchanged), p).get();
 }
 
-// A transpose that puts the free dimensions of the right side in front of those of the left.
+// A transpose that puts the free dimensions of the right side in front of those of the left, and at most exchanges
+// batch dimensions among themselves.
 Instruction* TransposeOfDot(Instruction* i) {
   Instruction* dot = i->operand(0);
   if (!IsPlainDot(dot) || !HasOneUser(dot)) return nullptr;
-  const DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
+  DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
   if (l.free.empty() || r.free.empty()) return nullptr;
-  Ints exchanged = FirstDims(static_cast<int64_t>(l.batch.size()));
   const auto first = static_cast<int64_t>(l.batch.size()), left = static_cast<int64_t>(l.free.size());
+  const Ints& p = *i->attrs().dimensions;
+  Ints exchanged;
   for (int64_t d = first + left; d < dot->shape().rank(); ++d) exchanged.push_back(d);
   for (int64_t d = first; d < first + left; ++d) exchanged.push_back(d);
-  if (*i->attrs().dimensions != exchanged) return nullptr;
+  if (!std::equal(exchanged.begin(), exchanged.end(), p.begin() + first)) return nullptr;
+  const DotSide before = l, other = r;
+  for (size_t k = 0; k < l.batch.size(); ++k) {
+    l.batch[k] = before.batch[static_cast<size_t>(p[k])];
+    r.batch[k] = other.batch[static_cast<size_t>(p[k])];
+  }
   return DotLike(dot, dot->operand(1), r, dot->operand(0), l, true).get();
 }
 
@@ -186,9 +193,9 @@ const Rule kRules[] = {
      {Opcode::Transpose},
      kInts | kFloats | kComplex,
      Numerics::Order,
-     "ENTRY e { a = $T[2,4,5] parameter(0)\n b = $T[2,5,6] parameter(1)\n"
-     " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
-     " rhs_contracting_dims={1}\n ROOT r = $T[2,6,4] transpose(d), dimensions={0,2,1} }",
+     "ENTRY e { a = $T[2,3,4,5] parameter(0)\n b = $T[2,3,5,6] parameter(1)\n"
+     " d = $T[2,3,4,6] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n ROOT r = $T[3,2,6,4] transpose(d), dimensions={1,0,3,2} }",
      "ENTRY e { a = $T[2,4,5] parameter(0)\n b = $T[2,5,6] parameter(1)\n"
      " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
      " rhs_contracting_dims={1}\n ROOT r = $T[6,2,4] transpose(d), dimensions={2,0,1} }",
