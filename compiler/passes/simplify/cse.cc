@@ -82,7 +82,8 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
     absl::flat_hash_map<std::string, std::vector<Instruction*>> seen;
     absl::flat_hash_map<uint64_t, std::vector<Instruction*>> constants;
     for (Instruction* i : c->PostOrder()) {
-      if (!CseCandidate(i)) continue;
+      // What is dead must not come back in the place of what was made of it.
+      if ((i->users().empty() && !i->IsRoot()) || !CseCandidate(i)) continue;
       std::vector<Instruction*>& bucket = i->Is(Opcode::Constant) ? constants[ConstantHash(i)] : seen[Key(i)];
       Instruction* first = EqualOne(bucket, i);
       if (!first) bucket.push_back(i);
