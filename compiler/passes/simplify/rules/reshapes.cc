@@ -130,7 +130,8 @@ Instruction* OfIota(Instruction* i) {
   return IotaOf(i->parent(), i->shape().type(), i->shape().dims(), to_dim).get();
 }
 
-// An iota whose dimension becomes several: each counts by the elements of those behind it.
+// An iota whose dimension becomes one or two: each counts by the elements of those behind it. More would cost more than
+// the index that they stand for.
 Instruction* OfCutIota(Instruction* i) {
   const Instruction* x = i->operand(0);
   if (!x->Is(Opcode::Iota) || x->shape().ElementCount() == 0) return nullptr;
@@ -138,6 +139,7 @@ Instruction* OfCutIota(Instruction* i) {
   const auto at = static_cast<size_t>(*x->attrs().iota_dimension);
   const int64_t inner = Product(Ints(from.begin() + static_cast<int64_t>(at) + 1, from.end()));
   std::optional<Expr> sum;
+  int parts = 0;
   int64_t stride = 1;  // elements of the dimensions of `to` behind d
   for (auto d = static_cast<int64_t>(to.size()) - 1; d >= 0; stride *= to[static_cast<size_t>(d--)]) {
     const int64_t n = to[static_cast<size_t>(d)], next = stride * n;
@@ -145,6 +147,7 @@ Instruction* OfCutIota(Instruction* i) {
     // A dimension of the result that is only in part one of the iota's.
     if (stride < inner || stride % inner != 0 || next > inner * from[at] || (inner * from[at]) % next != 0)
       return nullptr;
+    if (++parts > 2) return nullptr;
     const Expr part = IotaOf(i->parent(), i->shape().type(), to, d);
     const Expr scaled = stride == inner ? part : part * static_cast<double>(stride / inner);
     sum = sum ? *sum + scaled : scaled;
