@@ -13,18 +13,46 @@ bool JoinsUser(const Instruction* o) {
          o->control_successors().empty();
 }
 
-bool JoinsOperand(const Instruction* o) {
-  return (o->IsElementwise() || o->Is(Opcode::Bitcast) ||
+// Products that take less time than the start of another kernel: what their operands are made of may be computed again
+// for each tile.
+constexpr int64_t kSmallProduct = 1 << 18;
+
+bool IsSmall(const Instruction* product) {
+  if (!product->Is(Opcode::Dot)) return false;
+  const Shape& a = product->operand(0)->shape();
+  int64_t work = product->shape().ElementCount();
+  for (int64_t d : *product->attrs().lhs_contracting_dims) work = work > kSmallProduct ? work : work * a.dim(d);
+  return work <= kSmallProduct;
+}
+
+bool MovesElements(const Instruction* o) {
+  switch (o->opcode()) {
+    case Opcode::Broadcast:
+    case Opcode::Concatenate:
+    case Opcode::Pad:
+    case Opcode::Reshape:
+    case Opcode::Reverse:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool JoinsOperand(const Instruction* o, bool small) {
+  return (o->IsElementwise() || o->Is(Opcode::Bitcast) || (small && MovesElements(o)) ||
           (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
          JoinsUser(o);
 }
 
-void TakeOperand(const Instruction* o, absl::flat_hash_set<const Instruction*>* members, bool* widens) {
-  if (!JoinsOperand(o)) return;
+void TakeOperand(const Instruction* o, bool small, absl::flat_hash_set<const Instruction*>* members, bool* widens) {
+  constexpr size_t kMostBefore = 48;
+  if (!JoinsOperand(o, small) || members->size() > kMostBefore) return;
   members->insert(o);
   *widens = *widens || (o->Is(Opcode::Convert) && IsFloat(o->shape().type()) &&
                         IsIntegral(o->operand(0)->shape().type()) && InfoOf(o->operand(0)->shape().type()).bits <= 8);
-  for (const Instruction* next : o->operands()) TakeOperand(next, members, widens);
+  for (const Instruction* next : o->operands()) TakeOperand(next, small, members, widens);
 }
 
 // What follows `hero` element by element joins, with the broadcasts that it reads; returns the last that does.
@@ -61,16 +89,16 @@ bool IsConvolutionAsProduct(const Instruction* i) {
 }
 
 bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened) {
-  if (product->operand(0) == product->operand(1)) return false;
   absl::flat_hash_set<const Instruction*> members = {product};
   bool widens = false;
+  const bool small = IsSmall(product);
   if (product->Is(Opcode::Dot))
-    for (const Instruction* o : product->operands()) TakeOperand(o, &members, &widens);
-  if (!widens) members = {product};
+    for (const Instruction* o : product->operands()) TakeOperand(o, small, &members, &widens);
+  if (!widens && !small) members = {product};
   Instruction* root = TakeUsers(product, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
-  if (!computes || (only_widened && !widens) || !ctx.Take()) return false;
+  if (!computes || (only_widened && !widens && !small) || !ctx.Take()) return false;
   FuseRegion({root}, members)->mutable_attrs().backend_config =
       "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
   return true;
