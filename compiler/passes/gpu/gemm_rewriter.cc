@@ -213,7 +213,7 @@ class Rewriter {
   bool Run(Computation* c) {
     bool changed = false;
     for (Instruction* i : c->PostOrder()) {
-      if (i->Is(Opcode::Dot) && ((ctx_.f8_products && CallF8(i)) || WidenF8(i))) {
+      if (i->Is(Opcode::Dot) && ((ctx_.f8_products && CallF8(i)) || (!others_ && WidenF8(i)))) {
         changed = true;
         continue;
       }

@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kMostOperands = 96, kMostArrays = 24;
+constexpr int64_t kMostOperands = 96, kMostArrays = 24, kMostShared = 20 << 10;
 
 std::vector<Instruction*> ResultsOf(const Instruction* fusion) {
   Instruction* root = (*fusion->attrs().calls)->root();
@@ -50,13 +50,22 @@ bool SameForm(const Instruction* a, const Instruction* b) {
          *a->attrs().dimensions == *b->attrs().dimensions;
 }
 
+// What the threads of a block exchange, at most: an element each for every reduction.
+int64_t SharedBytes(const Instruction* fusion) {
+  constexpr int64_t kThreads = 1024;
+  int64_t bytes = 0;
+  for (const Instruction* r : ResultsOf(fusion))
+    if (r->Is(Opcode::Reduce)) bytes += kThreads * ByteWidth(r->shape().type());
+  return bytes;
+}
+
 // Reductions of one form, a loop over what a reduction reads, or loops of several results; loops of one result are
 // joined by CpuMultiOutputFusion.
 bool Alike(const Instruction* a, const Instruction* b) {
   const Instruction *x = ReduceOf(a), *y = ReduceOf(b);
   const int64_t operands = a->operand_count() + b->operand_count();
   if (operands > kMostOperands) return false;
-  if (x && y) return SameForm(x, y);
+  if (x && y) return SameForm(x, y) && SharedBytes(a) + SharedBytes(b) <= kMostShared;
   const Shape &visited = Visited(ResultsOf(a)[0]), &others = Visited(ResultsOf(b)[0]);
   if (x || y) return visited.ElementCount() == others.ElementCount();
   const bool several = a->shape().IsTuple() || b->shape().IsTuple();
@@ -89,6 +98,9 @@ bool TakesProducer(Instruction* loop, Instruction* kernel, const Reachability& r
   if (!loop->shape().IsArray() || ReduceOf(loop) || !ReduceOf(kernel) || loop->users().size() < 2 ||
       loop->operand_count() + kernel->operand_count() > kMostOperands)
     return false;
+  // A transposed array is read by blocks, which takes a kernel of its own.
+  for (const auto& i : (*loop->attrs().calls)->instructions())
+    if (i->Is(Opcode::Transpose)) return false;
   const int64_t k = kernel->OperandIndex(loop);
   if (Visited(ReduceOf(kernel)).dims() != loop->shape().dims() || !ReadsWhatItVisits(kernel, k)) return false;
   return std::none_of(loop->users().begin(), loop->users().end(),

@@ -8,10 +8,14 @@
 namespace kiln {
 namespace {
 
-bool JoinsUser(const Instruction* o) {
-  return o->users().size() == 1 && !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
+using Members = absl::flat_hash_set<const Instruction*>;
+
+bool Joins(const Instruction* o) {
+  return !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
          o->control_successors().empty();
 }
+
+bool JoinsUser(const Instruction* o) { return o->users().size() == 1 && Joins(o); }
 
 // Products that take less time than the start of another kernel: what their operands are made of may be computed again
 // for each tile.
@@ -40,23 +44,35 @@ bool MovesElements(const Instruction* o) {
   }
 }
 
-bool JoinsOperand(const Instruction* o, bool small) {
-  return (o->IsElementwise() || o->Is(Opcode::Bitcast) || (small && MovesElements(o)) ||
+bool JoinsOperand(const Instruction* o, bool small, const Members& members) {
+  const bool views = o->Is(Opcode::Bitcast) && o->operand(0)->shape().HasDefaultLayout();
+  return (o->IsElementwise() || views || (small && MovesElements(o)) ||
           (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
-         JoinsUser(o);
+         Joins(o) && std::all_of(o->users().begin(), o->users().end(), [&](auto* u) { return members.contains(u); });
 }
 
-void TakeOperand(const Instruction* o, bool small, absl::flat_hash_set<const Instruction*>* members, bool* widens) {
+bool Widens(const Instruction* o) {
+  const PrimitiveType from = o->operand_count() ? o->operand(0)->shape().type() : o->shape().type();
+  return o->Is(Opcode::Convert) && IsFloat(o->shape().type()) && IsIntegral(from) && InfoOf(from).bits <= 8;
+}
+
+// What the operands of `product` are made of and nobody else reads; true if that widens an array.
+bool TakeOperands(const Instruction* product, bool small, Members* members) {
   constexpr size_t kMostBefore = 48;
-  if (!JoinsOperand(o, small) || members->size() > kMostBefore) return;
-  members->insert(o);
-  *widens = *widens || (o->Is(Opcode::Convert) && IsFloat(o->shape().type()) &&
-                        IsIntegral(o->operand(0)->shape().type()) && InfoOf(o->operand(0)->shape().type()).bits <= 8);
-  for (const Instruction* next : o->operands()) TakeOperand(next, small, members, widens);
+  bool widens = false;
+  std::vector<const Instruction*> work = {product};
+  for (size_t k = 0; k < work.size(); ++k)
+    for (const Instruction* o : work[k]->operands()) {
+      if (members->contains(o) || members->size() > kMostBefore || !JoinsOperand(o, small, *members)) continue;
+      members->insert(o);
+      work.push_back(o);
+      widens = widens || Widens(o);
+    }
+  return widens;
 }
 
 // What follows `hero` element by element joins, with the broadcasts that it reads; returns the last that does.
-Instruction* TakeUsers(Instruction* hero, absl::flat_hash_set<const Instruction*>* members) {
+Instruction* TakeUsers(Instruction* hero, Members* members) {
   constexpr int kMostAfter = 12;
   Instruction* root = hero;
   for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
@@ -89,11 +105,10 @@ bool IsConvolutionAsProduct(const Instruction* i) {
 }
 
 bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened) {
-  absl::flat_hash_set<const Instruction*> members = {product};
+  Members members = {product};
   bool widens = false;
   const bool small = IsSmall(product);
-  if (product->Is(Opcode::Dot))
-    for (const Instruction* o : product->operands()) TakeOperand(o, small, &members, &widens);
+  if (product->Is(Opcode::Dot)) widens = TakeOperands(product, small, &members);
   if (!widens && !small) members = {product};
   Instruction* root = TakeUsers(product, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
