@@ -93,6 +93,7 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
   llvm::IRBuilder<>& b = ir.b;
   const Shape& from = i->operand(0)->shape();
   ASSIGN_OR_RETURN(Val fill, elements.Emit(i->operand(1), Index{}));
+  fill = elements.ir().Convert(fill, i->operand(1)->shape().type(), i->operand(0)->shape().type());
   if (from.ElementCount() == 0) return fill;
   llvm::Value* inside = b.getTrue();
   Index in;

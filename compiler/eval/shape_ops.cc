@@ -11,6 +11,7 @@ namespace {
 using Operands = std::vector<const Literal*>;
 
 void CopyElement(const Literal& from, int64_t k, Literal* to, int64_t n) {
+  if (from.type() != to->type()) return to->Set(n, from.Get(k));  // mixed precision
   const int64_t w = ByteWidth(from.type());
   std::memcpy(to->mutable_data() + n * w, from.data() + k * w, w);
 }
