@@ -71,14 +71,15 @@ bool TakeOperands(const Instruction* product, bool small, Members* members) {
   return widens;
 }
 
-// What follows `hero` element by element joins, with the broadcasts that it reads; returns the last that does.
-Instruction* TakeUsers(Instruction* hero, Members* members) {
+// What follows `hero` element by element joins, with the broadcasts that it reads, and a transpose if it is small;
+// returns the last that does.
+Instruction* TakeUsers(Instruction* hero, bool small, Members* members) {
   constexpr int kMostAfter = 12;
   Instruction* root = hero;
   for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
     Instruction* user = root->users()[0];
-    const bool same =
-        user->Is(Opcode::Bitcast) || (user->IsElementwise() && user->shape().dims() == root->shape().dims());
+    const bool same = user->Is(Opcode::Bitcast) || (small && user->Is(Opcode::Transpose)) ||
+                      (user->IsElementwise() && user->shape().dims() == root->shape().dims());
     if (!same || !user->shape().HasDefaultLayout() || !user->control_predecessors().empty() ||
         !user->control_successors().empty())
       break;
@@ -110,7 +111,7 @@ bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened
   const bool small = IsSmall(product);
   if (product->Is(Opcode::Dot)) widens = TakeOperands(product, small, &members);
   if (!widens && !small) members = {product};
-  Instruction* root = TakeUsers(product, &members);
+  Instruction* root = TakeUsers(product, small, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
   if (!computes || (only_widened && !widens && !small) || !ctx.Take()) return false;
