@@ -94,7 +94,11 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
     }
     return EmitElementwise(ir_, i, x);
   }
-  if (IsMovement(i->opcode())) return EmitMovement(*this, i, index);
+  if (IsMovement(i->opcode())) {
+    ASSIGN_OR_RETURN(const Val v, EmitMovement(*this, i, index));
+    const PrimitiveType from = i->operand(0)->shape().type();
+    return from == t || i->Is(Opcode::BitcastConvert) ? v : ir_.Convert(v, from, t);
+  }
   switch (i->opcode()) {
     case Opcode::Parameter:
       return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));

@@ -69,11 +69,31 @@ absl::StatusOr<Val> Reshape(ElementEmitter& elements, const Instruction* i, cons
   return elements.Emit(i->operand(0), in);
 }
 
+// The same place in memory: another index, where a layout is not row major.
+absl::StatusOr<Val> Bitcast(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  const Shape &from = i->operand(0)->shape(), &to = i->shape();
+  if (from.type() != to.type())
+    return ErrorAt(i, "a bitcast to another type is not supported in a fusion", absl::StatusCode::kUnimplemented);
+  if (from.HasDefaultLayout() && to.HasDefaultLayout()) return Reshape(elements, i, index);
+  llvm::Value* linear = elements.Offset(to, index);
+  Index in;
+  in.linear = from.HasDefaultLayout() ? linear : nullptr;
+  in.dims.assign(from.rank(), ir.I64(0));
+  const Ints minor_to_major = from.LayoutOrDefault().minor_to_major;
+  for (int64_t d : minor_to_major) {
+    in.dims[d] = d == minor_to_major.back() ? linear : ir.b.CreateURem(linear, ir.I64(from.dim(d)));
+    linear = ir.b.CreateUDiv(linear, ir.I64(from.dim(d)));
+  }
+  return elements.Emit(i->operand(0), in);
+}
+
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
   const Shape& from = i->operand(0)->shape();
   ASSIGN_OR_RETURN(Val fill, elements.Emit(i->operand(1), Index{}));
+  fill = elements.ir().Convert(fill, i->operand(1)->shape().type(), i->operand(0)->shape().type());
   if (from.ElementCount() == 0) return fill;
   llvm::Value* inside = b.getTrue();
   Index in;
@@ -193,7 +213,7 @@ Emitter EmitterOf(Opcode op) {
                                                                       {Opcode::Reverse, Reverse},
                                                                       {Opcode::Slice, Slice},
                                                                       {Opcode::Reshape, Reshape},
-                                                                      {Opcode::Bitcast, Reshape},
+                                                                      {Opcode::Bitcast, Bitcast},
                                                                       {Opcode::Pad, Pad},
                                                                       {Opcode::Concatenate, Concatenate},
                                                                       {Opcode::BitcastConvert, BitcastConvert},

@@ -84,6 +84,28 @@ std::vector<llvm::Value*> OutputOf(Ir& ir, const Instruction* i, const ProductSh
   return at;
 }
 
+// Where the root of `f` holds what it makes of the element of `hero` at `at`: it may have other extents, or the
+// dimensions in another order.
+Index PlaceInRoot(ElementEmitter& elements, const Computation& f, const Instruction* hero, Index at) {
+  absl::flat_hash_map<const Instruction*, Index> places = {{hero, std::move(at)}};
+  for (const Instruction* i : f.PostOrder()) {
+    if (i == hero) continue;
+    for (const Instruction* o : i->operands()) {
+      const auto from = places.find(o);
+      if (from == places.end()) continue;
+      Index to = from->second;
+      if (i->Is(Opcode::Transpose))
+        for (size_t d = 0; d < to.dims.size(); ++d) to.dims[d] = from->second.dims[(*i->attrs().dimensions)[d]];
+      else if (i->shape().dims() != o->shape().dims())
+        to.dims =
+            Delinearize(elements.ir(), elements.Offset(o->shape(), to), i->shape().dims(), MemoryOrder(i->shape()));
+      places[i] = std::move(to);
+      break;
+    }
+  }
+  return places.at(f.root());
+}
+
 }  // namespace
 
 absl::Status EmitDot(Body& body) {
@@ -127,11 +149,10 @@ absl::Status EmitProductFusion(Body& body, const Computation& f) {
                                             OperandOf(hero, 1, elements, array(1), hero->operand(1)));
   const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
     elements.Preset(hero, v);
-    // The result may be seen with other extents than the product's.
-    const Shape &o = f.root()->shape(), &p = hero->shape();
-    Index to{convolves ? OutputOf(body.ir, hero, *shape, batch, row, column)
-                       : std::vector<llvm::Value*>{batch, row, column}};
-    if (o.dims() != p.dims()) to.dims = Delinearize(body.ir, elements.Offset(p, to), o.dims(), MemoryOrder(o));
+    const Shape& o = f.root()->shape();
+    const Index to = PlaceInRoot(elements, f, hero,
+                                 {convolves ? OutputOf(body.ir, hero, *shape, batch, row, column)
+                                            : std::vector<llvm::Value*>{batch, row, column}});
     ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
     body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
     return absl::OkStatus();

@@ -11,6 +11,7 @@ namespace {
 using Operands = std::vector<const Literal*>;
 
 void CopyElement(const Literal& from, int64_t k, Literal* to, int64_t n) {
+  if (from.type() != to->type()) return to->Set(n, from.Get(k));  // mixed precision
   const int64_t w = ByteWidth(from.type());
   std::memcpy(to->mutable_data() + n * w, from.data() + k * w, w);
 }
@@ -27,6 +28,35 @@ absl::StatusOr<Literal> Reshape(const Instruction& i, const Shape& shape, const 
   const int64_t n = shape.ElementCount();
   if (x[0]->size() != n) return Internal(i.name(), ": reshapes ", x[0]->size(), " elements to ", n);
   return x[0]->Reshaped(shape);
+}
+
+// Where each element of an array lies: byte offsets, in the order of its elements.
+Ints BytesOf(const Shape& s) {
+  const IndexSpace space(s.dims());
+  const Ints strides = s.Strides();
+  Ints out(s.ElementCount());
+  for (int64_t k = 0; k < s.ElementCount(); ++k) {
+    const Ints at = space.At(k);
+    for (int64_t d = 0; d < s.rank(); ++d) out[k] += at[d] * strides[d] * ByteWidth(s.type());
+  }
+  return out;
+}
+
+// The same bytes under the result's type and layout.
+absl::StatusOr<Literal> Bitcast(const Instruction& i, const Shape& shape, const Operands& x) {
+  const Shape &from = i.operand(0)->shape(), &to = i.shape();
+  if (from.type() == to.type() && from.HasDefaultLayout() && to.HasDefaultLayout()) return Reshape(i, shape, x);
+  Literal out(to);
+  if (x[0]->size() != from.ElementCount() || x[0]->byte_size() != out.byte_size())
+    return Internal(i.name(), ": its bytes do not fill its shape");
+  std::vector<uint8_t> memory(static_cast<size_t>(out.byte_size()));
+  const int64_t read = ByteWidth(from.type()), written = ByteWidth(to.type());
+  const Ints source = BytesOf(from), target = BytesOf(to);
+  for (size_t k = 0; k < source.size(); ++k)
+    std::memcpy(memory.data() + source[k], x[0]->data() + static_cast<int64_t>(k) * read, read);
+  for (size_t k = 0; k < target.size(); ++k)
+    std::memcpy(out.mutable_data() + static_cast<int64_t>(k) * written, memory.data() + target[k], written);
+  return out;
 }
 
 absl::StatusOr<Literal> BitcastConvert(const Instruction& i, const Shape& shape, const Operands& x) {
@@ -265,7 +295,7 @@ absl::StatusOr<Literal> Scatter(const Instruction& i, const Shape& shape, const 
 }
 
 constexpr Meaning kShapeOps[] = {
-    {Opcode::Bitcast, Reshape},
+    {Opcode::Bitcast, Bitcast},
     {Opcode::BitcastConvert, BitcastConvert},
     {Opcode::Broadcast, Broadcast},
     {Opcode::Concatenate, Concatenate},

@@ -179,7 +179,8 @@ absl::StatusOr<Instruction*> HloParser::ParseCall(Computation* c, const std::str
     i = c->AddParameter(parameter_number, *shape, name.empty() ? "parameter" : name);
   } else {
     i = c->Add(*op, shape.value_or(Shape::Tuple({})), std::move(operands), name);
-    if (!shape) shapeless_.insert(i);
+    // A send's operands alone say what it is; XLA's parser does not look at the shape that stands there either.
+    if (!shape || *op == Opcode::Send) shapeless_.insert(i);
     if (*op == Opcode::Constant) {
       i->set_literal(std::move(literal));
       if (elided_) i->mutable_attrs().custom_call_literal = "{...}";

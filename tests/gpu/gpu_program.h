@@ -14,13 +14,14 @@
 
 namespace kiln {
 
-// Options of a GPU program without libraries, named m.
+// Options of a GPU program, named m. With libraries: small products are theirs too, whatever surrounds them.
 inline CompileOptions GpuOptions(const std::vector<std::string>& targets, bool libraries = false) {
   CompileOptions o;
   o.name = "m";
   o.cpu_levels.clear();
   o.gpu_targets = targets;
   o.gpu_libraries = libraries;
+  if (libraries) o.pipeline.disabled.push_back("triton-gemm-rewriter");
   return o;
 }
 

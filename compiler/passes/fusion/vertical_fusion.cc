@@ -45,7 +45,10 @@ bool FusibleConsumer(const Instruction* i) {
   }
 }
 
+// Where only extents of 1 differ. A bitcast that says something of another layout stays outside: loops find their
+// elements in row-major arrays with less arithmetic.
 bool DegenerateBitcast(const Instruction* i) {
+  if (!i->shape().HasDefaultLayout() || !i->operand(0)->shape().HasDefaultLayout()) return false;
   Ints a, b;
   for (int64_t d : i->shape().dims())
     if (d != 1) a.push_back(d);

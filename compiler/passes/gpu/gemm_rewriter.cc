@@ -68,26 +68,56 @@ bool Served(const Instruction* i) {
   return a.type() != PrimitiveType::S8 || (whole(a) && whole(b) && whole(o) && minor);
 }
 
-// An operand that is an array of 8-bit floats times one number.
+bool IsF8Product(PrimitiveType t) { return t == PrimitiveType::F8E4M3FN || t == PrimitiveType::F8E5M2; }
+
+// An operand that is an array of 8-bit floats times, or divided by, one number.
 struct ScaledF8 {
   Instruction* array;
-  Instruction* scale;  // null: 1
+  Instruction* scale = nullptr;  // null: 1
+  bool divides = false;
+  std::vector<Instruction*> moves;  // what moves the elements of the scaled array, the last first
 };
 
-std::optional<ScaledF8> AsScaledF8(Instruction* i) {
-  const auto narrow = [](const Instruction* v) {
-    return v->shape().type() == PrimitiveType::F8E4M3FN || v->shape().type() == PrimitiveType::F8E5M2;
-  };
+// Operations that do to an array of 8-bit floats what they do to its wide form.
+bool MovesElements(const Instruction* i) {
+  if (!i->control_predecessors().empty() || !i->control_successors().empty() || !i->shape().HasDefaultLayout() ||
+      i->shape().HasDynamic())
+    return false;
+  switch (i->opcode()) {
+    case Opcode::Bitcast:
+      return i->shape().type() == i->operand(0)->shape().type() && i->operand(0)->shape().HasDefaultLayout();
+    case Opcode::Broadcast:
+      return i->operand(0)->shape().rank() > 0;
+    case Opcode::Pad:
+      return FloatSplat(i->operand(1)) == 0.0 && !std::signbit(*FloatSplat(i->operand(1)));
+    case Opcode::Copy:
+    case Opcode::DynamicSlice:
+    case Opcode::Reshape:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<ScaledF8> AsScaledF8(Instruction* i, bool inexact) {
   const auto widened = [&](Instruction* v) -> Instruction* {
-    if (narrow(v)) return v;
-    return v->Is(Opcode::Convert) && narrow(v->operand(0)) ? v->operand(0) : nullptr;
+    if (IsF8Product(v->shape().type())) return v;
+    return v->Is(Opcode::Convert) && IsF8Product(v->operand(0)->shape().type()) ? v->operand(0) : nullptr;
   };
-  if (Instruction* array = widened(i)) return ScaledF8{array, nullptr};
-  if (!i->Is(Opcode::Multiply)) return std::nullopt;
-  for (int64_t k = 0; k < 2; ++k) {
-    Instruction *array = widened(i->operand(k)), *scale = i->operand(1 - k);
-    if (array && scale->Is(Opcode::Broadcast) && scale->operand(0)->shape().rank() == 0)
-      return ScaledF8{array, scale->operand(0)};
+  ScaledF8 out{nullptr};
+  for (; !IsF8Product(i->shape().type()) && MovesElements(i); i = i->operand(0)) out.moves.push_back(i);
+  if ((out.array = widened(i))) return out;
+  out.divides = i->Is(Opcode::Divide);
+  // The library scales what it has summed, which rounds otherwise.
+  if (!inexact || (!i->Is(Opcode::Multiply) && !out.divides)) return std::nullopt;
+  for (int64_t k = 0; k < (out.divides ? 1 : 2); ++k) {
+    Instruction* scale = i->operand(1 - k);
+    out.array = widened(i->operand(k));
+    if (!out.array || !scale->Is(Opcode::Broadcast) || scale->operand(0)->shape().rank() > 0) continue;
+    out.scale = scale->operand(0);
+    return out;
   }
   return std::nullopt;
 }
@@ -183,7 +213,7 @@ class Rewriter {
   bool Run(Computation* c) {
     bool changed = false;
     for (Instruction* i : c->PostOrder()) {
-      if (i->Is(Opcode::Dot) && ctx_.f8_products && CallF8(i)) {
+      if (i->Is(Opcode::Dot) && ((ctx_.f8_products && CallF8(i)) || (!others_ && WidenF8(i)))) {
         changed = true;
         continue;
       }
@@ -235,47 +265,106 @@ class Rewriter {
     for (Instruction* i : c->AddedSince(first_new)) i->mutable_shape().SetDefaultLayouts();
   }
 
+  // The array of 8-bit floats that the product reads: moved as the wide array was, its contracted dimension minor, and
+  // its last two extents multiples of 16.
+  static Instruction* F8Operand(const ScaledF8& s, int64_t contracting) {
+    Expr x = s.array;
+    const PrimitiveType t = x.type();
+    if (!x.shape().HasDefaultLayout()) x = x.computation()->Add(Opcode::Copy, LaidOut(t, x.shape().dims()), {x.get()});
+    for (auto m = s.moves.rbegin(); m != s.moves.rend(); ++m) {
+      std::vector<Instruction*> operands = (*m)->operands();
+      operands[0] = x.get();
+      if ((*m)->Is(Opcode::Pad)) operands[1] = x.computation()->AddConstant(Literal::Of(t, 0));
+      Shape shape = (*m)->shape();
+      shape.set_type(t);
+      x = x.computation()->AddClone(*m, shape, operands);
+    }
+    const auto rank = static_cast<size_t>(x.shape().rank());
+    Ints order(rank);
+    std::iota(order.begin(), order.end(), 0);
+    if (contracting != x.shape().rank() - 1) std::swap(order[rank - 1], order[rank - 2]);
+    x = TransposeBy(x, order);
+    Shape padded = Shape::Array(t, x.shape().dims());
+    attr::Padding amounts(rank);
+    for (size_t d = rank - 2; d < rank; ++d) {
+      amounts[d].high = (16 - padded.dims()[d] % 16) % 16;
+      padded.mutable_dims()[d] += amounts[d].high;
+    }
+    if (padded.dims() == x.shape().dims()) return x.get();
+    Instruction* zero = x.computation()->AddConstant(Literal::Of(t, 0));
+    Instruction* pad = x.computation()->Add(Opcode::Pad, padded, {x.get(), zero});
+    pad->mutable_attrs().padding = amounts;
+    return pad;
+  }
+
+  static Instruction* F8Scale(const ScaledF8& s, Computation* c) {
+    if (!s.scale) return c->AddConstant(Literal::Of(PrimitiveType::F32, 1));
+    Expr x = ConvertTo(PrimitiveType::F32, s.scale);
+    return (s.divides ? 1.0 / x : x).get();
+  }
+
+  static bool ServesF8(const Instruction* dot) {
+    return FormServed(dot) && !dot->shape().HasDynamic() && dot->shape().HasDefaultLayout() &&
+           dot->shape().ElementCount() > 0 && dot->operand(0)->shape().ElementCount() > 0 &&
+           IsFloat(dot->shape().type()) && BitWidth(dot->shape().type()) <= 32;
+  }
+
   // The library multiplies matrices whose contracted dimension is minor, of extents that 16 divides, and not two of
   // the type with fewer digits.
   bool CallF8(Instruction* dot) {
     const PrimitiveType out = dot->shape().type();
-    if (out != PrimitiveType::F32 && out != PrimitiveType::BF16 && out != PrimitiveType::F16) return false;
-    if (!FormServed(dot) || dot->shape().HasDynamic()) return false;
-    const std::optional<ScaledF8> a = AsScaledF8(dot->operand(0)), b = AsScaledF8(dot->operand(1));
+    if (!ServesF8(dot)) return false;
+    std::vector<Instruction*> sides = dot->operands();
+    const bool inexact = ctx_.algebra != Algebra::kExact;
+    const std::optional<ScaledF8> a = AsScaledF8(dot->operand(0), inexact), b = AsScaledF8(dot->operand(1), inexact);
     if (!a || !b) return false;
     const auto coarse = [](const ScaledF8& s) { return s.array->shape().type() == PrimitiveType::F8E5M2; };
-    if (coarse(*a) && coarse(*b)) return false;
-    const int64_t rank = dot->shape().rank();
-    for (const Instruction* i : {dot, dot->operand(0), dot->operand(1)})
-      if (i->shape().dim(rank - 1) % 16 || i->shape().dim(rank - 2) % 16 || i->shape().ElementCount() == 0)
-        return false;
-    if (!a->array->shape().HasDefaultLayout() || !b->array->shape().HasDefaultLayout() ||
-        !dot->shape().HasDefaultLayout() || !ctx_.Take())
-      return false;
+    if ((coarse(*a) && coarse(*b)) || !ctx_.Take()) return false;
     Computation* c = dot->parent();
-    const int64_t first_new = c->module()->next_id();
-    const auto minor = [&](Instruction* array, int64_t contracting) -> Instruction* {
-      if (contracting == rank - 1) return array;
-      Ints order(static_cast<size_t>(rank));
-      std::iota(order.begin(), order.end(), 0);
-      std::swap(order[static_cast<size_t>(rank) - 1], order[static_cast<size_t>(rank) - 2]);
-      return TransposeBy(array, order).get();
-    };
-    const auto scale = [&](Instruction* s) -> Instruction* {
-      return s ? ConvertTo(PrimitiveType::F32, s).get() : c->AddConstant(Literal::Of(PrimitiveType::F32, 1));
-    };
+    const int64_t first_new = c->module()->next_id(), rank = dot->shape().rank();
     GemmConfig g;
     g.lhs_batch = dot->attrs().lhs_batch_dims.value_or(Ints());
     g.rhs_batch = dot->attrs().rhs_batch_dims.value_or(Ints());
     g.lhs_contracting = g.rhs_contracting = {rank - 1};
-    std::vector<Instruction*> sides = dot->operands();
     const Shape laid_out = dot->shape();
-    Replace(dot, MakeCall(c, dot->shape(),
-                          {minor(a->array, (*dot->attrs().lhs_contracting_dims)[0]),
-                           minor(b->array, (*dot->attrs().rhs_contracting_dims)[0]), scale(a->scale), scale(b->scale)},
-                          g, kGemmF8Target));
+    Instruction* x = F8Operand(*a, (*dot->attrs().lhs_contracting_dims)[0]);
+    Instruction* y = F8Operand(*b, (*dot->attrs().rhs_contracting_dims)[0]);
+    // Results narrower than the library's are rounded from its widest.
+    Shape shape = laid_out;
+    if (BitWidth(out) < 16) shape.set_type(PrimitiveType::F32);
+    shape.mutable_dims()[rank - 2] = x->shape().dim(rank - 2);
+    shape.mutable_dims()[rank - 1] = y->shape().dim(rank - 2);
+    Expr product = MakeCall(c, shape, {x, y, F8Scale(*a, c), F8Scale(*b, c)}, g, kGemmF8Target);
+    if (shape.dims() != laid_out.dims()) product = SliceOf(product, Ints(rank, 0), laid_out.dims());
+    Replace(dot, ConvertTo(out, product).get());
     GiveLayouts(c, first_new, laid_out);
-    // The wide arrays go where nobody else reads them.
+    RemoveWide(c, std::move(sides));
+    return true;
+  }
+
+  // Where no 8-bit product is served, 16 bits hold the operands exactly.
+  bool WidenF8(Instruction* dot) {
+    const PrimitiveType out = dot->shape().type();
+    const auto narrow = [](const Instruction* o) { return IsF8Product(o->shape().type()); };
+    if (!narrow(dot->operand(0)) || !narrow(dot->operand(1)) || !ServesF8(dot)) return false;
+    int64_t elements = dot->shape().ElementCount();
+    for (const Instruction* o : dot->operands()) elements += o->shape().ElementCount();
+    if (elements < kSmallest || !ctx_.Take()) return false;
+    Computation* c = dot->parent();
+    const int64_t first_new = c->module()->next_id();
+    const Shape laid_out = dot->shape();
+    Shape shape = laid_out;
+    if (out != PrimitiveType::F16) shape.set_type(PrimitiveType::F32);
+    Instruction* wide = c->AddClone(
+        dot, shape,
+        {ConvertTo(PrimitiveType::F16, dot->operand(0)).get(), ConvertTo(PrimitiveType::F16, dot->operand(1)).get()});
+    Replace(dot, ConvertTo(out, wide).get());
+    GiveLayouts(c, first_new, laid_out);
+    return true;
+  }
+
+  // The wide arrays go where nobody else reads them.
+  static void RemoveWide(Computation* c, std::vector<Instruction*> sides) {
     while (!sides.empty()) {
       Instruction* side = sides.back();
       sides.pop_back();
@@ -286,7 +375,6 @@ class Rewriter {
       c->Remove(side);
       sides.insert(sides.end(), operands.begin(), operands.end());
     }
-    return true;
   }
 
   // The one reader of `i`, if its memory is all that the reader needs to know of it.

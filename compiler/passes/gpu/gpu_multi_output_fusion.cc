@@ -1,5 +1,6 @@
 // Kernels that visit the same elements become one with several results: loops over one shape that share an operand or
-// feed each other, and reductions of equal form, or with loops over as many elements, that read one array.
+// feed each other, and reductions of equal form, or with loops over as many elements, that read one array. A loop whose
+// result is reduced and needed elsewhere too is written by the kernel that reduces it.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +12,7 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kMostOperands = 96;
+constexpr int64_t kMostOperands = 96, kMostArrays = 24, kMostShared = 20 << 10;
 
 std::vector<Instruction*> ResultsOf(const Instruction* fusion) {
   Instruction* root = (*fusion->attrs().calls)->root();
@@ -44,15 +45,66 @@ const Instruction* ReduceOf(const Instruction* fusion) {
   return nullptr;
 }
 
-// Reductions of one form, or a loop over what a reduction reads; loops alone are joined by CpuMultiOutputFusion.
+bool SameForm(const Instruction* a, const Instruction* b) {
+  return a->operand(0)->shape().dims() == b->operand(0)->shape().dims() &&
+         *a->attrs().dimensions == *b->attrs().dimensions;
+}
+
+// What the threads of a block exchange, at most: an element each for every reduction.
+int64_t SharedBytes(const Instruction* fusion) {
+  constexpr int64_t kThreads = 1024;
+  int64_t bytes = 0;
+  for (const Instruction* r : ResultsOf(fusion))
+    if (r->Is(Opcode::Reduce)) bytes += kThreads * ByteWidth(r->shape().type());
+  return bytes;
+}
+
+// Reductions of one form, a loop over what a reduction reads, or loops of several results; loops of one result are
+// joined by CpuMultiOutputFusion.
 bool Alike(const Instruction* a, const Instruction* b) {
   const Instruction *x = ReduceOf(a), *y = ReduceOf(b);
-  if ((!x && !y) || a->operand_count() + b->operand_count() > kMostOperands) return false;
-  if (x && y)
-    return a->shape().IsArray() && b->shape().IsArray() &&
-           x->operand(0)->shape().dims() == y->operand(0)->shape().dims() &&
-           *x->attrs().dimensions == *y->attrs().dimensions;
-  return Visited(ResultsOf(a)[0]).ElementCount() == Visited(ResultsOf(b)[0]).ElementCount();
+  const int64_t operands = a->operand_count() + b->operand_count();
+  if (operands > kMostOperands) return false;
+  if (x && y) return SameForm(x, y) && SharedBytes(a) + SharedBytes(b) <= kMostShared;
+  const Shape &visited = Visited(ResultsOf(a)[0]), &others = Visited(ResultsOf(b)[0]);
+  if (x || y) return visited.ElementCount() == others.ElementCount();
+  const bool several = a->shape().IsTuple() || b->shape().IsTuple();
+  return several && operands + static_cast<int64_t>(ResultsOf(a).size() + ResultsOf(b).size()) <= kMostArrays &&
+         visited.dims() == others.dims();
+}
+
+// Whether kernel `i` reads its operand `k` only at the elements that it visits, as a loop over them writes it.
+bool ReadsWhatItVisits(const Instruction* i, int64_t k) {
+  std::vector<const Instruction*> work = {(*i->attrs().calls)->parameter(k)};
+  absl::flat_hash_set<const Instruction*> seen;
+  const Ints dims = work[0]->shape().dims();
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (v->shape().dims() != dims) return false;
+    for (const Instruction* u : v->users()) {
+      if (u->Is(Opcode::Reduce) && u->operand(0) == v && u->operand_count() == 2) continue;
+      if (u->Is(Opcode::Tuple)) continue;
+      if (!u->IsElementwise()) return false;
+      work.push_back(u);
+    }
+  }
+  return true;
+}
+
+// A loop with other readers too, and a kernel of reductions over what it writes: the kernel computes and writes it.
+bool TakesProducer(Instruction* loop, Instruction* kernel, const Reachability& reach) {
+  if (!loop->shape().IsArray() || ReduceOf(loop) || !ReduceOf(kernel) || loop->users().size() < 2 ||
+      loop->operand_count() + kernel->operand_count() > kMostOperands)
+    return false;
+  // A transposed array is read by blocks, which takes a kernel of its own.
+  for (const auto& i : (*loop->attrs().calls)->instructions())
+    if (i->Is(Opcode::Transpose)) return false;
+  const int64_t k = kernel->OperandIndex(loop);
+  if (Visited(ReduceOf(kernel)).dims() != loop->shape().dims() || !ReadsWhatItVisits(kernel, k)) return false;
+  return std::none_of(loop->users().begin(), loop->users().end(),
+                      [&](const Instruction* u) { return u != kernel && reach.Reaches(u, kernel); });
 }
 
 bool PairOne(Computation* c, PassContext& ctx) {
@@ -71,9 +123,15 @@ bool PairOne(Computation* c, PassContext& ctx) {
       if (o->shape().ElementCount() > 1)
         for (const Instruction* u : o->users())
           if (const auto at = place.find(u); at != place.end() && at->second > place.at(a)) siblings.insert(at->second);
+    for (Instruction* u : std::vector<Instruction*>(a->users())) {
+      if (!place.contains(u) || !TakesProducer(a, u, reach) || !ctx.Take()) continue;
+      FuseSiblings(a, FuseInto(a, u))->mutable_attrs().fusion_kind = "kInput";
+      return true;
+    }
     for (const size_t y : siblings) {
       if (!Alike(a, kernels[y]) || reach.Reaches(a, kernels[y]) || !ctx.Take()) continue;
-      FuseSiblings(a, kernels[y])->mutable_attrs().fusion_kind = "kInput";
+      const bool reduces = ReduceOf(a) || ReduceOf(kernels[y]);
+      FuseSiblings(a, kernels[y])->mutable_attrs().fusion_kind = reduces ? "kInput" : "kLoop";
       return true;
     }
   }

@@ -8,33 +8,78 @@
 namespace kiln {
 namespace {
 
-bool JoinsUser(const Instruction* o) {
-  return o->users().size() == 1 && !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
+using Members = absl::flat_hash_set<const Instruction*>;
+
+bool Joins(const Instruction* o) {
+  return !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
          o->control_successors().empty();
 }
 
-bool JoinsOperand(const Instruction* o) {
-  return (o->IsElementwise() || o->Is(Opcode::Bitcast) ||
+bool JoinsUser(const Instruction* o) { return o->users().size() == 1 && Joins(o); }
+
+// Products that take less time than the start of another kernel: what their operands are made of may be computed again
+// for each tile.
+constexpr int64_t kSmallProduct = 1 << 18;
+
+bool IsSmall(const Instruction* product) {
+  if (!product->Is(Opcode::Dot)) return false;
+  const Shape& a = product->operand(0)->shape();
+  int64_t work = product->shape().ElementCount();
+  for (int64_t d : *product->attrs().lhs_contracting_dims) work = work > kSmallProduct ? work : work * a.dim(d);
+  return work <= kSmallProduct;
+}
+
+bool MovesElements(const Instruction* o) {
+  switch (o->opcode()) {
+    case Opcode::Broadcast:
+    case Opcode::Concatenate:
+    case Opcode::Pad:
+    case Opcode::Reshape:
+    case Opcode::Reverse:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool JoinsOperand(const Instruction* o, bool small, const Members& members) {
+  const bool views = o->Is(Opcode::Bitcast) && o->operand(0)->shape().HasDefaultLayout();
+  return (o->IsElementwise() || views || (small && MovesElements(o)) ||
           (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
-         JoinsUser(o);
+         Joins(o) && std::all_of(o->users().begin(), o->users().end(), [&](auto* u) { return members.contains(u); });
 }
 
-void TakeOperand(const Instruction* o, absl::flat_hash_set<const Instruction*>* members, bool* widens) {
-  if (!JoinsOperand(o)) return;
-  members->insert(o);
-  *widens = *widens || (o->Is(Opcode::Convert) && IsFloat(o->shape().type()) &&
-                        IsIntegral(o->operand(0)->shape().type()) && InfoOf(o->operand(0)->shape().type()).bits <= 8);
-  for (const Instruction* next : o->operands()) TakeOperand(next, members, widens);
+bool Widens(const Instruction* o) {
+  const PrimitiveType from = o->operand_count() ? o->operand(0)->shape().type() : o->shape().type();
+  return o->Is(Opcode::Convert) && IsFloat(o->shape().type()) && IsIntegral(from) && InfoOf(from).bits <= 8;
 }
 
-// What follows `hero` element by element joins, with the broadcasts that it reads; returns the last that does.
-Instruction* TakeUsers(Instruction* hero, absl::flat_hash_set<const Instruction*>* members) {
+// What the operands of `product` are made of and nobody else reads; true if that widens an array.
+bool TakeOperands(const Instruction* product, bool small, Members* members) {
+  constexpr size_t kMostBefore = 48;
+  bool widens = false;
+  std::vector<const Instruction*> work = {product};
+  for (size_t k = 0; k < work.size(); ++k)
+    for (const Instruction* o : work[k]->operands()) {
+      if (members->contains(o) || members->size() > kMostBefore || !JoinsOperand(o, small, *members)) continue;
+      members->insert(o);
+      work.push_back(o);
+      widens = widens || Widens(o);
+    }
+  return widens;
+}
+
+// What follows `hero` element by element joins, with the broadcasts that it reads, and a transpose if it is small;
+// returns the last that does.
+Instruction* TakeUsers(Instruction* hero, bool small, Members* members) {
   constexpr int kMostAfter = 12;
   Instruction* root = hero;
   for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
     Instruction* user = root->users()[0];
-    const bool same =
-        user->Is(Opcode::Bitcast) || (user->IsElementwise() && user->shape().dims() == root->shape().dims());
+    const bool same = user->Is(Opcode::Bitcast) || (small && user->Is(Opcode::Transpose)) ||
+                      (user->IsElementwise() && user->shape().dims() == root->shape().dims());
     if (!same || !user->shape().HasDefaultLayout() || !user->control_predecessors().empty() ||
         !user->control_successors().empty())
       break;
@@ -61,16 +106,15 @@ bool IsConvolutionAsProduct(const Instruction* i) {
 }
 
 bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened) {
-  if (product->operand(0) == product->operand(1)) return false;
-  absl::flat_hash_set<const Instruction*> members = {product};
+  Members members = {product};
   bool widens = false;
-  if (product->Is(Opcode::Dot))
-    for (const Instruction* o : product->operands()) TakeOperand(o, &members, &widens);
-  if (!widens) members = {product};
-  Instruction* root = TakeUsers(product, &members);
+  const bool small = IsSmall(product);
+  if (product->Is(Opcode::Dot)) widens = TakeOperands(product, small, &members);
+  if (!widens && !small) members = {product};
+  Instruction* root = TakeUsers(product, small, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
-  if (!computes || (only_widened && !widens) || !ctx.Take()) return false;
+  if (!computes || (only_widened && !widens && !small) || !ctx.Take()) return false;
   FuseRegion({root}, members)->mutable_attrs().backend_config =
       "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
   return true;

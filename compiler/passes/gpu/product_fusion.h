@@ -12,8 +12,9 @@ bool IsCanonicalProduct(const Instruction* i);
 bool IsConvolutionAsProduct(const Instruction* i);
 
 // One fusion of kind __triton_gemm around `product`, if there is something to take along: what follows it element by
-// element, with the broadcasts that this reads, and what its operands are converted by if that widens them from
-// integers of at most 8 bits. `only_widened`: nothing is done unless an operand is widened.
+// element, with the broadcasts that this reads, and what its operands are made of if that widens them from integers of
+// at most 8 bits, or if the product is so small that another kernel would take longer. `only_widened`: nothing is done
+// unless one of the two is so.
 bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened);
 
 }  // namespace kiln

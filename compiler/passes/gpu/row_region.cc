@@ -30,7 +30,8 @@ bool Plain(const Instruction* reduce) {
 // Costs next to nothing to compute again, whatever the place.
 bool Free(const Instruction* i) {
   if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
-  if (i->Is(Opcode::Iota) || i->Is(Opcode::Bitcast)) return true;
+  if (i->Is(Opcode::Bitcast)) return i->operand(0)->shape().HasDefaultLayout();
+  if (i->Is(Opcode::Iota)) return true;
   return i->Is(Opcode::Broadcast) && (i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter));
 }
 

@@ -8,30 +8,14 @@
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/hlo/parser.h"
+#include "compiler/hlo/physical_shape.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 
 namespace kiln {
 namespace {
 
-Ints MajorToMinor(const Shape& s) {
-  Ints order = s.layout()->minor_to_major;
-  std::reverse(order.begin(), order.end());
-  return order;
-}
-
-Ints Inverse(const Ints& permutation) {
-  Ints out(permutation.size());
-  for (size_t k = 0; k < permutation.size(); ++k) out[permutation[k]] = static_cast<int64_t>(k);
-  return out;
-}
-
-Shape Physical(const Shape& s) {
-  if (s.HasDefaultLayout()) return Shape::Array(s.type(), s.dims());
-  Ints dims;
-  for (int64_t d : MajorToMinor(s)) dims.push_back(s.dim(d));
-  return Shape::Array(s.type(), dims);
-}
+Shape Physical(const Shape& s) { return Shape::Array(s.type(), PhysicalShape(s).dims()); }
 
 bool Plain(const Shape& s) { return !s.IsArray() || s.HasDefaultLayout(); }
 
@@ -65,7 +49,7 @@ bool AsksForLayouts(const Instruction* i) {
 
 // A result as the rest of the program knows it.
 Expr Logical(Expr physical, const Shape& s) {
-  return Plain(s) ? physical : TransposeBy(physical, Inverse(MajorToMinor(s)));
+  return Plain(s) ? physical : TransposeBy(physical, InversePermutation(MajorToMinor(s)));
 }
 
 absl::StatusOr<Instruction*> Rewrite(Instruction* i) {

@@ -1,5 +1,5 @@
-// Vertical fusion whatever the target: an elementwise producer goes into the elementwise consumers that read it, if it
-// is cheap or has one consumer only. Never what has side effects.
+// Vertical fusion whatever the target: a producer that computes or moves elements goes into the loops that read it, if
+// it is cheap or has one consumer only. Never what has side effects. Source: XLA's instruction_fusion.cc.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -8,14 +8,31 @@
 namespace kiln {
 namespace {
 
+bool MovesElements(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Broadcast:
+    case Opcode::Concatenate:
+    case Opcode::DynamicSlice:
+    case Opcode::Iota:
+    case Opcode::Pad:
+    case Opcode::Reshape:
+    case Opcode::Reverse:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool IsLoopOfElements(const Instruction* i) {
-  return i->shape().IsArray() && (i->IsElementwise() || i->Is(Opcode::Broadcast) || i->Is(Opcode::Iota)) &&
-         !i->HasSideEffect() && i->control_predecessors().empty() && i->control_successors().empty();
+  return i->shape().IsArray() && (i->IsElementwise() || MovesElements(i)) && !i->HasSideEffect() &&
+         i->control_predecessors().empty() && i->control_successors().empty();
 }
 
 bool Consumes(const Instruction* i) {
   if (!i->Is(Opcode::Fusion)) return IsLoopOfElements(i);
-  return i->attrs().fusion_kind && *i->attrs().fusion_kind == "kLoop" && (*i->attrs().calls)->root()->IsElementwise();
+  return i->attrs().fusion_kind && *i->attrs().fusion_kind == "kLoop" && IsLoopOfElements((*i->attrs().calls)->root());
 }
 
 bool Cheap(const Instruction* i) { return !i->HasTrait(Transcendental) && !i->Is(Opcode::Divide); }
