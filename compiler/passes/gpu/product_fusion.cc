@@ -26,7 +26,7 @@ bool IsSmall(const Instruction* product) {
   const Shape& a = product->operand(0)->shape();
   int64_t work = product->shape().ElementCount();
   for (int64_t d : *product->attrs().lhs_contracting_dims) work = work > kSmallProduct ? work : work * a.dim(d);
-  return work <= kSmallProduct;
+  return work < kSmallProduct;
 }
 
 bool MovesElements(const Instruction* o) {
