@@ -90,9 +90,10 @@ class Rows {
 
   std::vector<llvm::Value*> Delinearize(llvm::Value* linear, const Ints& dims) {
     std::vector<llvm::Value*> at(dims.size());
-    bool first = true;  // the outermost extent that counts takes what is left
     for (size_t d = dims.size(); d-- > 0;) {
-      first = std::all_of(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(d), [](int64_t n) { return n == 1; });
+      // The outermost extent that counts takes what is left.
+      const bool first =
+          std::all_of(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(d), [](int64_t n) { return n == 1; });
       at[d] = dims[d] == 1 ? ir_.I64(0) : first ? linear : b_.CreateURem(linear, ir_.I64(dims[d]));
       if (dims[d] != 1 && !first) linear = b_.CreateUDiv(linear, ir_.I64(dims[d]));
     }

@@ -38,6 +38,42 @@ bool TurnsApart(const Instruction* i) {
                                                      [](const auto& x) { return x->Is(Opcode::Transpose); });
 }
 
+// True if every use of a value that is made of `parameter` `ends` there or `keeps` what the caller asks of values.
+template <typename Ends, typename Keeps>
+bool EveryUseKeeps(const Instruction* parameter, const Ends& ends, const Keeps& keeps) {
+  std::vector<const Instruction*> work = {parameter};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (!seen.insert(v).second) continue;
+    for (const Instruction* u : v->users()) {
+      if (ends(u)) continue;
+      if (!keeps(u)) return false;
+      work.push_back(u);
+    }
+  }
+  return true;
+}
+
+// True if fusion `i` computes row by row (triton-softmax-rewriter, cpu-row-fusion) and reads operand `k`, which has the
+// rows of the results, in the row that it writes and in no other: what is written of a row is written after its
+// reductions.
+bool ReadsInOwnRow(const Instruction* i, int64_t k) {
+  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
+      !absl::StrContains(i->attrs().backend_config->text, "block_level"))
+    return false;
+  const int64_t elements = i->operand(k)->shape().ElementCount();
+  const auto whole = [&](const Shape& s) {
+    return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
+  };
+  return whole(i->operand(k)->shape()) &&
+         EveryUseKeeps(
+             (*i->attrs().calls)->parameter(k),
+             [](const Instruction* u) { return u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple); },
+             [&](const Instruction* u) { return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && whole(u->shape()); });
+}
+
 // True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.
 bool ReadsForOneResult(const Instruction* i, int64_t k, int64_t output) {
   if (!i->Is(Opcode::Fusion)) return false;
@@ -145,51 +181,9 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
     return false;
   }
   if (!plain(in)) return false;
-  std::vector<const Instruction*> work = {f->parameter(k)};
-  absl::flat_hash_set<const Instruction*> seen;
-  while (!work.empty()) {
-    const Instruction* v = work.back();
-    work.pop_back();
-    if (!seen.insert(v).second) continue;
-    for (const Instruction* u : v->users()) {
-      if (u == root && root->Is(Opcode::Tuple)) continue;
-      if (!keeps(u)) return false;
-      work.push_back(u);
-    }
-  }
-  return true;
+  return EveryUseKeeps(
+      f->parameter(k), [&](const Instruction* u) { return u == root && root->Is(Opcode::Tuple); }, keeps);
 }
-
-namespace {
-
-// True if fusion `i` computes row by row (triton-softmax-rewriter) and reads operand `k`, which has the rows of the
-// results, in the row that it writes and in no other: what is written of a row is written after its reductions.
-bool ReadsInOwnRow(const Instruction* i, int64_t k) {
-  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
-      !absl::StrContains(i->attrs().backend_config->text, "block_level"))
-    return false;
-  const Computation* f = *i->attrs().calls;
-  const int64_t elements = i->operand(k)->shape().ElementCount();
-  const auto whole = [&](const Shape& s) {
-    return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
-  };
-  if (!whole(i->operand(k)->shape())) return false;
-  std::vector<const Instruction*> work = {f->parameter(k)};
-  absl::flat_hash_set<const Instruction*> seen;
-  while (!work.empty()) {
-    const Instruction* v = work.back();
-    work.pop_back();
-    if (!seen.insert(v).second) continue;
-    for (const Instruction* u : v->users()) {
-      if (u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple)) continue;
-      if (!(u->IsElementwise() || u->Is(Opcode::Bitcast)) || !whole(u->shape())) return false;
-      work.push_back(u);
-    }
-  }
-  return true;
-}
-
-}  // namespace
 
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
