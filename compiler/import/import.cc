@@ -12,6 +12,7 @@
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/import/bytecode.h"
+#include "compiler/import/interface_names.h"
 
 namespace kiln {
 
@@ -185,7 +186,9 @@ void ExpandTupleCopies(Module* m) {
 
 absl::StatusOr<std::unique_ptr<Module>> ImportModule(absl::string_view bytes, const std::string& file,
                                                      const ImportOptions& options) {
-  return Import(bytes, file, options, false);
+  ASSIGN_OR_RETURN(auto module, Import(bytes, file, options, false));
+  if (module->argument_names.empty()) NameArgumentsByMetadata(module.get());
+  return module;
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LoadModule(const std::string& path, const ImportOptions& options) {

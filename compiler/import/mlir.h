@@ -32,6 +32,7 @@ struct BlockArgument {
   std::string name;
   Type type;
   std::string attributes;  // text of its {...}, for function arguments
+  std::string origin;      // text of its loc(...)
 };
 
 struct Region {
@@ -50,7 +51,8 @@ struct Op {
   std::vector<Type> operand_types, result_types;
   bool has_function_type = false;
   size_t pos = 0;
-  SourceLoc loc;
+  SourceLoc loc;       // in the file that is read
+  std::string origin;  // text of its loc(...): where the front end says that it comes from
 
   bool Has(absl::string_view key) const { return attributes.contains(key); }
   // Text of an attribute, "" if absent.

@@ -42,18 +42,22 @@ absl::StatusOr<std::string> Parser::Raw(absl::string_view stops) {
   return std::string(absl::StripAsciiWhitespace(t.substr(start, p - start)));
 }
 
-void Parser::SkipLoc() {
+std::string Parser::ReadOrigin() {
+  std::string text;
   while (s_.PeekWord() == "loc") {
     const size_t save = s_.pos();
     s_.Word();
     if (s_.Peek() != '(') {
       s_.set_pos(save);
-      return;
+      return text;
     }
     s_.Eat("(");
-    if (!Raw(")").ok()) return;
+    auto inside = Raw(")");
+    if (!inside.ok()) return text;
+    text = *std::move(inside);
     s_.Eat(")");
   }
+  return text;
 }
 
 absl::Status Parser::ParseTypes(Op* op) {
@@ -119,7 +123,7 @@ absl::Status Parser::ParseBlockArgument(Region* r) {
   ASSIGN_OR_RETURN(a.name, Operand());
   RETURN_IF_ERROR(s_.Expect(":"));
   ASSIGN_OR_RETURN(a.type, ReadType());
-  SkipLoc();
+  a.origin = ReadOrigin();
   r->arguments.push_back(std::move(a));
   return absl::OkStatus();
 }
@@ -207,7 +211,7 @@ absl::StatusOr<std::unique_ptr<Op>> Parser::ParseOp() {
     else
       op->result_types = op->operand_types;
   }
-  SkipLoc();
+  op->origin = ReadOrigin();
   return op;
 }
 

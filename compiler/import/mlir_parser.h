@@ -52,7 +52,8 @@ class Parser {
   absl::StatusOr<std::string> PrettyValue();
   // Text up to a stop character outside brackets and strings; `<`/`>` nest, `->` does not close.
   absl::StatusOr<std::string> Raw(absl::string_view stops);
-  void SkipLoc();
+  // The text inside loc(...), if that comes next; the last of several.
+  std::string ReadOrigin();
   absl::string_view Ident() { return s_.Word("_.$-"); }
 
   Scanner s_;

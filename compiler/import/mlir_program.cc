@@ -43,7 +43,7 @@ absl::Status Parser::ParseFunction(Op* op) {
       ASSIGN_OR_RETURN(a.attributes, Raw("}"));
       RETURN_IF_ERROR(s_.Expect("}"));
     }
-    SkipLoc();
+    a.origin = ReadOrigin();
     body.arguments.push_back(std::move(a));
   }
   std::vector<std::string> result_attributes;

@@ -38,7 +38,13 @@ enum BuiltinAttribute {
   kBuiltinUnit = 7,
   kBuiltinInteger = 8,
   kBuiltinFloat = 9,
-  kBuiltinDense = 18
+  kCallSiteLocation = 10,
+  kFileLocation = 11,
+  kFusedLocation = 12,
+  kFusedLocationWithMetadata = 13,
+  kNamedLocation = 14,
+  kBuiltinDense = 18,
+  kFileRangeLocation = 22
 };
 enum BuiltinType {
   kBuiltinIntegerType = 0,

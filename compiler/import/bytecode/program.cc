@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "compiler/base/status.h"
 #include "compiler/import/bytecode.h"
+#include "compiler/import/bytecode/locations.h"
 #include "compiler/import/bytecode/vhlo.h"
 
 namespace kiln::bytecode {
@@ -138,7 +139,8 @@ absl::Status Regroup(absl::string_view op, Attributes* a) {
 
 class Builder {
  public:
-  Builder(const Container& in, const std::string& file) : in_(in), file_(file), tables_(in, file) {}
+  Builder(const Container& in, const std::string& file)
+      : in_(in), file_(file), tables_(in, file), locations_(in, &tables_) {}
 
   absl::StatusOr<mlir::Program> Build() {
     Cursor c = in_.ir;
@@ -196,9 +198,9 @@ class Builder {
           located = type & 1;
           type >>= 1;
         }
-        if (located) c.Varint();
-        RETURN_IF_ERROR(Check(c));
         mlir::BlockArgument a;
+        if (located) a.origin = locations_.At(c.Varint()).ToString();
+        RETURN_IF_ERROR(Check(c));
         ASSIGN_OR_RETURN(a.type, tables_.TypeAt(type));
         a.name = depth_ == 3 ? absl::StrCat("arg", k) : absl::StrCat("v", next_name_++);
         RETURN_IF_ERROR(Define(c, values, &next, a.name));
@@ -219,7 +221,7 @@ class Builder {
     const Cursor start = c;
     const uint64_t name = c.Varint();
     const uint8_t mask = c.Byte();
-    c.Varint();  // the location
+    op->origin = locations_.At(c.Varint()).ToString();
     RETURN_IF_ERROR(Check(c));
     if (name >= in_.op_names.size()) return Fail(start, absl::StrCat("there is no operation name ", name));
     const std::string& full = in_.op_names[name];
@@ -397,6 +399,7 @@ class Builder {
   const Container& in_;
   std::string file_;
   Tables tables_;
+  Locations locations_;
   mlir::Program program_;
   int depth_ = 0;
   int64_t next_name_ = 0;

@@ -128,7 +128,7 @@ absl::StatusOr<Ints> Call::Known(size_t operand) {
 }
 
 Converter::Converter(const mlir::Program& program, const std::string& file, const ImportOptions& options)
-    : program_(program), options_(options) {
+    : program_(program), options_(options), origins_(program.aliases) {
   module_ = std::make_unique<Module>(program.name.empty() ? "main" : NameInText(program.name));
   module_->file = file;
   module_->limits = options.limits;
@@ -326,7 +326,9 @@ absl::Status Converter::BuildOp(const Op& op, Computation* c, Env* env) {
   const int64_t first_new = c->module()->next_id();
   ASSIGN_OR_RETURN(Values values, Convert(op, c, env));
   // Extents that the text leaves open follow from the operands.
+  const std::string metadata = origins_.Of(op.origin).Metadata();
   for (Instruction* i : c->AddedSince(first_new)) {
+    if (!metadata.empty() && !i->attrs().metadata) i->mutable_attrs().metadata = attr::Raw(metadata);
     if (!Unbounded(i->shape())) continue;
     auto shape = InferShape(*i);
     if (!shape.ok()) return Fail(op, shape.status().message(), shape.status().code());

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "compiler/import/import.h"
 #include "compiler/import/mlir.h"
+#include "compiler/import/origin.h"
 #include "compiler/import/quantized.h"
 
 namespace kiln::stablehlo {
@@ -70,6 +71,7 @@ class Converter {
   const mlir::Function* Find(const std::string& name) const;
   absl::StatusOr<Shape> ArgumentShape(const mlir::Function& f, size_t k) const;
   void ReadSharing(const mlir::Function& main);
+  void ReadNames(const mlir::Function& main);
 
   const mlir::Program& program_;
   const ImportOptions& options_;
@@ -84,6 +86,7 @@ class Converter {
   absl::flat_hash_map<const Instruction*, Literal> evaluated_;
   absl::flat_hash_map<std::string, Values> probes_;
   int64_t next_region_ = 0;
+  Origins origins_;
 };
 
 // One operation on its way to HLO: what handlers work with.

@@ -4,9 +4,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "compiler/hlo/mlir_string.h"
 #include "compiler/import/bytecode.h"
 #include "compiler/import/check_program.h"
 #include "compiler/import/dense.h"
+#include "compiler/import/interface_names.h"
 #include "compiler/import/stablehlo/converter.h"
 #include "compiler/import/symbols.h"
 
@@ -109,6 +111,7 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
     Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
     p->set_loc(f.loc);
     if (is_entry) SetEntrySharding(absl::StrCat("{", a.attributes, "}"), p);
+    if (const std::string m = origins_.Of(a.origin).Metadata(); !m.empty()) p->mutable_attrs().metadata = attr::Raw(m);
     Mark(p, a.type.quantized);
     env[a.name] = {p};
   }
@@ -131,11 +134,35 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   return c;
 }
 
+namespace {
+
+// The text of a string attribute among `attributes` ("jax.result_info = \"result['loss']\""); empty if there is none.
+std::string TextAttribute(absl::string_view attributes, absl::string_view key) {
+  const size_t at = attributes.find(absl::StrCat(key, " = \""));
+  if (at == absl::string_view::npos) return "";
+  Scanner s(attributes.substr(at + key.size() + 3), "");
+  return ReadMlirString(&s).value_or("");
+}
+
+}  // namespace
+
+// What the front end calls arguments and results.
+void Converter::ReadNames(const Function& main) {
+  std::vector<std::string> results;
+  for (const mlir::BlockArgument& a : main.body.arguments) {
+    std::string name = TextAttribute(a.attributes, "jax.arg_info");
+    if (name.empty()) name = origins_.Of(a.origin).name;
+    module_->argument_names.push_back(name.empty() ? a.name : std::move(name));
+  }
+  for (const std::string& attributes : main.result_attributes)
+    results.push_back(TextAttribute(attributes, "jax.result_info"));
+  SetResultNames(results, module_.get());
+}
+
 // Donated arguments and the results that take their storage.
 void Converter::ReadSharing(const Function& main) {
   for (size_t k = 0; k < main.body.arguments.size(); ++k) {
     const std::string& a = main.body.arguments[k].attributes;
-    module_->argument_names.push_back(main.body.arguments[k].name);
     if (const size_t at = a.find("tf.aliasing_output"); at != std::string::npos) {
       const Ints v = ParseIntList(absl::string_view(a).substr(a.find('=', at) + 1,
                                                               a.find_first_of(",:}", at) - a.find('=', at) - 1))
@@ -195,6 +222,7 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
   ASSIGN_OR_RETURN(Computation * entry, BuildFunction(*main));
   module_->set_entry(entry);
   ReadSharing(*main);
+  ReadNames(*main);
   module_->RemoveUnreachableComputations();
   return std::move(module_);
 }
