@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "aot/package/port_path.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
@@ -73,7 +74,6 @@ struct CompileOptions {
 // Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);
 
-// One argument or result leaf as the caller sees it.
 // What a partitioned program's array is a part of.
 struct PortTiling {
   Shape whole;
@@ -82,8 +82,11 @@ struct PortTiling {
   bool IsCut() const { return Product(tiles) > 1; }
 };
 
+// One argument or result leaf as the caller sees it.
 struct Port {
   std::string name;  // a C identifier, unique
+  std::string path;  // what the front end calls it ("params['layers'][0]['w']"), or else its name
+  PortPath steps;    // of the path
   Shape shape;
   int64_t alias = -1;  // results: the argument whose memory holds it; arguments: the result it becomes
   int64_t alignment = 1;

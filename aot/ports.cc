@@ -3,22 +3,40 @@
 #include <algorithm>
 
 #include "aot/package/names.h"
+#include "compiler/import/interface_names.h"
 #include "compiler/sharding/partitioned_entry.h"
 
 namespace kiln {
 namespace {
 
-// Named as the config says, or else as the program does, or by number.
+// Named as the config says, or else as the front end does, or by number.
 absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted,
-                                            const std::vector<std::string>& own, const char* stem) {
+                                            const std::vector<std::string>& paths,
+                                            const std::vector<std::string>& names, bool results) {
+  const char* stem = results ? "result" : "argument";
   if (!wanted.empty() && wanted.size() != shapes.size())
     return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", shapes.size());
-  std::vector<std::string> names = wanted;
-  for (size_t k = names.size(); k < shapes.size(); ++k)
-    names.push_back(k < own.size() && !own[k].empty() ? own[k] : absl::StrCat(stem, k));
-  ASSIGN_OR_RETURN(names, NamePorts(names, !wanted.empty(), stem));
   std::vector<Port> ports;
-  for (size_t k = 0; k < shapes.size(); ++k) ports.push_back({names[k], shapes[k]});
+  std::vector<std::string> flat = wanted;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    Port p;
+    p.shape = shapes[k];
+    if (wanted.empty() && k < paths.size() && !paths[k].empty()) {
+      p.path = paths[k];
+      p.steps = results ? ParseResultPath(p.path) : ParsePortPath(p.path);
+      flat.push_back(FlatName(p.steps));
+    } else if (wanted.empty()) {
+      flat.push_back(k < names.size() ? names[k] : absl::StrCat(stem, k));
+    }
+    ports.push_back(std::move(p));
+  }
+  ASSIGN_OR_RETURN(flat, NamePorts(flat, !wanted.empty(), stem));
+  for (size_t k = 0; k < ports.size(); ++k) {
+    ports[k].name = flat[k];
+    if (!ports[k].steps.empty()) continue;
+    ports[k].path = flat[k];
+    ports[k].steps = {{flat[k]}};
+  }
   return ports;
 }
 
@@ -82,12 +100,14 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
   std::vector<Shape> params;
   for (const Instruction* p : entry->parameters()) params.push_back(p->shape());
   const std::vector<Shape> argument_shapes = Leaves(params), result_shapes = Leaves({entry->root()->shape()});
-  std::vector<std::string> own = module.argument_names;
-  if (own.empty())
-    for (const Instruction* p : entry->parameters()) own.push_back(p->name());
-  if (own.size() != argument_shapes.size()) own.clear();
-  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, own, "argument"));
-  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, {}, "result"));
+  std::vector<std::string> paths = module.argument_names, names;
+  if (paths.size() != argument_shapes.size()) paths.clear();
+  for (const Instruction* p : entry->parameters()) names.push_back(p->name());
+  if (names.size() != argument_shapes.size()) names.clear();
+  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, paths, names, false));
+  std::vector<std::string> result_paths = ResultNames(module);
+  if (result_paths.size() > result_shapes.size()) result_paths.clear();
+  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, result_paths, {}, true));
   if (const auto entry = ReadPartitionedEntry(module)) {
     SetTilings(entry->arguments, module.partition_count, arguments);
     SetTilings(entry->results, module.partition_count, results);

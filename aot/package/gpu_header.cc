@@ -107,7 +107,7 @@ constexpr char kGpuClassEnd[] = R"(
 std::string Tables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address) {
   std::string out = "    void* const arguments[] = {";
   for (const Port& p : m.arguments)
-    absl::StrAppend(&out, "\n        const_cast<", CType(p.shape.type()), "*>(", address("in_" + p.name), "),");
+    absl::StrAppend(&out, "\n        const_cast<", CppType(p.shape.type()), "*>(", address("in_" + p.name), "),");
   absl::StrAppend(&out, m.arguments.empty() ? "nullptr};\n" : "};\n", "    void* const results[] = {");
   for (const Port& p : m.results)
     absl::StrAppend(&out, "\n        ", address(p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name),
@@ -130,7 +130,7 @@ std::string GpuClass(const CompiledModel& m) {
   const std::string spans = TypedParameters(
       m, separator, [](const Port& p, bool result) { return absl::StrCat(result ? "Result_" : "Argument_", p.name); });
   const std::string pointers = TypedParameters(m, separator, [](const Port& p, bool result) {
-    return absl::StrCat(!result && p.alias < 0 ? "const " : "", CType(p.shape.type()), "*");
+    return absl::StrCat(!result && p.alias < 0 ? "const " : "", CppType(p.shape.type()), "*");
   });
   const std::string own = spans.empty() ? "" : spans.substr(separator.size());
   const std::string begin = ") {\n    if (!gpu_) return {code_};\n";
@@ -139,7 +139,7 @@ std::string GpuClass(const CompiledModel& m) {
       "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
       "    Status run_on_device(void* arena", pointers, begin, Tables(m, [](const std::string& name) { return name; }),
       "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
-      "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin,
+      "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin, FitChecks(m),
       Tables(m, [](const std::string& name) { return name + ".data()"; }),
       "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
   if (m.on_cpu) {

@@ -75,7 +75,7 @@ constexpr struct {
     {"COMMUNICATION", "another device, or a queue of the host program, failed"},
     {"CUSTOM_CALL", "a function that the program provides reported a failure"},
     {"BATCH_SIZE", "the library has no variant for this batch size"},
-    {"EXTENT", "an array has another extent than the batch needs"},
+    {"EXTENT", "an array has another number of elements than the model, or the batch, needs"},
     {"GPU", "the GPU or one of its libraries failed"},
     {"NO_DEVICE", "there is no GPU here that the library can run on"},
     {"ARENA_SIZE", "an arena is smaller than the library needs"},
@@ -172,7 +172,7 @@ std::string Ports(const CompiledModel& m, bool results) {
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
     const std::string id = absl::StrCat("$UPPER_", absl::AsciiStrToUpper(what), "_", absl::AsciiStrToUpper(p.name));
-    absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, " ", PortText(m, results, k), TilingText(p));
+    absl::StrAppend(&out, "// ", what, " ", k, ": ", p.name, PathText(p), " ", PortText(m, results, k), TilingText(p));
     if (!results || p.alias < 0)
       absl::StrAppend(&out, ", aligned to ", p.alignment, p.alignment == 1 ? " byte" : " bytes");
     if (p.alias >= 0)

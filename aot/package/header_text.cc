@@ -41,6 +41,13 @@ std::string PortText(const CompiledModel& m, bool result, size_t k) {
   return absl::StrCat(TextOf(last.type()), "[", dims, "]");
 }
 
+std::string PathText(const Port& p) {
+  if (p.path == p.name) return "";
+  for (char c : p.path)
+    if (!absl::ascii_isprint(c) || c == '\\') return "";
+  return absl::StrCat(" (", p.path, ")");
+}
+
 std::string TypedParameters(const CompiledModel& m, const std::string& separator,
                             const std::function<std::string(const Port&, bool result)>& type) {
   std::string out;
@@ -85,6 +92,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$COMMDOC", m.communicates ? ", comm" : ""},
       {"$COMMVALUE", m.communicates ? "comm" : "NULL"},
       {"$CTXSLOW", slow ? "context.slow_arena(), " : ""},
+      {"$MOVECOMM", m.communicates ? "      std::swap(comm_, other.comm_);\n" : ""},
       {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
       {"$ALGEBRA", Describe(m.algebra)},
       {"$SUBNORMALS", m.flush_subnormals ? "count as zero" : "are kept"},

@@ -15,6 +15,16 @@ namespace kiln {
 std::string CType(PrimitiveType type);
 // Elements of CType: complex numbers are pairs.
 int64_t CTypeCount(const Shape& shape);
+// What the front end calls a port, as comments show it; empty if that is its name, or cannot stand in a comment.
+std::string PathText(const Port& port);
+// The C++ element type, which keeps apart what C does not: "::kiln::bf16", "::std::complex<float>", "bool".
+std::string CppType(PrimitiveType type);
+// The view of an array whose elements are all of `shape`, in row-major order; of as many elements in one dimension
+// where the layout is another.
+std::string CppArray(const Shape& shape, bool constant);
+// Includes that the header needs for the element types of its arrays, each on a line.
+std::string CppIncludes(const CompiledModel& model);
+
 // The shape of a port as comments show it: with `batch` where the extent is the batch size.
 std::string PortText(const CompiledModel& model, bool result, size_t k);
 
@@ -23,6 +33,10 @@ std::string PortText(const CompiledModel& model, bool result, size_t k);
 std::string TileFunctions(const CompiledModel& model);
 std::string TileMembers(const CompiledModel& model);
 std::string TilingText(const Port& port);
+
+// Arguments and results as structs that nest as the program's own do, and a run that takes them.
+std::string NestedStructs(const CompiledModel& model);
+std::string NestedRun(const CompiledModel& model);
 
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);
@@ -36,6 +50,9 @@ std::string TypedParameters(const CompiledModel& model, const std::string& separ
                             const std::function<std::string(const Port&, bool result)>& type);
 // Their names.
 std::string TypedNames(const CompiledModel& model);
+
+// Statements that return the status EXTENT for arrays that were made of another number of elements.
+std::string FitChecks(const CompiledModel& model);
 
 std::string FillTemplate(std::string text, const CompiledModel& model);
 

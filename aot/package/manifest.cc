@@ -14,7 +14,7 @@ std::string PortJson(const CompiledModel& m, bool results) {
   const std::vector<Port>& ports = results ? m.results : m.arguments;
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
-    absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name),
+    absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name), ",\"path\":", JsonQuote(p.path),
                     ",\"dtype\":", JsonQuote(TextOf(p.shape.type())), ",\"shape\":[",
                     absl::StrJoin(p.shape.dims(), ","), "]");
     if (p.tiling)

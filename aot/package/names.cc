@@ -145,6 +145,12 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
   return out;
 }
 
+std::string MemberName(absl::string_view name) {
+  std::string id = CIdentifier(name);
+  while (!WhyTaken(id).empty()) id += '_';
+  return id;
+}
+
 std::string WhyNotATarget(absl::string_view target, const std::string& library) {
   if (target == "main") return "the program's entry";
   if (In(kSystemFunctions, target) || absl::StartsWith(target, "pthread_"))

@@ -24,6 +24,9 @@ absl::Status CheckLibraryName(absl::string_view name);
 absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string>& names, bool from_config,
                                                    absl::string_view what);
 
+// A member of a struct of the C++ header.
+std::string MemberName(absl::string_view name);
+
 // Why no function of the host program can be the target of a custom call; empty if one can.
 std::string WhyNotATarget(absl::string_view target, const std::string& library);
 // The C functions that the header declares for calls, in their order.

@@ -105,13 +105,9 @@ std::string TileMembers(const CompiledModel& m) {
     for (size_t k = 0; k < ports.size(); ++k) {
       const Port& p = ports[k];
       if (!p.tiling || !p.shape.HasDefaultLayout()) continue;
-      const auto span = [&](bool constant, const Shape& s) {
-        return absl::StrCat("Span<", constant ? "const " : "", CType(s.type()), ", ",
-                            std::max<int64_t>(CTypeCount(s), 1), ">");
-      };
       absl::StrAppend(&out, "  static void ", join ? "join_" : "cut_", p.name, "(std::int64_t device, ",
-                      span(true, join ? p.shape : p.tiling->whole), join ? " part, " : " whole, ",
-                      span(false, join ? p.tiling->whole : p.shape), join ? " whole" : " part", ") {\n    $NAME_",
+                      CppArray(join ? p.shape : p.tiling->whole, true), join ? " part, " : " whole, ",
+                      CppArray(join ? p.tiling->whole : p.shape, false), join ? " whole" : " part", ") {\n    $NAME_",
                       join ? "join_result(" : "cut_argument(", k, ", device, ",
                       join ? "part.data(), whole.data()" : "whole.data(), part.data()", ");\n  }\n");
     }

@@ -1,0 +1,76 @@
+// Arguments and results in the C++ header: their types, and the structs in which they nest.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "aot/package/header_text.h"
+#include "aot/package/nested_ports.h"
+
+namespace kiln {
+namespace {
+
+bool Has(const CompiledModel& m, bool (*property)(PrimitiveType)) {
+  for (const auto* ports : {&m.arguments, &m.results})
+    for (const Port& p : *ports)
+      if (property(p.shape.type())) return true;
+  return false;
+}
+
+NestedPorts Nested(const CompiledModel& m, bool results) {
+  const std::vector<Port>& ports = results ? m.results : m.arguments;
+  return NestPorts(ports, [&](size_t k) {
+    const Port& p = ports[k];
+    return results && p.alias >= 0 ? "" : CppArray(p.shape, !results && p.alias < 0);
+  });
+}
+
+}  // namespace
+
+std::string CppType(PrimitiveType t) {
+  if (t == PrimitiveType::Pred) return "bool";
+  if (IsComplex(t)) return absl::StrCat("::std::complex<", t == PrimitiveType::C64 ? "float>" : "double>");
+  if (IsFloat(t) && ByteWidth(t) <= 2) return absl::StrCat("::kiln::", TextOf(t));
+  if (IsFloat(t)) return CType(t);
+  return absl::StrCat("::std::", CType(t));
+}
+
+std::string CppArray(const Shape& s, bool constant) {
+  const std::string element = absl::StrCat("::kiln::Array<", constant ? "const " : "", CppType(s.type()));
+  if (s.HasDefaultLayout())
+    return absl::StrCat(element, s.dims().empty() ? "" : ", ", absl::StrJoin(s.dims(), ", "), ">");
+  return absl::StrCat(element, ", ", s.ElementCount(), ">");
+}
+
+std::string CppIncludes(const CompiledModel& m) {
+  return absl::StrCat(Has(m, IsComplex) ? "#include <complex>\n" : "",
+                      "#include <cstddef>\n#include <cstdint>\n#include <cstdlib>\n#include <type_traits>\n");
+}
+
+std::string FitChecks(const CompiledModel& m) {
+  std::string out;
+  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "in_", p.name, ".fits()");
+  for (const Port& p : m.results)
+    if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "out_", p.name, ".fits()");
+  return out.empty() ? "" : absl::StrCat("    if (!(", out, ")) return {$UPPER_EXTENT};\n");
+}
+
+std::string NestedStructs(const CompiledModel& m) {
+  return absl::StrCat("\n  // The same as the program nests them: for run(context, arguments, results).\n",
+                      "  struct Arguments {\n", Nested(m, false).members, "  };\n  struct Results {\n",
+                      Nested(m, true).members, "  };\n");
+}
+
+std::string NestedRun(const CompiledModel& m) {
+  std::string passed;
+  bool used[2] = {false, false};
+  for (const bool results : {false, true})
+    for (const std::string& e : Nested(m, results).expressions) {
+      if (e.empty()) continue;
+      used[results] = true;
+      absl::StrAppend(&passed, ",\n               ", results ? "results." : "arguments.", e);
+    }
+  if (passed.empty()) return "";
+  return absl::StrCat("  static Status run(const Context& context, const Arguments&", used[0] ? " arguments" : "",
+                      ", const Results&", used[1] ? " results" : "", ") {\n    return run(context", passed,
+                      ");\n  }\n");
+}
+
+}  // namespace kiln
