@@ -8,6 +8,7 @@
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
+#include "aot/package/weights_table.h"
 #include "aot/ports.h"
 #include "aot/targets/target.h"
 #include "codegen/host/program_object.h"
@@ -99,6 +100,7 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   std::vector<Port> arguments, results;
   RETURN_IF_ERROR(DescribePorts(*p.module, o, stated, &arguments, &results));
   AlignPorts(buffers, &arguments, &results);
+  RETURN_IF_ERROR(MarkWeights(o, out->weight_constants, &arguments));
   return Planned{suffix, std::move(p), std::move(offsets), std::move(arguments), std::move(results)};
 }
 
@@ -124,6 +126,18 @@ absl::Status PlanAll(std::vector<BatchVariant> variants, const Progress& say, st
     if (!v.batch) continue;
     c->batches.push_back(v.batch);
     out.batches.push_back({v.batch, out.arguments, out.results, temp_bytes});
+  }
+  return absl::OkStatus();
+}
+
+// Large constants of all variants become arguments that one file gives.
+absl::Status TakeConstants(int64_t bytes, const std::vector<BatchVariant>& variants, CompiledModel* out) {
+  for (const BatchVariant& v : variants) {
+    ASSIGN_OR_RETURN(auto constants, TakeWeightConstants(bytes, v.module.get()));
+    if (&v == &variants[0])
+      out->weight_constants = std::move(constants);
+    else if (!SameConstants(constants, out->weight_constants))
+      return InvalidArgument("error: weights.constants_from_bytes: large constants depend on the batch size");
   }
   return absl::OkStatus();
 }
@@ -173,10 +187,12 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   for (const Programs& p : programs) needs |= p.target->runtime(p.list, c->options);
   if (c->options.bounds_check) needs |= RuntimeNeed::BoundsCheck;
   if (out.communicates) needs |= RuntimeNeed::Devices;
+  if (HasWeights(out)) needs |= RuntimeNeed::Weights;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
     ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, m.part, c->options.sanitizer));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
+  if (HasWeights(out)) c->members.push_back({out.name + "_weights_table.o", WeightsTableObject(out)});
   if (out.communicates)
     c->members.push_back(
         {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.device_timeout_ms)});
@@ -228,6 +244,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   c.out.algebra = o.pipeline.algebra;
   c.out.on_cpu = kCpuTarget.wanted(o);
 
+  if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, variants, &c.out));
   RETURN_IF_ERROR(PlanAll(std::move(variants), say, &programs, &c));
   RETURN_IF_ERROR(CheckThatBatchesDiffer(c.out));
   DescribeLibrary(programs, &c);

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "aot/package/port_path.h"
+#include "aot/weight_constants.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
@@ -26,6 +27,10 @@ struct CompileOptions {
   int64_t max_arena_bytes = 0;
   // What may wait in a slow arena, which the caller gives; 0: there is none.
   int64_t slow_arena_bytes = 0;
+  // Arguments that come from files of weights: what their paths or names match.
+  std::vector<std::string> weight_arguments;
+  // Constants of at least so many bytes become such arguments too, and their values a file; 0: none.
+  int64_t weight_constant_bytes = 0;
   // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
   bool poison_freed = false;
   // The plan is checked against the HLO (compiler/thunk/check) before code is made of it.
@@ -90,6 +95,7 @@ struct Port {
   Shape shape;
   int64_t alias = -1;  // results: the argument whose memory holds it; arguments: the result it becomes
   int64_t alignment = 1;
+  bool weight = false;  // an argument that a set of weights gives
   // Of an argument that states the size of a dimension: what it may be. low > high: it states none.
   int64_t low = 1, high = 0;
   std::optional<PortTiling> tiling;  // of every array of a partitioned program
@@ -118,6 +124,7 @@ struct CompiledModel {
   std::string name;
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
   std::string archive, header, c_header, manifest;
+  std::vector<WeightConstant> weight_constants;   // for the file beside the archive
   std::vector<Port> arguments, results;           // of the largest batch, if there are several
   std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
   int threads = 0;                                // as the options have it

@@ -1,6 +1,8 @@
 // The only reader of config.proto.
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <regex>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -94,6 +96,29 @@ Algebra AlgebraOf(config::Numerics::Algebra a) {
   }
 }
 
+bool IsRegularExpression(const std::string& text) {
+  try {
+    std::regex(text, std::regex::ECMAScript);
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
+}
+
+using Places = std::function<std::string(absl::string_view field, int element)>;
+
+absl::Status ReadWeights(const config::Weights& w, const Places& at, CompileOptions* o) {
+  o->weight_arguments.assign(w.arguments().begin(), w.arguments().end());
+  for (size_t k = 0; k < o->weight_arguments.size(); ++k)
+    if (!IsRegularExpression(o->weight_arguments[k]))
+      return InvalidArgument(at("weights.arguments", static_cast<int>(k)), ": error: '", o->weight_arguments[k],
+                             "' is not a regular expression");
+  o->weight_constant_bytes = w.constants_from_bytes();
+  if (o->weight_constant_bytes < 0)
+    return InvalidArgument(at("weights.constants_from_bytes", -1), ": error: constants_from_bytes is negative");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
@@ -130,6 +155,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     return InvalidArgument(at("slow_arena_bytes"),
                            ": error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
   o.slow_arena_bytes = c.slow_arena_bytes();
+  RETURN_IF_ERROR(ReadWeights(c.weights(), at, &o));
   if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
   o.threads = c.threads();
   if (c.device_timeout_ms() < 0)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // Counts changes of what follows. Libraries of another version need headers of that version.
-#define KILN_ABI_VERSION 3
+#define KILN_ABI_VERSION 4
 
 typedef enum kiln_status {
   KILN_OK = 0,
@@ -26,7 +26,8 @@ typedef enum kiln_status {
   KILN_OVERLAP = 11,
   KILN_DIMENSION = 12,
   KILN_DEVICE = 13,
-  KILN_TIMEOUT = 14
+  KILN_TIMEOUT = 14,
+  KILN_WEIGHTS = 15  // a file of weights that is missing, or not the library's
 } kiln_status;
 
 // Memory that a run works in.

@@ -58,19 +58,22 @@ std::string NestedStructs(const CompiledModel& m) {
                       Nested(m, true).members, "  };\n");
 }
 
+std::string NestedResults(const CompiledModel& m) {
+  std::string out;
+  for (const std::string& e : Nested(m, true).expressions)
+    if (!e.empty()) absl::StrAppend(&out, ",\n               results.", e);
+  return out;
+}
+
 std::string NestedRun(const CompiledModel& m) {
-  std::string passed;
-  bool used[2] = {false, false};
-  for (const bool results : {false, true})
-    for (const std::string& e : Nested(m, results).expressions) {
-      if (e.empty()) continue;
-      used[results] = true;
-      absl::StrAppend(&passed, ",\n               ", results ? "results." : "arguments.", e);
-    }
-  if (passed.empty()) return "";
-  return absl::StrCat("  static Status run(const Context& context, const Arguments&", used[0] ? " arguments" : "",
-                      ", const Results&", used[1] ? " results" : "", ") {\n    return run(context", passed,
-                      ");\n  }\n");
+  std::string arguments;
+  const std::string results = NestedResults(m);
+  for (const std::string& e : Nested(m, false).expressions)
+    absl::StrAppend(&arguments, ",\n               arguments.", e);
+  if (arguments.empty() && results.empty()) return "";
+  return absl::StrCat("  static Status run(const Context& context, const Arguments&",
+                      arguments.empty() ? "" : " arguments", ", const Results&", results.empty() ? "" : " results",
+                      ") {\n    return run(context", arguments, results, ");\n  }\n");
 }
 
 }  // namespace kiln

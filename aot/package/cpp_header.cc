@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "aot/package/header.h"
 #include "aot/package/header_text.h"
+#include "aot/package/weights_table.h"
 
 namespace kiln {
 namespace {
@@ -231,7 +232,7 @@ std::string CppHeader(const CompiledModel& m) {
     absl::StrAppend(&out, "\n  static Status run(const Context& context", parameters, ") {\n", FitChecks(m), Tables(m),
                     kCall, NestedRun(m));
   }
-  out += TileMembers(m);
+  absl::StrAppend(&out, WeightsClass(m), TileMembers(m));
   if (!m.gpu_targets.empty()) out += GpuClass(m);
   return FillTemplate(out + kEnd, m);
 }

@@ -69,7 +69,7 @@ void Fingerprint::AddNumbers(const std::vector<int64_t>& numbers) {
 void Fingerprint::AddPorts(const std::vector<Port>& ports) {
   for (const Port& p : ports) {
     AddText(p.shape.ToString());
-    AddNumbers({p.alias, p.alignment, p.low, p.high});
+    AddNumbers({p.alias, p.alignment, p.low, p.high, p.weight});
   }
 }
 

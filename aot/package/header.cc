@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "aot/package/header_text.h"
+#include "aot/package/weights_table.h"
 
 namespace kiln {
 namespace {
@@ -83,6 +84,7 @@ constexpr struct {
     {"DIMENSION", "an argument states a size that the dimension cannot have"},
     {"DEVICE", "the comm's device is none of those that the library was built for"},
     {"TIMEOUT", "another device, or a queue of the host program, did not come in time"},
+    {"WEIGHTS", "the weights are missing, or are not those that the library takes"},
 };
 
 // Their numbers are those of kiln_status, with the model's name.
@@ -199,6 +201,7 @@ std::string CHeader(const CompiledModel& m) {
   if (m.on_cpu)
     absl::StrAppend(
         &out, "// Everything of a run in one struct.\nint32_t $NAME_run_call(const kiln_call* call) $[run$];\n", kRun);
+  out += WeightsDeclarations(m);
   if (!m.gpu_targets.empty()) out += GpuDeclarations(m);
   if (m.threads != 1 && m.on_cpu) out += kPool;
   if (m.communicates) out += kWorld;

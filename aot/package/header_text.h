@@ -37,6 +37,8 @@ std::string TilingText(const Port& port);
 // Arguments and results as structs that nest as the program's own do, and a run that takes them.
 std::string NestedStructs(const CompiledModel& model);
 std::string NestedRun(const CompiledModel& model);
+// The results of `results`, each behind a comma, as a call passes them.
+std::string NestedResults(const CompiledModel& model);
 
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);

@@ -21,6 +21,7 @@ std::string PortJson(const CompiledModel& m, bool results) {
       absl::StrAppend(&out, ",\"whole_shape\":[", absl::StrJoin(p.tiling->whole.dims(), ","), "],\"tiles\":[",
                       absl::StrJoin(p.tiling->tiles, ","), "],\"tile_of_partition\":[",
                       absl::StrJoin(p.tiling->tile_of_partition, ","), "]");
+    if (p.weight) out += ",\"weight\":true";
     if (p.alias >= 0) absl::StrAppend(&out, results ? ",\"donated_argument\":" : ",\"becomes_result\":", p.alias);
     out += "}";
   }

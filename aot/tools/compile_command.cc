@@ -8,6 +8,7 @@
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
+#include "aot/package/safetensors.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/output_files.h"
 #include "aot/tuning/results.h"
@@ -65,10 +66,15 @@ absl::Status Run(const Arguments& args) {
   if (tty) std::fprintf(stderr, "\r\033[K");
   for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
-  RETURN_IF_ERROR(WriteFiles({{absl::StrCat(dir, "/lib", m.name, ".a"), m.archive},
-                              {absl::StrCat(dir, "/", m.name, ".h"), m.header},
-                              {absl::StrCat(dir, "/", m.name, "_c.h"), m.c_header},
-                              {absl::StrCat(dir, "/", m.name, ".manifest.json"), m.manifest}}));
+  std::vector<OutputFile> files = {{absl::StrCat(dir, "/lib", m.name, ".a"), {m.archive}},
+                                   {absl::StrCat(dir, "/", m.name, ".h"), {m.header}},
+                                   {absl::StrCat(dir, "/", m.name, "_c.h"), {m.c_header}},
+                                   {absl::StrCat(dir, "/", m.name, ".manifest.json"), {m.manifest}}};
+  std::string weights_header;
+  if (!m.weight_constants.empty())
+    files.push_back({absl::StrCat(dir, "/", m.name, ".safetensors"),
+                     SafetensorsPieces(m.weight_constants, &weights_header)});
+  RETURN_IF_ERROR(WriteFiles(files));
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {

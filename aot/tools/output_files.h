@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,9 +9,14 @@
 
 namespace kiln {
 
+struct OutputFile {
+  std::string path;
+  std::vector<absl::string_view> pieces;  // of its contents, in order
+};
+
 // Writes all under other names beside their paths, then gives them their names. Nothing of a file that cannot be
 // written is left, and only a name that the system refuses then leaves files of two products side by side; these do not
 // link.
-absl::Status WriteFiles(const std::vector<std::pair<std::string, absl::string_view>>& files);
+absl::Status WriteFiles(const std::vector<OutputFile>& files);
 
 }  // namespace kiln

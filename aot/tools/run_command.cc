@@ -83,6 +83,7 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
+    compile.weight_constant_bytes = 0;  // inputs are the program's own arguments
   }
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
   import.limits = compile.limits;

@@ -27,6 +27,7 @@ struct RuntimeNeed {
     BoundsCheck = 16,
     Devices = 32,  // it communicates
     Tuner = 64,
+    Weights = 128,  // arguments come from files
   };
 };
 
