@@ -11,11 +11,13 @@ absl::StatusOr<std::vector<WeightConstant>> TakeWeightConstants(int64_t bytes, M
   Computation* entry = m->entry();
   for (Instruction* i : entry->PostOrder())
     if (i->Is(Opcode::Constant) && i->shape().IsArray() && i->shape().HasDefaultLayout() &&
-        i->literal().byte_size() >= bytes) constants.push_back(i);
+        i->literal().byte_size() >= bytes)
+      constants.push_back(i);
   std::vector<WeightConstant> out;
   if (constants.empty()) return out;
   if (m->is_scheduled)
-    return InvalidArgument("error: weights.constants_from_bytes: the program states a schedule, which has its constants");
+    return InvalidArgument(
+        "error: weights.constants_from_bytes: the program states a schedule, which has its constants");
   if (m->argument_names.empty())
     for (const Instruction* p : entry->parameters()) m->argument_names.push_back(p->name());
   for (Instruction* c : constants) {

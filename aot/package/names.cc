@@ -147,6 +147,7 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
 
 std::string MemberName(absl::string_view name) {
   std::string id = CIdentifier(name);
+  if (IsReserved(id)) id.insert(0, "m");
   while (!WhyTaken(id).empty()) id += '_';
   return id;
 }

@@ -67,13 +67,20 @@ const WeightConstant* ConstantOf(const std::vector<WeightConstant>& constants, c
 
 std::string SafetensorsType(PrimitiveType t) {
   switch (t) {
-    case PrimitiveType::Pred: return "BOOL";
-    case PrimitiveType::F8E4M3FN: return "F8_E4M3";
-    case PrimitiveType::F8E5M2: return "F8_E5M2";
-    case PrimitiveType::F8E8M0FNU: return "F8_E8M0";
-    case PrimitiveType::BF16: return "BF16";
-    case PrimitiveType::C64: return "C64";
-    default: break;
+    case PrimitiveType::Pred:
+      return "BOOL";
+    case PrimitiveType::F8E4M3FN:
+      return "F8_E4M3";
+    case PrimitiveType::F8E5M2:
+      return "F8_E5M2";
+    case PrimitiveType::F8E8M0FNU:
+      return "F8_E8M0";
+    case PrimitiveType::BF16:
+      return "BF16";
+    case PrimitiveType::C64:
+      return "C64";
+    default:
+      break;
   }
   const int bits = InfoOf(t).bits;
   if (bits < 8 || IsComplex(t) || (IsFloat(t) && bits < 16)) return "";
@@ -119,8 +126,8 @@ std::string WeightsTableObject(const CompiledModel& m) {
     w.bytes = p.shape.ByteSize();
     w.alignment = p.alignment;
     w.rank = p.shape.rank();
-    w.extents = Append({reinterpret_cast<const char*>(p.shape.dims().data()), p.shape.dims().size() * sizeof(int64_t)},
-                       &blob);
+    w.extents =
+        Append({reinterpret_cast<const char*>(p.shape.dims().data()), p.shape.dims().size() * sizeof(int64_t)}, &blob);
     w.names = Append(absl::StrJoin(names[k], absl::string_view("\0", 1)) + '\0', &blob);
     w.name_count = static_cast<int64_t>(names[k].size());
     std::strncpy(w.dtype, SafetensorsType(p.shape.type()).c_str(), sizeof w.dtype - 1);

@@ -8,8 +8,9 @@
 
 namespace kiln {
 
-// Marks the arguments that match the options' expressions, and those that were constants. Fails for one that cannot be a
-// weight: donated ones, parts of partitioned arrays, types that safetensors lacks; and for an expression without a match.
+// Marks the arguments that match the options' expressions, and those that were constants. Fails for one that cannot be
+// a weight: donated ones, parts of partitioned arrays, types that safetensors lacks; and for an expression without a
+// match.
 absl::Status MarkWeights(const CompileOptions& options, const std::vector<WeightConstant>& constants,
                          std::vector<Port>* arguments);
 

@@ -72,8 +72,8 @@ absl::Status Run(const Arguments& args) {
                                    {absl::StrCat(dir, "/", m.name, ".manifest.json"), {m.manifest}}};
   std::string weights_header;
   if (!m.weight_constants.empty())
-    files.push_back({absl::StrCat(dir, "/", m.name, ".safetensors"),
-                     SafetensorsPieces(m.weight_constants, &weights_header)});
+    files.push_back(
+        {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
   RETURN_IF_ERROR(WriteFiles(files));
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);

@@ -36,8 +36,7 @@ absl::Status WriteFiles(const std::vector<OutputFile>& files) {
   for (const OutputFile& f : files) temporary.push_back(absl::StrCat(f.path, ".tmp", static_cast<int>(getpid())));
   absl::Status status;
   for (size_t k = 0; k < files.size() && status.ok(); ++k) status = MakeFolderOf(files[k].path);
-  for (size_t k = 0; k < files.size() && status.ok(); ++k)
-    status = Write(temporary[k], files[k]);
+  for (size_t k = 0; k < files.size() && status.ok(); ++k) status = Write(temporary[k], files[k]);
   for (size_t k = 0; k < files.size() && status.ok(); ++k)
     if (std::rename(temporary[k].c_str(), files[k].path.c_str()) != 0) status = Failed(files[k].path, errno);
   if (!status.ok())

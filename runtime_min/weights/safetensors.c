@@ -1,8 +1,8 @@
 // Finds arrays in the image of a safetensors file: eight bytes with the length of a header, the header as JSON, arrays.
 //
-// The header is {"name": {"dtype": "F32", "shape": [4, 10], "data_offsets": [0, 160]}, ..., "__metadata__": {...}}; places
-// count from the header's end. Nothing is believed: a text that is not such JSON, and an array that is not where and
-// what the library needs, end in a message.
+// The header is {"name": {"dtype": "F32", "shape": [4, 10], "data_offsets": [0, 160]}, ..., "__metadata__": {...}};
+// places count from the header's end. Nothing is believed: a text that is not such JSON, and an array that is not where
+// and what the library needs, end in a message.
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,10 @@ static int hex4(struct reader* r) {
   int v = 0;
   for (int k = 0; k < 4; ++k) {
     const char c = r->at < r->end ? *r->at++ : 0;
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return -1;
     v = v * 16 + digit;
   }
@@ -274,7 +277,8 @@ int32_t kiln_model_weights_find(const unsigned char* image, size_t bytes, const 
     return KILN_WEIGHTS;
   }
   struct reader r = {text, text + header, room, 0};
-  const int32_t status = find_all(&r, image + sizeof header + header, (int64_t)(bytes - sizeof header - header), array, why);
+  const int32_t status =
+      find_all(&r, image + sizeof header + header, (int64_t)(bytes - sizeof header - header), array, why);
   free(room);
   return status;
 }

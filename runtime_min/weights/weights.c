@@ -1,4 +1,5 @@
-// <model>_weights_*: opens, swaps and closes sets of weights, and runs with them. kiln renames kiln_model_* for each model.
+// <model>_weights_*: opens, swaps and closes sets of weights, and runs with them. kiln renames kiln_model_* for each
+// model.
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <errno.h>
@@ -102,9 +103,10 @@ int32_t kiln_model_weights_open(kiln_weights** out, const char* path, char* erro
   if (!s) return no_memory(&why);
   s->mapped = map(path, &s->bytes, &why);
   if (!s->mapped) return finish(KILN_WEIGHTS, s, out, &why);
-  kiln_model_text_add(&why, path);
-  kiln_model_text_add(&why, ": ");
-  return finish(kiln_model_weights_find(s->mapped, s->bytes, s->array, &why), s, out, &why);
+  failed(&why, path, ": ");
+  const int32_t status = kiln_model_weights_find(s->mapped, s->bytes, s->array, &why);
+  if (!status && error && error_bytes) error[0] = 0;
+  return finish(status, s, out, &why);
 }
 
 int32_t kiln_model_weights_open_memory(kiln_weights** out, const void* image, size_t bytes, char* error,
@@ -184,8 +186,8 @@ int32_t kiln_model_run_weights(const kiln_call* call, kiln_weights* w) {
   if (arguments) {
     int64_t weight = 0, given = 0;
     for (int64_t k = 0; k < t->arguments; ++k)
-      arguments[k] = weight < t->count && t->weight[weight].argument == k ? (void*)s->array[weight++]
-                                                                          : call->arguments[given++];
+      arguments[k] =
+          weight < t->count && t->weight[weight].argument == k ? (void*)s->array[weight++] : call->arguments[given++];
     kiln_call all = *call;
     all.arguments = arguments;
     status = kiln_model_run(&all);

@@ -1,9 +1,12 @@
-// Weights that lie outside a library: in a file that processes share, or wherever the host program has them. C99, C++11.
+// Weights that lie outside a library: in a file that processes share, or wherever the host program has them. C99,
+// C++11.
 //
-// What: <model>_weights_open maps a safetensors file (github.com/huggingface/safetensors) and finds in it each array that
+// What: <model>_weights_open maps a safetensors file (github.com/huggingface/safetensors) and finds in it each array
+// that
 //   the library takes from there, by its name; <model>_run_weights runs with them. <model>_weights_swap puts other
 //   weights in their place while models run.
-// Guarantees: a run uses one set of weights from its beginning to its end. A set goes when nobody uses it any more. What
+// Guarantees: a run uses one set of weights from its beginning to its end. A set goes when nobody uses it any more.
+// What
 //   a file says is checked before anything is read by it: names, types, extents and places of all arrays.
 // Cost: opening reads the file's header, not its arrays; pages come as they are used and are shared between processes.
 // Generated headers hold this text.
