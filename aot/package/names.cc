@@ -1,5 +1,6 @@
 #include "aot/package/names.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -49,6 +50,13 @@ bool IsMacroOfAFamily(absl::string_view name) {
         "M",      "MATH", "POLL", "PTHREAD", "SA",  "SEEK", "SEGV", "SI",  "SIG", "SIGEV", "SS",  "TIME", "XATTR"})
     if (family == f) return true;
   return absl::StartsWith(family, "INT") || absl::StartsWith(family, "UINT");
+}
+
+// As the macros of systems' headers are written, of which there are thousands: PF_INET, M_PIf, st_mtime.
+bool LooksLikeAMacro(absl::string_view name) {
+  if (absl::StartsWith(name, "M_") || (absl::StartsWith(name, "st_") && absl::EndsWith(name, "time"))) return true;
+  const bool capitals = absl::c_none_of(name, absl::ascii_islower);
+  return capitals && name.size() > 1 && (name.size() > 3 || absl::StrContains(name, "_"));
 }
 
 // __FILE__, _Complex: the compiler's own.
@@ -148,6 +156,8 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
 std::string MemberName(absl::string_view name) {
   std::string id = CIdentifier(name);
   if (IsReserved(id)) id.insert(0, "m");
+  // FOO_H_ is the guard of a header.
+  if (LooksLikeAMacro(id)) id += absl::EndsWith(id, "_H") ? "_m" : absl::EndsWith(id, "_") ? "m" : "_";
   while (!WhyTaken(id).empty()) id += '_';
   return id;
 }

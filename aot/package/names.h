@@ -24,7 +24,7 @@ absl::Status CheckLibraryName(absl::string_view name);
 absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string>& names, bool from_config,
                                                    absl::string_view what);
 
-// A member of a struct of the C++ header.
+// A member of a struct of the C++ header. Names in capitals, as macros of headers have, get '_' behind them.
 std::string MemberName(absl::string_view name);
 
 // Why no function of the host program can be the target of a custom call; empty if one can.
