@@ -55,7 +55,7 @@ bool IsMacroOfAFamily(absl::string_view name) {
 // As the macros of systems' headers are written, of which there are thousands: PF_INET, M_PIf, st_mtime.
 bool LooksLikeAMacro(absl::string_view name) {
   if (absl::StartsWith(name, "M_") || (absl::StartsWith(name, "st_") && absl::EndsWith(name, "time"))) return true;
-  const bool capitals = absl::c_none_of(name, absl::ascii_islower);
+  const bool capitals = absl::c_none_of(name, absl::ascii_islower) && absl::c_any_of(name, absl::ascii_isupper);
   return capitals && name.size() > 1 && (name.size() > 3 || absl::StrContains(name, "_"));
 }
 
