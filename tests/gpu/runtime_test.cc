@@ -280,9 +280,13 @@ TEST(SeveralDevices, OneThatFailsEndsTheOthers) {
   std::vector<float> x(kElements), fed(kElements);
   std::vector<int32_t> codes(kCount);
   std::vector<std::thread> threads;
+  // Before any device fails: sending ends with the world.
   for (int d = 0; d < kCount; ++d) {
     kiln_comm* comm = world_comm(world, d);
     ASSERT_EQ(comm->send(comm->self, d, KILN_INFEED, fed.data(), kElements * 4), 0);
+  }
+  for (int d = 0; d < kCount; ++d) {
+    kiln_comm* comm = world_comm(world, d);
     threads.emplace_back([&, d, comm] {
       void* gpu = nullptr;
       char error[256] = "";
