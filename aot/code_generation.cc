@@ -1,6 +1,7 @@
 #include "aot/code_generation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "codegen/cpu/combine.h"
@@ -87,6 +88,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
   });
   for (const Piece& p : pieces) RETURN_IF_ERROR(p.status);
   const bool want_text = !options.pipeline.dump_dir.empty();
+  std::atomic<size_t> made = 0;
   ParallelFor(pieces.size(), [&](size_t k) {
     Piece& p = pieces[k];
     for (size_t q = 0; q < programs.size() && p.part == 0 && p.status.ok(); ++q) {
@@ -110,6 +112,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     p.ir.reset();
     p.module.reset();
     p.context.reset();
+    if (options.on_object) options.on_object(++made, pieces.size());
   });
   for (Piece& p : pieces) {
     RETURN_IF_ERROR(p.status);

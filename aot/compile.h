@@ -74,6 +74,8 @@ struct CompileOptions {
   PipelineOptions pipeline;
   Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest
+  // Told, from any thread, how many of the objects of generated code are made.
+  std::function<void(size_t done, size_t all)> on_object;
 };
 
 // Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.

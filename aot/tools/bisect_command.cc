@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "aot/tools/bisect.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/inputs.h"
 #include "aot/tools/runner.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
@@ -16,7 +17,7 @@ namespace kiln {
 namespace {
 
 absl::StatusOr<int> Run(const Arguments& args) {
-  ImportOptions import;
+  ASSIGN_OR_RETURN(ImportOptions import, SettleFromInputs(args.All("input")));
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
@@ -25,7 +26,10 @@ absl::StatusOr<int> Run(const Arguments& args) {
   double ulps = 64;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
   if (!absl::SimpleAtod(args.Get("ulps", "64"), &ulps)) return InvalidArgument("error: --ulps takes a number");
-  const std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
+  std::vector<Literal> inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
+  if (args.Has("input")) {
+    ASSIGN_OR_RETURN(inputs, ReadInputs(args.All("input"), *module));
+  }
   ASSIGN_OR_RETURN(BisectResult found, Bisect(*module, pipeline, FindPass, inputs, ulps));
   if (found.pass.empty()) {
     std::printf("%d passes changed the module; it computes the same after each\n", found.changing_passes);

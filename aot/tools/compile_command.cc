@@ -1,9 +1,9 @@
 // kiln compile MODULE: writes the library, its headers and the manifest.
-#include <unistd.h>
-
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
@@ -11,6 +11,7 @@
 #include "aot/package/safetensors.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/output_files.h"
+#include "aot/tools/stages.h"
 #include "aot/tuning/results.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
@@ -18,8 +19,37 @@
 namespace kiln {
 namespace {
 
+void SetTargets(const std::vector<std::string>& targets, CompileOptions* o) {
+  o->cpu_levels.clear();
+  o->gpu_targets.clear();
+  for (absl::string_view t : targets) {
+    absl::ConsumePrefix(&t, "cpu:");
+    if (t == "cpu") {
+      for (const char* l : {"v2", "v3", "v4"}) o->cpu_levels.push_back(l);
+    } else if (t == "cuda") {
+      for (const char* g : {"sm_80", "sm_90", "sm_100"}) o->gpu_targets.push_back(g);
+    } else if (absl::StartsWith(t, "sm_")) {
+      o->gpu_targets.emplace_back(t);
+    } else {
+      o->cpu_levels.emplace_back(t);
+    }
+  }
+}
+
+// --batch: sizes beside those of the config, in order and each once.
+absl::Status AddBatchSizes(const std::vector<std::string>& sizes, CompileOptions* o) {
+  for (const std::string& text : sizes) {
+    int64_t n = 0;
+    if (!absl::SimpleAtoi(text, &n) || n < 1) return InvalidArgument("error: --batch takes a number of at least 1");
+    const auto place = std::lower_bound(o->batch_sizes.begin(), o->batch_sizes.end(), n);
+    if (place == o->batch_sizes.end() || *place != n) o->batch_sizes.insert(place, n);
+  }
+  constexpr size_t kMost = 64;
+  if (o->batch_sizes.size() > kMost) return InvalidArgument("error: more than ", kMost, " batch sizes");
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& args) {
-  if (!args.Has("name") || !args.Has("out")) return InvalidArgument("error: --name and --out are needed");
   CompileOptions o;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
@@ -27,23 +57,8 @@ absl::Status Run(const Arguments& args) {
   }
   o.name = args.Get("name");
   RETURN_IF_ERROR(CheckLibraryName(o.name));
-  if (args.Has("target")) {
-    o.cpu_levels.clear();
-    o.gpu_targets.clear();
-    for (std::string t : args.All("target")) {
-      absl::string_view v = t;
-      absl::ConsumePrefix(&v, "cpu:");
-      if (v == "cpu") {
-        for (const char* l : {"v2", "v3", "v4"}) o.cpu_levels.push_back(l);
-      } else if (v == "cuda") {
-        for (const char* g : {"sm_80", "sm_90", "sm_100"}) o.gpu_targets.push_back(g);
-      } else if (absl::StartsWith(v, "sm_")) {
-        o.gpu_targets.emplace_back(v);
-      } else {
-        o.cpu_levels.emplace_back(v);
-      }
-    }
-  }
+  if (args.Has("target")) SetTargets(args.All("target"), &o);
+  RETURN_IF_ERROR(AddBatchSizes(args.All("batch"), &o));
   if (args.Has("check-plan")) o.check_plan = true;
   if (args.Has("tuning")) {
     ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms));
@@ -51,19 +66,20 @@ absl::Status Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
   import.limits = o.limits;
+  Stages stages(o.name, args.Has("verbose"));
+  stages.Begin("reading");
   std::vector<BatchVariant> variants;
   if (!o.batch_sizes.empty() && import.dim >= 0)
-    return InvalidArgument("error: --dim and batch_sizes contradict each other");
+    return InvalidArgument("error: --dim and batch sizes contradict each other");
   for (int64_t batch : o.batch_sizes.empty() ? std::vector<int64_t>{0} : o.batch_sizes) {
     if (batch) import.dim = batch;
     ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
     variants.push_back({batch, std::move(module)});
   }
-  const bool tty = isatty(2);
-  ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(variants), o, [&](const std::string& stage) {
-                     if (tty) std::fprintf(stderr, "\r\033[Kkiln: %s: %s", o.name.c_str(), stage.c_str());
-                   }));
-  if (tty) std::fprintf(stderr, "\r\033[K");
+  o.on_object = [&](size_t done, size_t all) { stages.Advance(done, all); };
+  ASSIGN_OR_RETURN(CompiledModel m,
+                   Compile(std::move(variants), o, [&](const std::string& stage) { stages.Begin(stage); }));
+  stages.Begin("writing");
   for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
   std::vector<OutputFile> files = {{absl::StrCat(dir, "/lib", m.name, ".a"), {m.archive}},
@@ -75,6 +91,7 @@ absl::Status Run(const Arguments& args) {
     files.push_back(
         {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
   RETURN_IF_ERROR(WriteFiles(files));
+  stages.End();
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {

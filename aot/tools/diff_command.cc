@@ -6,8 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/inputs.h"
 #include "aot/tools/program.h"
 #include "aot/tools/ulp.h"
+#include "compiler/base/text.h"
 #include "compiler/import/import.h"
 
 namespace kiln {
@@ -71,26 +73,56 @@ bool Report(const std::string& title, const Literal& got, const Literal& want, c
   return d.within && e.ulps <= limits.ulps;
 }
 
-absl::StatusOr<int> Run(const Arguments& args) {
-  ImportOptions import;
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  ASSIGN_OR_RETURN(const Limits limits, ReadLimits(args));
-  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
-  RETURN_IF_ERROR(SettleDevices(args, module.get()));
+// The library's own options where there is a config, with its levels unless the command line names others.
+absl::StatusOr<CompileOptions> ReadCompileOptions(const Arguments& args) {
+  CompileOptions out;
+  out.cpu_levels.clear();
+  if (args.Has("config")) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(args.Get("config")));
+    ASSIGN_OR_RETURN(out, ParseConfig(text, args.Get("config")));
+  }
+  if (args.Has("target")) out.cpu_levels = args.All("target");
+  if (out.cpu_levels.empty()) out.cpu_levels = {"native"};
+  // One program for the CPU, or for the emulator; the evaluator keeps subnormal numbers.
+  out.gpu_targets.clear();
+  out.batch_sizes.clear();
+  out.flush_subnormals = false;
+  return out;
+}
+
+// What each device is given: the arrays of files, or seeded ones.
+absl::StatusOr<std::vector<Values>> ReadArguments(const Arguments& args, const Module& module) {
+  const int64_t devices = module.replica_count * module.partition_count;
+  if (args.Has("input")) {
+    if (devices > 1) return InvalidArgument("error: --input is for programs of one device");
+    const std::unique_ptr<Module> fixed = module.Clone();
+    RETURN_IF_ERROR(MakeStatic(fixed.get()));
+    ASSIGN_OR_RETURN(const std::vector<Literal> inputs, ReadInputs(args.All("input"), *fixed));
+    ASSIGN_OR_RETURN(Values values, WithoutSizes(inputs, ArgumentLeaves(module)));
+    return std::vector<Values>{std::move(values)};
+  }
   uint64_t seed = 0;
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
-  std::vector<Values> inputs;
-  const int64_t devices = module->replica_count * module->partition_count;
   // A program with shardings is given whole arrays, the same on every device.
   bool sharded = false;
-  for (const auto& c : module->computations())
+  for (const auto& c : module.computations())
     for (const auto& i : c->instructions())
       sharded = sharded || i->attrs().sharding ||
                 (i->attrs().frontend_attributes && absl::StrContains(i->attrs().frontend_attributes->text, "sdy."));
-  for (int64_t d = 0; d < devices; ++d) inputs.push_back(SeededValues(*module, seed, sharded ? 0 : d));
-  CompileOptions compile;
-  compile.cpu_levels = {"native"};
-  compile.flush_subnormals = false;  // the evaluator keeps them
+  std::vector<Values> out;
+  for (int64_t d = 0; d < devices; ++d) out.push_back(SeededValues(module, seed, sharded ? 0 : d));
+  return out;
+}
+
+absl::StatusOr<int> Run(const Arguments& args) {
+  ASSIGN_OR_RETURN(ImportOptions import, SettleFromInputs(args.All("input")));
+  RETURN_IF_ERROR(ReadImportOptions(args, &import));
+  ASSIGN_OR_RETURN(const CompileOptions compile, ReadCompileOptions(args));
+  import.limits = compile.limits;
+  ASSIGN_OR_RETURN(const Limits limits, ReadLimits(args));
+  ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  RETURN_IF_ERROR(SettleDevices(args, module.get()));
+  ASSIGN_OR_RETURN(const std::vector<Values> inputs, ReadArguments(args, *module));
   RunOptions reference, compiled;
   reference.backend = "reference";
   compiled.backend = args.Get("backend", "cpu");
@@ -99,7 +131,8 @@ absl::StatusOr<int> Run(const Arguments& args) {
   bool within = true;
   for (size_t d = 0; d < want.size(); ++d)
     for (size_t k = 0; k < want[d].size(); ++k) {
-      const std::string title = devices > 1 ? absl::StrCat("device ", d, " result ", k) : absl::StrCat("result ", k);
+      const std::string title =
+          want.size() > 1 ? absl::StrCat("device ", d, " result ", k) : absl::StrCat("result ", k);
       within = Report(title, got[d][k], want[d][k], limits) && within;
     }
   return within ? 0 : 1;

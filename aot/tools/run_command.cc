@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "aot/package/manifest.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/inputs.h"
 #include "aot/tools/npy.h"
 #include "aot/tools/program.h"
 #include "aot/tools/runner.h"
@@ -15,27 +16,6 @@
 
 namespace kiln {
 namespace {
-
-// Inputs settle what the program leaves open: their extents, and the values of integer scalars.
-absl::StatusOr<ImportOptions> SettleFrom(const std::vector<std::string>& files) {
-  ImportOptions o;
-  for (size_t k = 0; k < files.size(); ++k) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadFile(files[k]));
-    ASSIGN_OR_RETURN(NpyArray array, ParseNpy(bytes, files[k]));
-    o.argument_shapes.push_back(Shape::Array(PrimitiveType::F32, array.dims));
-    if (Product(array.dims) != 1) continue;
-    for (PrimitiveType t : {PrimitiveType::S32, PrimitiveType::S64, PrimitiveType::U32, PrimitiveType::U64})
-      if (auto l = NpyLiteral(array, files[k], Shape::Array(t, array.dims)); l.ok())
-        o.argument_values[static_cast<int64_t>(k)] = l->Get(0).i;
-  }
-  return o;
-}
-
-Shape Stacked(const Shape& row, int64_t rows) {
-  Ints dims = row.dims();
-  dims.insert(dims.begin(), rows);
-  return Shape::Array(row.type(), dims);
-}
 
 // What each replica is given, of arrays with a row for each, and the rows that they return.
 absl::StatusOr<RunResult> RunReplicas(const Module& module, const std::vector<Literal>& stacked,
@@ -78,7 +58,7 @@ absl::StatusOr<RunResult> RunReference(const Module& module, const std::vector<L
 absl::Status Run(const Arguments& args) {
   // Rows for replicas do not have the extents of the program's arguments.
   ASSIGN_OR_RETURN(ImportOptions import,
-                   SettleFrom(args.Has("devices") ? std::vector<std::string>() : args.All("input")));
+                   SettleFromInputs(args.Has("devices") ? std::vector<std::string>() : args.All("input")));
   CompileOptions compile;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
@@ -100,30 +80,13 @@ absl::Status Run(const Arguments& args) {
   if (!absl::SimpleAtoi(args.Get("repeat", "1"), &run.repeat) || run.repeat < 1)
     return InvalidArgument("error: --repeat takes a number of at least 1");
   if (!absl::SimpleAtoi(args.Get("seed", "0"), &seed)) return InvalidArgument("error: --seed takes a number");
-  std::vector<Literal> inputs;
   const std::vector<std::string> files = args.All("input");
   const bool rows = args.Has("devices") && module->replica_count > 1 && !files.empty();
+  std::vector<Literal> inputs;
   if (files.empty()) {
     inputs = SeededArguments(*module, static_cast<uint64_t>(seed));
   } else {
-    std::vector<Shape> shapes;
-    for (const Instruction* p : module->entry()->parameters())
-      ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) {
-        if (s.IsArray()) shapes.push_back(s);
-      });
-    // Sizes that no file gives are those of full arrays.
-    std::vector<Literal> sizes;
-    for (const auto& [number, value] : module->dimension_arguments)
-      if (number >= static_cast<int64_t>(files.size()) && number < static_cast<int64_t>(shapes.size()))
-        sizes.push_back(Literal::Int(shapes[number].type(), value));
-    if (files.size() + sizes.size() != shapes.size())
-      return InvalidArgument("error: ", files.size(), " inputs given, the module takes ", shapes.size());
-    for (size_t k = 0; k < files.size(); ++k) {
-      ASSIGN_OR_RETURN(Literal l, ReadNpy(files[k], rows ? Stacked(shapes[k], module->replica_count) : shapes[k]));
-      inputs.push_back(std::move(l));
-    }
-    if (rows && !sizes.empty()) return InvalidArgument("error: replicas are given the sizes of their arrays too");
-    inputs.insert(inputs.end(), sizes.begin(), sizes.end());
+    ASSIGN_OR_RETURN(inputs, ReadInputs(files, *module, rows));
   }
   RunResult r;
   if (rows) {

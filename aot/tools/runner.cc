@@ -52,14 +52,17 @@ class TempDir {
 absl::Status Link(const std::string& archive, const std::string& so) {
   const pid_t pid = fork();
   if (pid == 0) {
-    execlp("cc", "cc", "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(), "-Wl,--no-whole-archive",
-           "-lm", "-lpthread", static_cast<char*>(nullptr));
+    const char* named = std::getenv("CC");
+    const char* cc = named && *named ? named : "cc";
+    execlp(cc, cc, "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(), "-Wl,--no-whole-archive", "-lm",
+           "-lpthread", static_cast<char*>(nullptr));
     _exit(127);
   }
   int status = 0;
   waitpid(pid, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return InvalidArgument("error: linking the model failed (custom calls need their functions; cc must be installed)");
+    return InvalidArgument(
+        "error: linking the model failed (custom calls need their functions; CC, or cc, must be a C compiler)");
   return absl::OkStatus();
 }
 

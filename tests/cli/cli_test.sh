@@ -4,7 +4,7 @@ set -eu
 kiln=$1
 module=$2
 fail() { echo "FAILED: $1"; exit 1; }
-for c in compile run check verify opt diff; do
+for c in compile run check verify opt diff tune explain reduce bisect; do
   "$kiln" $c --help | grep -q usage || fail "$c --help"
 done
 "$kiln" verify "$module" | grep -q "^OK $module" || fail "verify"
@@ -58,14 +58,56 @@ printf 'threads: 1\nargument_names: ["a",\n  "1b"]\n' > names.cfg
 code=0; "$kiln" compile "$module" --name digits --out out --config names.cfg 2> err > /dev/null || code=$?
 [ $code = 1 ] && grep -q "^names.cfg:[23]:.*error: '1b' is not a C identifier" err || fail "argument_names: $(cat err)"
 # Help, the version, and what was probably meant.
-"$kiln" --version | grep -q '^kiln [0-9]' || fail "--version"
-"$kiln" compile -h | grep -q '^usage: kiln compile' || fail "compile -h"
+"$kiln" --version > version
+grep -q '^kiln [0-9]*\.[0-9]*\.[0-9]*$' version && grep -q '^LLVM [0-9]' version && grep -q '^ABI [0-9]*$' version || fail "--version"
+"$kiln" compile -h | grep -q '^usage: kiln compile MODULE --name NAME --out DIR' || fail "compile -h"
 "$kiln" help diff | grep -q '^usage: kiln diff' || fail "help diff"
 "$kiln" complie x 2>&1 | grep -q "did you mean compile?" || fail "a misspelt command"
 [ "$("$kiln" complie x 2>&1 | wc -l)" = 1 ] || fail "an unknown command takes more than a line"
 "$kiln" compile "$module" --nmae x 2>&1 | grep -q "did you mean --name?" || fail "a misspelt option"
-code=0; "$kiln" compile "$module" -o x > /dev/null 2>&1 || code=$?
-[ $code = 2 ] || fail "-o is no file"
+[ "$("$kiln" compile "$module" --nmae x 2>&1 | wc -l)" = 1 ] || fail "an unknown option takes more than a line"
+code=0; "$kiln" compile "$module" -o x > /dev/null 2> err || code=$?
+[ $code = 2 ] && grep -q -e '--name is missing' err && [ "$(wc -l < err)" = 2 ] || fail "a missing option: $(cat err)"
+for words in "-x" "--json=1" "--out" "a b"; do
+  code=0; "$kiln" compile "$module" --name n $words > /dev/null 2> err || code=$?
+  [ $code = 2 ] && [ "$(wc -l < err)" -le 2 ] || fail "compile $words: $(cat err)"
+done
+"$kiln" compile -o short --name digits --target v3 -- "$module" > /dev/null || fail "-o and --"
+cmp short/libdigits.a n1/n2/n3/libdigits.a || fail "-o is not --out"
+# Stages and their times, without a terminal only when asked for.
+"$kiln" compile "$module" --name digits --out out --target v3 2> err > /dev/null
+[ ! -s err ] || fail "stages unasked: $(cat err)"
+"$kiln" compile "$module" --name digits --out out --target v3 -v 2> err > /dev/null
+for stage in reading passes "planning memory" "generating code" writing; do
+  grep -q "^kiln: digits: $stage$" err && grep -q "^  $stage  *[0-9.]* ms$" err || fail "no stage '$stage': $(cat err)"
+done
+grep -q '^  total  *[0-9.]* ms$' err || fail "no total"
+# A variant for each --batch.
+printf 'func.func @main(%%a: tensor<?xf32>) -> tensor<?xf32> {\n  %%0 = stablehlo.negate %%a : tensor<?xf32>\n  return %%0 : tensor<?xf32>\n}\n' > any.mlir
+echo 'batch_sizes: [1, 8]' > sizes.cfg
+"$kiln" compile any.mlir --name any --out by_config --target v3 --config sizes.cfg > /dev/null
+"$kiln" compile any.mlir --name any --out by_option --target v3 --batch 8 --batch 1 > /dev/null
+cmp by_config/libany.a by_option/libany.a || fail "--batch is not batch_sizes"
+code=0; "$kiln" compile any.mlir --name any --out out --batch 0 2> err || code=$?
+[ $code = 1 ] && grep -q 'batch takes a number of at least 1' err || fail "--batch 0: $(cat err)"
+# Inputs and the library's own config in a comparison.
+printf 'HloModule s\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n' > sum.hlo
+"$kiln" run sum.hlo -o seeded > /dev/null
+"$kiln" diff sum.hlo --input seeded/result_0.npy --config one.cfg --target v2 | grep -q 'result 0 f32\[4\]: equal' || fail "diff --input"
+"$kiln" bisect sum.hlo --input seeded/result_0.npy > /dev/null || fail "bisect --input"
+code=0; "$kiln" diff sum.hlo --input seeded/result_0.npy --input seeded/result_0.npy 2> err || code=$?
+[ $code = 1 ] && grep -q '2 inputs given, the module takes 1' err || fail "two inputs: $(cat err)"
+# The manual page and the shell's completion have every command and option.
+"$kiln" help --man > kiln.1
+"$kiln" help --bash > completion
+for c in $("$kiln" --help | sed -n 's/^  \([a-z]\{2,\}\) .*/\1/p'); do
+  grep -q "^\.SS kiln $c" kiln.1 || fail "no manual for $c"
+  for o in $("$kiln" help "$c" | sed -n 's/^ .*--\([a-z-]*\) .*/\1/p'); do
+    grep -qF "\\-\\-$(echo "$o" | sed 's/-/\\-/g')" kiln.1 || fail "no manual for $c --$o"
+  done
+done
+bash -c '. ./completion; COMP_WORDS=(kiln compile --na); COMP_CWORD=2; _kiln; [ "${COMPREPLY[*]}" = --name ]' || fail "completion of an option"
+bash -c '. ./completion; COMP_WORDS=(kiln com); COMP_CWORD=1; _kiln; [ "${COMPREPLY[*]}" = compile ]' || fail "completion of a command"
 # The function that is meant.
 printf 'func.func public @a(%%x: tensor<2xf32>) -> tensor<2xf32> { return %%x : tensor<2xf32> }\nfunc.func public @b(%%x: tensor<2xf32>) -> tensor<2xf32> { return %%x : tensor<2xf32> }\n' > two.mlir
 code=0; "$kiln" verify two.mlir > err || code=$?

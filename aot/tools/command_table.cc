@@ -1,0 +1,200 @@
+#include "aot/tools/command_table.h"
+
+#include <limits>
+
+namespace kiln {
+namespace {
+
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+
+// What several commands take.
+const Option kDim = {"dim", "N", "the extent of every unbounded dimension"};
+const Option kEntry = {"entry", "NAME", "the function to begin with, where several are public"};
+const Option kConfig = {"config", "F", "a configuration (text proto, see config.proto)"};
+const Option kSeed = {"seed", "N", "which random inputs; default 0"};
+const Option kDevices = {"devices", "N", "how many devices, where the module does not say"};
+const Option kBackend = {"backend", "B", "cpu (the default), gpu-emulated, or reference (the evaluator)"};
+const Option kInput = {"input", "F.npy", "the next argument's array; none: seeded random ones", Takes::kAny};
+
+const Command kCompile = {
+    "compile",
+    CompileCommand,
+    "MODULE",
+    1,
+    1,
+    "Compiles a program into a static library, headers and a manifest.",
+    "Writes DIR/libNAME.a, DIR/NAME.h (C++17), DIR/NAME_c.h (C99) and DIR/NAME.manifest.json. The library depends on "
+    "libc and libm alone.",
+    {{"name", "NAME", "what the library, its namespace and its functions are called", Takes::kNeeded},
+     {"out", "DIR", "the folder to write to; it is made if it is missing", Takes::kNeeded, 'o'},
+     kConfig,
+     {"target", "T",
+      "v2, v3, v4, amx (x86-64 levels), cpu (v2, v3 and v4), native, sm_75, sm_80, ... (NVIDIA GPUs), or cuda (sm_80, "
+      "sm_90 and sm_100); default: the config's, else cpu",
+      Takes::kAny},
+     {"batch", "N", "a variant for this size of the unbounded dimension, beside those of the config", Takes::kAny},
+     {"tuning", "F", "what a tuning program wrote (kiln tune), beside those of the config", Takes::kAny},
+     kDim,
+     kEntry,
+     {"check-plan", nullptr, "check every read and write of the plan against what the program says"},
+     {"json", nullptr, "print sizes and counts as one line of JSON"},
+     {"verbose", nullptr, "say each stage as it begins, how much is left, and at the end what each took", Takes::kOne,
+      'v'}}};
+
+const Command kRun = {
+    "run",
+    RunCommand,
+    "MODULE",
+    1,
+    1,
+    "Compiles, links and runs a program in a process of its own.",
+    "Results go to DIR/result_K.npy. A program of several devices runs each as a thread, on parts of the inputs as "
+    "shardings say; results are joined. Linking needs a C compiler (CC, or cc).",
+    {kInput,
+     kSeed,
+     {"out", "DIR", "the folder for results", Takes::kOne, 'o'},
+     kBackend,
+     {"threads", "N", "how many threads one run may use; default 1"},
+     {"repeat", "N", "how many runs; times are of all but the first"},
+     {"target", "LEVEL", "the x86-64 level; default native"},
+     kConfig,
+     kDim,
+     kEntry,
+     {"devices", "N",
+      "how many devices, where the module does not say; inputs and results then have a row for each replica"},
+     {"json", nullptr, "print times, types and counts as one line of JSON"}}};
+
+const Command kCheck = {"check",
+                        CheckCommand,
+                        "FILE...",
+                        1,
+                        kAnyNumber,
+                        "Runs StableHLO programs that check themselves.",
+                        "Prints PASS or FAIL for each, then the counts.",
+                        {kBackend, {"jobs", "N", "accepted; files are run one after the other"}}};
+
+const Command kDiff = {
+    "diff",
+    DiffCommand,
+    "FILE",
+    1,
+    1,
+    "Compares compiled code with the reference evaluator on the same inputs.",
+    "Says the types, the extents and the largest difference of each result. The exit code is 1 if anything but floats "
+    "differs, or floats by more than --atol + --rtol * |reference|, or than --ulps. A device has inputs of its own. "
+    "Linking needs a C compiler (CC, or cc).",
+    {kInput,
+     kSeed,
+     kBackend,
+     kConfig,
+     {"target", "LEVEL", "the x86-64 level; default: the config's, else native", Takes::kAny},
+     kDim,
+     kEntry,
+     kDevices,
+     {"atol", "X", "the absolute difference that floats may have"},
+     {"rtol", "X", "the difference that floats may have, relative to the reference"},
+     {"ulps", "N", "the difference that floats may have, in units of the last place"}}};
+
+const Command kTune = {
+    "tune",
+    TuneCommand,
+    "MODULE",
+    1,
+    1,
+    "Makes a program that measures a model's products and convolutions on a GPU.",
+    "The program has every algorithm that is a candidate. On a machine with the GPU it writes NAME.GPU.tuning for "
+    "later "
+    "compiles (compile --tuning, or gpu { tuning_results } in the config). Linking needs a C compiler (CC, or cc).",
+    {{"target", "GPU", "the GPU to measure on: sm_90, ..."},
+     {"out", "PROGRAM", "the program to write", Takes::kNeeded, 'o'},
+     {"name", "NAME", "what results are called; default model"},
+     kConfig,
+     {"results", "F", "results that there are already; they are left out", Takes::kAny},
+     {"denylist", "F", "algorithms that must not be used"},
+     {"level", "N", "how much to measure, 1 to 4"},
+     {"again", nullptr, "measure what has results too"},
+     kDim,
+     kEntry}};
+
+const Command kExplain = {"explain",
+                          ExplainCommand,
+                          "MODULE",
+                          1,
+                          1,
+                          "Says what was decided and why.",
+                          "The work, the arena and who owns its peak, what was done to meet a limit, the kernels with "
+                          "what they fuse, and what each pass did.",
+                          {{"html", "F",
+                            "write the same and more as one page: memory over time, the arena packed, "
+                            "kernels as a graph"},
+                           {"run", nullptr, "also measure a run on seeded inputs"},
+                           kConfig,
+                           kDim,
+                           kEntry}};
+
+const Command kReduce = {
+    "reduce",
+    ReduceCommand,
+    "FILE",
+    1,
+    1,
+    "Prints the smallest module that a command still accepts.",
+    "As in --keep='! kiln diff {} --ulps 4'.",
+    {{"keep", "CMD", "a shell command that succeeds on what to keep; {} in it is the candidate's path",
+      Takes::kNeeded}}};
+
+const Command kBisect = {
+    "bisect",
+    BisectCommand,
+    "FILE",
+    1,
+    1,
+    "Finds the pass and the rewrite that first change a result.",
+    "Looks with the reference evaluator after each pass, and writes the modules around the rewrite. "
+    "The exit code is 1 if there is one, or if compiled code differs.",
+    {kInput,
+     {"pipeline", "P", "cpu (the default) or gpu"},
+     kSeed,
+     {"ulps", "N", "the difference that floats may have; default 64"},
+     kDim,
+     kEntry,
+     {"out", "DIR", "the folder for bisect_before.hlo and bisect_after.hlo; default .", Takes::kOne, 'o'}}};
+
+const Command kVerify = {"verify",
+                         VerifyCommand,
+                         "FILE...",
+                         1,
+                         kAnyNumber,
+                         "Parses and verifies programs.",
+                         "Prints OK FILE or ERROR FILE:line:col: why for each.",
+                         {kDim, kEntry}};
+
+const Command kOpt = {"opt",
+                      OptCommand,
+                      "FILE",
+                      0,
+                      1,
+                      "Runs passes and prints HLO text.",
+                      "",
+                      {{"passes", "A,B,...", "the passes to run"},
+                       {"pipeline", "P", "cpu or gpu: all passes of that pipeline"},
+                       {"stop-after", "PASS", "the last pass to run"},
+                       kDim,
+                       kEntry,
+                       {"list", nullptr, "print every pass, or with --pipeline the stages of that one"}}};
+
+}  // namespace
+
+const std::vector<Command>& AllCommands() {
+  static const auto* commands =
+      new std::vector<Command>{kCompile, kRun, kCheck, kDiff, kTune, kExplain, kReduce, kBisect, kVerify, kOpt};
+  return *commands;
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& c : AllCommands())
+    if (name == c.name) return &c;
+  return nullptr;
+}
+
+}  // namespace kiln

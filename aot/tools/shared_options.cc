@@ -1,0 +1,33 @@
+// Options that several commands take.
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "aot/tools/commands.h"
+#include "compiler/hlo/replica_groups.h"
+
+namespace kiln {
+
+absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import) {
+  import->entry = args.Get("entry");
+  if (args.Has("dim") && (!absl::SimpleAtoi(args.Get("dim"), &import->dim) || import->dim < 0))
+    return InvalidArgument("error: --dim takes a number of at least 0");
+  return absl::OkStatus();
+}
+
+absl::Status SettleDevices(const Arguments& args, Module* m) {
+  RETURN_IF_ERROR(SettleDeviceCounts(m));
+  if (!args.Has("devices")) return absl::OkStatus();
+  int wanted = 0;
+  constexpr int kMost = 4096;
+  if (!absl::SimpleAtoi(args.Get("devices"), &wanted) || wanted < 1 || wanted > kMost)
+    return InvalidArgument("error: --devices takes a number from 1 to ", kMost);
+  const int64_t has = m->replica_count * m->partition_count;
+  bool sharded = false;
+  for (const auto& c : m->computations())
+    for (const auto& i : c->instructions()) sharded = sharded || i->attrs().sharding;
+  if (has == 1) (sharded ? m->partition_count : m->replica_count) = wanted;
+  if (has != 1 && has != wanted)
+    return InvalidArgument("error: --devices ", wanted, ": the program is one of ", has, " devices");
+  return absl::OkStatus();
+}
+
+}  // namespace kiln
