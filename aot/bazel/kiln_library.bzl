@@ -1,40 +1,60 @@
 """kiln_library: an HLO or StableHLO module as a C++ library target.
 
-    load("@kiln//aot/bazel:kiln_library.bzl", "kiln_library")
+    load("@kiln//aot/bazel:defs.bzl", "kiln_library")
 
     kiln_library(name = "mlp", module = "mlp.mlir")
     cc_binary(name = "app", srcs = ["app.cc"], deps = [":mlp"])     # app.cc: #include "mlp.h"
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load(":toolchain.bzl", "TOOLCHAIN_TYPE")
 
-def _kiln_library_impl(ctx):
-    name = ctx.label.name
-    lib = ctx.actions.declare_file("lib" + name + ".a")
-    headers = [ctx.actions.declare_file(name + suffix) for suffix in [".h", "_c.h"]]
-    manifest = ctx.actions.declare_file(name + ".manifest.json")
+KilnLibraryInfo = provider(
+    doc = "A compiled module.",
+    fields = {
+        "name": "What the library, its namespace and its functions are called.",
+        "manifest": "NAME.manifest.json.",
+    },
+)
+
+def _compile(ctx, kiln, lib, headers, manifest):
     args = ctx.actions.args()
     args.add("compile")
     args.add(ctx.file.module)
-    args.add("--name", name)
+    args.add("--name", ctx.label.name)
     args.add("--out", lib.dirname)
-    inputs = [ctx.file.module]
     if ctx.file.config:
         args.add("--config", ctx.file.config)
-        inputs.append(ctx.file.config)
-    for results in ctx.files.tuning:
-        args.add("--tuning", results)
-        inputs.append(results)
-    for level in ctx.attr.cpu_levels:
-        args.add("--target", level)
+    args.add_all(ctx.files.tuning, before_each = "--tuning")
+    args.add_all(ctx.attr.cpu_levels + ctx.attr.gpu_targets, before_each = "--target")
+    args.add_all(ctx.attr.batch_sizes, before_each = "--batch")
+    if ctx.attr.dim >= 0:
+        args.add("--dim", str(ctx.attr.dim))
+    if ctx.attr.entry:
+        args.add("--entry", ctx.attr.entry)
     ctx.actions.run(
-        executable = ctx.executable._compiler,
+        executable = kiln.compiler,
         arguments = [args],
-        inputs = inputs,
+        inputs = [ctx.file.module] + ctx.files.config + ctx.files.tuning,
         outputs = [lib, manifest] + headers,
+        # ptxas, which machine code for GPUs needs, is found by PATH.
+        use_default_shell_env = bool(ctx.attr.gpu_targets),
         mnemonic = "KilnCompile",
         progress_message = "Compiling model %s" % ctx.file.module.short_path,
     )
+
+def _sizes(ctx, kiln, manifest):
+    report = ctx.actions.declare_file(ctx.label.name + ".sizes.txt")
+    ctx.actions.run(
+        executable = kiln.compiler,
+        arguments = ["sizes", manifest.path, "--out", report.path],
+        inputs = [manifest],
+        outputs = [report],
+        mnemonic = "KilnSizes",
+    )
+    return report
+
+def _linking_context(ctx, lib):
     cc_toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
@@ -50,18 +70,27 @@ def _kiln_library_impl(ctx):
         pic_static_library = lib,  # objects are always position independent
         alwayslink = False,
     )
+    return cc_common.create_linking_context(
+        linker_inputs = depset([cc_common.create_linker_input(
+            owner = ctx.label,
+            libraries = depset([library]),
+            user_link_flags = depset(["-lm", "-lpthread", "-ldl"]),
+        )]),
+    )
+
+def _kiln_library_impl(ctx):
+    kiln = ctx.toolchains[TOOLCHAIN_TYPE].kiln
+    name = ctx.label.name
+    lib = ctx.actions.declare_file("lib" + name + ".a")
+    headers = [ctx.actions.declare_file(name + suffix) for suffix in [".h", "_c.h"]]
+    manifest = ctx.actions.declare_file(name + ".manifest.json")
+    _compile(ctx, kiln, lib, headers, manifest)
     own = CcInfo(
         compilation_context = cc_common.create_compilation_context(
             headers = depset(headers),
             quote_includes = depset([lib.dirname]),
         ),
-        linking_context = cc_common.create_linking_context(
-            linker_inputs = depset([cc_common.create_linker_input(
-                owner = ctx.label,
-                libraries = depset([library]),
-                user_link_flags = depset(["-lm", "-lpthread", "-ldl"]),
-            )]),
-        ),
+        linking_context = _linking_context(ctx, lib),
     )
     return [
         DefaultInfo(
@@ -69,23 +98,28 @@ def _kiln_library_impl(ctx):
             # For tests that have the library itself as data; programs that link it need nothing at run time.
             data_runfiles = ctx.runfiles(files = [lib, manifest] + headers),
         ),
+        OutputGroupInfo(sizes = depset([_sizes(ctx, kiln, manifest)])),
+        KilnLibraryInfo(name = name, manifest = manifest),
         cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = [d[CcInfo] for d in ctx.attr.deps]),
     ]
 
 kiln_library = rule(
+    doc = "A module as a C and C++ library. Output group `sizes`: what it takes, as text.",
     implementation = _kiln_library_impl,
-    provides = [CcInfo],
+    provides = [CcInfo, KilnLibraryInfo],
     attrs = {
-        "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, or StableHLO text."),
+        "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, StableHLO text or bytecode."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
         "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
+        "gpu_targets": attr.string_list(doc = "NVIDIA GPUs in the archive: sm_90, ..., or cuda. Without cpu_levels, the GPU program alone."),
+        "batch_sizes": attr.int_list(doc = "Variants for these sizes of the unbounded dimension, beside the config's."),
+        "dim": attr.int(default = -1, doc = "The extent of every unbounded dimension; -1: the module has none."),
+        "entry": attr.string(doc = "The function to begin with, where several are public."),
         "tuning": attr.label_list(allow_files = True, doc = "What tuning programs wrote (kiln tune)."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),
-        # The target configuration, so that the compiler is not built a second time for the host.
-        "_compiler": attr.label(default = "//aot/tools:kiln", executable = True, cfg = "target"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],
-    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type", TOOLCHAIN_TYPE],
     incompatible_use_toolchain_transition = True,
 )

@@ -22,6 +22,7 @@ std::string PortJson(const CompiledModel& m, bool results) {
                       absl::StrJoin(p.tiling->tiles, ","), "],\"tile_of_partition\":[",
                       absl::StrJoin(p.tiling->tile_of_partition, ","), "]");
     if (p.weight) out += ",\"weight\":true";
+    if (p.low <= p.high) absl::StrAppend(&out, ",\"bounds\":[", p.low, ",", p.high, "]");
     if (p.alias >= 0) absl::StrAppend(&out, results ? ",\"donated_argument\":" : ",\"becomes_result\":", p.alias);
     out += "}";
   }
@@ -64,7 +65,8 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
       "{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
       ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
       absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-      "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
+      "],\n\"threads\":", o.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
+      absl::StrJoin(o.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
       "; sums are reassociated inside reductions and products; subnormals ", o.flush_subnormals ? "flushed" : "kept",
       "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
       ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",

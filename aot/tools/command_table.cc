@@ -93,7 +93,8 @@ const Command kDiff = {
      kDevices,
      {"atol", "X", "the absolute difference that floats may have"},
      {"rtol", "X", "the difference that floats may have, relative to the reference"},
-     {"ulps", "N", "the difference that floats may have, in units of the last place"}}};
+     {"ulps", "N", "the difference that floats may have, in units of the last place"},
+     {"bisect", "DIR", "where it differs: also find the rewrite at fault, and write the modules around it to DIR"}}};
 
 const Command kTune = {
     "tune",
@@ -183,11 +184,30 @@ const Command kOpt = {"opt",
                        kEntry,
                        {"list", nullptr, "print every pass, or with --pipeline the stages of that one"}}};
 
+const Command kSizes = {"sizes",
+                        SizesCommand,
+                        "MANIFEST...",
+                        1,
+                        kAnyNumber,
+                        "Prints what libraries take: code, weights, arena, arrays.",
+                        "In bytes, from the NAME.manifest.json that compile wrote.",
+                        {{"out", "F", "the file to write instead", Takes::kOne, 'o'}}};
+
+const Command kBenchmark = {"benchmark",
+                            BenchmarkCommand,
+                            "MANIFEST",
+                            1,
+                            1,
+                            "Writes a C program that times a library.",
+                            "The program takes --runs N, --threads N and --json. It is compiled and linked with the "
+                            "library; its inputs are seeded, of the largest batch size.",
+                            {{"out", "F.c", "the file to write", Takes::kNeeded, 'o'}}};
+
 }  // namespace
 
 const std::vector<Command>& AllCommands() {
-  static const auto* commands =
-      new std::vector<Command>{kCompile, kRun, kCheck, kDiff, kTune, kExplain, kReduce, kBisect, kVerify, kOpt};
+  static const auto* commands = new std::vector<Command>{kCompile, kRun,    kCheck,  kDiff, kTune,  kExplain,
+                                                         kReduce,  kBisect, kVerify, kOpt,  kSizes, kBenchmark};
   return *commands;
 }
 

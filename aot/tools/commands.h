@@ -44,5 +44,7 @@ int ReduceCommand(const Arguments& args);
 int BisectCommand(const Arguments& args);
 int TuneCommand(const Arguments& args);
 int ExplainCommand(const Arguments& args);
+int SizesCommand(const Arguments& args);
+int BenchmarkCommand(const Arguments& args);
 
 }  // namespace kiln

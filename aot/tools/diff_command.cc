@@ -146,6 +146,14 @@ int DiffCommand(const Arguments& args) {
     std::fprintf(stderr, "%s\n", std::string(r.status().message()).c_str());
     return 1;
   }
+  if (*r == 0 || !args.Has("bisect")) return *r;
+  std::printf("which rewrite changes the result:\n");
+  Arguments bisect;
+  bisect.positional = args.positional;
+  for (const char* key : {"input", "seed", "ulps", "dim", "entry"})
+    for (const std::string& value : args.All(key)) bisect.options.insert({key, value});
+  bisect.options.insert({"out", args.Get("bisect")});
+  BisectCommand(bisect);
   return *r;
 }
 

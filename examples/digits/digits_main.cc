@@ -7,7 +7,7 @@
 #include <string>
 
 #include "digits.h"
-#include "examples/digits/image.h"
+#include "image.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

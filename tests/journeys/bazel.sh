@@ -1,0 +1,52 @@
+# what: Bazel from outside with two lines, on the installed package; local and sandboxed
+# packages: bazel-bootstrap bazel-platforms cmake g++ make pkg-config
+# kiln: deb
+# expects: 7
+cat > WORKSPACE <<'END'
+local_repository(name = "kiln", path = "/usr/share/kiln/bazel")
+register_toolchains("@kiln//:toolchain")
+END
+# Not kiln's: repositories that Debian's Bazel would fetch, which no machine without the network has.
+for r in rules_cc rules_java remote_coverage_tools; do echo "build --override_repository=$r=/shims/$r"; done > .bazelrc
+echo 'build --override_repository=platforms=/usr/share/bazel/platforms' >> .bazelrc
+cp -r /examples/digits models
+cat > models/BUILD <<'END'
+load("@kiln//aot/bazel:defs.bzl", "kiln_benchmark", "kiln_library", "kiln_size_report", "kiln_test")
+
+kiln_library(name = "digits", module = "digits.mlir", cpu_levels = ["v2", "v3"])
+kiln_library(name = "sum", module = "sum.mlir", batch_sizes = [1, 4])
+kiln_library(name = "sum3", module = "sum.mlir", dim = 3)
+kiln_test(name = "digits_test", module = "digits.mlir", cpu_levels = ["v2"], ulps = "64")
+kiln_test(name = "sum_test", module = "sum.mlir", dim = 3)
+kiln_benchmark(name = "digits_benchmark", library = ":digits")
+kiln_size_report(name = "sizes", libraries = [":digits", ":sum", ":sum3"])
+cc_binary(name = "app", srcs = ["digits_main.cc", "image.h"], deps = [":digits"])
+cc_test(name = "two_test", srcs = ["two_test.cc"], deps = [":digits", ":sum"])
+END
+cat > models/sum.mlir <<'END'
+func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.add %a, %a : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+END
+cat > models/two_test.cc <<'END'
+#include "digits.h"
+#include "sum.h"
+int main() {
+  sum::Context sums;
+  float a[4] = {1, 2, 3, 4}, out[4];
+  void *arguments[] = {a}, *results[] = {out};
+  const kiln_call call = {4, arguments, results, sums.arena(), {nullptr, 0}, nullptr, nullptr};
+  return sum_run_call(&call) == KILN_OK && out[3] == 8 && digits::kArenaBytes > 0 ? 0 : 1;
+}
+END
+sed -i 's/#include "sum.h"/#include "sum.h"\n#include "sum_c.h"/' models/two_test.cc
+flags="--noshow_progress --spawn_strategy=processwrapper-sandbox"
+bazel build $flags //models:all --output_groups=+sizes
+bazel test $flags --test_output=errors //models:all
+bazel run $flags //models:digits_benchmark -- --json --runs 20 | grep '"name":"digits"'
+grep '^sum3' bazel-bin/models/sizes.txt
+grep '^digits' bazel-bin/models/digits.sizes.txt
+bazel aquery $flags 'mnemonic("KilnCompile", //models:digits)' > actions
+! grep -q ' /' actions || ! grep -A3 'Command Line' actions | grep '/usr/share/kiln'
+bazel-bin/models/app models/digit_7.pgm

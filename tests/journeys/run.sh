@@ -1,0 +1,100 @@
+#!/bin/bash
+# Runs journeys: what a user does who has nothing but a package of kiln, in a fresh root of Debian 12. ./dev journeys
+# calls it: run.sh KILN.deb KILN.tar.gz [NAME...], in the root of the source tree, as root.
+#
+# A journey is a file NAME.sh beside this one, run by `sh -eu` in an empty folder of the new root. Its head says
+#   # what: ...        for the table
+#   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
+#   # kiln: deb        how kiln comes: installed by dpkg, or `tar`: unpacked at $KILN_HOME
+#   # expects: ...     the last line that it prints
+# It finds the examples in /examples, and what an offline Bazel must be given in /shims. The root is thrown away.
+set -euo pipefail
+[ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
+deb=$(realpath "$1")
+tar=$(realpath "$2")
+shift 2
+here=tests/journeys
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/kiln/journeys
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+field() { sed -n "s/^# $2: //p" "$here/$1.sh" | head -1; }
+
+# The root with PACKAGES; says where it is.
+root_of() {
+  local packages=$* root
+  root=$cache/$(echo "$packages" | md5sum | cut -c1-12)
+  if [ ! -e "$root.complete" ]; then
+    echo "making a root with: $packages" >&2
+    rm -rf "$root"
+    mkdir -p "$cache"
+    mmdebstrap --quiet --variant=minbase --include="ca-certificates ${packages}" bookworm "$root" >&2
+    touch "$root.complete"
+  fi
+  echo "$root"
+}
+
+# journey NAME ROOT LOG: runs it over ROOT, which stays as it is.
+journey() {
+  local over=$work/$1
+  mkdir -p "$over/upper" "$over/work" "$over/root"
+  unshare --mount --pid --fork bash -eu -o pipefail -c '
+    name=$1 lower=$2 over=$3 deb=$4 tar=$5 how=$6
+    root=$over/root
+    mount -t overlay overlay -o "lowerdir=$lower,upperdir=$over/upper,workdir=$over/work" "$root"
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    mkdir "$root/journey" "$root/shims"
+    cp -r examples "$root/examples"
+    cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
+    cp "tests/journeys/$name.sh" "$root/journey.sh"
+    cp "$deb" "$root/kiln.deb"
+    cp "$tar" "$root/kiln.tar.gz"
+    home=
+    if [ "$how" = deb ]; then
+      chroot "$root" dpkg --install /kiln.deb
+    else
+      tar -xf "$tar" -C "$root/opt"
+      home=$(cd "$root" && echo opt/kiln-*)
+    fi
+    env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LC_ALL=C.UTF-8 KILN_HOME="/$home" \
+      chroot "$root" sh -c "cd /journey && exec sh -eu /journey.sh"
+  ' bash "$1" "$2" "$over" "$deb" "$tar" "$(field "$1" kiln)" > "$3" 2>&1
+  local status=$?
+  rm -rf "$over"
+  return $status
+}
+
+names=("$@")
+[ ${#names[@]} -gt 0 ] || for f in "$here"/*.sh; do
+  [ "$f" = "$here/run.sh" ] || names+=("$(basename "$f" .sh)")
+done
+failed=0
+table=$work/table
+for name in "${names[@]}"; do
+  [ -e "$here/$name.sh" ] || { echo "there is no journey $here/$name.sh" >&2; exit 2; }
+  # shellcheck disable=SC2046  # words
+  root=$(root_of $(field "$name" packages))
+  log=$work/$name.log
+  start=$(date +%s.%N)
+  status=0
+  journey "$name" "$root" "$log" || status=$?
+  seconds=$(echo "$(date +%s.%N) $start" | awk '{ printf "%.1f", $1 - $2 }')
+  result=passed
+  if [ $status != 0 ]; then
+    result="failed ($status)"
+  elif [ "$(tail -1 "$log")" != "$(field "$name" expects)" ]; then
+    result="printed '$(tail -1 "$log")'"
+  fi
+  if [ "$result" != passed ]; then
+    failed=1
+    tail -60 "$log"
+  fi
+  printf '%-16s %-5s %-20s %7s s  %s\n' "$name" "$(field "$name" kiln)" "$result" "$seconds" "$(field "$name" what)" |
+    tee -a "$table"
+done
+echo
+printf '%-16s %-5s %-20s %9s  %s\n' journey kiln result time what
+cat "$table"
+exit $failed
