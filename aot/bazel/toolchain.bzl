@@ -3,7 +3,8 @@
 A prebuilt one is in kiln's package, as @kiln//:toolchain; @kiln//aot/bazel:source_toolchain builds it.
 """
 
-TOOLCHAIN_TYPE = "//aot/bazel:toolchain_type"
+# A label of the repository that this file is in, whatever its name is where it is used.
+TOOLCHAIN_TYPE = str(Label("//aot/bazel:toolchain_type"))
 
 KilnToolchainInfo = provider(
     doc = "What a rule needs to run kiln.",

@@ -32,7 +32,8 @@ absl::StatusOr<int> Run(const Arguments& args) {
   }
   ASSIGN_OR_RETURN(BisectResult found, Bisect(*module, pipeline, FindPass, inputs, ulps));
   if (found.pass.empty()) {
-    std::printf("%d passes changed the module; it computes the same after each\n", found.changing_passes);
+    std::printf("%d passes changed the module; it computes the same after each, within %g ulps\n",
+                found.changing_passes, ulps);
     CompileOptions compile;
     compile.cpu_levels = {"native"};
     compile.flush_subnormals = false;

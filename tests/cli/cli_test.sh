@@ -97,6 +97,30 @@ printf 'HloModule s\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add
 "$kiln" bisect sum.hlo --input seeded/result_0.npy > /dev/null || fail "bisect --input"
 code=0; "$kiln" diff sum.hlo --input seeded/result_0.npy --input seeded/result_0.npy 2> err || code=$?
 [ $code = 1 ] && grep -q '2 inputs given, the module takes 1' err || fail "two inputs: $(cat err)"
+# A difference that is too large is followed by a search for the rewrite at fault.
+printf 'HloModule d\nENTRY e {\n  x = f32[64,512] parameter(0)\n  y = f32[512,64] parameter(1)\n  ROOT z = f32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n' > dot.hlo
+"$kiln" diff dot.hlo --rtol 1 --bisect found > log || fail "diff --rtol 1: $(cat log)"
+if grep -q 'which rewrite' log; then fail "diff --bisect without a difference"; fi
+code=0; "$kiln" diff dot.hlo --rtol 0 --bisect found > log 2>&1 || code=$?
+[ $code = 1 ] && grep -q '^which rewrite changes the result:$' log && tail -1 log | grep -q 'bisect_after\|compiled code' log || fail "diff --bisect: $(cat log)"
+# What a library takes, and a program that times it; both from its manifest.
+"$kiln" sizes out/digits.manifest.json out/two.manifest.json > sizes 2> err || true
+grep -q 'two.manifest.json' err || fail "sizes of what is not there: $(cat err)"
+"$kiln" sizes out/digits.manifest.json | grep -q "^digits  *cpu .* $(stat -c %s out/libdigits.a)$" || fail "sizes"
+code=0; "$kiln" sizes any.mlir 2> err || code=$?
+[ $code = 1 ] && grep -q '^any.mlir:1:1: error: this is no manifest' err || fail "sizes of a program: $(cat err)"
+printf 'HloModule t\nENTRY e {\n  a = f16[3] parameter(0)\n  b = bf16[2,2] parameter(1)\n  c = c64[5] parameter(2)\n  d = pred[7] parameter(3)\n  e = f64[2] parameter(4)\n  f = s8[4] parameter(5)\n  ROOT r = (f16[3], bf16[2,2], c64[5], pred[7], f64[2], s8[4]) tuple(a, b, c, d, e, f)\n}\n' > types.hlo
+"$kiln" compile types.hlo --name types --out out --target v2 > /dev/null
+"$kiln" compile any.mlir --name any --out out --target v2 --batch 3 --batch 9 > /dev/null
+for name in digits types any; do
+  "$kiln" benchmark out/$name.manifest.json --out $name.c
+  cc -std=gnu11 -Wall -Wextra -Werror -Iout $name.c out/lib$name.a -lm -lpthread -o time_$name || fail "the benchmark of $name does not compile"
+  ./time_$name --runs 7 --json > log || fail "the benchmark of $name: $(cat log)"
+  grep -q "^{\"name\":\"$name\",\"build\":\"${name}_[0-9a-f]*\",.*\"runs\":7,\"min_us\":[0-9.]*," log || fail "times of $name: $(cat log)"
+done
+grep -q '"batch":9' log || fail "the batch of a benchmark: $(cat log)"
+code=0; "$kiln" benchmark out/gather.manifest.json --out g.c 2> err || code=$?
+[ $code = 1 ] && grep -q 'a program of 2 devices' err || fail "a benchmark of two devices: $(cat err)"
 # The manual page and the shell's completion have every command and option.
 "$kiln" help --man > kiln.1
 "$kiln" help --bash > completion

@@ -15,7 +15,7 @@ cat > BUILD <<'END'
 load("@kiln//aot/bazel:defs.bzl", "kiln_library")
 
 kiln_library(name = "digits", module = "digits.mlir")
-cc_binary(name = "app", srcs = ["digits_main.cc", "image.h"], deps = [":digits"])
+cc_binary(name = "app", srcs = ["digits_main.cc", "image.h"], copts = ["-std=c++17"], deps = [":digits"])
 END
 bazel build --noshow_progress --spawn_strategy=processwrapper-sandbox //:app
 bazel-bin/app digit_7.pgm
