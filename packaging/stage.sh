@@ -34,6 +34,7 @@ put 644 aot/config.proto share/kiln
 doc=share/doc/kiln
 put 644 README.md "$doc"
 put 644 NOTICE "$doc"
+put 644 docs/install.md "$doc"
 put 644 packaging/copyright "$doc"
 gzip -9n < CHANGELOG.md > "$to/$doc/CHANGELOG.md.gz"
 # The licences of what is linked into the tool, as the packages state them that it was linked from.
