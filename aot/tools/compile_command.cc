@@ -1,9 +1,11 @@
 // kiln compile MODULE: writes the library, its headers and the manifest.
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
@@ -49,6 +51,19 @@ absl::Status AddBatchSizes(const std::vector<std::string>& sizes, CompileOptions
   return absl::OkStatus();
 }
 
+// The passes that took most of the time.
+std::string SlowestPasses(const std::vector<PassRecord>& records) {
+  std::map<std::string, double> by_name;
+  for (const PassRecord& r : records) by_name[r.pass] += r.ms;
+  std::vector<std::pair<std::string, double>> passes(by_name.begin(), by_name.end());
+  std::stable_sort(passes.begin(), passes.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out;
+  constexpr size_t kShown = 5;
+  for (size_t k = 0; k < std::min(kShown, passes.size()); ++k)
+    absl::StrAppendFormat(&out, "  pass %-32s %8.1f ms\n", passes[k].first, passes[k].second);
+  return out;
+}
+
 absl::Status Run(const Arguments& args) {
   CompileOptions o;
   if (args.Has("config")) {
@@ -76,6 +91,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
     variants.push_back({batch, std::move(module)});
   }
+  o.pipeline.on_change = [&](const std::string& pass, const Module&) { stages.Note("after " + pass); };
   o.on_object = [&](size_t done, size_t all) { stages.Advance(done, all); };
   ASSIGN_OR_RETURN(CompiledModel m,
                    Compile(std::move(variants), o, [&](const std::string& stage) { stages.Begin(stage); }));
@@ -91,7 +107,7 @@ absl::Status Run(const Arguments& args) {
     files.push_back(
         {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
   RETURN_IF_ERROR(WriteFiles(files));
-  stages.End();
+  stages.End(SlowestPasses(m.passes));
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {

@@ -49,17 +49,28 @@ void Stages::Begin(const std::string& stage) {
   Show(stage);
 }
 
+// Whether there was no line for a second.
+bool Stages::IsTime(Clock::time_point now) {
+  constexpr double kBetween = 1000;  // ms
+  if (Milliseconds(now - shown_) < kBetween) return false;
+  shown_ = now;
+  return true;
+}
+
+void Stages::Note(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (IsTime(Clock::now())) Show(absl::StrCat(stage_, ", ", text));
+}
+
 void Stages::Advance(size_t done, size_t all) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  constexpr double kBetween = 1000;  // ms from one line to the next
   const Clock::time_point now = Clock::now();
-  if (done == 0 || done >= all || Milliseconds(now - shown_) < kBetween) return;
-  shown_ = now;
+  if (done == 0 || done >= all || !IsTime(now)) return;
   const double left = Milliseconds(now - began_) / static_cast<double>(done) * static_cast<double>(all - done);
   Show(absl::StrFormat("%s, %d of %d objects, about %.0f s left", stage_, done, all, left / 1000));
 }
 
-void Stages::End() {
+void Stages::End(const std::string& more) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Close(Clock::now());
   stage_.clear();
@@ -69,7 +80,7 @@ void Stages::End() {
     std::fprintf(stderr, "  %-18s %10.1f ms\n", stage.c_str(), ms);
     total += ms;
   }
-  std::fprintf(stderr, "  %-18s %10.1f ms\n", "total", total);
+  std::fprintf(stderr, "  %-18s %10.1f ms\n%s", "total", total, more.c_str());
 }
 
 }  // namespace kiln

@@ -21,12 +21,15 @@ class Stages {
   void Begin(const std::string& stage);
   // That `done` of `all` parts of the stage are made. From any thread.
   void Advance(size_t done, size_t all);
-  // After the last stage: prints the times.
-  void End();
+  // What the stage has come to.
+  void Note(const std::string& text);
+  // After the last stage: prints the times, and `more` of where the time of a stage went.
+  void End(const std::string& more = "");
 
  private:
   using Clock = std::chrono::steady_clock;
   void Show(const std::string& text) const;
+  bool IsTime(Clock::time_point now);
   void Close(Clock::time_point now);
 
   const std::string model_;

@@ -82,6 +82,7 @@ for stage in reading passes "planning memory" "generating code" writing; do
   grep -q "^kiln: digits: $stage$" err && grep -q "^  $stage  *[0-9.]* ms$" err || fail "no stage '$stage': $(cat err)"
 done
 grep -q '^  total  *[0-9.]* ms$' err || fail "no total"
+grep -q '^  pass [a-z-]*  *[0-9.]* ms$' err || fail "no passes"
 # A variant for each --batch.
 printf 'func.func @main(%%a: tensor<?xf32>) -> tensor<?xf32> {\n  %%0 = stablehlo.negate %%a : tensor<?xf32>\n  return %%0 : tensor<?xf32>\n}\n' > any.mlir
 echo 'batch_sizes: [1, 8]' > sizes.cfg

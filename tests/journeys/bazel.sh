@@ -1,4 +1,4 @@
-# what: Bazel from outside with two lines, on the installed package; local and sandboxed
+# what: Bazel from outside with two lines: libraries, tests, a benchmark, sizes
 # packages: bazel-bootstrap bazel-platforms cmake g++ make pkg-config
 # kiln: deb
 # expects: 7

@@ -44,7 +44,10 @@ journey() {
     mount -t overlay overlay -o "lowerdir=$lower,upperdir=$over/upper,workdir=$over/work" "$root"
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
-    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    # The way of this machine to the network.
+    for f in etc/resolv.conf etc/pip.conf etc/ssl/certs/ca-certificates.crt; do
+      [ ! -e "/$f" ] || install -D -m 644 "/$f" "$root/$f"
+    done
     mkdir "$root/journey" "$root/shims"
     cp -r examples "$root/examples"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
