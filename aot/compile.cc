@@ -7,6 +7,7 @@
 #include "aot/package/fingerprint.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
+#include "aot/package/model_object.h"
 #include "aot/package/names.h"
 #include "aot/package/weights_table.h"
 #include "aot/ports.h"
@@ -188,11 +189,16 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   if (c->options.bounds_check) needs |= RuntimeNeed::BoundsCheck;
   if (out.communicates) needs |= RuntimeNeed::Devices;
   if (HasWeights(out)) needs |= RuntimeNeed::Weights;
+  if (!Emulates(c->options)) needs |= RuntimeNeed::Hosts;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
     ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, m.part, c->options.sanitizer));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   if (HasWeights(out)) c->members.push_back({out.name + "_weights_table.o", WeightsTableObject(out)});
+  if (needs & RuntimeNeed::Hosts) {
+    ASSIGN_OR_RETURN(std::string object, ModelObject(out));
+    c->members.push_back({out.name + "_descriptor.o", std::move(object)});
+  }
   if (out.communicates)
     c->members.push_back(
         {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.device_timeout_ms)});

@@ -69,22 +69,8 @@ constexpr char kCounts[] = R"(#define $UPPER_ALIGNMENT ((size_t)64)
 constexpr struct {
   const char *name, *text;
 } kStatuses[] = {
-    {"OK", "ok"},
-    {"NULL_POINTER", "a buffer, a pool's function or the comm is NULL"},
-    {"UNSUPPORTED_CPU", "this machine's CPU is below every level that the library was built for"},
-    {"MISALIGNED", "a buffer is not aligned"},
-    {"COMMUNICATION", "another device, or a queue of the host program, failed"},
-    {"CUSTOM_CALL", "a function that the program provides reported a failure"},
-    {"BATCH_SIZE", "the library has no variant for this batch size"},
-    {"EXTENT", "an array has another number of elements than the model, or the batch, needs"},
-    {"GPU", "the GPU or one of its libraries failed"},
-    {"NO_DEVICE", "there is no GPU here that the library can run on"},
-    {"ARENA_SIZE", "an arena is smaller than the library needs"},
-    {"OVERLAP", "a result, a donated argument or an arena overlaps another array"},
-    {"DIMENSION", "an argument states a size that the dimension cannot have"},
-    {"DEVICE", "the comm's device is none of those that the library was built for"},
-    {"TIMEOUT", "another device, or a queue of the host program, did not come in time"},
-    {"WEIGHTS", "the weights are missing, or are not those that the library takes"},
+#define STATUS(name, text) {#name, text},
+#include "runtime_min/statuses.def"
 };
 
 // Their numbers are those of kiln_status, with the model's name.
@@ -166,6 +152,12 @@ void $NAME_world_destroy(kiln_world* world) $[world_destroy$];
 #define $UPPER_OUTFEED KILN_OUTFEED
 )";
 
+constexpr char kModel[] = R"(
+// The model as data, for hosts of any model (kiln.h).
+struct kiln_model;
+const struct kiln_model* $NAME_model(void) $[model$];
+)";
+
 // What each argument and result is, and its number and count as macros.
 std::string Ports(const CompiledModel& m, bool results) {
   std::string out;
@@ -205,7 +197,7 @@ std::string CHeader(const CompiledModel& m) {
   if (!m.gpu_targets.empty()) out += GpuDeclarations(m);
   if (m.threads != 1 && m.on_cpu) out += kPool;
   if (m.communicates) out += kWorld;
-  absl::StrAppend(&out, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), TileFunctions(m),
+  absl::StrAppend(&out, kModel, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), TileFunctions(m),
                   StatusText(), R"(
 #ifdef __cplusplus
 }

@@ -240,30 +240,60 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
-absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols) {
+absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std::string& bytes,
+                                           const std::vector<DataAddress>& addresses) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
-  llvm::Module m(name, ctx);
+  llvm::Module m(symbol, ctx);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
+  const auto global = [&](llvm::Type* type, const std::string& name) {
+    auto* g = new llvm::GlobalVariable(m, type, true, llvm::GlobalValue::ExternalLinkage, nullptr, name);
+    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return g;
+  };
+  std::vector<const DataAddress*> order;
+  for (const DataAddress& a : addresses) order.push_back(&a);
+  std::sort(order.begin(), order.end(), [](const DataAddress* a, const DataAddress* b) { return a->at < b->at; });
+  // A packed struct of what lies between the addresses, and of these.
+  auto* byte = llvm::Type::getInt8Ty(ctx);
   auto* pointer = llvm::PointerType::getUnqual(ctx);
-  std::vector<llvm::Constant*> addresses;
-  for (const std::string& symbol : symbols) {
-    if (symbol.empty()) {
-      addresses.push_back(llvm::ConstantPointerNull::get(pointer));
-      continue;
-    }
-    auto* target = new llvm::GlobalVariable(m, llvm::Type::getInt8Ty(ctx), true, llvm::GlobalValue::ExternalLinkage,
-                                            nullptr, symbol);
-    target->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    addresses.push_back(target);
+  std::vector<llvm::Type*> types;
+  size_t done = 0;
+  for (const DataAddress* a : order) {
+    types.insert(types.end(), {llvm::ArrayType::get(byte, a->at - done), pointer});
+    done = a->at + sizeof(uint64_t);
   }
-  auto* type = llvm::ArrayType::get(pointer, addresses.size());
-  auto* array = new llvm::GlobalVariable(m, type, true, llvm::GlobalValue::ExternalLinkage,
-                                         llvm::ConstantArray::get(type, addresses), name);
-  array->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  types.push_back(llvm::ArrayType::get(byte, bytes.size() - done));
+  auto* type = llvm::StructType::get(ctx, types, /*isPacked=*/true);
+  llvm::GlobalVariable* data = global(type, symbol);
+  std::vector<llvm::Constant*> values;
+  const auto text = [&](size_t begin, size_t end) {
+    return llvm::ConstantDataArray::getRaw(llvm::StringRef(bytes).slice(begin, end), end - begin, byte);
+  };
+  done = 0;
+  for (const DataAddress* a : order) {
+    values.push_back(text(done, a->at));
+    done = a->at + sizeof(uint64_t);
+    llvm::Constant* target = data;
+    if (!a->symbol.empty()) target = m.getOrInsertGlobal(a->symbol, byte, [&] { return global(byte, a->symbol); });
+    if (a->offset)
+      target =
+          llvm::ConstantExpr::getGetElementPtr(byte, target, llvm::ConstantInt::get(ctx, llvm::APInt(64, a->offset)));
+    values.push_back(target);
+  }
+  values.push_back(text(done, bytes.size()));
+  data->setInitializer(llvm::ConstantStruct::get(type, values));
+  data->setAlignment(llvm::Align(16));
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised);
+}
+
+absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols) {
+  std::vector<DataAddress> addresses;
+  for (size_t k = 0; k < symbols.size(); ++k)
+    if (!symbols[k].empty()) addresses.push_back({k * sizeof(uint64_t), symbols[k]});
+  return ConstantObject(name, std::string(symbols.size() * sizeof(uint64_t), '\0'), addresses);
 }
 
 std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large) {

@@ -38,6 +38,19 @@ std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& 
 // An object with the hidden constant array `name` of the addresses of hidden `symbols`, null for one without a name.
 absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols);
 
+// An address that constant data holds at byte `at`: of a hidden symbol, or of byte `offset` of the data itself where
+// the symbol has no name.
+struct DataAddress {
+  size_t at;
+  std::string symbol;
+  size_t offset = 0;
+};
+
+// An object with one hidden constant of 16-byte alignment, which linkers place among data that is read-only once
+// addresses are known.
+absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std::string& bytes,
+                                           const std::vector<DataAddress>& addresses);
+
 // A static library of named members.
 absl::StatusOr<std::string> WriteArchive(const std::vector<std::pair<std::string, std::string>>& members);
 

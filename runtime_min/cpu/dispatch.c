@@ -1,48 +1,17 @@
 // <model>_run: checks the call, finds the best CPU level that the archive holds, and runs it.
 // kiln renames kiln_model_* for each model.
-#include <cpuid.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "runtime_min/abi.h"
 #include "runtime_min/cpu/fp_environment.h"
+#include "runtime_min/cpu/level.h"
 
 typedef int32_t entry_fn(void* const*, void* const*, void*, const struct kiln_machine*, const struct kiln_comm*);
 enum { V2, V3, V4, AMX, LEVELS };
 // Null where the archive does not hold the level. Both are written by the compiler (aot/compile.cc).
 __attribute__((visibility("hidden"))) extern entry_fn* const kiln_model_entries[LEVELS];
 __attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
-
-// Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
-static int have_tiles(void) {
-  unsigned a, b, c, d, lo, hi;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & 0x3400000) != 0x3400000) return 0;
-  __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-  if ((lo & 0x60000) != 0x60000) return 0;
-  long result;
-  __asm__ volatile("syscall" : "=a"(result) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
-  return result == 0;
-}
-
-// 1 to 4: the x86-64 level of this machine, with the operating system's support for its registers.
-static int cpu_level(void) {
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d)) return 1;
-  const unsigned v2 = bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B;
-  if ((c & v2) != v2) return 1;
-  const unsigned avx = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C | bit_MOVBE;
-  if ((c & avx) != avx) return 2;
-  unsigned lo, hi;
-  __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-  if ((lo & 6) != 6) return 2;
-  unsigned e, f;
-  if (!__get_cpuid_count(7, 0, &a, &b, &e, &f)) return 2;
-  if ((b & (bit_AVX2 | bit_BMI | bit_BMI2)) != (bit_AVX2 | bit_BMI | bit_BMI2)) return 2;
-  unsigned x;
-  if (!__get_cpuid(0x80000001, &x, &x, &c, &x) || !(c & bit_LZCNT)) return 2;
-  const unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512CD | bit_AVX512VL;
-  return (b & avx512) == avx512 && (lo & 0xe6) == 0xe6 ? 4 : 3;
-}
 
 static entry_fn* choose(void) {
   static entry_fn* chosen;

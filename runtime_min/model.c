@@ -1,0 +1,35 @@
+// <model>_model: what a host can ask of the model, and the functions that only hosts call.
+// kiln renames kiln_model_* for each model.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime_min/cpu/level.h"
+#include "runtime_min/kiln.h"
+
+// Written by the compiler (aot/package/model_object.cc).
+__attribute__((visibility("hidden"))) extern const kiln_model kiln_model_descriptor;
+
+const kiln_model* kiln_model_model(void) { return &kiln_model_descriptor; }
+
+const char* kiln_model_status_text(int32_t status) {
+  switch (status) {
+#define STATUS(name, text) \
+  case KILN_##name:        \
+    return text;
+#include "runtime_min/statuses.def"
+    default:
+      return "unknown status";
+  }
+}
+
+// As dispatch.c chooses.
+const char* kiln_model_cpu_level(void) {
+  const int machine = cpu_level();
+  const char* best = NULL;
+  for (const char* const* level = kiln_model_descriptor.cpu_levels; *level; ++level) {
+    const char* name = *level;
+    const int runs = name[0] == 'v' ? name[1] - '0' <= machine : machine >= 4 && have_tiles();
+    if (runs) best = name;
+  }
+  return best;
+}
