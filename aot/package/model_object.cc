@@ -229,4 +229,14 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
   return image.Object(SymbolOf(m, "descriptor"));
 }
 
+absl::StatusOr<std::string> ModelListObject(const std::vector<std::string>& descriptors) {
+  Image image;
+  const kiln_model_list list = {sizeof(kiln_model_list), static_cast<uint32_t>(descriptors.size()), nullptr};
+  image.Put(&list, sizeof list);
+  const size_t table = image.Put(std::vector<uint64_t>(descriptors.size(), 0));
+  for (size_t k = 0; k < descriptors.size(); ++k) image.Point(table + k * sizeof(uint64_t), descriptors[k]);
+  image.Point(offsetof(kiln_model_list, models), table);
+  return image.Object(kModelListSymbol);
+}
+
 }  // namespace kiln

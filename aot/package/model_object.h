@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -12,5 +13,9 @@ struct CompiledModel;
 // An object with the model's kiln_model, <symbols>_descriptor. It refers to the library's functions, so they are linked
 // where it is.
 absl::StatusOr<std::string> ModelObject(const CompiledModel& model);
+
+// An object with the hidden list (kiln_model_list) of the models whose descriptors have these symbols, and its symbol.
+inline constexpr char kModelListSymbol[] = "kiln_model_list";
+absl::StatusOr<std::string> ModelListObject(const std::vector<std::string>& descriptors);
 
 }  // namespace kiln

@@ -87,8 +87,8 @@ bool IsKilns(absl::string_view name) {
 bool IsDerived(absl::string_view name, const std::string& library) {
   if (absl::StartsWith(name, absl::AsciiStrToUpper(library) + "_")) return true;
   if (!absl::ConsumePrefix(&name, library) || !absl::ConsumePrefix(&name, "_")) return false;
-  for (const char* own : {"run", "parallel", "pool", "comm", "world", "gpu", "model", "buffer", "call_status", "status_text",
-                          "batch_for", "argument_", "result_", "entry", "weights"})
+  for (const char* own : {"run", "parallel", "pool", "comm", "world", "gpu", "model", "buffer", "call_status",
+                          "status_text", "batch_for", "argument_", "result_", "entry", "weights"})
     if (absl::StartsWith(name, own)) return true;
   return false;
 }

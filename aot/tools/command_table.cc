@@ -36,10 +36,30 @@ const Command kCompile = {
      {"tuning", "F", "what a tuning program wrote (kiln tune), beside those of the config", Takes::kAny},
      kDim,
      kEntry,
+     {"shared", nullptr, "also write DIR/libNAME.so, for programs that load models (kiln.h); no linker is needed"},
      {"check-plan", nullptr, "check every read and write of the plan against what the program says"},
      {"json", nullptr, "print sizes and counts as one line of JSON"},
      {"verbose", nullptr, "say each stage as it begins, how much is left, and at the end what each took", Takes::kOne,
       'v'}}};
+
+const Command kLink = {
+    "link",
+    LinkCommand,
+    "LIBRARY.a...",
+    1,
+    kAnyNumber,
+    "Makes one shared object of compiled libraries.",
+    "For programs that load models: it shows the one symbol kiln_models (kiln.h). No linker is needed.",
+    {{"out", "FILE.so", "the file to write", Takes::kNeeded, 'o'}}};
+
+const Command kInspect = {"inspect",
+                          InspectCommand,
+                          "FILE.a|FILE.so",
+                          1,
+                          1,
+                          "Says what a compiled library holds.",
+                          "Versions, targets, memory, arguments and results. None of the library's code runs.",
+                          {{"json", nullptr, "print the same as JSON, a list of models"}}};
 
 const Command kRun = {
     "run",
@@ -206,8 +226,9 @@ const Command kBenchmark = {"benchmark",
 }  // namespace
 
 const std::vector<Command>& AllCommands() {
-  static const auto* commands = new std::vector<Command>{kCompile, kRun,    kCheck,  kDiff, kTune,  kExplain,
-                                                         kReduce,  kBisect, kVerify, kOpt,  kSizes, kBenchmark};
+  static const auto* commands =
+      new std::vector<Command>{kCompile, kLink,   kInspect, kRun,    kCheck, kDiff,  kTune,
+                               kExplain, kReduce, kBisect,  kVerify, kOpt,   kSizes, kBenchmark};
   return *commands;
 }
 

@@ -35,6 +35,8 @@ absl::Status SettleDevices(const Arguments& args, Module* module);
 
 // Each returns the exit code: 0 success, 1 wrong input, 2 wrong usage.
 int CompileCommand(const Arguments& args);
+int LinkCommand(const Arguments& args);
+int InspectCommand(const Arguments& args);
 int RunCommand(const Arguments& args);
 int CheckCommand(const Arguments& args);
 int VerifyCommand(const Arguments& args);

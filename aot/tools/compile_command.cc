@@ -11,6 +11,7 @@
 #include "aot/package/manifest.h"
 #include "aot/package/names.h"
 #include "aot/package/safetensors.h"
+#include "aot/package/shared_library.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/output_files.h"
 #include "aot/tools/stages.h"
@@ -107,6 +108,11 @@ absl::Status Run(const Arguments& args) {
     files.push_back(
         {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
   RETURN_IF_ERROR(WriteFiles(files));
+  if (args.Has("shared")) {
+    stages.Begin("linking");
+    const std::string stem = absl::StrCat(dir, "/lib", m.name);
+    RETURN_IF_ERROR(LinkModels({stem + ".a"}, stem + ".so"));
+  }
   stages.End(SlowestPasses(m.passes));
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);

@@ -3,6 +3,10 @@
 
 #include <cstdio>
 #include <cstring>
+#include <set>
+#include <string>
+
+#include "runtime_min/kiln.h"
 
 namespace {
 bool fail_status = false, fail_typed = false;
@@ -56,5 +60,8 @@ int main() {
   fail_status = false;
   fail_typed = true;
   Expect(custom_calls::run(context, x, y, n, z).code == CUSTOM_CALLS_CUSTOM_CALL, "a code ends the run");
+  std::set<std::string> callbacks;
+  for (const char* const* name = custom_calls_model()->callbacks; *name; ++name) callbacks.insert(*name);
+  Expect(callbacks == std::set<std::string>{"original_call", "status.call", "typed_call", "unified_call"}, "callbacks");
   return failures != 0;
 }

@@ -31,6 +31,7 @@ check compiler/pipeline absl/ compiler/pass/ compiler/passes/shelf/shelf.def
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
 check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
+check codegen/link absl/ compiler/base/ codegen/llvm/ lld/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
 check codegen/host runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ llvm/
 check codegen/cpu runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
