@@ -1,0 +1,37 @@
+"""Ahead-of-time compilation of JAX, TensorFlow and PyTorch programs with kiln.
+
+``compile`` turns a function, an exported program or a module's file into a static library, headers and a shared object,
+and can be called at once::
+
+    import jax.numpy as jnp, kiln
+    mlp = kiln.compile(lambda p, x: jnp.tanh(x @ p["w"] + p["b"]), params, x, name="mlp")
+    y = mlp(params, x)              # NumPy arrays, structured as the function's results
+    mlp.write("build")              # libmlp.a, libmlp.so, mlp.h, mlp_c.h, mlp.manifest.json
+
+``load`` runs a shared object that was compiled before; it needs neither the framework nor the compiler.
+``explain`` says what the compiler decided and why.
+"""
+
+from kiln._compile import Compiled, compile
+from kiln._errors import CompileError, KilnError, RunError
+from kiln._explain import Explanation, explain
+from kiln._model import ArrayInfo, Model, Pool, load, models
+from kiln._tool import tool_path
+from kiln._version import __version__
+
+__all__ = [
+    "ArrayInfo",
+    "CompileError",
+    "Compiled",
+    "Explanation",
+    "KilnError",
+    "Model",
+    "Pool",
+    "RunError",
+    "__version__",
+    "compile",
+    "explain",
+    "load",
+    "models",
+    "tool_path",
+]

@@ -1,0 +1,108 @@
+"""kiln.h and types.h for ctypes.
+
+The structs are those of version 1 of ``kiln_model``, with which every library begins; what later versions append is
+behind them and is not needed here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+
+ABI_VERSION = 3  # KILN_ABI_VERSION
+
+
+class Arena(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("bytes", c_size_t)]
+
+
+class Call(ctypes.Structure):
+    """kiln_call."""
+
+    _fields_ = [
+        ("batch", c_int64),
+        ("arguments", c_void_p),
+        ("results", c_void_p),
+        ("arena", Arena),
+        ("slow_arena", Arena),
+        ("pool", c_void_p),
+        ("comm", c_void_p),
+    ]
+
+
+class Array(ctypes.Structure):
+    """kiln_array."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("path", c_char_p),
+        ("type", c_int32),
+        ("rank", c_int32),
+        ("extents", POINTER(c_int64)),
+        ("minor_to_major", POINTER(c_int64)),
+        ("element_bytes", c_int64),
+        ("bytes", c_int64),
+        ("alignment", c_int64),
+        ("alias", c_int64),
+        ("low", c_int64),
+        ("high", c_int64),
+        ("tiling", c_void_p),
+    ]
+
+
+class Variant(ctypes.Structure):
+    """kiln_variant."""
+
+    _fields_ = [("batch", c_int64), ("arena_bytes", c_int64), ("arguments", c_void_p), ("results", c_void_p)]
+
+
+class ModelStruct(ctypes.Structure):
+    """kiln_model."""
+
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("version", c_uint32),
+        ("abi_version", c_uint32),
+        ("variant_bytes", c_uint32),
+        ("array_bytes", c_uint32),
+        ("arena_alignment", c_uint32),
+        ("name", c_char_p),
+        ("kiln_version", c_char_p),
+        ("build", c_char_p),
+        ("arguments", c_int64),
+        ("results", c_int64),
+        ("variants", c_int64),
+        ("variant", c_void_p),
+        ("cpu_levels", POINTER(c_char_p)),
+        ("gpu_targets", POINTER(c_char_p)),
+        ("callbacks", POINTER(c_char_p)),
+        ("arena_bytes", c_int64),
+        ("slow_arena_bytes", c_int64),
+        ("gpu_arena_bytes", c_int64),
+        ("constant_bytes", c_int64),
+        ("stack_bytes", c_int64),
+        ("threads", c_int64),
+        ("devices", c_int64),
+        ("communicates", c_int64),
+        ("run", CFUNCTYPE(c_int32, POINTER(Call))),
+        ("status_text", CFUNCTYPE(c_char_p, c_int32)),
+        ("cpu_level", CFUNCTYPE(c_char_p)),
+        ("pool_create", CFUNCTYPE(c_void_p, c_int)),
+        ("pool_destroy", CFUNCTYPE(None, c_void_p)),
+        ("world", c_void_p),
+        ("gpu", c_void_p),
+    ]
+
+
+class ModelList(ctypes.Structure):
+    """kiln_model_list, which shared objects export as kiln_models."""
+
+    _fields_ = [("struct_bytes", c_uint32), ("count", c_uint32), ("models", POINTER(POINTER(ModelStruct)))]
+
+
+def texts(table) -> list[str]:
+    """A list of texts that ends with NULL."""
+    out = []
+    while table[len(out)] is not None:
+        out.append(table[len(out)].decode())
+    return out

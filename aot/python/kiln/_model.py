@@ -1,0 +1,351 @@
+"""Models of shared objects, and running them."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+import pathlib
+import weakref
+from typing import Any, Mapping, Optional, Sequence
+
+import numpy as np
+
+from kiln import _abi, _arrays, _dtypes, _tree
+from kiln._errors import KilnError, RunError
+from kiln._library import Library
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayInfo:
+    """An argument or a result.
+
+    Attributes:
+      name: a C identifier.
+      path: what the program calls it, as in ``params['layer0']['w']``.
+      dtype: the name of NumPy's or ml_dtypes' type.
+      shape: of the largest batch size, or of a batch variant where one is asked for.
+      alias: of an argument, the number of the result that overwrites it; of a result, of the argument it lies in.
+      bounds: of an argument that states the size of a dimension, the least and the largest.
+    """
+
+    name: str
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    alias: Optional[int] = None
+    bounds: Optional[tuple[int, int]] = None
+    alignment: int = dataclasses.field(default=1, repr=False)
+    minor_to_major: Optional[tuple[int, ...]] = dataclasses.field(default=None, repr=False)
+    nbytes: int = dataclasses.field(default=0, repr=False)
+    element_bytes: int = dataclasses.field(default=1, repr=False)
+
+
+def _array_info(a: _abi.Array) -> ArrayInfo:
+    return ArrayInfo(
+        name=a.name.decode(),
+        path=a.path.decode(),
+        dtype=_dtypes.name_of(a.type),
+        shape=tuple(a.extents[: a.rank]),
+        alias=a.alias if a.alias >= 0 else None,
+        bounds=(a.low, a.high) if a.low <= a.high else None,
+        alignment=a.alignment,
+        minor_to_major=tuple(a.minor_to_major[: a.rank]) if a.minor_to_major else None,
+        nbytes=a.bytes,
+        element_bytes=a.element_bytes,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Variant:
+    """What one batch size takes and gives."""
+
+    batch: int
+    arguments: tuple[ArrayInfo, ...]
+    results: tuple[ArrayInfo, ...]
+
+
+def _variants(m: _abi.ModelStruct) -> list[_Variant]:
+    def arrays(table: int, count: int) -> tuple[ArrayInfo, ...]:
+        return tuple(_array_info(_abi.Array.from_address(table + k * m.array_bytes)) for k in range(count))
+
+    out = []
+    for k in range(m.variants):
+        v = _abi.Variant.from_address(m.variant + k * m.variant_bytes)
+        out.append(_Variant(v.batch, arrays(v.arguments, m.arguments), arrays(v.results, m.results)))
+    return out
+
+
+class Pool:
+    """Threads that help runs; any number of models and runs may share one.
+
+    Args:
+      threads: how many work at once, the calling one included.
+    """
+
+    def __init__(self, threads: int):
+        if threads < 1:
+            raise ValueError("a pool has at least one thread")
+        self.threads = threads
+        self._address: Optional[int] = None
+        self._library: Optional[Library] = None
+
+    def _of(self, library: Library, m: _abi.ModelStruct) -> Optional[int]:
+        # The first model that can makes the threads; they belong to its library.
+        if self.threads == 1 or not m.pool_create:
+            return self._address
+        if self._address is None:
+            self._address = m.pool_create(self.threads)
+            if not self._address:
+                raise KilnError(f"a pool of {self.threads} threads cannot be had")
+            self._library = library
+            weakref.finalize(self, _destroy_pool, m.pool_destroy, self._address, library)
+        return self._address
+
+
+def _destroy_pool(destroy, address: int, library: Library) -> None:
+    destroy(address)
+    del library  # which had to stay open so long
+
+
+class _Memory:
+    """The arenas of one run at a time."""
+
+    def __init__(self, m: _abi.ModelStruct):
+        u8 = np.dtype(np.uint8)
+        self._arrays = [
+            _arrays.aligned_empty((size,), u8, m.arena_alignment) for size in (m.arena_bytes, m.slow_arena_bytes)
+        ]
+        self.arena, self.slow_arena = (_abi.Arena(a.ctypes.data, a.nbytes) for a in self._arrays)
+
+
+class Model:
+    """A model of a shared object. It may be called in several threads at once; a run holds no lock of Python's.
+
+    ``model(*arguments)`` or ``model(name=argument, ...)`` takes NumPy arrays, objects with ``__dlpack__`` (tensors of
+    JAX, PyTorch and TensorFlow, without a copy if they lie on the host), numbers and lists. Where the library was
+    written with its structure (``Compiled.write``), it takes and gives what the function took and gave; else it takes
+    arrays in their order, and gives one array, or a tuple of several.
+
+    Attributes:
+      name, kiln_version, build: of the library.
+      arguments, results: what it takes and gives.
+      batch_sizes: the sizes that it holds; empty if it has one.
+      cpu_level: the level that runs on this machine ("v3"); None if none does.
+    """
+
+    def __init__(self, library: Library, struct: _abi.ModelStruct, pool: Pool, structure: Optional[_tree.Structure]):
+        self._library, self._struct, self._pool, self._structure = library, struct, pool, structure
+        if struct.abi_version != _abi.ABI_VERSION:
+            raise KilnError(
+                f"{struct.name.decode()}: it was made by kiln {struct.kiln_version.decode()} with ABI "
+                f"{struct.abi_version}; this package runs ABI {_abi.ABI_VERSION}"
+            )
+        self.name: str = struct.name.decode()
+        self.kiln_version: str = struct.kiln_version.decode()
+        self.build: str = struct.build.decode()
+        self.cpu_levels: list[str] = _abi.texts(struct.cpu_levels)
+        self.gpu_targets: list[str] = _abi.texts(struct.gpu_targets)
+        level = struct.cpu_level()
+        self.cpu_level: Optional[str] = level.decode() if level else None
+        self._variants = _variants(struct)
+        self.batch_sizes: tuple[int, ...] = tuple(v.batch for v in self._variants if v.batch)
+        self.arguments: tuple[ArrayInfo, ...] = self._variants[-1].arguments
+        self.results: tuple[ArrayInfo, ...] = self._variants[-1].results
+        self._memory: list[_Memory] = []  # that no run uses
+        self._numbers = {a.name: k for k, a in enumerate(self.arguments)}
+        self._numbers.update({a.path: k for k, a in enumerate(self.arguments)})
+
+    def __repr__(self) -> str:
+        def side(arrays):
+            return ", ".join(f"{a.path}: {a.dtype}{list(a.shape)}" for a in arrays)
+
+        return f"<kiln.Model {self.name}({side(self.arguments)}) -> ({side(self.results)})>"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Runs the model; see the class."""
+        if self._structure:
+            return self._structure.unflatten_results(self.run(self._structure.flatten_arguments(arguments, named)))
+        results = self.run(self._in_order(arguments, named))
+        return results[0] if len(results) == 1 else results
+
+    def run(
+        self,
+        arguments: Sequence[Any] | Mapping[str, Any],
+        *,
+        out: Optional[Sequence[Optional[np.ndarray]]] = None,
+        donate: bool = False,
+    ) -> tuple[np.ndarray, ...]:
+        """Runs the model on arrays in their order, or by name or path, whatever structure the library has.
+
+        Args:
+          arguments: the arrays.
+          out: arrays that results are written to, as many as there are results; None for one that is to be made.
+          donate: lets donated arguments be overwritten, which saves a copy; their results lie in them then.
+
+        Returns:
+          the results, of which those named by ``out`` are these arrays.
+
+        Raises:
+          TypeError, ValueError: an array has another type or another shape than the model takes.
+          RunError: the run failed.
+        """
+        if isinstance(arguments, Mapping):
+            arguments = self._in_order((), arguments)
+        if len(arguments) != len(self.arguments):
+            raise TypeError(f"{self.name} takes {len(self.arguments)} arrays ({len(arguments)} given)")
+        views = [_arrays.view(x, a.dtype) for x, a in zip(arguments, self.arguments)]
+        variant = self._variant(views)
+        try:
+            memory = self._memory.pop()
+        except IndexError:
+            memory = _Memory(self._struct)
+        try:
+            return self._run(variant, views, out, donate, memory)
+        finally:
+            self._memory.append(memory)
+
+    def _in_order(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        if len(arguments) > len(self.arguments):
+            raise TypeError(f"{self.name} takes {len(self.arguments)} arrays ({len(arguments)} given)")
+        given = dict(enumerate(arguments))
+        for name, x in named.items():
+            k = self._numbers.get(name)
+            if k is None:
+                raise TypeError(f"{self.name} has no argument {name!r}; it has {', '.join(self._numbers)}")
+            if k in given:
+                raise TypeError(f"{self.name}: argument {name!r} is given twice")
+            given[k] = x
+        missing = [a.name for k, a in enumerate(self.arguments) if k not in given]
+        if missing:
+            raise TypeError(f"{self.name}: no {', '.join(missing)}")
+        return [given[k] for k in range(len(self.arguments))]
+
+    def _variant(self, views: Sequence[_arrays.View]) -> _Variant:
+        for v in self._variants:
+            if all(view.shape == a.shape for view, a in zip(views, v.arguments)):
+                return v
+        if self.batch_sizes:
+            shapes = ", ".join(f"{a.name}: {list(view.shape)}" for view, a in zip(views, self.arguments))
+            sizes = ", ".join(map(str, self.batch_sizes))
+            raise ValueError(f"{self.name} has the batch sizes {sizes}; no one has the shapes {shapes}")
+        return self._variants[0]
+
+    def _run(self, variant, views, out, donate: bool, memory: _Memory) -> tuple[np.ndarray, ...]:
+        m = self._struct
+        if not m.run:
+            raise KilnError(f"{self.name} has no CPU program")
+        taken = [_argument(v, a, donate) for v, a in zip(views, variant.arguments)]
+        if out is None:
+            out = [None] * len(variant.results)
+        if len(out) != len(variant.results):
+            raise TypeError(f"{self.name} gives {len(variant.results)} results (out has {len(out)})")
+        given = [
+            _donated(taken[a.alias], o, a) if a.alias is not None else _result(o, a)
+            for o, a in zip(out, variant.results)
+        ]
+        pointers = (ctypes.c_void_p * (len(taken) + len(given)))()
+        pointers[:] = [t.address for t in taken] + [g.address for g in given]
+        call = _abi.Call(
+            batch=variant.batch,
+            arguments=ctypes.addressof(pointers),
+            results=ctypes.addressof(pointers) + len(taken) * ctypes.sizeof(ctypes.c_void_p),
+            arena=memory.arena,
+            slow_arena=memory.slow_arena,
+            pool=self._pool._of(self._library, m),
+        )
+        status = m.run(ctypes.byref(call))
+        if status != 0:
+            raise RunError(status, f"{self.name}: {m.status_text(status).decode()}")
+        return tuple(_as_result(g, a) for g, a in zip(given, variant.results))
+
+
+def _transposition(a: ArrayInfo) -> tuple[int, ...]:
+    """The order of dimensions in memory, from the slowest."""
+    return tuple(reversed(a.minor_to_major or ()))
+
+
+def _argument(v: _arrays.View, a: ArrayInfo, donate: bool) -> _arrays.View:
+    """The array as the model takes it: itself if it can be."""
+    if v.dtype != a.dtype:
+        raise TypeError(f"{a.path}: elements are {a.dtype}, not {v.dtype}")
+    if v.shape != a.shape:
+        raise ValueError(f"{a.path}: the shape is {list(a.shape)}, not {list(v.shape)}")
+    laid_out = _arrays.is_row_major(v, a.element_bytes) and a.minor_to_major is None
+    if laid_out and v.address % a.alignment == 0 and (a.alias is None or donate and _writable(v)):
+        return v
+    x = _arrays.as_numpy(v)
+    if a.minor_to_major is not None:
+        x = x.transpose(_transposition(a))
+    copy = _arrays.aligned_empty(x.shape, x.dtype, max(a.alignment, _ALIGNMENT))
+    copy[...] = x
+    return _arrays.view_of_numpy(copy)
+
+
+_ALIGNMENT = 64  # of new arrays
+
+
+def _writable(v: _arrays.View) -> bool:
+    return isinstance(v.owner, np.ndarray) and v.owner.flags.writeable
+
+
+def _result(out: Optional[np.ndarray], a: ArrayInfo) -> _arrays.View:
+    if out is None:
+        shape = tuple(a.shape[d] for d in _transposition(a)) if a.minor_to_major else a.shape
+        return _arrays.view_of_numpy(
+            _arrays.aligned_empty(shape, _dtypes.dtype(a.dtype), max(a.alignment, _ALIGNMENT))
+        )
+    if not isinstance(out, np.ndarray) or not out.flags.writeable or not out.flags.c_contiguous or a.minor_to_major:
+        raise TypeError(f"{a.path}: it can only be written to a NumPy array that is row-major and not read-only")
+    if out.dtype.name != a.dtype or out.shape != a.shape:
+        raise ValueError(f"{a.path}: it is {a.dtype}{list(a.shape)}, and out is {out.dtype.name}{list(out.shape)}")
+    return _arrays.view_of_numpy(out)
+
+
+def _donated(argument: _arrays.View, out: Optional[np.ndarray], a: ArrayInfo) -> _arrays.View:
+    if out is not None and out is not argument.owner:
+        raise ValueError(f"{a.path}: it lies in the donated argument {a.alias}, not in an array of out")
+    return argument
+
+
+def _as_result(v: _arrays.View, a: ArrayInfo) -> np.ndarray:
+    x = _arrays.as_numpy(v)
+    return x.transpose(np.argsort(_transposition(a))) if a.minor_to_major else x
+
+
+def _make_pool(threads: int | Pool | None) -> Pool:
+    if isinstance(threads, Pool):
+        return threads
+    return Pool(len(os.sched_getaffinity(0)) if threads is None else threads)
+
+
+def models(path: str | os.PathLike, *, threads: int | Pool | None = None) -> dict[str, Model]:
+    """All models of a shared object, by name; arguments as those of ``load``."""
+    library = Library(path)
+    pool = _make_pool(threads)
+    folder = pathlib.Path(path).resolve().parent
+    out = {}
+    for struct in library.models:
+        structure = _tree.Structure.read(folder, struct.name.decode(), struct.build.decode())
+        out[struct.name.decode()] = Model(library, struct, pool, structure)
+    return out
+
+
+def load(path: str | os.PathLike, name: Optional[str] = None, *, threads: int | Pool | None = None) -> Model:
+    """Loads a model of a shared object (``kiln compile --shared``, ``kiln link``, ``Compiled.write``).
+
+    Args:
+      path: the shared object.
+      name: which of its models; needed if it has several.
+      threads: how many threads one run may use, the caller's included, or a pool to share; None: as many as the
+        process may use processors. Threads start with the first run that can use them.
+
+    Raises:
+      KilnError: the file cannot be loaded, or has no such model, or one that this package cannot run.
+    """
+    found = models(path, threads=threads)
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name not in found:
+        raise KilnError(f"{path}: it has the models {', '.join(found)}; name one of them")
+    return found[name]

@@ -1,0 +1,265 @@
+"""kiln's Python package with NumPy alone: compiling, loading and running libraries. No framework is needed.
+
+KILN names the executable; PYTHONPATH the package.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import kiln
+
+SUM = """HloModule sum
+ENTRY e {
+  x = f32[4,8] parameter(0)
+  w = f32[8,3] parameter(1)
+  d = f32[4,3] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  n = s32[] parameter(2)
+  m = s32[] add(n, n)
+  ROOT t = (f32[4,3], s32[]) tuple(d, m)
+}
+"""
+
+DONATED = """HloModule donated, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e {
+  state = f32[16] parameter(0)
+  step = f32[16] parameter(1)
+  ROOT next = f32[16] add(state, step)
+}
+"""
+
+COLUMN_MAJOR = """HloModule columns, entry_computation_layout={(f32[2,3]{0,1})->f32[3,2]{0,1}}
+ENTRY e {
+  x = f32[2,3]{0,1} parameter(0)
+  ROOT y = f32[3,2]{0,1} transpose(x), dimensions={1,0}
+}
+"""
+
+BATCHES = """module @batches {
+  func.func public @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+    %y = stablehlo.add %x, %x : tensor<?x4xf32>
+    return %y : tensor<?x4xf32>
+  }
+}
+"""
+
+ALL_TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+ALL_TYPES += ["float16", "float32", "float64", "complex64", "complex128"]
+HLO_TYPE = {"bool": "pred", "int": "s", "uint": "u", "float": "f", "complex": "c"}
+
+
+def twice(dtype: str) -> bytes:
+    """x and x for bool, else x + x."""
+    kind = dtype.rstrip("0123456789")
+    hlo = HLO_TYPE[kind] + dtype[len(kind) :]
+    return f"""HloModule twice
+ENTRY e {{
+  x = {hlo}[5] parameter(0)
+  ROOT y = {hlo}[5] {"and" if kind == "bool" else "add"}(x, x)
+}}""".encode()
+
+
+class OnlyDLPack:
+    """An array of another framework's."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self):
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class LibraryTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sum = kiln.compile(SUM.encode(), name="sum_of", config="result_names: ['product', 'twice']")
+        rng = np.random.default_rng(0)
+        cls.x = rng.integers(-9, 9, (4, 8)).astype(np.float32)
+        cls.w = rng.integers(-9, 9, (8, 3)).astype(np.float32)
+
+    def check(self, results):
+        np.testing.assert_array_equal(results[0], self.x @ self.w)
+        self.assertEqual(results[1], 10)
+
+    def test_files(self):
+        for path in (self.sum.library, self.sum.header, self.sum.c_header, self.sum.shared_object):
+            self.assertTrue(os.path.exists(path), path)
+        self.assertEqual(self.sum.manifest["name"], "sum_of")
+        self.assertEqual(self.sum.manifest["kiln"], kiln.__version__)
+
+    def test_describes_itself(self):
+        m = self.sum.model
+        self.assertEqual([a.name for a in m.arguments], ["x", "w", "n"])
+        self.assertEqual([(r.name, r.dtype, r.shape) for r in m.results], [("product", "float32", (4, 3)), ("twice", "int32", ())])
+        self.assertIn(m.cpu_level, m.cpu_levels)
+        self.assertIn("x: float32[4, 8]", repr(m))
+
+    def test_arguments_in_order_and_by_name(self):
+        self.check(self.sum(self.x, self.w, 5))
+        self.check(self.sum(self.x, n=np.int32(5), w=self.w))
+        self.check(self.sum.model.run({"n": 5, "w": self.w, "x": self.x}))
+
+    def test_other_arrays(self):
+        self.check(self.sum(OnlyDLPack(self.x), OnlyDLPack(self.w), 5))
+        self.check(self.sum(self.x.tolist(), self.w.tolist(), [5][0]))
+        self.check(self.sum(np.asfortranarray(self.x), self.w[::-1][::-1], 5))
+        self.check(self.sum(OnlyDLPack(np.asfortranarray(self.x)), self.w, 5))
+        unaligned = np.frombuffer(b"\0" + self.x.tobytes(), np.uint8)[1:].view(np.float32).reshape(4, 8)
+        self.check(self.sum(unaligned, self.w, 5))
+
+    def test_zero_copy(self):
+        product = np.zeros((4, 3), np.float32)
+        results = self.sum.model.run([self.x, self.w, 5], out=[product, None])
+        self.assertIs(results[0], product)
+        self.check(results)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(TypeError, "x: elements are float32, not float64"):
+            self.sum(self.x.astype(np.float64), self.w, 5)
+        with self.assertRaisesRegex(ValueError, r"w: the shape is \[8, 3\], not \[3, 8\]"):
+            self.sum(self.x, self.w.T, 5)
+        with self.assertRaisesRegex(TypeError, "takes 3 arrays"):
+            self.sum(self.x, self.w, 5, 6)
+        with self.assertRaisesRegex(TypeError, "no w, n"):
+            self.sum(self.x)
+        with self.assertRaisesRegex(TypeError, "no argument 'v'"):
+            self.sum(self.x, v=self.w)
+        with self.assertRaisesRegex(TypeError, "'x' is given twice"):
+            self.sum(self.x, x=self.x)
+        with self.assertRaisesRegex(ValueError, "product: it is float32"):
+            self.sum.model.run([self.x, self.w, 5], out=[np.zeros((3, 4), np.float32), None])
+        with self.assertRaisesRegex(TypeError, "not read-only"):
+            self.sum.model.run([self.x, self.w, 5], out=[np.broadcast_to(np.float32(0), (4, 3)), None])
+        both = np.zeros((4, 8), np.float32)  # a result that overlaps an argument: the library's own check
+        with self.assertRaises(kiln.RunError) as caught:
+            self.sum.model.run([both, self.w, 5], out=[both.reshape(-1)[:12].reshape(4, 3), None])
+        self.assertEqual(caught.exception.status, 11)
+        self.assertIn("overlaps", str(caught.exception))
+
+    def test_compile_errors(self):
+        with self.assertRaisesRegex(kiln.CompileError, "expected"):
+            kiln.compile(b"HloModule broken\nENTRY", name="broken")
+        with self.assertRaisesRegex(kiln.CompileError, "cannot name a library"):
+            kiln.compile(SUM.encode(), name="class")
+        with self.assertRaisesRegex(TypeError, "a list cannot be compiled"):
+            kiln.compile([1])
+
+    def test_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "double.hlo"
+            path.write_bytes(twice("float32"))
+            self.assertEqual(kiln.compile(path).name, "model_double")  # what C++ has a meaning for gets a word before it
+
+    def test_temporary_files(self):
+        compiled = kiln.compile(twice("float32"), name="twice", targets=["v2"])
+        folder = pathlib.Path(compiled.library).parent
+        self.assertTrue(folder.exists())
+        del compiled
+        self.assertFalse(folder.exists())
+
+    def test_types(self):
+        for name in ALL_TYPES:
+            with self.subTest(name):
+                x = np.array([0, 1, 2, 3, 1]).astype(name)
+                y = kiln.compile(twice(name), name="twice", targets=["v2"])(x)
+                self.assertEqual(y.dtype, x.dtype)
+                np.testing.assert_array_equal(y, x if name == "bool" else x + x)
+
+    def test_types_of_ml_dtypes(self):
+        compiled = kiln.compile(twice("float16").replace(b"f16", b"bf16"), name="twice", targets=["v2"])
+        self.assertEqual(compiled.model.arguments[0].dtype, "bfloat16")
+        try:
+            import ml_dtypes
+        except ImportError:
+            with self.assertRaisesRegex(kiln.KilnError, "pip install ml_dtypes"):
+                compiled([0, 1, 2, 3, 1])
+            return
+        x = np.array([0, 1, 2, 3, 1], ml_dtypes.bfloat16)
+        np.testing.assert_array_equal(compiled(x), x + x)
+
+    def test_donation(self):
+        m = kiln.compile(DONATED.encode(), name="donated").model
+        state, step = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+        before = state.copy()
+        np.testing.assert_array_equal(m(state, step), before + 1)
+        np.testing.assert_array_equal(state, before)  # a copy was overwritten
+        (result,) = m.run([state, step], donate=True)
+        self.assertIs(result, state)
+        np.testing.assert_array_equal(state, before + 1)
+        with self.assertRaisesRegex(ValueError, "lies in the donated argument 0"):
+            m.run([state, step], out=[np.zeros(16, np.float32)])
+
+    def test_layouts(self):
+        f = kiln.compile(COLUMN_MAJOR.encode(), name="columns")
+        self.assertEqual(f.model.arguments[0].minor_to_major, (0, 1))
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_array_equal(f(x), x.T)
+        np.testing.assert_array_equal(f(np.asfortranarray(x)), x.T)
+
+    def test_batch_sizes(self):
+        f = kiln.compile(BATCHES.encode(), name="batches", batch_sizes=[1, 4])
+        self.assertEqual(f.model.batch_sizes, (1, 4))
+        for n in (1, 4):
+            x = np.full((n, 4), n, np.float32)
+            np.testing.assert_array_equal(f(x), x + x)
+        with self.assertRaisesRegex(ValueError, r"batch sizes 1, 4; no one has the shapes x: \[3, 4\]|shapes"):
+            f(np.zeros((3, 4), np.float32))
+
+    def test_threads(self):
+        pool = kiln.Pool(3)
+        models = [kiln.load(self.sum.shared_object, threads=t) for t in (1, 2, None, pool, pool)]
+        with concurrent.futures.ThreadPoolExecutor(8) as executor:
+            for results in executor.map(lambda k: models[k % 5](self.x, self.w, 5), range(200)):
+                self.check(results)
+        with self.assertRaises(ValueError):
+            kiln.load(self.sum.shared_object, threads=0)
+
+    def test_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.sum.write(folder)
+            self.assertTrue((pathlib.Path(folder) / "sum_of_c.h").exists())
+            path = f"{folder}/libsum_of.so"
+            first = kiln.load(path)
+            self.check(first(self.x, self.w, 5))
+            # The same path, another library: both are there.
+            kiln.compile(twice("float32"), name="sum_of", out=folder)
+            second = kiln.load(path)
+            self.assertEqual(second([1, 2, 3, 4, 5]).tolist(), [2, 4, 6, 8, 10])
+            self.check(first(self.x, self.w, 5))
+            kiln.compile(twice("float32"), name="other", out=folder)
+            both = f"{folder}/both.so"
+            subprocess.run([kiln.tool_path(), "link", self.sum.library, f"{folder}/libother.a", "--out", both], check=True)
+            self.assertEqual(list(kiln.models(both)), ["sum_of", "other"])
+            self.check(kiln.load(both, "sum_of")(self.x, self.w, 5))
+            with self.assertRaisesRegex(kiln.KilnError, "it has the models sum_of, other"):
+                kiln.load(both)
+            junk = pathlib.Path(folder) / "junk.so"
+            junk.write_bytes(b"no library")
+            with self.assertRaisesRegex(kiln.KilnError, "cannot be loaded"):
+                kiln.load(junk)
+        with self.assertRaisesRegex(kiln.KilnError, "no such file"):
+            kiln.load(path)
+
+    def test_explain(self):
+        e = kiln.explain(self.sum)
+        self.assertIn("arena", e.text)
+        self.assertEqual(str(e), e.text)
+        self.assertTrue(e.page.lstrip().lower().startswith("<!doctype html"))
+        self.assertIn("<iframe", e._repr_html_())
+
+    def test_command_line(self):
+        done = subprocess.run([sys.executable, "-m", "kiln", "--version"], capture_output=True, text=True, check=True)
+        self.assertTrue(done.stdout.startswith(f"kiln {kiln.__version__}"), done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
