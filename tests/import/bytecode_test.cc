@@ -35,6 +35,15 @@ TEST(Bytecode, OlderVersions) {
     ExpectSame("kinds_old.mlir", v);
 }
 
+// What jax.export writes for jax.scipy.linalg.lu_factor: a custom call with an attribute of Shardy's.
+TEST(Bytecode, ShardingRulesAreLeftOut) {
+  auto all = ReadFile(std::string(kSeeds) + "sharding_rule.mlirbc");
+  ASSERT_TRUE(all.ok());
+  auto m = ImportModule(*all, "f");
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_NE(ToText(**m).find("lapack_sgetrf_ffi"), std::string::npos);
+}
+
 TEST(Bytecode, EveryPrefixIsRefusedWithAByte) {
   auto all = ReadFile(std::string(kSeeds) + "kinds_v1_17.mlirbc");
   ASSERT_TRUE(all.ok());

@@ -330,6 +330,8 @@ class Builder {
       *arguments = value;
     } else if (function && key == "res_attrs") {
       *results = value;
+    } else if (key == "sdy.sharding_rule") {
+      // How JAX says that a custom call's arrays may be cut, in a form that only Shardy reads; nothing here reads it.
     } else {
       ASSIGN_OR_RETURN(op->attributes[key], tables_.Attribute(value));
     }
