@@ -15,6 +15,7 @@ import zipfile
 
 PACKAGE = pathlib.Path("aot/python/kiln")
 HEADERS = ("kiln.h", "kiln_host.h", "types.h")
+LINKED = ("libabsl-dev", "libprotobuf-dev", "libzstd-dev", "llvm-19-dev", "zlib1g-dev")
 DISTRIBUTION = "kiln_aot"
 TIME = (2020, 1, 1, 0, 0, 0)  # of every file
 
@@ -71,6 +72,10 @@ def contents(kiln: str, version: str) -> dict[str, tuple[int, bytes]]:
     files[f"{info}/WHEEL"] = (0o644, WHEEL.format(tag=tag).encode())
     files[f"{info}/entry_points.txt"] = (0o644, ENTRY_POINTS.encode())
     files[f"{info}/licenses/LICENSE"] = (0o644, pathlib.Path("LICENSE").read_bytes())
+    # Of what is linked into the executable, as the packages state them that it was linked from.
+    for library in LINKED:
+        data = pathlib.Path("/usr/share/doc", library, "copyright").read_bytes()
+        files[f"{info}/licenses/third_party/{library}.txt"] = (0o644, data)
     files[f"{info}/licenses/NOTICE"] = (0o644, pathlib.Path("NOTICE").read_bytes())
     return files
 

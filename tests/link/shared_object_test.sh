@@ -104,4 +104,20 @@ wrong "no shared object" inspect sum.hlo
 wrong "error" inspect cut.so
 wrong "cannot read" inspect missing.so
 wrong "error" link sum/libsum.a --out /dev/null/x.so
+
+# Broken files end in an error, or say something; nothing else happens.
+python3 - "$kiln" sum/libsum.so << 'END' || fail "a broken file"
+import random, subprocess, sys
+kiln, path = sys.argv[1:]
+whole = open(path, "rb").read()
+random.seed(1)
+for k in range(60):
+    data = bytearray(whole)
+    for _ in range(random.choice((1, 8, 64))):
+        data[random.randrange(len(data))] = random.choice((0, 1, 127, 255, random.randrange(256)))
+    open("broken.so", "wb").write(data)
+    code = subprocess.run([kiln, "inspect", "broken.so"], capture_output=True, timeout=20).returncode
+    if code not in (0, 1):
+        sys.exit(f"mutant {k}: exit code {code}")
+END
 echo "shared objects: ok"

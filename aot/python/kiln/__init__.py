@@ -16,7 +16,7 @@ from kiln._compile import Compiled, compile
 from kiln._errors import CompileError, KilnError, RunError
 from kiln._explain import Explanation, explain
 from kiln._model import ArrayInfo, Model, Pool, load, models
-from kiln._tool import tool_path
+from kiln._tool import include_path, tool_path
 from kiln._version import __version__
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "__version__",
     "compile",
     "explain",
+    "include_path",
     "load",
     "models",
     "tool_path",

@@ -20,6 +20,11 @@ def tool_path() -> str:
     raise KilnError("there is no kiln executable: neither in this package, nor in PATH, nor named by the variable KILN")
 
 
+def include_path() -> str:
+    """The folder for a C compiler's -I by which ``#include <kiln/kiln.h>`` finds the headers for hosts of any model."""
+    return str(pathlib.Path(__file__).parent / "include")
+
+
 def run_tool(arguments: Sequence[str]) -> tuple[str, str]:
     """Runs the tool; returns what it wrote to stdout and stderr.
 
