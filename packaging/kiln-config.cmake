@@ -1,9 +1,14 @@
-# find_package(kiln), or Kiln: defines kiln::kiln (the compiler) and the functions of KilnLibrary.cmake.
+# find_package(kiln), or Kiln: defines kiln::kiln (the compiler), kiln::host (the headers for hosts of any model,
+# <kiln/kiln.h>) and the functions of KilnLibrary.cmake.
 #
 # The compiler is the one of the package that this file lies in; KILN_EXECUTABLE, if it is set before, names another.
 get_filename_component(_kiln_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT KILN_EXECUTABLE)
   set(KILN_EXECUTABLE "${_kiln_prefix}/bin/kiln")
+endif()
+if(NOT TARGET kiln::host)
+  add_library(kiln::host INTERFACE IMPORTED GLOBAL)
+  set_target_properties(kiln::host PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_kiln_prefix}/include")
 endif()
 unset(_kiln_prefix)
 if(NOT EXISTS "${KILN_EXECUTABLE}")

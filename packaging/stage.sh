@@ -21,6 +21,7 @@ mkdir -p "$to/bin"
 strip --strip-all -o "$to/bin/kiln" "$kiln"
 chmod 755 "$to/bin/kiln"
 
+for header in kiln.h kiln_host.h types.h; do put 644 "runtime_min/$header" include/kiln; done
 put 644 aot/cmake/KilnLibrary.cmake lib/cmake/kiln
 put 644 packaging/kiln-config.cmake lib/cmake/kiln
 fill packaging/kiln-config-version.cmake.in lib/cmake/kiln/kiln-config-version.cmake
@@ -51,5 +52,7 @@ fill packaging/bazel/MODULE.in "$bazel/MODULE.bazel"
 fill packaging/bazel/root.BUILD "$bazel/BUILD.bazel"
 fill packaging/bazel/aot_bazel.BUILD "$bazel/aot/bazel/BUILD.bazel"
 fill packaging/bazel/aot_lapack.BUILD "$bazel/aot/lapack/BUILD.bazel"
+fill packaging/bazel/runtime_min.BUILD "$bazel/runtime_min/BUILD.bazel"
+for header in kiln.h kiln_host.h types.h; do put 644 "runtime_min/$header" "$bazel/runtime_min"; done
 for rule in aot/bazel/*.bzl; do put 644 "$rule" "$bazel/aot/bazel"; done
 put 644 aot/lapack/lapack_ffi.c "$bazel/aot/lapack"

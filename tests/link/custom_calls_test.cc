@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "runtime_min/kiln.h"
+#include "kiln/kiln.h"
 
 namespace {
 bool fail_status = false, fail_typed = false;

@@ -8,7 +8,7 @@
 #include "decoder.h"
 #include "devices.h"
 #include "partitioned.h"
-#include "runtime_min/kiln_host.h"
+#include "kiln/kiln_host.h"
 #include "slow_arena.h"
 
 namespace {
