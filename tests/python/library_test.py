@@ -249,6 +249,12 @@ class LibraryTest(unittest.TestCase):
         with self.assertRaisesRegex(kiln.KilnError, "no such file"):
             kiln.load(path)
 
+    def test_what_cannot_run(self):
+        devices = "HloModule m, replica_count=2\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+        devices += "ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] all-reduce(x), replica_groups={}, to_apply=add\n}\n"
+        with self.assertRaisesRegex(kiln.KilnError, "a program of 2 devices"):
+            kiln.compile(devices.encode(), name="devices")(np.zeros(4, np.float32))
+
     def test_explain(self):
         e = kiln.explain(self.sum)
         self.assertIn("arena", e.text)

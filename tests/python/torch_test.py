@@ -35,7 +35,7 @@ class Convolutions(nn.Module):
         self.layers = nn.Sequential(
             nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3), nn.Flatten()
         )
-        self.last = nn.Linear(4 * 4, 10)
+        self.last = nn.Linear(4 * 4 * 4, 10)
 
     def forward(self, x):
         return torch.log_softmax(self.last(self.layers(x)), -1)

@@ -102,7 +102,7 @@ class ModelList(ctypes.Structure):
 
 def texts(table) -> list[str]:
     """A list of texts that ends with NULL."""
-    out = []
+    out: list[str] = []
     while table[len(out)] is not None:
         out.append(table[len(out)].decode())
     return out

@@ -107,8 +107,8 @@ def as_numpy(v: View) -> np.ndarray:
             step *= extent
     last = sum((extent - 1) * stride for extent, stride in zip(v.shape, strides)) + d.itemsize
     memory = (ctypes.c_ubyte * last).from_address(v.address)
-    memory._owner = v.owner  # the array keeps `memory`, which keeps this
-    return np.ndarray(v.shape, d, memory, strides=strides)
+    setattr(memory, "owner", v.owner)  # the array keeps `memory`, which keeps this
+    return np.ndarray(v.shape, d, memoryview(memory), strides=strides)
 
 
 def aligned_empty(shape: tuple[int, ...], d: np.dtype, alignment: int) -> np.ndarray:

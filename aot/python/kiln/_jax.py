@@ -47,9 +47,9 @@ def _parameter_names(fn: Any, count: int) -> list[str]:
     """What the function calls its positional arguments."""
     names = []
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
-        parameters = ()
+        parameters = []
     for p in parameters:
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             names.append(p.name)

@@ -234,7 +234,9 @@ class Model:
     def _run(self, variant, views, out, donate: bool, memory: _Memory) -> tuple[np.ndarray, ...]:
         m = self._struct
         if not m.run:
-            raise KilnError(f"{self.name} has no CPU program")
+            raise KilnError(f"{self.name} has no CPU program ({', '.join(self.gpu_targets)})")
+        if m.communicates:
+            raise KilnError(f"{self.name} is a program of {m.devices} devices, which cannot be run from Python")
         taken = [_argument(v, a, donate) for v, a in zip(views, variant.arguments)]
         if out is None:
             out = [None] * len(variant.results)
@@ -244,8 +246,7 @@ class Model:
             _donated(taken[a.alias], o, a) if a.alias is not None else _result(o, a)
             for o, a in zip(out, variant.results)
         ]
-        pointers = (ctypes.c_void_p * (len(taken) + len(given)))()
-        pointers[:] = [t.address for t in taken] + [g.address for g in given]
+        pointers = (ctypes.c_void_p * (len(taken) + len(given)))(*(v.address for v in (*taken, *given)))
         call = _abi.Call(
             batch=variant.batch,
             arguments=ctypes.addressof(pointers),
