@@ -57,6 +57,12 @@ def name_of_dlpack(code: int, bits: int, lanes: int) -> str:
 
 
 @functools.lru_cache(maxsize=None)
+def numpy_name(d: np.dtype) -> str:
+    """d.name, which NumPy makes anew each time."""
+    return d.name
+
+
+@functools.lru_cache(maxsize=None)
 def dtype(name: str) -> np.dtype:
     """The NumPy type of a name, from ml_dtypes where NumPy has none.
 

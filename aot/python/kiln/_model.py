@@ -7,7 +7,8 @@ import dataclasses
 import os
 import pathlib
 import weakref
-from typing import Any, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 
@@ -116,7 +117,7 @@ class _Memory:
         self._arrays = [
             _arrays.aligned_empty((size,), u8, m.arena_alignment) for size in (m.arena_bytes, m.slow_arena_bytes)
         ]
-        self.arena, self.slow_arena = (_abi.Arena(a.ctypes.data, a.nbytes) for a in self._arrays)
+        self.arena, self.slow_arena = (_abi.Arena(_arrays.address_of(a), a.nbytes) for a in self._arrays)
 
 
 class Model:
