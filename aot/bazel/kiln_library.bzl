@@ -14,6 +14,7 @@ KilnLibraryInfo = provider(
     fields = {
         "name": "What the library, its namespace and its functions are called.",
         "manifest": "NAME.manifest.json.",
+        "library": "libNAME.a.",
     },
 )
 
@@ -99,7 +100,7 @@ def _kiln_library_impl(ctx):
             data_runfiles = ctx.runfiles(files = [lib, manifest] + headers),
         ),
         OutputGroupInfo(sizes = depset([_sizes(ctx, kiln, manifest)])),
-        KilnLibraryInfo(name = name, manifest = manifest),
+        KilnLibraryInfo(name = name, manifest = manifest, library = lib),
         cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = [d[CcInfo] for d in ctx.attr.deps]),
     ]
 

@@ -6,6 +6,7 @@
 #   kiln_test(mlp_test mlp.mlir RTOL 1e-5 ATOL 1e-6)
 #   kiln_benchmark(mlp_benchmark mlp)
 #   kiln_size_report(sizes mlp)
+#   kiln_shared_object(models mlp)                # models.so, for programs that load models
 
 find_program(KILN_EXECUTABLE kiln DOC "The kiln compiler")
 
@@ -134,4 +135,25 @@ function(kiln_size_report NAME)
     DEPENDS ${targets} ${manifests}
     VERBATIM)
   add_custom_target(${NAME} ALL DEPENDS "${report}")
+endfunction()
+
+# kiln_shared_object(NAME LIBRARY...): a target that links targets of kiln_library into NAME.so, for programs that load
+# models (kiln.h). No linker is needed.
+function(kiln_shared_object NAME)
+  _kiln_check(kiln_shared_object "")
+  set(archives)
+  set(targets)
+  foreach(library ${ARGN})
+    get_target_property(archive ${library} IMPORTED_LOCATION)
+    list(APPEND archives "${archive}")
+    list(APPEND targets ${library}_kiln)
+  endforeach()
+  set(object "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.so")
+  add_custom_command(
+    OUTPUT "${object}"
+    COMMAND "${KILN_EXECUTABLE}" link ${archives} --out "${object}"
+    DEPENDS ${targets} ${archives} "${KILN_EXECUTABLE}"
+    COMMENT "Linking models into ${NAME}.so"
+    VERBATIM)
+  add_custom_target(${NAME} ALL DEPENDS "${object}")
 endfunction()

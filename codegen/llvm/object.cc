@@ -240,17 +240,22 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
-absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std::string& bytes,
-                                           const std::vector<DataAddress>& addresses) {
+namespace {
+
+// `of_others`: the visibility that the data gives the symbols that it refers to. What one object of a program hides is
+// hidden, so only those may be hidden that always are.
+absl::StatusOr<std::string> EmitConstant(const std::string& symbol, const std::string& bytes,
+                                         const std::vector<DataAddress>& addresses,
+                                         llvm::GlobalValue::VisibilityTypes of_others) {
   llvm::LLVMContext ctx;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("v2"));
   auto tm = MakeTarget(level);
   llvm::Module m(symbol, ctx);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
-  const auto global = [&](llvm::Type* type, const std::string& name) {
+  const auto global = [&](llvm::Type* type, const std::string& name, llvm::GlobalValue::VisibilityTypes visibility) {
     auto* g = new llvm::GlobalVariable(m, type, true, llvm::GlobalValue::ExternalLinkage, nullptr, name);
-    g->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    g->setVisibility(visibility);
     return g;
   };
   std::vector<const DataAddress*> order;
@@ -267,7 +272,7 @@ absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std:
   }
   types.push_back(llvm::ArrayType::get(byte, bytes.size() - done));
   auto* type = llvm::StructType::get(ctx, types, /*isPacked=*/true);
-  llvm::GlobalVariable* data = global(type, symbol);
+  llvm::GlobalVariable* data = global(type, symbol, llvm::GlobalValue::HiddenVisibility);
   std::vector<llvm::Constant*> values;
   const auto text = [&](size_t begin, size_t end) {
     return llvm::ConstantDataArray::getRaw(llvm::StringRef(bytes).slice(begin, end), end - begin, byte);
@@ -277,7 +282,8 @@ absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std:
     values.push_back(text(done, a->at));
     done = a->at + sizeof(uint64_t);
     llvm::Constant* target = data;
-    if (!a->symbol.empty()) target = m.getOrInsertGlobal(a->symbol, byte, [&] { return global(byte, a->symbol); });
+    if (!a->symbol.empty())
+      target = m.getOrInsertGlobal(a->symbol, byte, [&] { return global(byte, a->symbol, of_others); });
     if (a->offset)
       target =
           llvm::ConstantExpr::getGetElementPtr(byte, target, llvm::ConstantInt::get(ctx, llvm::APInt(64, a->offset)));
@@ -289,11 +295,19 @@ absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std:
   return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised);
 }
 
+}  // namespace
+
+absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std::string& bytes,
+                                           const std::vector<DataAddress>& addresses) {
+  return EmitConstant(symbol, bytes, addresses, llvm::GlobalValue::DefaultVisibility);
+}
+
 absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols) {
   std::vector<DataAddress> addresses;
   for (size_t k = 0; k < symbols.size(); ++k)
     if (!symbols[k].empty()) addresses.push_back({k * sizeof(uint64_t), symbols[k]});
-  return ConstantObject(name, std::string(symbols.size() * sizeof(uint64_t), '\0'), addresses);
+  return EmitConstant(name, std::string(symbols.size() * sizeof(uint64_t), '\0'), addresses,
+                      llvm::GlobalValue::HiddenVisibility);
 }
 
 std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large) {

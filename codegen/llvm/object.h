@@ -38,8 +38,8 @@ std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& 
 // An object with the hidden constant array `name` of the addresses of hidden `symbols`, null for one without a name.
 absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols);
 
-// An address that constant data holds at byte `at`: of a hidden symbol, or of byte `offset` of the data itself where
-// the symbol has no name.
+// An address that constant data holds at byte `at`: of a symbol, or of byte `offset` of the data itself where the
+// symbol has no name.
 struct DataAddress {
   size_t at;
   std::string symbol;

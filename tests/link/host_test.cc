@@ -7,8 +7,8 @@
 #include "batches.h"
 #include "decoder.h"
 #include "devices.h"
-#include "partitioned.h"
 #include "kiln/kiln_host.h"
+#include "partitioned.h"
 #include "slow_arena.h"
 
 namespace {

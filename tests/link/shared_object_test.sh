@@ -72,6 +72,20 @@ for host in ./host ./host_cc; do
   [ "$($host ./batches/libbatches.so | tail -1)" = "column_sums f32: 9 9 9 9" ] || fail "the largest batch"
 done
 
+# The rules of CMake and of Bazel.
+cat > CMakeLists.txt << END
+cmake_minimum_required(VERSION 3.16)
+project(p NONE)
+set(KILN_EXECUTABLE "$kiln")
+include("$root/aot/cmake/KilnLibrary.cmake")
+kiln_library(sum sum.hlo)
+kiln_library(twice twice.hlo)
+kiln_shared_object(models sum twice)
+END
+{ cmake -S . -B cmake && cmake --build cmake; } > log 2>&1 || { cat log; fail "cmake"; }
+cmp both/models.so cmake/models.so || fail "kiln_shared_object of CMake"
+[ "$(./host "$root/tests/link/models.so" batches | tail -1)" = "column_sums f32: 9 9 9 9" ] || fail "kiln_shared_object of Bazel"
+
 # What libraries say of themselves.
 "$kiln" inspect batches/libbatches.a > a.txt
 "$kiln" inspect batches/libbatches.so > so.txt

@@ -101,7 +101,7 @@ class JaxTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             kiln.compile(f, params, jnp.ones((4, 3)), jnp.ones(5)).write(folder)
             loaded = kiln.load(f"{folder}/libmodel_f.so")
-            got = loaded({"w": np.ones((3, 2), np.float32), "b": [0, 1]}, np.ones((4, 3), np.float32), None and 0 or 1)
+            got = loaded({"w": np.ones((3, 2), np.float32), "b": [0, 1]}, np.ones((4, 3), np.float32), 0)
         self.assertEqual(got["y"].tolist(), [[3, 3]] * 4)
         self.assertEqual(got["both"][1][0].tolist(), [0, 1])
 
@@ -131,6 +131,16 @@ class JaxTest(unittest.TestCase):
         self.assertEqual(got[0].dtype, x.dtype)
         self.assertEqual(got[1].tolist(), [-16, -2, 0, 14])
         self.compare(lambda x: x * (1 + 2j), jnp.ones(3, jnp.complex64))
+
+    def test_static_arguments(self):
+        def f(x, how, n=2):
+            return jnp.sum(x) * n if how == "sum" else x
+
+        compiled = kiln.compile(jax.jit(f, static_argnames=("how", "n")), jnp.ones(4), kwargs={"how": "sum", "n": 3})
+        self.assertEqual(compiled(jnp.ones(4)), 12)
+        by_number = kiln.compile(jax.jit(lambda how, x: f(x, how), static_argnums=0), "sum", jnp.ones(4), name="by_number")
+        self.assertEqual([a.name for a in by_number.model.arguments], ["arg0"])
+        self.assertEqual(by_number(jnp.ones(4)), 8)
 
     def test_named_tuples_and_closures(self):
         table = jnp.arange(12.0).reshape(4, 3)

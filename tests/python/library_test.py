@@ -110,7 +110,7 @@ class LibraryTest(unittest.TestCase):
 
     def test_other_arrays(self):
         self.check(self.sum(OnlyDLPack(self.x), OnlyDLPack(self.w), 5))
-        self.check(self.sum(self.x.tolist(), self.w.tolist(), [5][0]))
+        self.check(self.sum(self.x.tolist(), self.w.tolist(), 5))
         self.check(self.sum(np.asfortranarray(self.x), self.w[::-1][::-1], 5))
         self.check(self.sum(OnlyDLPack(np.asfortranarray(self.x)), self.w, 5))
         unaligned = np.frombuffer(b"\0" + self.x.tobytes(), np.uint8)[1:].view(np.float32).reshape(4, 8)

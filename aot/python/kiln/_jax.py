@@ -96,4 +96,6 @@ def of_function(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Prog
 
     jitted = fn if hasattr(fn, "lower") and hasattr(fn, "trace") else jax.jit(fn)
     exported = export.export(jitted, platforms=["cpu"])(*args, **kwargs)
-    return of_exported(exported, fn, getattr(fn, "__name__", None))
+    # Static arguments have no place in the tree, and then positions say nothing of names.
+    named = len(exported.in_tree.children()[0].children()) == len(args)
+    return of_exported(exported, fn if named else None, getattr(fn, "__name__", None))
