@@ -87,6 +87,7 @@ typedef struct kiln_array {
   // Of an argument that states the size of a dimension: what it may be. low > high: it states none.
   int64_t low, high;
   const kiln_tiling* tiling;  // NULL unless the program is partitioned
+  int64_t weight;             // whether it is an argument that a set of weights can give
 } kiln_array;
 
 // What one batch size takes and gives.
@@ -107,6 +108,23 @@ typedef struct kiln_world_functions {
   void (*reset)(kiln_world* world);
   void (*destroy)(kiln_world* world);
 } kiln_world_functions;
+
+// Weights that lie outside of the library: NAME_c.h says what each function does. `run` takes a call whose table of
+// arguments leaves the weights out; kiln_model.run takes one with all.
+struct kiln_weights;
+struct kiln_weights_source;
+typedef struct kiln_weights_functions {
+  uint32_t struct_bytes, reserved;
+  int32_t (*open)(struct kiln_weights** weights, const char* path, char* error, size_t error_bytes);
+  int32_t (*open_memory)(struct kiln_weights** weights, const void* image, size_t bytes, char* error,
+                         size_t error_bytes);
+  int32_t (*open_source)(struct kiln_weights** weights, const struct kiln_weights_source* source, char* error,
+                         size_t error_bytes);
+  int32_t (*verify)(struct kiln_weights* weights, char* error, size_t error_bytes);
+  void (*swap)(struct kiln_weights* weights, struct kiln_weights* fresh);
+  void (*close)(struct kiln_weights* weights);
+  int32_t (*run)(const kiln_call* call, struct kiln_weights* weights);
+} kiln_weights_functions;
 
 // The program for NVIDIA GPUs: NAME_c.h says what each function does.
 typedef struct kiln_gpu kiln_gpu;
@@ -164,8 +182,9 @@ typedef struct kiln_model {
   // A pool of threads, the caller's included; NULL if they cannot be had. Both are NULL where pools are ignored.
   kiln_pool* (*pool_create)(int threads);
   void (*pool_destroy)(kiln_pool* pool);
-  const kiln_world_functions* world;  // NULL unless the program communicates
-  const kiln_gpu_functions* gpu;      // NULL without a GPU program
+  const kiln_world_functions* world;      // NULL unless the program communicates
+  const kiln_gpu_functions* gpu;          // NULL without a GPU program
+  const kiln_weights_functions* weights;  // NULL unless arguments can come from a file
 } kiln_model;
 
 // What a shared object exports as `kiln_models`, and nothing else.

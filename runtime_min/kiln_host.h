@@ -43,7 +43,7 @@ static inline const char* kiln_type_text(int32_t type) {
 // Why this host cannot run the model; NULL if it can.
 static inline const char* kiln_model_problem(const kiln_model* m) {
   if (!m) return "there is no model";
-  if (!KILN_HAS(kiln_model, gpu, m->struct_bytes)) return "the library's kiln_model is too short";
+  if (!KILN_HAS(kiln_model, weights, m->struct_bytes)) return "the library's kiln_model is too short";
   if (m->abi_version != KILN_ABI_VERSION) return "the library was made by a kiln with another KILN_ABI_VERSION";
   return NULL;
 }
@@ -101,8 +101,9 @@ static inline int32_t kiln_check_view(const kiln_array* a, const kiln_view* v, c
 typedef struct kiln_context {
   const kiln_model* model;
   kiln_arena arena, slow_arena;
-  const kiln_pool* pool;  // may be set between runs, as may comm
+  const kiln_pool* pool;  // may be set between runs, as may comm and weights
   const kiln_comm* comm;
+  struct kiln_weights* weights;  // where set, the library's weights are these, and their views are ignored
   void* memory;
   void** pointers;  // of arguments, then of results
 } kiln_context;
@@ -146,16 +147,18 @@ static inline int32_t kiln_context_run(kiln_context* c, int64_t batch, const kil
   void** const result_pointers = c->pointers + m->arguments;
   kiln_call call;
   int32_t status = KILN_OK;
-  int64_t k;
+  int64_t k, given = 0;
   if (!m->run) return kiln_reason(KILN_UNSUPPORTED_CPU, why, why_bytes, "%s has no CPU program", m->name);
   if (!v) return kiln_reason(KILN_BATCH_SIZE, why, why_bytes, "%s", m->status_text(KILN_BATCH_SIZE));
   for (k = 0; k < m->arguments && !status; ++k) {
-    c->pointers[k] = arguments[k].data;
-    status = kiln_check_view(kiln_argument(m, v, k), &arguments[k], why, why_bytes);
+    const kiln_array* a = kiln_argument(m, v, k);
+    if (c->weights && a->weight) continue;
+    c->pointers[given++] = arguments[k].data;
+    status = kiln_check_view(a, &arguments[k], why, why_bytes);
   }
   for (k = 0; k < m->results && !status; ++k) {
     const kiln_array* a = kiln_result(m, v, k);
-    result_pointers[k] = a->alias < 0 ? results[k].data : c->pointers[a->alias];
+    result_pointers[k] = a->alias < 0 ? results[k].data : arguments[a->alias].data;
     if (a->alias < 0) status = kiln_check_view(a, &results[k], why, why_bytes);
   }
   if (status) return status;
@@ -166,7 +169,7 @@ static inline int32_t kiln_context_run(kiln_context* c, int64_t batch, const kil
   call.slow_arena = c->slow_arena;
   call.pool = c->pool;
   call.comm = c->comm;
-  status = m->run(&call);
+  status = c->weights ? m->weights->run(&call, c->weights) : m->run(&call);
   return kiln_reason(status, why, why_bytes, "%s", m->status_text(status));
 }
 

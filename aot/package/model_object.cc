@@ -7,6 +7,7 @@
 
 #include "aot/compile.h"
 #include "aot/package/manifest.h"
+#include "aot/package/weights_table.h"
 #include "codegen/llvm/object.h"
 #include "runtime_min/abi.h"
 #include "runtime_min/kiln.h"
@@ -100,10 +101,12 @@ void PointToArrays(size_t at, const std::vector<Port>& ports, const std::vector<
     array.alias = p.alias;
     array.low = p.low;
     array.high = p.high;
+    array.weight = stated[k].weight;
     image->Set(place, array);
     const size_t name = image->Put(stated[k].name);
     image->Point(place + offsetof(kiln_array, name), name);
-    image->Point(place + offsetof(kiln_array, path), name);
+    const Port& named = stated[k];
+    image->Point(place + offsetof(kiln_array, path), named.path == named.name ? name : image->Put(named.path));
     PointToNumbers(place + offsetof(kiln_array, extents), p.shape.dims(), image);
     if (!p.shape.HasDefaultLayout())
       PointToNumbers(place + offsetof(kiln_array, minor_to_major), p.shape.layout()->minor_to_major, image);
@@ -171,6 +174,22 @@ void PointToGpu(size_t at, const CompiledModel& m, Image* image) {
   image->Point(at, place);
 }
 
+void PointToWeights(size_t at, const CompiledModel& m, Image* image) {
+  kiln_weights_functions weights = {};
+  weights.struct_bytes = sizeof weights;
+  const size_t place = image->Put(&weights, sizeof weights);
+#define FUNCTION(name, symbol) image->Point(place + offsetof(kiln_weights_functions, name), SymbolOf(m, symbol));
+  FUNCTION(open, "weights_open")
+  FUNCTION(open_memory, "weights_open_memory")
+  FUNCTION(open_source, "weights_open_source")
+  FUNCTION(verify, "weights_verify")
+  FUNCTION(swap, "weights_swap")
+  FUNCTION(close, "weights_close")
+  FUNCTION(run, "run_weights")
+#undef FUNCTION
+  image->Point(at, place);
+}
+
 kiln_model FiguresOf(const CompiledModel& m) {
   kiln_model out = {};
   out.struct_bytes = sizeof(kiln_model);
@@ -225,6 +244,7 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
   }
   if (m.communicates) PointToWorld(AT(world), m, &image);
   if (!m.gpu_targets.empty()) PointToGpu(AT(gpu), m, &image);
+  if (HasWeights(m)) PointToWeights(AT(weights), m, &image);
 #undef AT
   return image.Object(SymbolOf(m, "descriptor"));
 }

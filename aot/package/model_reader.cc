@@ -128,6 +128,7 @@ class Reader {
     out.alias = a.alias;
     out.low = a.low;
     out.high = a.high;
+    out.weight = a.weight != 0;
     if (!a.tiling) return out;
     ASSIGN_OR_RETURN(const auto t, Struct<kiln_tiling>(AddressIn(a.tiling), sizeof(kiln_tiling)));
     ASSIGN_OR_RETURN(out.whole_extents, List<int64_t>(AddressIn(t.whole_extents), a.rank, kMostRank));

@@ -13,6 +13,7 @@ struct ArrayFacts {
   std::string name, path, type;                  // type: "f32"; "type 77" where this kiln does not know it
   std::vector<int64_t> extents, minor_to_major;  // the layout is empty if row major
   int64_t bytes = 0, alignment = 1, alias = -1, low = 1, high = 0;
+  bool weight = false;                                           // a set of weights can give it
   std::vector<int64_t> whole_extents, tiles, tile_of_partition;  // empty unless the program is partitioned
 };
 

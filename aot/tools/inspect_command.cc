@@ -24,6 +24,7 @@ std::string Json(const ArrayFacts& a, bool result) {
   if (!a.minor_to_major.empty()) absl::StrAppend(&out, ",\"minor_to_major\":", Json(a.minor_to_major));
   absl::StrAppend(&out, ",\"bytes\":", a.bytes, ",\"alignment\":", a.alignment);
   if (a.alias >= 0) absl::StrAppend(&out, result ? ",\"donated_argument\":" : ",\"becomes_result\":", a.alias);
+  if (a.weight) out += ",\"weight\":true";
   if (a.low <= a.high) absl::StrAppend(&out, ",\"low\":", a.low, ",\"high\":", a.high);
   if (!a.tile_of_partition.empty())
     absl::StrAppend(&out, ",\"whole_shape\":", Json(a.whole_extents), ",\"tiles\":", Json(a.tiles),
@@ -61,6 +62,7 @@ std::string Text(const ArrayFacts& a, size_t k, bool result) {
   if (a.alias >= 0)
     absl::StrAppend(&out, result ? ", lives in argument " : ", donated: holds result ", a.alias,
                     result ? "" : " afterwards");
+  if (a.weight) out += ", a weight";
   if (a.low <= a.high) absl::StrAppend(&out, ", a size from ", a.low, " to ", a.high);
   if (!a.tile_of_partition.empty())
     absl::StrAppend(&out, ", part of [", absl::StrJoin(a.whole_extents, ","), "] in tiles of [",

@@ -28,7 +28,7 @@ struct RuntimeNeed {
     Devices = 32,  // it communicates
     Tuner = 64,
     Weights = 128,  // arguments come from files
-    Hosts = 256,  // any program: it is a part of those that ask for it
+    Hosts = 256,    // any program: it is a part of those that ask for it
   };
 };
 

@@ -16,6 +16,6 @@ class Models(ctypes.Structure):
                 ("models", ctypes.POINTER(ctypes.POINTER(Model)))]
 
 m = Models.in_dll(ctypes.CDLL("build/libdigits.so"), "kiln_models").models[0].contents
-print(f"{m.name.decode()}: {m.arguments} argument, {m.results} result, {'ok' if m.sizes[0] >= 224 else 'short'}")
+print(f"{m.name.decode()}: {m.arguments} argument, {m.results} result, {'ok' if m.sizes[0] >= 232 else 'short'}")
 END_OF_FILE
 python3 load.py

@@ -10,6 +10,7 @@
 #include "kiln/kiln_host.h"
 #include "partitioned.h"
 #include "slow_arena.h"
+#include "weights.h"
 
 namespace {
 
@@ -126,11 +127,51 @@ void RunBatches() {
   m->pool_destroy(pool);
 }
 
+// Arrays by the names that the library asks for: all elements are 2.
+const void* Twos(void*, const char* name, int64_t bytes) {
+  static const std::vector<float> twos(64, 2.0f);
+  return std::strstr(name, "params") && bytes <= 256 ? twos.data() : nullptr;
+}
+
+// Weights that a set gives, and the same weights as plain arguments.
+void RunWeights() {
+  const kiln_model* m = weights_model();
+  CheckModel(m, "weights", WEIGHTS_BUILD);
+  const kiln_variant* v = kiln_variant_at(m, 0);
+  Expect(m->weights && m->weights->struct_bytes == sizeof *m->weights, "functions for weights");
+  std::vector<float> ones(64, 1.0f), twos(64, 2.0f), hidden(6), logits(4);
+  kiln_view arguments[4], results[2];
+  for (int k = 0; k < 4; ++k) {
+    const kiln_array* a = kiln_argument(m, v, k);
+    Expect(a->weight == (std::strstr(a->path, "params") != nullptr), "what is a weight");
+    arguments[k] = {a->weight ? twos.data() : ones.data(), a->type, a->rank, a->extents, nullptr};
+  }
+  for (int k = 0; k < 2; ++k) {
+    const kiln_array* a = kiln_result(m, v, k);
+    results[k] = {k ? logits.data() : hidden.data(), a->type, a->rank, a->extents, nullptr};
+  }
+  char why[256];
+  kiln_context context;
+  Expect(kiln_context_create(&context, m, nullptr) == KILN_OK, "a context");
+  Expect(kiln_context_run(&context, 0, arguments, results, why, sizeof why) == KILN_OK, why);
+  Expect(hidden[0] == 10 && logits[3] == 60, "weights as arguments");
+  const kiln_weights_source source = {nullptr, Twos, nullptr};
+  Expect(m->weights->open_source(&context.weights, &source, why, sizeof why) == KILN_OK, why);
+  for (kiln_view& a : arguments)
+    if (a.data == twos.data()) a = {};
+  hidden.assign(6, 0);
+  Expect(kiln_context_run(&context, 0, arguments, results, why, sizeof why) == KILN_OK, why);
+  Expect(hidden[5] == 10 && logits[0] == 60, "weights of a source");
+  m->weights->close(context.weights);
+  kiln_context_destroy(&context);
+}
+
 }  // namespace
 
 int main() {
   CheckFigures();
   RunBatches();
+  RunWeights();
   if (!failures) std::printf("hosts: ok\n");
   return failures != 0;
 }

@@ -28,10 +28,10 @@ cat > main.c << 'END'
 #include "host.c"
 END
 cc -std=c99 -Wall -Wextra -Werror -DMODEL=v1_model "-I$old" "-I$root/tests/link" "-I$root/runtime_min" main.c "$old/libv1.a" -o host
-printf 'v1, version 1, ABI 3\nok\nresult0 f32: 2 2 2 2\n' > want
+printf 'v1, version 1, ABI 4\nok\nresult0 f32: 2 2 2 2\n' > want
 ./host > got && diff want got || fail "a host of today"
 "$kiln" inspect "$old/libv1.a" > text
-grep -q '^v1: kiln 0.1.0, ABI 3, build v1_' text || fail "inspect: $(cat text)"
+grep -q '^v1: kiln 0.1.0, ABI 4, build v1_' text || fail "inspect: $(cat text)"
 "$kiln" link "$old/libv1.a" --out v1.so
 "$kiln" inspect v1.so | cmp - text || fail "inspect of the shared object"
 echo "an old archive: ok"

@@ -255,6 +255,23 @@ class LibraryTest(unittest.TestCase):
         with self.assertRaisesRegex(kiln.KilnError, "a program of 2 devices"):
             kiln.compile(devices.encode(), name="devices")(np.zeros(4, np.float32))
 
+    def test_weights(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/w.safetensors"
+            header = b'{"w":{"dtype":"F32","shape":[8,3],"data_offsets":[0,96]}}'.ljust(64)
+            pathlib.Path(path).write_bytes(len(header).to_bytes(8, "little") + header + self.w.tobytes())
+            compiled = kiln.compile(SUM.encode(), name="sum_of", config="weights { arguments: 'w' }", out=folder)
+            self.assertEqual([a.weight for a in compiled.model.arguments], [False, True, False])
+            self.check(compiled(self.x, self.w, 5))
+            m = kiln.load(compiled.shared_object, weights=path)
+            self.assertEqual([a.name for a in m.arguments], ["x", "n"])
+            self.check(m(self.x, 5))
+            self.check(m(n=5, x=self.x))
+            with self.assertRaisesRegex(kiln.KilnError, "there is no such file"):
+                kiln.load(compiled.shared_object, weights=f"{folder}/missing")
+        with self.assertRaisesRegex(kiln.KilnError, "takes no weights from files"):
+            kiln.load(self.sum.shared_object, weights=path)
+
     def test_explain(self):
         e = kiln.explain(self.sum)
         self.assertIn("arena", e.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 
-ABI_VERSION = 3  # KILN_ABI_VERSION
+ABI_VERSION = 4  # KILN_ABI_VERSION
 
 
 class Arena(ctypes.Structure):
@@ -47,6 +47,7 @@ class Array(ctypes.Structure):
         ("low", c_int64),
         ("high", c_int64),
         ("tiling", c_void_p),
+        ("weight", c_int64),
     ]
 
 
@@ -54,6 +55,22 @@ class Variant(ctypes.Structure):
     """kiln_variant."""
 
     _fields_ = [("batch", c_int64), ("arena_bytes", c_int64), ("arguments", c_void_p), ("results", c_void_p)]
+
+
+class Weights(ctypes.Structure):
+    """kiln_weights_functions."""
+
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("reserved", c_uint32),
+        ("open", CFUNCTYPE(c_int32, POINTER(c_void_p), c_char_p, c_char_p, c_size_t)),
+        ("open_memory", c_void_p),
+        ("open_source", c_void_p),
+        ("verify", c_void_p),
+        ("swap", c_void_p),
+        ("close", CFUNCTYPE(None, c_void_p)),
+        ("run", CFUNCTYPE(c_int32, POINTER(Call), c_void_p)),
+    ]
 
 
 class ModelStruct(ctypes.Structure):
@@ -91,6 +108,7 @@ class ModelStruct(ctypes.Structure):
         ("pool_destroy", CFUNCTYPE(None, c_void_p)),
         ("world", c_void_p),
         ("gpu", c_void_p),
+        ("weights", POINTER(Weights)),
     ]
 
 

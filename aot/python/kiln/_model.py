@@ -28,6 +28,7 @@ class ArrayInfo:
       shape: of the largest batch size, or of a batch variant where one is asked for.
       alias: of an argument, the number of the result that overwrites it; of a result, of the argument it lies in.
       bounds: of an argument that states the size of a dimension, the least and the largest.
+      weight: whether it is an argument that a file of weights can give.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ArrayInfo:
     shape: tuple[int, ...]
     alias: Optional[int] = None
     bounds: Optional[tuple[int, int]] = None
+    weight: bool = False
     alignment: int = dataclasses.field(default=1, repr=False)
     minor_to_major: Optional[tuple[int, ...]] = dataclasses.field(default=None, repr=False)
     nbytes: int = dataclasses.field(default=0, repr=False)
@@ -50,6 +52,7 @@ def _array_info(a: _abi.Array) -> ArrayInfo:
         shape=tuple(a.extents[: a.rank]),
         alias=a.alias if a.alias >= 0 else None,
         bounds=(a.low, a.high) if a.low <= a.high else None,
+        weight=bool(a.weight),
         alignment=a.alignment,
         minor_to_major=tuple(a.minor_to_major[: a.rank]) if a.minor_to_major else None,
         nbytes=a.bytes,
@@ -75,6 +78,36 @@ def _variants(m: _abi.ModelStruct) -> list[_Variant]:
         v = _abi.Variant.from_address(m.variant + k * m.variant_bytes)
         out.append(_Variant(v.batch, arrays(v.arguments, m.arguments), arrays(v.results, m.results)))
     return out
+
+
+def _without_weights(v: _Variant) -> _Variant:
+    """As a run with a file of weights takes it."""
+    kept = [k for k, a in enumerate(v.arguments) if not a.weight]
+    place = {k: number for number, k in enumerate(kept)}
+    results = (dataclasses.replace(r, alias=None if r.alias is None else place[r.alias]) for r in v.results)
+    return _Variant(v.batch, tuple(v.arguments[k] for k in kept), tuple(results))
+
+
+class _Weights:
+    """A file of weights, mapped for one model; it is closed when the last that refers to it goes."""
+
+    def __init__(self, library: Library, m: _abi.ModelStruct, path: str | os.PathLike):
+        if not m.weights:
+            raise KilnError(f"{m.name.decode()} takes no weights from files (weights {{ ... }} of its configuration)")
+        functions = m.weights.contents
+        opened = ctypes.c_void_p()
+        why = ctypes.create_string_buffer(1024)
+        status = functions.open(ctypes.byref(opened), os.fsencode(path), why, len(why))
+        if status != 0:
+            raise KilnError(f"{m.name.decode()}: {why.value.decode(errors='replace')}")
+        self.run = functions.run
+        self.address = opened.value or 0
+        weakref.finalize(self, _close_weights, functions.close, self.address, library)
+
+
+def _close_weights(close, address: int, library: Library) -> None:
+    close(address)
+    del library  # which had to stay open so long
 
 
 class Pool:
@@ -135,7 +168,14 @@ class Model:
       cpu_level: the level that runs on this machine ("v3"); None if none does.
     """
 
-    def __init__(self, library: Library, struct: _abi.ModelStruct, pool: Pool, structure: Optional[_tree.Structure]):
+    def __init__(
+        self,
+        library: Library,
+        struct: _abi.ModelStruct,
+        pool: Pool,
+        structure: Optional[_tree.Structure],
+        weights: str | os.PathLike | None = None,
+    ):
         self._library, self._struct, self._pool, self._structure = library, struct, pool, structure
         if struct.abi_version != _abi.ABI_VERSION:
             raise KilnError(
@@ -150,6 +190,10 @@ class Model:
         level = struct.cpu_level()
         self.cpu_level: Optional[str] = level.decode() if level else None
         self._variants = _variants(struct)
+        self._weights = None if weights is None else _Weights(library, struct, weights)
+        if self._weights:
+            # What the function took and the library takes differ now.
+            self._variants, self._structure = [_without_weights(v) for v in self._variants], None
         self.batch_sizes: tuple[int, ...] = tuple(v.batch for v in self._variants if v.batch)
         self.arguments: tuple[ArrayInfo, ...] = self._variants[-1].arguments
         self.results: tuple[ArrayInfo, ...] = self._variants[-1].results
@@ -256,7 +300,8 @@ class Model:
             slow_arena=memory.slow_arena,
             pool=self._pool._of(self._library, m),
         )
-        status = m.run(ctypes.byref(call))
+        weights = self._weights
+        status = weights.run(ctypes.byref(call), weights.address) if weights else m.run(ctypes.byref(call))
         if status != 0:
             raise RunError(status, f"{self.name}: {m.status_text(status).decode()}")
         return tuple(_as_result(g, a) for g, a in zip(given, variant.results))
@@ -321,7 +366,9 @@ def _make_pool(threads: int | Pool | None) -> Pool:
     return Pool(len(os.sched_getaffinity(0)) if threads is None else threads)
 
 
-def models(path: str | os.PathLike, *, threads: int | Pool | None = None) -> dict[str, Model]:
+def models(
+    path: str | os.PathLike, *, threads: int | Pool | None = None, weights: str | os.PathLike | None = None
+) -> dict[str, Model]:
     """All models of a shared object, by name; arguments as those of ``load``."""
     library = Library(path)
     pool = _make_pool(threads)
@@ -329,11 +376,17 @@ def models(path: str | os.PathLike, *, threads: int | Pool | None = None) -> dic
     out = {}
     for struct in library.models:
         structure = _tree.Structure.read(folder, struct.name.decode(), struct.build.decode())
-        out[struct.name.decode()] = Model(library, struct, pool, structure)
+        out[struct.name.decode()] = Model(library, struct, pool, structure, weights)
     return out
 
 
-def load(path: str | os.PathLike, name: Optional[str] = None, *, threads: int | Pool | None = None) -> Model:
+def load(
+    path: str | os.PathLike,
+    name: Optional[str] = None,
+    *,
+    threads: int | Pool | None = None,
+    weights: str | os.PathLike | None = None,
+) -> Model:
     """Loads a model of a shared object (``kiln compile --shared``, ``kiln link``, ``Compiled.write``).
 
     Args:
@@ -341,11 +394,13 @@ def load(path: str | os.PathLike, name: Optional[str] = None, *, threads: int | 
       name: which of its models; needed if it has several.
       threads: how many threads one run may use, the caller's included, or a pool to share; None: as many as the
         process may use processors. Threads start with the first run that can use them.
+      weights: a safetensors file with the arguments that the library takes from one; they are no arguments of calls
+        then. The file is mapped, and processes share it.
 
     Raises:
       KilnError: the file cannot be loaded, or has no such model, or one that this package cannot run.
     """
-    found = models(path, threads=threads)
+    found = models(path, threads=threads, weights=weights)
     if name is None and len(found) == 1:
         return next(iter(found.values()))
     if name not in found:
