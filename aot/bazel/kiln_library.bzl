@@ -18,7 +18,7 @@ KilnLibraryInfo = provider(
     },
 )
 
-def _compile(ctx, kiln, lib, headers, manifest):
+def _compile(ctx, kiln, lib, others):
     args = ctx.actions.args()
     args.add("compile")
     args.add(ctx.file.module)
@@ -37,7 +37,7 @@ def _compile(ctx, kiln, lib, headers, manifest):
         executable = kiln.compiler,
         arguments = [args],
         inputs = [ctx.file.module] + ctx.files.config + ctx.files.tuning,
-        outputs = [lib, manifest] + headers,
+        outputs = [lib] + others,
         # ptxas, which machine code for GPUs needs, is found by PATH.
         use_default_shell_env = bool(ctx.attr.gpu_targets),
         mnemonic = "KilnCompile",
@@ -85,7 +85,8 @@ def _kiln_library_impl(ctx):
     lib = ctx.actions.declare_file("lib" + name + ".a")
     headers = [ctx.actions.declare_file(name + suffix) for suffix in [".h", "_c.h"]]
     manifest = ctx.actions.declare_file(name + ".manifest.json")
-    _compile(ctx, kiln, lib, headers, manifest)
+    weights = [ctx.actions.declare_file(name + ".safetensors")] if ctx.attr.weights_file else []
+    _compile(ctx, kiln, lib, headers + [manifest] + weights)
     own = CcInfo(
         compilation_context = cc_common.create_compilation_context(
             headers = depset(headers),
@@ -95,9 +96,10 @@ def _kiln_library_impl(ctx):
     )
     return [
         DefaultInfo(
-            files = depset([lib, manifest] + headers),
-            # For tests that have the library itself as data; programs that link it need nothing at run time.
-            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers),
+            files = depset([lib, manifest] + headers + weights),
+            # What programs that link the library open at run time, and what tests find that have the library as data.
+            default_runfiles = ctx.runfiles(files = weights),
+            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers + weights),
         ),
         OutputGroupInfo(sizes = depset([_sizes(ctx, kiln, manifest)])),
         KilnLibraryInfo(name = name, manifest = manifest, library = lib),
@@ -116,6 +118,7 @@ kiln_library = rule(
         "batch_sizes": attr.int_list(doc = "Variants for these sizes of the unbounded dimension, beside the config's."),
         "dim": attr.int(default = -1, doc = "The extent of every unbounded dimension; -1: the module has none."),
         "entry": attr.string(doc = "The function to begin with, where several are public."),
+        "weights_file": attr.bool(doc = "The config keeps constants out of the archive (weights { constants_from_bytes }): NAME.safetensors is made too, and is where programs run."),
         "tuning": attr.label_list(allow_files = True, doc = "What tuning programs wrote (kiln tune)."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),

@@ -30,13 +30,14 @@ macro(_kiln_files COMMAND INPUTS OPTION)
 endmacro()
 
 # kiln_library(NAME MODULE [CONFIG FILE] [LEVELS v3 v4 ...] [GPU sm_90 ...] [BATCH 1 8 ...] [DIM N] [ENTRY FUNCTION]
-#              [TUNING FILE...] [DEPS TARGET...]): a module as a static library target.
+#              [TUNING FILE...] [DEPS TARGET...] [WEIGHTS_FILE]): a module as a static library target.
 #
 # LEVELS: x86-64 levels in the archive. GPU: NVIDIA GPUs; without LEVELS, the GPU program alone. BATCH: variants for these
 # sizes of the unbounded dimension. DIM: the extent of every unbounded dimension. DEPS: libraries with the functions that
-# custom calls name.
+# custom calls name. WEIGHTS_FILE: the config keeps constants out of the archive (weights { constants_from_bytes }); the
+# property KILN_WEIGHTS is the file that has them.
 function(kiln_library NAME MODULE)
-  cmake_parse_arguments(ARG "" "CONFIG;DIM;ENTRY" "LEVELS;GPU;BATCH;TUNING;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "WEIGHTS_FILE" "CONFIG;DIM;ENTRY" "LEVELS;GPU;BATCH;TUNING;DEPS" ${ARGN})
   _kiln_check(kiln_library "${ARG_UNPARSED_ARGUMENTS}")
   get_filename_component(module "${MODULE}" ABSOLUTE)
   set(dir "${CMAKE_CURRENT_BINARY_DIR}/kiln_${NAME}")
@@ -56,9 +57,13 @@ function(kiln_library NAME MODULE)
   if(DEFINED ARG_ENTRY)
     list(APPEND command "--entry=${ARG_ENTRY}")
   endif()
+  set(weights)
+  if(ARG_WEIGHTS_FILE)
+    set(weights "${dir}/${NAME}.safetensors")
+  endif()
   file(MAKE_DIRECTORY "${dir}")
   add_custom_command(
-    OUTPUT "${dir}/lib${NAME}.a" "${dir}/${NAME}.h" "${dir}/${NAME}_c.h" "${dir}/${NAME}.manifest.json"
+    OUTPUT "${dir}/lib${NAME}.a" "${dir}/${NAME}.h" "${dir}/${NAME}_c.h" "${dir}/${NAME}.manifest.json" ${weights}
     COMMAND ${command}
     DEPENDS ${inputs} "${KILN_EXECUTABLE}"
     COMMENT "Compiling model ${NAME}"
@@ -70,7 +75,8 @@ function(kiln_library NAME MODULE)
     IMPORTED_LOCATION "${dir}/lib${NAME}.a"
     INTERFACE_INCLUDE_DIRECTORIES "${dir}"
     INTERFACE_LINK_LIBRARIES "${ARG_DEPS};m;pthread;${CMAKE_DL_LIBS}"
-    KILN_MANIFEST "${dir}/${NAME}.manifest.json")
+    KILN_MANIFEST "${dir}/${NAME}.manifest.json"
+    KILN_WEIGHTS "${weights}")
 endfunction()
 
 # kiln_test(NAME MODULE [INPUTS FILE.npy...] [SEED N] [CONFIG FILE] [LEVELS ...] [DIM N] [ENTRY FUNCTION] [ATOL X] [RTOL X]

@@ -86,6 +86,7 @@ absl::StatusOr<CompileOptions> ReadCompileOptions(const Arguments& args) {
   // One program for the CPU, or for the emulator; the evaluator keeps subnormal numbers.
   out.gpu_targets.clear();
   out.batch_sizes.clear();
+  out.weight_constant_bytes = 0;
   out.flush_subnormals = false;
   return out;
 }

@@ -18,6 +18,7 @@ CXX17 = ["-std=c++17"]  # Bazel's default was C++11 before Bazel 7
 kiln_library(name = "digits", module = "digits.mlir", cpu_levels = ["v2", "v3"])
 kiln_library(name = "sum", module = "sum.mlir", batch_sizes = [1, 4])
 kiln_library(name = "sum3", module = "sum.mlir", dim = 3)
+kiln_library(name = "apart", module = "digits.mlir", config = "apart.config", weights_file = True)
 kiln_test(name = "digits_test", module = "digits.mlir", cpu_levels = ["v2"], ulps = "64")
 kiln_test(name = "sum_test", module = "sum.mlir", dim = 3)
 kiln_benchmark(name = "digits_benchmark", library = ":digits")
@@ -31,6 +32,7 @@ func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {
   return %0 : tensor<?xf32>
 }
 END
+echo 'weights { constants_from_bytes: 1000 }' > models/apart.config
 cat > models/two_test.cc <<'END'
 #include "digits.h"
 #include "sum.h"
@@ -46,6 +48,7 @@ flags="--noshow_progress --spawn_strategy=processwrapper-sandbox"
 bazel build $flags //models:all --output_groups=+sizes
 bazel test $flags --test_output=errors //models:all
 bazel run $flags //models:digits_benchmark -- --json --runs 20 | grep '"name":"digits"'
+test -s bazel-bin/models/apart.safetensors
 grep '^sum3' bazel-bin/models/sizes.txt
 grep '^digits' bazel-bin/models/digits.sizes.txt
 bazel aquery $flags 'mnemonic("KilnCompile", //models:digits)' > actions
