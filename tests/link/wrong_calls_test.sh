@@ -68,5 +68,5 @@ try 'm::Result_result0::Owned r; r(1, 2) = r(1);' 'kiln: an element has one inde
 try 'm::run(context, x, w, n, z, y);' 'no matching function for call'
 try 'char small[1]; m::Context c(small);' 'this array is smaller than the arena'
 try 'm::Context a, b; b = a;' 'deleted'
-try 'm::Arguments a; a.params.v = w;' "'v'"
+try 'm::Arguments a; a.params.v = w;' 'no member named'
 echo ok
