@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "aot/package/port_path.h"
 #include "aot/weight_constants.h"
+#include "aot/debug/options.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
@@ -71,6 +72,7 @@ struct CompileOptions {
   bool strict_tuning = false;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
+  DebugOptions debug;
   PipelineOptions pipeline;
   Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest
@@ -125,6 +127,8 @@ struct CompiledModel {
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
   std::string archive, header, c_header, manifest;
   std::vector<WeightConstant> weight_constants;   // for the file beside the archive
+  // Texts to lie beside the archive, by file name: the optimised programs that its line tables name.
+  std::vector<std::pair<std::string, std::string>> texts;
   std::vector<Port> arguments, results;           // of the largest batch, if there are several
   std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
   int threads = 0;                                // as the options have it

@@ -117,13 +117,14 @@ class CpuEntry : public HostEntry {
 
 }  // namespace
 
-absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, bool internal,
+absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, KernelLinkage linkage,
                          std::vector<int64_t>* units) {
   for (size_t k : which) {
     const KernelPlan::Item& item = plan.kernels[k];
-    ASSIGN_OR_RETURN(Kernel kernel,
-                     EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.instruction, item.shared));
-    if (internal) {
+    ASSIGN_OR_RETURN(Kernel kernel, EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.label,
+                                               item.instruction, item.shared));
+    if (linkage.separate) kernel.function->addFnAttr(llvm::Attribute::NoInline);
+    if (linkage.internal) {
       kernel.function->setVisibility(llvm::GlobalValue::DefaultVisibility);
       kernel.function->setLinkage(llvm::GlobalValue::InternalLinkage);
     }

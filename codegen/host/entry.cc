@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/llvm/debug_info.h"
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
@@ -43,6 +44,7 @@ absl::Status HostEntry::Run(const std::string& symbol, const ThunkSequence& thun
 
 absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry) {
   llvm::Type* ptr = b_.getPtrTy();
+  DebugInfo::Function debug(ir_, symbol, nullptr);
   fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
                                entry ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage, symbol,
                                ir_.module);
@@ -56,6 +58,7 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
     b_.SetInsertPoint(block);
     b_.CreateRet(b_.getInt32(static_cast<uint32_t>(status)));
   }
+  debug.Becomes(fn_);
   return absl::OkStatus();
 }
 
@@ -179,6 +182,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
       continue;
     }
     const Thunk& t = thunks[k];
+    const DebugInfo::Line line(ir_, t.instruction);
     switch (t.kind) {
       case ThunkKind::Kernel:
         KernelCall(t);

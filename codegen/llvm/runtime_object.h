@@ -37,7 +37,9 @@ struct RuntimeMember {
 };
 std::vector<RuntimeMember> RuntimeMembers(unsigned needs);
 
-// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*.
-absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer);
+// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*. `unwound`: with unwind tables, unless it is
+// sanitized.
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer,
+                                          bool unwound = false);
 
 }  // namespace kiln

@@ -1,0 +1,31 @@
+#include "aot/debug/name_ops.h"
+
+namespace kiln {
+
+void NameOps(std::vector<Planned>* programs, Compilation* c) {
+  const DebugOptions& options = c->options.debug;
+  if (!options.NamesOps()) return;
+  int64_t first = 0;
+  for (Planned& p : *programs) {
+    const std::string file = absl::StrCat(c->out.name, p.suffix, ".hlo");
+    p.ops = MakeOpTable(*p.program.module, p.program.thunks, file, options);
+    p.ops.first = first;
+    first += static_cast<int64_t>(p.ops.ops.size());
+    if (options.line_tables == LineTables::kHlo || options.profile) c->out.texts.push_back({file, p.ops.hlo});
+  }
+}
+
+void AddNamedOps(const std::vector<Planned>& programs, const DebugOptions& o, Fingerprint* fingerprint) {
+  if (!o.NamesOps()) return;
+  fingerprint->AddNumbers({o.symbols, static_cast<int64_t>(o.line_tables), o.profile, o.check_numerics});
+  fingerprint->AddText(o.line_directory);
+  for (const Planned& p : programs) {
+    fingerprint->AddText(p.ops.hlo);
+    if (o.line_tables != LineTables::kSource) continue;
+    fingerprint->AddText(p.ops.debug.file);
+    for (const auto& computation : p.program.module->computations())
+      for (const auto& i : computation->instructions()) fingerprint->AddNumbers({i->loc().line});
+  }
+}
+
+}  // namespace kiln

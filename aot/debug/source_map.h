@@ -1,0 +1,37 @@
+// Which line of the user's program an instruction stands for.
+//
+// What: reads what front ends leave in `metadata={...}`: op_name, source_file and source_line, or a stack_frame_id of
+//   the tables at the head of the module. A fusion without its own stands for what it is mostly made of.
+// Guarantees: what is not known is empty; nothing is guessed from names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "compiler/hlo/instruction.h"
+
+namespace kiln {
+
+struct SourcePlace {
+  std::string op_name;  // scopes and operation: "jit(f)/layer0/dot_general"
+  std::string file;
+  int64_t line = 0;
+};
+
+class SourceMap {
+ public:
+  explicit SourceMap(const Module& module);
+  SourcePlace Of(const Instruction* i) const;
+
+ private:
+  SourcePlace Own(const Instruction* i) const;
+
+  absl::flat_hash_map<int64_t, std::pair<std::string, int64_t>> frames_;  // the innermost file and line of each
+};
+
+// The instruction of a fused computation that says best what the fusion is for: a product before a reduction before
+// anything else, and the root where nothing stands out.
+const Instruction* MainOperation(const Instruction* i);
+
+}  // namespace kiln
