@@ -115,6 +115,12 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
       entry.partitions = program.partitions;
       entry.kernels_elsewhere = parts.size() > 1;
       entry.constant_offsets = *program.constant_offsets;
+      if (program.ops) {
+        entry.ops = &program.ops->of;
+        entry.first_op = program.ops->first;
+        entry.profile = options.debug.profile;
+        entry.check_numerics = options.debug.check_numerics;
+      }
       if (p.debug) p.debug->Use(&program.ops->debug);
       p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, plans[q], units[p.level][q], entry);
     }

@@ -190,12 +190,18 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   if (c->options.bounds_check) needs |= RuntimeNeed::BoundsCheck;
   if (out.communicates) needs |= RuntimeNeed::Devices;
   if (HasWeights(out)) needs |= RuntimeNeed::Weights;
+  if (out.debug.profile) needs |= RuntimeNeed::Profile | (out.threads == 1 ? 0u : RuntimeNeed::ProfiledThreads);
+  if (out.debug.check_numerics) needs |= RuntimeNeed::Numerics;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
     ASSIGN_OR_RETURN(std::string object,
                      RuntimeObject(out.symbols, m.part, c->options.sanitizer, c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   if (HasWeights(out)) c->members.push_back({out.name + "_weights_table.o", WeightsTableObject(out)});
+  if (out.debug.profile || out.debug.check_numerics) {
+    ASSIGN_OR_RETURN(std::string object, OpsMember(out));
+    c->members.push_back({out.name + "_ops.o", std::move(object)});
+  }
   if (out.communicates)
     c->members.push_back(
         {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.device_timeout_ms)});
@@ -246,6 +252,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   c.out.flush_subnormals = o.flush_subnormals;
   c.out.algebra = o.pipeline.algebra;
   c.out.on_cpu = kCpuTarget.wanted(o);
+  c.out.debug = o.debug;
 
   if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, variants, &c.out));
   RETURN_IF_ERROR(PlanAll(std::move(variants), say, &programs, &c));

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "aot/package/port_path.h"
 #include "aot/weight_constants.h"
-#include "aot/debug/options.h"
+#include "aot/debug/program_op.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/llvm/object.h"
 #include "compiler/hlo/custom_call.h"
@@ -142,6 +142,8 @@ struct CompiledModel {
   bool flush_subnormals = true;          // as the options have it
   Algebra algebra = Algebra::kXla;       // as the options have it
   bool on_cpu = true;                    // the library has a CPU program
+  DebugOptions debug;                    // as the options have it
+  std::vector<ProgramOp> ops;            // of all CPU programs, if `debug` names them
   std::vector<std::string> cpu_levels;   // that the archive holds, best last
   std::vector<std::string> gpu_targets;  // that the archive holds machine code for
   int64_t gpu_temp_bytes = 0;            // of the arena of the GPU program

@@ -1,5 +1,7 @@
 #include "aot/debug/name_ops.h"
 
+#include "codegen/host/ops_object.h"
+
 namespace kiln {
 
 void NameOps(std::vector<Planned>* programs, Compilation* c) {
@@ -11,8 +13,20 @@ void NameOps(std::vector<Planned>* programs, Compilation* c) {
     p.ops = MakeOpTable(*p.program.module, p.program.thunks, file, options);
     p.ops.first = first;
     first += static_cast<int64_t>(p.ops.ops.size());
+    for (ProgramOp op : p.ops.ops) {
+      if (op.parent >= 0) op.parent += p.ops.first;
+      c->out.ops.push_back(std::move(op));
+    }
     if (options.line_tables == LineTables::kHlo || options.profile) c->out.texts.push_back({file, p.ops.hlo});
   }
+}
+
+absl::StatusOr<std::string> OpsMember(const CompiledModel& m) {
+  std::vector<OpRow> rows;
+  for (const ProgramOp& op : m.ops)
+    rows.push_back({op.name, op.label, op.kind, op.opcode, op.source.op_name, op.source.file, op.source.line,
+                    op.hlo_line, op.parent, op.flops, op.bytes});
+  return OpsObject(m.symbols, rows);
 }
 
 void AddNamedOps(const std::vector<Planned>& programs, const DebugOptions& o, Fingerprint* fingerprint) {

@@ -12,6 +12,9 @@ namespace kiln {
 // texts that belong beside the archive.
 void NameOps(std::vector<Planned>* programs, Compilation* c);
 
+// The object with the library's operations, for its runtime.
+absl::StatusOr<std::string> OpsMember(const CompiledModel& model);
+
 // What decides the code of such programs beside what every program has.
 void AddNamedOps(const std::vector<Planned>& programs, const DebugOptions& options, Fingerprint* fingerprint);
 

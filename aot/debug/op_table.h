@@ -10,23 +10,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "aot/debug/options.h"
+#include "aot/debug/program_op.h"
 #include "aot/debug/source_map.h"
 #include "codegen/llvm/debug_info.h"
 #include "compiler/thunk/thunk.h"
 
 namespace kiln {
-
-struct ProgramOp {
-  std::string name;    // the instruction's, as in the text: "fusion.26"
-  std::string label;   // a short identifier with the user's words: "fusion_26_layer0_dot_general"
-  std::string kind;    // of the thunk: "kernel"
-  std::string opcode;  // of what a fusion is mostly made of
-  SourcePlace source;
-  int64_t hlo_line = 0;          // in `hlo`
-  int64_t flops = 0, bytes = 0;  // of one run of it, by the cost analysis; none of a loop
-  int64_t parent = -1;           // the row of the loop or branch around it
-};
 
 struct OpTable {
   std::vector<ProgramOp> ops;

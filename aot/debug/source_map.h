@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "aot/debug/program_op.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
-
-struct SourcePlace {
-  std::string op_name;  // scopes and operation: "jit(f)/layer0/dot_general"
-  std::string file;
-  int64_t line = 0;
-};
 
 class SourceMap {
  public:

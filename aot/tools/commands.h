@@ -44,5 +44,6 @@ int ReduceCommand(const Arguments& args);
 int BisectCommand(const Arguments& args);
 int TuneCommand(const Arguments& args);
 int ExplainCommand(const Arguments& args);
+int ProfileCommand(const Arguments& args);
 
 }  // namespace kiln

@@ -93,6 +93,18 @@ const Command kCommands[] = {
      {"run"},
      1,
      1},
+    {"profile",
+     ProfileCommand,
+     "profile MODULE [--input F.npy]... [--threads N] [--repeat N] [--html F] [--trace F.json] [--config F] [--target "
+     "LEVEL] [--dim N] [--entry NAME] [--json]",
+     "Compiles with profiling, runs on seeded inputs or on files, and says where the time goes: by operation, with "
+     "speed "
+     "and share of what this machine can do at best, and by line of the user's source. --html: also a timeline and a "
+     "flame graph by scopes. --trace: every event, for Perfetto or chrome://tracing.",
+     {"input", "threads", "repeat", "html", "trace", "config", "target", "dim", "entry"},
+     {"json"},
+     1,
+     1},
     {"reduce",
      ReduceCommand,
      "reduce FILE --keep=CMD",

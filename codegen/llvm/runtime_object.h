@@ -28,6 +28,9 @@ struct RuntimeNeed {
     Devices = 32,  // it communicates
     Tuner = 64,
     Weights = 128,  // arguments come from files
+    Profile = 256,
+    ProfiledThreads = 512,  // beside Profile
+    Numerics = 1024,
   };
 };
 
