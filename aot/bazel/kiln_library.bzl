@@ -13,6 +13,7 @@ def _kiln_library_impl(ctx):
     lib = ctx.actions.declare_file("lib" + name + ".a")
     headers = [ctx.actions.declare_file(name + suffix) for suffix in [".h", "_c.h"]]
     manifest = ctx.actions.declare_file(name + ".manifest.json")
+    texts = [ctx.actions.declare_file(name + ".hlo")] if ctx.attr.hlo else []
     args = ctx.actions.args()
     args.add("compile")
     args.add(ctx.file.module)
@@ -31,7 +32,7 @@ def _kiln_library_impl(ctx):
         executable = ctx.executable._compiler,
         arguments = [args],
         inputs = inputs,
-        outputs = [lib, manifest] + headers,
+        outputs = [lib, manifest] + headers + texts,
         mnemonic = "KilnCompile",
         progress_message = "Compiling model %s" % ctx.file.module.short_path,
     )
@@ -65,9 +66,9 @@ def _kiln_library_impl(ctx):
     )
     return [
         DefaultInfo(
-            files = depset([lib, manifest] + headers),
+            files = depset([lib, manifest] + headers + texts),
             # For tests that have the library itself as data; programs that link it need nothing at run time.
-            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers),
+            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers + texts),
         ),
         cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = [d[CcInfo] for d in ctx.attr.deps]),
     ]
@@ -78,6 +79,7 @@ kiln_library = rule(
     attrs = {
         "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, or StableHLO text."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
+        "hlo": attr.bool(doc = "The config has line_tables: HLO, or profile: keep the optimised program, NAME.hlo."),
         "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
         "tuning": attr.label_list(allow_files = True, doc = "What tuning programs wrote (kiln tune)."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),

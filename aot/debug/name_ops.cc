@@ -35,8 +35,7 @@ void AddNamedOps(const std::vector<Planned>& programs, const DebugOptions& o, Fi
   fingerprint->AddText(o.line_directory);
   for (const Planned& p : programs) {
     fingerprint->AddText(p.ops.hlo);
-    if (o.line_tables != LineTables::kSource) continue;
-    fingerprint->AddText(p.ops.debug.file);
+    fingerprint->AddText(p.program.module->file.substr(p.program.module->file.rfind('/') + 1));
     for (const auto& computation : p.program.module->computations())
       for (const auto& i : computation->instructions()) fingerprint->AddNumbers({i->loc().line});
   }

@@ -53,10 +53,9 @@ std::string LabelOf(const Instruction* i, const SourcePlace& source) {
   return CIdentifier(label.substr(0, kMost));
 }
 
-// Where debuggers shall look for `i`: in the program's text, or where the user wrote it. Without such metadata, the
-// program's own file as it was read.
+// Where debuggers shall look for `i`: in the program's text, or where the user wrote it.
 DebugOp PlaceOf(const Instruction* i, const SourcePlace& source, const std::string& hlo_file, int64_t hlo_line,
-                const std::string& module_file, LineTables lines) {
+                LineTables lines) {
   DebugOp out{LabelOf(i, source), "", 0};
   if (lines == LineTables::kHlo) {
     out.file = hlo_file;
@@ -64,9 +63,6 @@ DebugOp PlaceOf(const Instruction* i, const SourcePlace& source, const std::stri
   } else if (lines == LineTables::kSource && !source.file.empty()) {
     out.file = source.file;
     out.line = source.line;
-  } else if (lines == LineTables::kSource && i->loc().line > 0) {
-    out.file = module_file;
-    out.line = i->loc().line;
   }
   return out;
 }
@@ -114,8 +110,8 @@ OpTable MakeOpTable(const Module& module, const ThunkSequence& thunks, const std
   for (const auto& c : module.computations())
     for (const auto& i : c->instructions()) {
       const auto line = lines.find(i->name());
-      out.debug.ops[i->name()] = PlaceOf(i.get(), sources.Of(i.get()), hlo_file, line == lines.end() ? 0 : line->second,
-                                         module_file, options.line_tables);
+      out.debug.ops[i->name()] =
+          PlaceOf(i.get(), sources.Of(i.get()), hlo_file, line == lines.end() ? 0 : line->second, options.line_tables);
     }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "aot/debug/source_map.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -58,7 +59,7 @@ const Instruction* MainOperation(const Instruction* i) {
 
 // The tables stand before the computations, a row each: `1 "model.py"` under FileNames,
 // `1 {file_name_id=1 ... line=8 ...}` under FileLocations, `1 {file_location_id=1 ...}` under StackFrames.
-SourceMap::SourceMap(const Module& m) {
+SourceMap::SourceMap(const Module& m) : file_(m.file.substr(m.file.rfind('/') + 1)) {
   absl::flat_hash_map<int64_t, std::string> files;
   absl::flat_hash_map<int64_t, std::pair<std::string, int64_t>> locations;
   std::string table;
@@ -90,15 +91,23 @@ SourcePlace SourceMap::Own(const Instruction* i) const {
   return out;
 }
 
-SourcePlace SourceMap::Of(const Instruction* i) const {
+// Passes give a fusion the metadata of what it replaced, which need not be what takes its time.
+SourcePlace SourceMap::Stated(const Instruction* i) const {
   SourcePlace own = Own(i);
   if (!i->Is(Opcode::Fusion)) return own;
-  // Passes give a fusion the metadata of what it replaced, which need not be what takes its time.
   if (SourcePlace main = Own(MainOperation(i)); !main.op_name.empty() || !main.file.empty()) return main;
   if (!own.op_name.empty() || !own.file.empty()) return own;
   for (const auto& x : (*i->attrs().calls)->instructions())
     if (SourcePlace any = Own(x.get()); !any.op_name.empty()) return any;
   return own;
+}
+
+SourcePlace SourceMap::Of(const Instruction* i) const {
+  SourcePlace out = Stated(i);
+  if (!out.file.empty()) return out;
+  const int line = MainOperation(i)->loc().line > 0 ? MainOperation(i)->loc().line : i->loc().line;
+  if (line > 0) std::tie(out.file, out.line) = std::pair(file_, int64_t{line});
+  return out;
 }
 
 }  // namespace kiln
