@@ -105,7 +105,7 @@ double RooflineShare(const Profile& p, const Profile::Row& r) {
 std::string ProfileInText(const Profile& p) {
   const double all = std::max(Measured(p), 1e-9);
   std::string out = absl::StrFormat(
-      "%s: %.1f us a run (median of %d, %d thread%s), %.1f us of them measured in operations\n"
+      "%s: %.1f us a run (median of %d, %d thread%s); operations took %.1f us on average\n"
       "peak of this machine: %.0f GFLOP/s (f32), %.1f GB/s\n\n"
       "          us   share      runs   GFLOP/s     GB/s  roofline  operation\n",
       p.title, p.median_us, p.repeat, p.threads, p.threads == 1 ? "" : "s", all, p.peaks.gflops, p.peaks.gbytes);
@@ -158,7 +158,7 @@ std::string ProfileInHtml(const Profile& p) {
   };
   std::string out = PageBegin(p.title, "kiln profile");
   absl::StrAppend(&out, "<div class=\"cards\">", card(absl::StrFormat("%.1f us", p.median_us), "a run, median"),
-                  card(absl::StrFormat("%.1f us", all), "measured in operations"),
+                  card(absl::StrFormat("%.1f us", all), "in operations, on average"),
                   card(absl::StrCat(p.threads), "threads"), card(absl::StrFormat("%.1f", Giga(flops, all)), "GFLOP/s"),
                   card(absl::StrFormat("%.0f GFLOP/s", p.peaks.gflops), "peak of this machine, f32"),
                   card(absl::StrFormat("%.1f GB/s", p.peaks.gbytes), "peak, copying"), "</div>\n");
