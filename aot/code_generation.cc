@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/cpu/combine.h"
+#include "codegen/llvm/debug_info.h"
 #include "compiler/base/parallel.h"
 #include "compiler/base/text.h"
 
@@ -51,10 +52,20 @@ struct Piece {
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> module;
   std::unique_ptr<Ir> ir;
+  std::unique_ptr<DebugInfo> debug;  // if code has lines
   absl::Status status;
   std::string object, text;
   int64_t code_bytes = 0;
 };
+
+// What makes a module's code visible to debuggers and profilers, as far as the options say.
+void BeginDebugInfo(const DebugOptions& options, Piece* p) {
+  if (!options.KeepsKernels()) return;
+  p->module->setUwtable(llvm::UWTableKind::Async);
+  if (options.line_tables == LineTables::kNone) return;
+  p->debug = std::make_unique<DebugInfo>(*p->module, options.line_directory);
+  p->ir->debug = p->debug.get();
+}
 
 }  // namespace
 
@@ -65,7 +76,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
   std::vector<KernelPlan> plans;
   std::vector<std::unique_ptr<Module>> combinations;  // which the plans point into
   for (const ProgramToGenerate& p : programs) {
-    plans.push_back(PlanKernels(p.name, *p.thunks));
+    plans.push_back(PlanKernels(p.name, *p.thunks, p.ops ? &p.ops->debug : nullptr));
     combinations.push_back(cpu::PlanCombinations(p.name, *p.thunks, &plans.back()));
     out.kernels += static_cast<int64_t>(plans.back().kernels.size());
   }
@@ -83,8 +94,12 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     p.module = std::make_unique<llvm::Module>(library, *p.context);
     p.ir = std::make_unique<Ir>(*p.context, *p.module, levels[p.level]);
     if (options.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
-    for (size_t q = 0; q < programs.size() && p.status.ok(); ++q)
-      p.status = cpu::EmitKernels(*p.ir, plans[q], parts[p.part][q], parts.size() == 1, &units[p.level][q]);
+    BeginDebugInfo(options.debug, &p);
+    const cpu::KernelLinkage linkage = {parts.size() == 1, options.debug.KeepsKernels()};
+    for (size_t q = 0; q < programs.size() && p.status.ok(); ++q) {
+      if (p.debug) p.debug->Use(&programs[q].ops->debug);
+      p.status = cpu::EmitKernels(*p.ir, plans[q], parts[p.part][q], linkage, &units[p.level][q]);
+    }
   });
   for (const Piece& p : pieces) RETURN_IF_ERROR(p.status);
   const bool want_text = !options.pipeline.dump_dir.empty();
@@ -102,13 +117,22 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
       entry.partitions = program.partitions;
       entry.kernels_elsewhere = parts.size() > 1;
       entry.constant_offsets = *program.constant_offsets;
+      if (program.ops) {
+        entry.ops = &program.ops->of;
+        entry.first_op = program.ops->first;
+        entry.profile = options.debug.profile;
+        entry.check_numerics = options.debug.check_numerics;
+      }
+      if (p.debug) p.debug->Use(&program.ops->debug);
       p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, plans[q], units[p.level][q], entry);
     }
     if (!p.status.ok()) return;
+    if (p.debug) p.debug->Finish();
     auto object =
         CompileToObject(*p.module, levels[p.level], options.sanitizer, &p.code_bytes, want_text ? &p.text : nullptr);
     p.status = object.status();
     if (object.ok()) p.object = *std::move(object);
+    p.debug.reset();
     p.ir.reset();
     p.module.reset();
     p.context.reset();

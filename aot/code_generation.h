@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aot/compile.h"
+#include "aot/debug/op_table.h"
 #include "codegen/cpu/entry.h"
 #include "codegen/llvm/object.h"
 
@@ -18,7 +19,8 @@ struct ProgramToGenerate {
   const ThunkSequence* thunks;
   const std::vector<int64_t>* constant_offsets;
   int64_t replicas, partitions;
-  bool large_weights;  // EntryOptions
+  bool large_weights;            // EntryOptions
+  const OpTable* ops = nullptr;  // if code knows them
 };
 
 struct GeneratedCode {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "aot/debug/name_ops.h"
 #include "aot/package/fingerprint.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
@@ -179,6 +180,7 @@ void DescribeLibrary(const std::vector<Programs>& programs, Compilation* c) {
       fingerprint.AddNumbers({p.program.plan.buffers.temp_bytes(), p.program.plan.buffers.slow_bytes(),
                               p.program.module->replica_count, p.program.module->partition_count});
     }
+  if (out.on_cpu) AddNamedOps(programs[0].list, c->options.debug, &fingerprint);
   out.symbols = absl::StrCat(out.name, "_", fingerprint.Text());
 }
 
@@ -190,14 +192,21 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   if (out.communicates) needs |= RuntimeNeed::Devices;
   if (HasWeights(out)) needs |= RuntimeNeed::Weights;
   if (!Emulates(c->options)) needs |= RuntimeNeed::Hosts;
+  if (out.debug.profile) needs |= RuntimeNeed::Profile | (out.threads == 1 ? 0u : RuntimeNeed::ProfiledThreads);
+  if (out.debug.check_numerics) needs |= RuntimeNeed::Numerics;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, m.part, c->options.sanitizer));
+    ASSIGN_OR_RETURN(std::string object,
+                     RuntimeObject(out.symbols, m.part, c->options.sanitizer, c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   if (HasWeights(out)) c->members.push_back({out.name + "_weights_table.o", WeightsTableObject(out)});
   if (needs & RuntimeNeed::Hosts) {
     ASSIGN_OR_RETURN(std::string object, ModelObject(out));
     c->members.push_back({out.name + "_descriptor.o", std::move(object)});
+  }
+  if (out.debug.profile || out.debug.check_numerics) {
+    ASSIGN_OR_RETURN(std::string object, OpsMember(out));
+    c->members.push_back({out.name + "_ops.o", std::move(object)});
   }
   if (out.communicates)
     c->members.push_back(
@@ -249,10 +258,12 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   c.out.flush_subnormals = o.flush_subnormals;
   c.out.algebra = o.pipeline.algebra;
   c.out.on_cpu = kCpuTarget.wanted(o);
+  c.out.debug = o.debug;
 
   if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, variants, &c.out));
   RETURN_IF_ERROR(PlanAll(std::move(variants), say, &programs, &c));
   RETURN_IF_ERROR(CheckThatBatchesDiffer(c.out));
+  if (c.out.on_cpu) NameOps(&programs[0].list, &c);
   DescribeLibrary(programs, &c);
   say("generating code");
   for (const Programs& p : programs) RETURN_IF_ERROR(p.target->emit(p.list, &c));

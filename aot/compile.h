@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "aot/debug/program_op.h"
 #include "aot/package/port_path.h"
 #include "aot/weight_constants.h"
 #include "codegen/gpu/library_call.h"
@@ -71,6 +72,7 @@ struct CompileOptions {
   bool strict_tuning = false;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
+  DebugOptions debug;
   PipelineOptions pipeline;
   Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest
@@ -126,7 +128,9 @@ struct CompiledModel {
   std::string name;
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
   std::string archive, header, c_header, manifest;
-  std::vector<WeightConstant> weight_constants;   // for the file beside the archive
+  std::vector<WeightConstant> weight_constants;  // for the file beside the archive
+  // Texts to lie beside the archive, by file name: the optimised programs that its line tables name.
+  std::vector<std::pair<std::string, std::string>> texts;
   std::vector<Port> arguments, results;           // of the largest batch, if there are several
   std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
   int threads = 0;                                // as the options have it
@@ -140,6 +144,8 @@ struct CompiledModel {
   bool flush_subnormals = true;          // as the options have it
   Algebra algebra = Algebra::kXla;       // as the options have it
   bool on_cpu = true;                    // the library has a CPU program
+  DebugOptions debug;                    // as the options have it
+  std::vector<ProgramOp> ops;            // of all CPU programs, if `debug` names them
   std::vector<std::string> cpu_levels;   // that the archive holds, best last
   std::vector<std::string> gpu_targets;  // that the archive holds machine code for
   int64_t gpu_temp_bytes = 0;            // of the arena of the GPU program

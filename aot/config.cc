@@ -119,6 +119,17 @@ absl::Status ReadWeights(const config::Weights& w, const Places& at, CompileOpti
   return absl::OkStatus();
 }
 
+LineTables LineTablesOf(config::Debug::LineTables t) {
+  switch (t) {
+    case config::Debug::HLO:
+      return LineTables::kHlo;
+    case config::Debug::SOURCE:
+      return LineTables::kSource;
+    default:
+      return LineTables::kNone;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
@@ -189,6 +200,12 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.external_lapack = c.lapack();
   if (c.debug().has_large_weights_bytes()) o.large_weights_bytes = c.debug().large_weights_bytes();
   o.bounds_check = c.debug().bounds_check();
+  o.debug = {c.debug().symbols(), LineTablesOf(c.debug().line_tables()), c.debug().line_directory(),
+             c.debug().profile(), c.debug().check_numerics()};
+  if (o.debug.NamesOps() && o.cpu_levels.empty())
+    return InvalidArgument(at("debug"),
+                           ": error: symbols, line_tables, profile and check_numerics are of a CPU program, and the "
+                           "config asks for none");
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();
   o.check_plan = c.debug().check_plan();

@@ -86,7 +86,8 @@ def _kiln_library_impl(ctx):
     headers = [ctx.actions.declare_file(name + suffix) for suffix in [".h", "_c.h"]]
     manifest = ctx.actions.declare_file(name + ".manifest.json")
     weights = [ctx.actions.declare_file(name + ".safetensors")] if ctx.attr.weights_file else []
-    _compile(ctx, kiln, lib, headers + [manifest] + weights)
+    texts = [ctx.actions.declare_file(name + ".hlo")] if ctx.attr.hlo else []
+    _compile(ctx, kiln, lib, headers + [manifest] + weights + texts)
     own = CcInfo(
         compilation_context = cc_common.create_compilation_context(
             headers = depset(headers),
@@ -96,10 +97,10 @@ def _kiln_library_impl(ctx):
     )
     return [
         DefaultInfo(
-            files = depset([lib, manifest] + headers + weights),
+            files = depset([lib, manifest] + headers + weights + texts),
             # What programs that link the library open at run time, and what tests find that have the library as data.
             default_runfiles = ctx.runfiles(files = weights),
-            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers + weights),
+            data_runfiles = ctx.runfiles(files = [lib, manifest] + headers + weights + texts),
         ),
         OutputGroupInfo(sizes = depset([_sizes(ctx, kiln, manifest)])),
         KilnLibraryInfo(name = name, manifest = manifest, library = lib),
@@ -113,6 +114,7 @@ kiln_library = rule(
     attrs = {
         "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, StableHLO text or bytecode."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
+        "hlo": attr.bool(doc = "The config has line_tables: HLO, or profile: keep the optimised program, NAME.hlo."),
         "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
         "gpu_targets": attr.string_list(doc = "NVIDIA GPUs in the archive: sm_90, ..., or cuda. Without cpu_levels, the GPU program alone."),
         "batch_sizes": attr.int_list(doc = "Variants for these sizes of the unbounded dimension, beside the config's."),

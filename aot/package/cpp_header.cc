@@ -216,7 +216,7 @@ std::string ContextClass(const CompiledModel& m) {
 std::string CppHeader(const CompiledModel& m) {
   std::string out = absl::StrCat(kBegin, CppIncludes(m), kInclude, kArrays + 1, kClass,
                                  m.slow_bytes > 0 ? kSlowConstant : "", kStatus);
-  if (m.on_cpu) out += ContextClass(m);
+  if (m.on_cpu) out += ContextClass(m) + WatchMembers(m);
   if (!m.batches.empty()) return FillTemplate(absl::StrCat(out, BatchRun(m), kEnd), m);
   for (const bool result : {false, true}) {
     const std::vector<Port>& ports = result ? m.results : m.arguments;

@@ -21,11 +21,11 @@ class Fingerprint {
   void AddThunks(const ThunkSequence& thunks);
   void AddPorts(const std::vector<Port>& ports);
   void AddNumbers(const std::vector<int64_t>& numbers);
+  void AddText(absl::string_view bytes);
   // 16 hexadecimal digits.
   std::string Text() const;
 
  private:
-  void AddText(absl::string_view bytes);
   std::string TextOf(const Instruction* i);
   uint64_t HashOf(const Computation* c);
 

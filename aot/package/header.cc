@@ -80,14 +80,14 @@ std::string Statuses() {
   return out + "};\n\n";
 }
 
-std::string StatusText() {
+std::string StatusText(const CompiledModel& m) {
   std::string out = R"(
 static inline const char* $NAME_status_text(int32_t status) {
   switch (status) {
 )";
   for (const auto& s : kStatuses)
     absl::StrAppend(&out, "    case $UPPER_", s.name, ": return \"", &s == kStatuses ? "" : "$NAME: ", s.text, "\";\n");
-  return out + R"(    default: return "$NAME: unknown status";
+  return out + WatchStatus(m) + R"(    default: return "$NAME: unknown status";
   }
 }
 )";
@@ -187,9 +187,9 @@ std::string Ports(const CompiledModel& m, bool results) {
 }  // namespace
 
 std::string CHeader(const CompiledModel& m) {
-  std::string out =
-      absl::StrCat(kBegin, m.slow_bytes > 0 ? kSlowDoc : "", m.communicates ? kCommDoc : "", kGuarantees, kTypes + 1,
-                   kDefinitions, m.slow_bytes > 0 ? kSlowDefinition : "", kCounts, Statuses(), BatchDeclarations(m));
+  std::string out = absl::StrCat(kBegin, m.slow_bytes > 0 ? kSlowDoc : "", m.communicates ? kCommDoc : "", kGuarantees,
+                                 kTypes + 1, WatchTypes(m), kDefinitions, m.slow_bytes > 0 ? kSlowDefinition : "",
+                                 kCounts, Statuses(), BatchDeclarations(m));
   if (m.on_cpu)
     absl::StrAppend(
         &out, "// Everything of a run in one struct.\nint32_t $NAME_run_call(const kiln_call* call) $[run$];\n", kRun);
@@ -197,8 +197,9 @@ std::string CHeader(const CompiledModel& m) {
   if (!m.gpu_targets.empty()) out += GpuDeclarations(m);
   if (m.threads != 1 && m.on_cpu) out += kPool;
   if (m.communicates) out += kWorld;
+  out += WatchDeclarations(m);
   absl::StrAppend(&out, kModel, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), TileFunctions(m),
-                  StatusText(), R"(
+                  StatusText(m), R"(
 #ifdef __cplusplus
 }
 #endif

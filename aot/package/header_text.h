@@ -40,6 +40,13 @@ std::string NestedRun(const CompiledModel& model);
 // The results of `results`, each behind a comma, as a call passes them.
 std::string NestedResults(const CompiledModel& model);
 
+// Libraries that measure or check their operations: types, C functions, a status, members of the C++ class; empty for
+// others.
+std::string WatchTypes(const CompiledModel& model);
+std::string WatchDeclarations(const CompiledModel& model);
+std::string WatchStatus(const CompiledModel& model);
+std::string WatchMembers(const CompiledModel& model);
+
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);
 // The GPU program in the C header, and as a class in the C++ header.

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
+#include "aot/debug/source_map.h"
 #include "aot/planning.h"
+#include "aot/report/page.h"
+#include "codegen/host/kernel_plan.h"
 #include "compiler/plan/alias.h"
 
 namespace kiln {
@@ -45,7 +49,7 @@ int64_t TripsOf(const Instruction* i) {
 
 class Kernels {
  public:
-  explicit Kernels(std::vector<Explanation::Kernel>* out) : out_(out) {}
+  Kernels(const Module& m, std::vector<Explanation::Kernel>* out) : sources_(m), out_(out) {}
 
   void Add(const ThunkSequence& thunks, int64_t depth, int64_t runs) {
     for (const Thunk& t : thunks) {
@@ -58,6 +62,9 @@ class Kernels {
       k.operations = OperationsOf(i);
       k.depth = depth;
       k.line = i->loc().line;
+      const SourcePlace place = sources_.Of(i);
+      k.op_name = place.op_name;
+      k.source = SourceText(place.file, place.line);
       if (t.nested.empty()) {
         const Cost c = CostOfKernel(i);
         k.runs = runs;
@@ -77,9 +84,25 @@ class Kernels {
   }
 
  private:
+  const SourceMap sources_;
   std::vector<Explanation::Kernel>* out_;
   absl::flat_hash_map<const Instruction*, size_t> place_;
 };
+
+void CollectSteps(const ThunkSequence& thunks, absl::flat_hash_set<const Instruction*>* out) {
+  for (const Thunk& t : thunks) {
+    out->insert(t.instruction);
+    for (const ThunkSequence& n : t.nested) CollectSteps(n, out);
+  }
+}
+
+std::vector<Explanation::Weight> WeightsOf(const BufferAssignment& buffers) {
+  std::vector<Explanation::Weight> out;
+  for (const Instruction* c : buffers.constants())
+    out.push_back({c->name(), c->shape().ToString(false), c->shape().ByteSize()});
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return out;
+}
 
 }  // namespace
 
@@ -111,12 +134,19 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   e.bytes_accessed = p.cost.bytes_accessed;
   e.arena_use = buffers.ArenaUse();
   e.peak_tick = std::max_element(e.arena_use.begin(), e.arena_use.end()) - e.arena_use.begin();
-  for (const Instruction* i : buffers.timeline()) e.ticks.push_back(i->name());
+  absl::flat_hash_set<const Instruction*> steps;
+  CollectSteps(p.thunks, &steps);
+  for (const Instruction* i : buffers.timeline()) {
+    e.ticks.push_back(i->name());
+    e.works.push_back(steps.contains(i));
+  }
+  e.weights = WeightsOf(buffers);
+  e.distinct_kernels = static_cast<int64_t>(PlanKernels(o.name, p.thunks).kernels.size());
   for (const Allocation& a : buffers.temps())
     e.buffers.push_back({a.owner, a.ShapeText(),
                          a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),
                          a.slice.offset, a.slice.size, a.begin, a.end});
-  Kernels(&e.kernels).Add(p.thunks, 0, 1);
+  Kernels(*p.module, &e.kernels).Add(p.thunks, 0, 1);
   e.rematerialized = std::move(p.rematerialized);
   return e;
 }

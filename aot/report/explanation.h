@@ -1,7 +1,7 @@
 // What was decided about a program and why, as data: the source of every report.
 //
 // Times are in ticks of the schedule (an instruction begins at one and ends at another), sizes in bytes, estimates in
-// microseconds of one core (CoreModel).
+// microseconds of one core (CoreModel), measured times in microseconds of one run.
 #pragma once
 
 #include <map>
@@ -35,6 +35,12 @@ struct Explanation {
     int64_t runs = 0;                     // in one run of the program, where loops are counted
     int64_t flops = 0, bytes = 0;         // of one
     double estimated_us = 0;              // of all
+    double measured_us = 0;               // of all, without what is nested; 0 if the program was not run
+    std::string op_name, source;          // the user's scopes and line; empty if unknown
+  };
+  struct Weight {
+    std::string name, shape;
+    int64_t bytes = 0;
   };
 
   std::string name;
@@ -43,8 +49,11 @@ struct Explanation {
   int64_t flops = 0, bytes_accessed = 0;
   std::vector<int64_t> arena_use;  // by tick
   std::vector<std::string> ticks;  // what runs at each
+  std::vector<bool> works;         // whether that is a step of a run, and no name for what is there already
   std::vector<Buffer> buffers;
-  std::vector<Kernel> kernels;  // in the order of the schedule
+  std::vector<Kernel> kernels;  // operations in the order of the schedule; equal ones share code
+  int64_t distinct_kernels = 0;
+  std::vector<Weight> weights;  // constants that the archive holds, largest first
   std::vector<Pass> passes;     // in the order of first use
   std::vector<RematerializeStep> rematerialized;
   double measured_us = 0;  // of a whole run; 0 if it was not run
@@ -53,7 +62,7 @@ struct Explanation {
 absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& options);
 
 std::string ExplainInText(const Explanation& e);
-// One self-contained page: no scripts, nothing fetched.
+// One self-contained page: nothing fetched, and complete without its script, which sorts tables.
 std::string ExplainInHtml(const Explanation& e);
 
 }  // namespace kiln

@@ -26,8 +26,8 @@ void AppendRewrites(const Explanation& e, std::string* out) {
 }  // namespace
 
 std::string ExplainInText(const Explanation& e) {
-  std::string out =
-      absl::StrFormat("%s: %d arguments, %d results, %d kernels\n", e.name, e.arguments, e.results, e.kernels.size());
+  std::string out = absl::StrFormat("%s: %d arguments, %d results, %d operations with %d different kernels\n", e.name,
+                                    e.arguments, e.results, e.kernels.size(), e.distinct_kernels);
   double estimated = 0;
   for (const auto& k : e.kernels) estimated += k.estimated_us;
   absl::StrAppendFormat(&out, "work: %d flops, %d bytes read and written; estimated %.1f us on one core%s\n", e.flops,
@@ -49,7 +49,10 @@ std::string ExplainInText(const Explanation& e) {
   }
   int64_t borrowed = 0;
   for (const auto& b : e.buffers) borrowed += b.place != "arena";
-  if (borrowed) absl::StrAppendFormat(&out, "  %d values wait in results that are not written yet\n", borrowed);
+  if (borrowed)
+    absl::StrAppendFormat(
+        &out, "  beside the arena, %d values lie for a while in the memory of results that are written later\n",
+        borrowed);
 
   if (!e.rematerialized.empty()) {
     out += "\nto meet the limit\n";
@@ -62,18 +65,24 @@ std::string ExplainInText(const Explanation& e) {
     AppendMore(e.rematerialized.size(), "steps", &out);
   }
 
-  out += "\nkernels by estimated time\n           us         flops         bytes\n";
+  const bool measured = e.measured_us > 0;
+  absl::StrAppend(&out, "\nkernels by ", measured ? "measured" : "estimated", " time\n  ",
+                  measured ? "measured us  " : "", "estimated us         flops         bytes\n");
   std::vector<const Explanation::Kernel*> kernels;
   for (const auto& k : e.kernels) kernels.push_back(&k);
-  std::stable_sort(kernels.begin(), kernels.end(), [](auto* a, auto* b) { return a->estimated_us > b->estimated_us; });
+  std::stable_sort(kernels.begin(), kernels.end(), [&](auto* a, auto* b) {
+    return measured ? a->measured_us > b->measured_us : a->estimated_us > b->estimated_us;
+  });
   for (size_t k = 0; k < std::min(kernels.size(), kMostLines); ++k) {
     const auto& x = *kernels[k];
-    absl::StrAppendFormat(&out, "  %11.2f  %12d  %12d  %%%s = %s %s%s%s\n", x.estimated_us, x.flops, x.bytes, x.name,
+    if (measured) absl::StrAppendFormat(&out, "  %11.2f", x.measured_us);
+    absl::StrAppendFormat(&out, "  %12.2f  %12d  %12d  %%%s = %s %s%s%s%s\n", x.estimated_us, x.flops, x.bytes, x.name,
                           x.shape, x.root,
                           x.operations.empty() ? "" : absl::StrCat(" {", absl::StrJoin(x.operations, ", "), "}"),
                           x.runs > 1 ? absl::StrFormat("  %d times", x.runs)
                           : x.depth  ? "  in a loop or branch"
-                                     : "");
+                                     : "",
+                          x.op_name.empty() ? "" : absl::StrCat("  ", x.op_name, " ", x.source));
   }
   AppendMore(kernels.size(), "kernels", &out);
 

@@ -37,7 +37,8 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
 absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Compilation* c) {
   const std::string symbols = c->out.symbols + p.suffix, stem = c->out.name + p.suffix;
   for (const RuntimeMember& m : RuntimeMembers(RuntimeNeed::Calls)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, m.part, c->options.sanitizer));
+    ASSIGN_OR_RETURN(std::string object,
+                     RuntimeObject(symbols, m.part, c->options.sanitizer, c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
   std::vector<std::string> entries;  // as dispatch.c numbers the levels

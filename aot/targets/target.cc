@@ -10,7 +10,8 @@ ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
           &p.offsets,
           p.program.module->replica_count,
           p.program.module->partition_count,
-          large_weights};
+          large_weights,
+          p.ops.ops.empty() ? nullptr : &p.ops};
 }
 
 void Compilation::Add(GeneratedCode code) {

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "aot/code_generation.h"
 #include "aot/compile.h"
+#include "aot/debug/op_table.h"
 #include "aot/planning.h"
 #include "aot/weights.h"
 
@@ -24,6 +25,7 @@ struct Planned {
   PlannedProgram program;
   std::vector<int64_t> offsets;  // of its constants in the library's weights
   std::vector<Port> arguments, results;
+  OpTable ops;  // of a CPU program, if its debug options ask for any
 };
 
 // A compile as far as it has come.

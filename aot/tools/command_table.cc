@@ -153,6 +153,26 @@ const Command kExplain = {"explain",
                            kDim,
                            kEntry}};
 
+const Command kProfile = {
+    "profile",
+    ProfileCommand,
+    "MODULE",
+    1,
+    1,
+    "Says where the time of a run goes.",
+    "By operation, with speed and share of what this machine can do at best, and by line of the user's source. Linking "
+    "needs a C compiler (CC, or cc).",
+    {kInput,
+     {"threads", "N", "how many threads one run may use; default 1"},
+     {"repeat", "N", "how many runs are measured"},
+     {"html", "F", "write a page with a timeline and a flame graph by scopes"},
+     {"trace", "F.json", "write every event, for Perfetto or chrome://tracing"},
+     kConfig,
+     {"target", "LEVEL", "the x86-64 level; default native"},
+     kDim,
+     kEntry,
+     {"json", nullptr, "print the same as JSON"}}};
+
 const Command kReduce = {
     "reduce",
     ReduceCommand,
@@ -227,8 +247,8 @@ const Command kBenchmark = {"benchmark",
 
 const std::vector<Command>& AllCommands() {
   static const auto* commands =
-      new std::vector<Command>{kCompile, kLink,   kInspect, kRun,    kCheck, kDiff,  kTune,
-                               kExplain, kReduce, kBisect,  kVerify, kOpt,   kSizes, kBenchmark};
+      new std::vector<Command>{kCompile, kLink,   kInspect, kRun,    kProfile, kCheck, kDiff,     kTune,
+                               kExplain, kReduce, kBisect,  kVerify, kOpt,     kSizes, kBenchmark};
   return *commands;
 }
 

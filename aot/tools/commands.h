@@ -48,5 +48,6 @@ int TuneCommand(const Arguments& args);
 int ExplainCommand(const Arguments& args);
 int SizesCommand(const Arguments& args);
 int BenchmarkCommand(const Arguments& args);
+int ProfileCommand(const Arguments& args);
 
 }  // namespace kiln

@@ -107,6 +107,7 @@ absl::Status Run(const Arguments& args) {
   if (!m.weight_constants.empty())
     files.push_back(
         {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
+  for (const auto& [file, text] : m.texts) files.push_back({absl::StrCat(dir, "/", file), {text}});
   RETURN_IF_ERROR(WriteFiles(files));
   if (args.Has("shared")) {
     stages.Begin("linking");

@@ -3,12 +3,27 @@
 
 #include "aot/report/explanation.h"
 #include "aot/tools/commands.h"
-#include "aot/tools/runner.h"
+#include "aot/tools/profile_run.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
 
 namespace kiln {
 namespace {
+
+// A whole run, and each operation.
+absl::Status Measure(std::unique_ptr<Module> module, CompileOptions options, Explanation* e) {
+  options.cpu_levels = {"native"};
+  options.gpu_targets.clear();
+  RunOptions run;
+  run.repeat = 9;
+  const std::vector<Literal> inputs = SeededArguments(*module, 0);
+  ASSIGN_OR_RETURN(const ProfiledRun measured, RunProfiled(std::move(module), inputs, options, run, ""));
+  e->measured_us = measured.profile.median_us;
+  absl::flat_hash_map<std::string, double> us;
+  for (const Profile::Row& r : measured.profile.rows) us[r.op.name] = r.self_us;
+  for (Explanation::Kernel& k : e->kernels) k.measured_us = us[k.name];
+  return absl::OkStatus();
+}
 
 absl::Status Run(const Arguments& args) {
   CompileOptions options;
@@ -22,14 +37,8 @@ absl::Status Run(const Arguments& args) {
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(Explanation e, Explain(module->Clone(), options));
-  if (args.Has("run")) {
-    options.cpu_levels = {"native"};
-    RunOptions run;
-    run.repeat = 9;
-    const std::vector<Literal> inputs = SeededArguments(*module, 0);
-    ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(module), inputs, options, run));
-    e.measured_us = r.median_us;
-  }
+  e.name = args.positional[0].substr(args.positional[0].rfind('/') + 1);
+  if (args.Has("run")) RETURN_IF_ERROR(Measure(std::move(module), options, &e));
   if (args.Has("html")) RETURN_IF_ERROR(WriteFile(args.Get("html"), ExplainInHtml(e)));
   std::printf("%s", ExplainInText(e).c_str());
   return absl::OkStatus();

@@ -190,15 +190,18 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
       for (size_t a = 0; a < arguments.size(); ++a)
         if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const FlushWhileEmulating flush(m, emulator != nullptr);
+    if (o.before_run) o.before_run(lib, m, k);
     const auto start = std::chrono::steady_clock::now();
     const int32_t code = instance.Run(run, run_emulated, emulator.get(), pool, nullptr);
     times[k] = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (code != 0) {
-      std::fprintf(stderr, "error: the model returned status %d\n", code);
+      const auto text = reinterpret_cast<const char* (*)()>(find("numerics_text"));
+      std::fprintf(stderr, "error: the model returned status %d%s%s\n", code, text ? ": " : "", text ? text() : "");
       return 5;
     }
     if (k == 0) instance.KeepResults(offsets, shared);
   }
+  if (o.after_runs) o.after_runs(lib, m);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // Runs a module on values: through the compiled library in a process of its own, or through the evaluator.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct RunOptions {
   bool check_accesses = false;
   int threads = 1;
   int repeat = 1;
+  // Called in the process that runs the program, with the library as dlopen gave it: before each run, the first of
+  // which is 0, and behind the last.
+  std::function<void(void* library, const CompiledModel& model, int run)> before_run;
+  std::function<void(void* library, const CompiledModel& model)> after_runs;
 };
 
 struct RunResult {

@@ -51,7 +51,7 @@ void Add(const std::string& name, const ThunkSequence& thunks, Computation* c,
     if (!fresh) continue;
     constexpr int64_t kWeight = 10;  // of a loop, among other kernels
     for (const Instruction* i : {block, Combine(f, 1, c)})
-      plan->kernels.push_back({absl::StrCat(name, "_k", plan->kernels.size(), "_combine"), i, {0}, kWeight});
+      plan->kernels.push_back({absl::StrCat(name, "_k", plan->kernels.size(), "_combine"), i, {0}, kWeight, "combine"});
   }
 }
 

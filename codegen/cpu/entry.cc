@@ -54,11 +54,13 @@ class CpuEntry : public HostEntry {
       b_.CreateCall(function, {table_, ir_.I64(0), ir_.I64(units)});
       return;
     }
-    auto split =
-        ir_.module.getOrInsertFunction(absl::StrCat(options_.library, "_parallel"),
-                                       llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, i64, i64}, false));
-    llvm::cast<llvm::Function>(split.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    b_.CreateCall(split, {fn_->getArg(3), function, table_, ir_.I64(units), ir_.I64(options_.threads)});
+    std::vector<llvm::Type*> types = {ptr, ptr, ptr, i64, i64};
+    std::vector<llvm::Value*> arguments = {fn_->getArg(3), function, table_, ir_.I64(units), ir_.I64(options_.threads)};
+    if (options_.profile) {
+      types.push_back(i64);
+      arguments.push_back(ir_.I64(OpOf(t)));
+    }
+    b_.CreateCall(Runtime(options_.profile ? "profile_parallel" : "parallel", b_.getVoidTy(), types), arguments);
   }
 
   absl::Status UserCall(const Thunk& t) override {
@@ -117,13 +119,14 @@ class CpuEntry : public HostEntry {
 
 }  // namespace
 
-absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, bool internal,
+absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, KernelLinkage linkage,
                          std::vector<int64_t>* units) {
   for (size_t k : which) {
     const KernelPlan::Item& item = plan.kernels[k];
-    ASSIGN_OR_RETURN(Kernel kernel,
-                     EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.instruction, item.shared));
-    if (internal) {
+    ASSIGN_OR_RETURN(Kernel kernel, EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.label,
+                                               item.instruction, item.shared));
+    if (linkage.separate) kernel.function->addFnAttr(llvm::Attribute::NoInline);
+    if (linkage.internal) {
       kernel.function->setVisibility(llvm::GlobalValue::DefaultVisibility);
       kernel.function->setLinkage(llvm::GlobalValue::InternalLinkage);
     }

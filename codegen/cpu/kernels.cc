@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/elemental/element.h"
+#include "codegen/llvm/debug_info.h"
 
 namespace kiln::cpu {
 namespace {
@@ -47,8 +48,9 @@ int64_t ScratchBytes(const Instruction* i) {
   return LibraryScratchBytes(i, kStackBytes);
 }
 
-absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
+absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::string& label, const Instruction* i,
                                   const std::set<int64_t>& shared) {
+  DebugInfo::Function debug(ir, label, i);
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type *ptr = b.getPtrTy(), *i64 = b.getInt64Ty();
   const size_t operands = i->operands().size(), results = ArrayLeaves(i->shape()).size();
@@ -111,6 +113,8 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   }
   if (!units.ok()) return units.status();
   b.CreateRetVoid();
+  // The call below has no line: what is inlined there keeps its own, as part of the kernel.
+  b.SetCurrentDebugLocation({});
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -123,6 +127,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instr
   args.push_back(f->getArg(2));
   b.CreateCall(body_fn, args);
   b.CreateRetVoid();
+  debug.Becomes(f, body_fn);
   // Inside the entry a small kernel needs no table; a large one would only slow down LLVM, which takes the entry whole.
   constexpr unsigned kWorthInlining = 100;
   if (body_fn->getInstructionCount() > kWorthInlining) f->addFnAttr(llvm::Attribute::NoInline);

@@ -17,8 +17,8 @@ struct Kernel {
   int64_t units = 1;
 };
 
-// Emits the kernel of `i` under `symbol`. `shared`: operands whose storage is a result's.
-absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const Instruction* i,
+// Emits the kernel of `i` under `symbol`, which debuggers call `label`. `shared`: operands whose storage is a result's.
+absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::string& label, const Instruction* i,
                                   const std::set<int64_t>& shared);
 
 // Arena bytes that the kernel of `i` needs while it runs.

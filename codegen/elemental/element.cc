@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/elemental/movement.h"
+#include "codegen/llvm/debug_info.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -23,6 +24,7 @@ absl::StatusOr<Val> ElementEmitter::Emit(const Instruction* i, const Index& inde
   if (const auto it = preset_.find(i); it != preset_.end()) return it->second;
   Key key{i, ir_.b.GetInsertBlock(), index.dims};
   if (auto it = cache_.find(key); it != cache_.end()) return it->second;
+  const DebugInfo::Line line(ir_, i);
   ASSIGN_OR_RETURN(Val v, EmitUncached(i, index));
   key.block = ir_.b.GetInsertBlock();
   cache_[key] = v;

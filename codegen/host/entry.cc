@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/llvm/debug_info.h"
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
@@ -43,6 +44,7 @@ absl::Status HostEntry::Run(const std::string& symbol, const ThunkSequence& thun
 
 absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSequence& thunks, bool entry) {
   llvm::Type* ptr = b_.getPtrTy();
+  DebugInfo::Function debug(ir_, symbol, nullptr);
   fn_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false),
                                entry ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage, symbol,
                                ir_.module);
@@ -56,6 +58,7 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
     b_.SetInsertPoint(block);
     b_.CreateRet(b_.getInt32(static_cast<uint32_t>(status)));
   }
+  debug.Becomes(fn_);
   return absl::OkStatus();
 }
 
@@ -165,6 +168,71 @@ std::vector<Slice> HostEntry::LastUses(const ThunkSequence& thunks, size_t k) {
   return out;
 }
 
+absl::Status HostEntry::EmitWhile(const Thunk& t) {
+  if (const auto count = TripCount(t)) {
+    absl::Status status;
+    ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = EmitNested(t.nested[1]); });
+    return status;
+  }
+  if (RunsParts(t)) return EmitParts(t);
+  auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
+  auto* body = llvm::BasicBlock::Create(ir_.ctx, "body", fn_);
+  auto* done = llvm::BasicBlock::Create(ir_.ctx, "endwhile", fn_);
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  RETURN_IF_ERROR(EmitNested(t.nested[0]));
+  llvm::Value* go = b_.CreateICmpNE(Fetch(b_.getInt8Ty(), Pointer(t.predicate)), b_.getInt8(0));
+  b_.CreateCondBr(go, body, done);
+  b_.SetInsertPoint(body);
+  RETURN_IF_ERROR(EmitNested(t.nested[1]));
+  b_.CreateBr(head);
+  b_.SetInsertPoint(done);
+  return absl::OkStatus();
+}
+
+absl::Status HostEntry::EmitThunk(const Thunk& t) {
+  switch (t.kind) {
+    case ThunkKind::Kernel:
+      KernelCall(t);
+      break;
+    case ThunkKind::Copy:
+      Move(Pointer(t.writes[0]), Pointer(t.reads[0]), t.writes[0].size);
+      break;
+    case ThunkKind::While:
+      return EmitWhile(t);
+    case ThunkKind::Conditional:
+      return RunsParts(t) ? EmitParts(t) : EmitConditional(t);
+    case ThunkKind::CustomCall:
+      RETURN_IF_ERROR(UserCall(t));
+      break;
+    case ThunkKind::LibraryCall:
+      RETURN_IF_ERROR(LibraryCall(t));
+      break;
+    case ThunkKind::AllGather:
+    case ThunkKind::Exchange: {
+      ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, options_.replicas, options_.partitions));
+      if (exchange && Exchanges())
+        RETURN_IF_ERROR(EmitExchange(t, *exchange));
+      else if (t.kind == ThunkKind::AllGather)
+        RETURN_IF_ERROR(EmitAllGather(t));
+      else
+        return ErrorAt(t.instruction, "has not the form of an exchange", absl::StatusCode::kInternal);
+      break;
+    }
+    case ThunkKind::DeviceId:
+      EmitDeviceId(t);
+      break;
+    case ThunkKind::Send:
+    case ThunkKind::Receive:
+      EmitQueue(t);
+      break;
+    case ThunkKind::RngState:
+      EmitRngState(t);
+      break;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
   for (size_t k = 0; k < thunks.size(); ++k) {
     const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;
@@ -179,69 +247,8 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
       continue;
     }
     const Thunk& t = thunks[k];
-    switch (t.kind) {
-      case ThunkKind::Kernel:
-        KernelCall(t);
-        break;
-      case ThunkKind::Copy:
-        Move(Pointer(t.writes[0]), Pointer(t.reads[0]), t.writes[0].size);
-        break;
-      case ThunkKind::While: {
-        if (const auto count = TripCount(t)) {
-          absl::Status status;
-          ir_.Loop(ir_.I64(0), ir_.I64(*count), 1, [&](llvm::Value*) { status = EmitNested(t.nested[1]); });
-          RETURN_IF_ERROR(status);
-          break;
-        }
-        if (RunsParts(t)) {
-          RETURN_IF_ERROR(EmitParts(t));
-          break;
-        }
-        auto* head = llvm::BasicBlock::Create(ir_.ctx, "while", fn_);
-        auto* body = llvm::BasicBlock::Create(ir_.ctx, "body", fn_);
-        auto* done = llvm::BasicBlock::Create(ir_.ctx, "endwhile", fn_);
-        b_.CreateBr(head);
-        b_.SetInsertPoint(head);
-        RETURN_IF_ERROR(EmitNested(t.nested[0]));
-        llvm::Value* go = b_.CreateICmpNE(Fetch(b_.getInt8Ty(), Pointer(t.predicate)), b_.getInt8(0));
-        b_.CreateCondBr(go, body, done);
-        b_.SetInsertPoint(body);
-        RETURN_IF_ERROR(EmitNested(t.nested[1]));
-        b_.CreateBr(head);
-        b_.SetInsertPoint(done);
-        break;
-      }
-      case ThunkKind::Conditional:
-        RETURN_IF_ERROR(RunsParts(t) ? EmitParts(t) : EmitConditional(t));
-        break;
-      case ThunkKind::CustomCall:
-        RETURN_IF_ERROR(UserCall(t));
-        break;
-      case ThunkKind::LibraryCall:
-        RETURN_IF_ERROR(LibraryCall(t));
-        break;
-      case ThunkKind::AllGather:
-      case ThunkKind::Exchange: {
-        ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, options_.replicas, options_.partitions));
-        if (exchange && Exchanges())
-          RETURN_IF_ERROR(EmitExchange(t, *exchange));
-        else if (t.kind == ThunkKind::AllGather)
-          RETURN_IF_ERROR(EmitAllGather(t));
-        else
-          return ErrorAt(t.instruction, "has not the form of an exchange", absl::StatusCode::kInternal);
-        break;
-      }
-      case ThunkKind::DeviceId:
-        EmitDeviceId(t);
-        break;
-      case ThunkKind::Send:
-      case ThunkKind::Receive:
-        EmitQueue(t);
-        break;
-      case ThunkKind::RngState:
-        EmitRngState(t);
-        break;
-    }
+    const DebugInfo::Line line(ir_, t.instruction);
+    RETURN_IF_ERROR(EmitWatched(t));
     if (options_.poison_freed && entry)
       for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
   }

@@ -26,6 +26,10 @@ struct EntryOptions {
   int64_t replicas = 1, partitions = 1;
   bool large_weights = false;      // beyond the reach of 32-bit offsets: their address is loaded
   bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
+  // The numbers of operations in the library's tables, for code that measures or checks them; null: none does.
+  const absl::flat_hash_map<const Instruction*, int64_t>* ops = nullptr;
+  int64_t first_op = 0;  // what to add to these
+  bool profile = false, check_numerics = false;
 };
 
 class HostEntry {
@@ -88,6 +92,10 @@ class HostEntry {
   // The same for what a function of kiln_comm returned.
   void CheckedExchange(llvm::Value* code);
   llvm::Value* Comm() { return fn_->getArg(4); }
+  // A function of the library's runtime.
+  llvm::FunctionCallee Runtime(const std::string& function, llvm::Type* result, llvm::ArrayRef<llvm::Type*> arguments);
+  // The number of the thunk's operation in the library's tables.
+  int64_t OpOf(const Thunk& t) const { return options_.first_op + options_.ops->at(t.instruction); }
 
   Ir& ir_;
   llvm::IRBuilder<>& b_;
@@ -105,6 +113,16 @@ class HostEntry {
   // Those of a loop or a choice, run by the target.
   absl::Status EmitParts(const Thunk& t);
   absl::Status Emit(const ThunkSequence& thunks, bool entry = false);
+  absl::Status EmitThunk(const Thunk& t);
+  absl::Status EmitWhile(const Thunk& t);
+  // The run of a thunk with the calls of the profiler and the numeric check that the options ask for.
+  absl::Status EmitWatched(const Thunk& t);
+  // The operation as the check knows it, none if it is not looked at, and what its inputs were that it overwrites.
+  struct NumericsCheck {
+    llvm::Constant* op = nullptr;
+    llvm::Value* before = nullptr;
+  };
+  NumericsCheck BeginNumericsCheck(const Thunk& t);
   // The same in a function of its own if it is long or lies deep in loops, since LLVM's work on one function is not
   // linear in its length and depth.
   absl::Status EmitNested(const ThunkSequence& thunks);

@@ -31,18 +31,36 @@ int64_t CompileWeight(const Instruction* i) {
   }
 }
 
-void AddKernels(const std::string& name, const ThunkSequence& thunks, absl::flat_hash_map<std::string, size_t>* known,
-                KernelPlan* plan) {
+// What a fusion is for: the first of these that it holds, or else its root.
+Opcode MainOpcode(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion)) return i->opcode();
+  constexpr Opcode kHeavy[] = {Opcode::Convolution, Opcode::Dot,    Opcode::Sort,         Opcode::SelectAndScatter,
+                               Opcode::Scatter,     Opcode::Gather, Opcode::ReduceWindow, Opcode::Reduce};
+  const Computation& f = **i->attrs().calls;
+  for (Opcode heavy : kHeavy)
+    for (const auto& x : f.instructions())
+      if (x->Is(heavy)) return heavy;
+  return f.root()->opcode();
+}
+
+std::string Label(const Instruction* i, const DebugProgram* debug) {
+  if (const DebugOp* op = debug ? debug->Find(i) : nullptr) return op->label;
+  return CIdentifier(absl::StrCat(TextOf(i->opcode()), i->Is(Opcode::Fusion) ? "_" : "",
+                                  i->Is(Opcode::Fusion) ? TextOf(MainOpcode(i)) : ""));
+}
+
+void AddKernels(const std::string& name, const ThunkSequence& thunks, const DebugProgram* debug,
+                absl::flat_hash_map<std::string, size_t>* known, KernelPlan* plan) {
   for (const Thunk& t : thunks) {
-    for (const ThunkSequence& n : t.nested) AddKernels(name, n, known, plan);
+    for (const ThunkSequence& n : t.nested) AddKernels(name, n, debug, known, plan);
     if (t.kind != ThunkKind::Kernel) continue;
     std::set<int64_t> shared = SharedOperands(t);
     const auto [it, fresh] = known->insert({Key(t.instruction, shared), plan->kernels.size()});
     plan->of[t.instruction] = it->second;
-    if (fresh)
-      plan->kernels.push_back(
-          {CIdentifier(absl::StrCat(name, "_k", plan->kernels.size(), "_", TextOf(t.instruction->opcode()))),
-           t.instruction, std::move(shared), CompileWeight(t.instruction)});
+    if (!fresh) continue;
+    const std::string label = Label(t.instruction, debug);
+    plan->kernels.push_back({CIdentifier(absl::StrCat(name, "_k", plan->kernels.size(), "_", label)), t.instruction,
+                             std::move(shared), CompileWeight(t.instruction), label});
   }
 }
 
@@ -56,10 +74,10 @@ std::set<int64_t> SharedOperands(const Thunk& t) {
   return out;
 }
 
-KernelPlan PlanKernels(const std::string& name, const ThunkSequence& thunks) {
+KernelPlan PlanKernels(const std::string& name, const ThunkSequence& thunks, const DebugProgram* debug) {
   KernelPlan plan;
   absl::flat_hash_map<std::string, size_t> known;
-  AddKernels(name, thunks, &known, &plan);
+  AddKernels(name, thunks, debug, &known, &plan);
   return plan;
 }
 

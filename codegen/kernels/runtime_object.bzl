@@ -1,6 +1,12 @@
-"""runtime_object: a C source compiled by clang to objects, plain and sanitized, as C++ arrays."""
+"""runtime_object: a C source compiled by clang to objects, plain, sanitized and with unwind tables, as C++ arrays."""
 
-_VARIANTS = [("Plain", ""), ("Address", "-fsanitize=address"), ("Thread", "-fsanitize=thread")]
+# The last for libraries that debuggers and profilers shall see through.
+_VARIANTS = [
+    ("Plain", ""),
+    ("Address", "-fsanitize=address"),
+    ("Thread", "-fsanitize=thread"),
+    ("Unwound", "-fasynchronous-unwind-tables -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer"),
+]
 
 def runtime_object(name, src, symbol, deps = []):
     steps = ["(echo '#include \"codegen/kernels/runtime_objects.h\"'; echo 'namespace kiln {'; echo 'namespace {') > $@"]
@@ -14,7 +20,7 @@ def runtime_object(name, src, symbol, deps = []):
             "echo '};' >> $@",
             "rm $@.o",
         ]
-    steps.append("(echo '}  // namespace'; echo 'const EmbeddedObject %s[3] = {%s};'; echo '}  // namespace kiln') >> $@" %
+    steps.append("(echo '}  // namespace'; echo 'const EmbeddedObject %s[4] = {%s};'; echo '}  // namespace kiln') >> $@" %
                  (symbol, ", ".join(["{k%s, sizeof k%s}" % (v, v) for v, _ in _VARIANTS])))
     native.genrule(
         name = name,

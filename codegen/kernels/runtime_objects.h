@@ -10,8 +10,8 @@ struct EmbeddedObject {
   size_t size;
 };
 
-// Each as it is, for -fsanitize=address and for -fsanitize=thread.
-#define RUNTIME_PART(name, ...) extern const EmbeddedObject k##name##Objects[3];
+// Each as it is, for -fsanitize=address, for -fsanitize=thread, and with unwind tables.
+#define RUNTIME_PART(name, ...) extern const EmbeddedObject k##name##Objects[4];
 #include "codegen/kernels/runtime_parts.def"
 
 }  // namespace kiln

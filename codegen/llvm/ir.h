@@ -27,6 +27,8 @@ struct Val {
 inline constexpr char kWrittenAsRun[] = "kiln-written-as-run";
 inline constexpr char kCallsMicroKernels[] = "kiln-calls-micro-kernels";
 
+class DebugInfo;
+
 class Ir {
  public:
   Ir(llvm::LLVMContext& ctx, llvm::Module& module, const CpuLevel& level)
@@ -36,6 +38,7 @@ class Ir {
   llvm::Module& module;
   const CpuLevel& level;
   llvm::IRBuilder<> b;
+  DebugInfo* debug = nullptr;  // lines for debuggers (debug_info.h); null: none
 
   llvm::Type* RegType(PrimitiveType t);  // of one part of a Val
   llvm::Type* MemType(PrimitiveType t);  // of one part in memory

@@ -80,6 +80,10 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
     if (level.vector_bytes == 64) f.addFnAttr("prefer-vector-width", "512");
     f.addFnAttr(llvm::Attribute::NoUnwind);
     f.removeFnAttr(llvm::Attribute::UWTable);
+    if (m.getUwtable() != llvm::UWTableKind::None) {
+      f.setUWTableKind(m.getUwtable());
+      f.addFnAttr("frame-pointer", "all");
+    }
   }
 }
 

@@ -16,7 +16,8 @@ enum class Sanitizer { kNone, kAddress, kThread };
 absl::Status LinkKernelLibrary(llvm::Module& module);
 
 // Links what the module uses of the kernel library, makes it internal, optimises for the level and returns an ELF
-// object. Deterministic. `ir_text`, if given, receives the optimised IR.
+// object. Deterministic. `ir_text`, if given, receives the optimised IR. A module with unwind tables (setUwtable) has
+// them, and frame pointers, in all its functions.
 absl::StatusOr<std::string> CompileToObject(llvm::Module& module, const CpuLevel& level, Sanitizer sanitizer,
                                             int64_t* text_bytes, std::string* ir_text = nullptr);
 

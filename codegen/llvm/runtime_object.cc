@@ -11,12 +11,14 @@ namespace {
 
 constexpr char kPrefix[] = "kiln_model";
 
-const EmbeddedObject& Embedded(RuntimePart part, Sanitizer sanitizer) {
+const EmbeddedObject& Embedded(RuntimePart part, Sanitizer sanitizer, bool unwound) {
   static const EmbeddedObject* const kObjects[] = {
 #define RUNTIME_PART(name, ...) k##name##Objects,
 #include "codegen/kernels/runtime_parts.def"
   };
-  return kObjects[static_cast<int>(part)][static_cast<int>(sanitizer)];
+  constexpr int kUnwound = 3;
+  return kObjects[static_cast<int>(part)]
+                 [unwound && sanitizer == Sanitizer::kNone ? kUnwound : static_cast<int>(sanitizer)];
 }
 
 }  // namespace
@@ -29,8 +31,9 @@ std::vector<RuntimeMember> RuntimeMembers(unsigned needs) {
   return out;
 }
 
-absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer) {
-  const EmbeddedObject& embedded = Embedded(part, sanitizer);
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer,
+                                          bool unwound) {
+  const EmbeddedObject& embedded = Embedded(part, sanitizer, unwound);
   const llvm::MemoryBufferRef bytes(llvm::StringRef(reinterpret_cast<const char*>(embedded.data), embedded.size), name);
   auto object = llvm::object::ObjectFile::createObjectFile(bytes);
   if (!object) return Internal("cannot read the runtime: ", llvm::toString(object.takeError()));

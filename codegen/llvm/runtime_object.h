@@ -29,6 +29,9 @@ struct RuntimeNeed {
     Tuner = 64,
     Weights = 128,  // arguments come from files
     Hosts = 256,    // any program: it is a part of those that ask for it
+    Profile = 512,
+    ProfiledThreads = 1024,  // beside Profile
+    Numerics = 2048,
   };
 };
 
@@ -38,7 +41,9 @@ struct RuntimeMember {
 };
 std::vector<RuntimeMember> RuntimeMembers(unsigned needs);
 
-// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*.
-absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer);
+// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*. `unwound`: with unwind tables, unless it is
+// sanitized.
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer,
+                                          bool unwound = false);
 
 }  // namespace kiln

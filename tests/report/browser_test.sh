@@ -13,11 +13,19 @@ browse() {
     { cat "$dir/log"; exit 1; }
 }
 browse --dump-dom >"$dir/dom"
-for id in memory buffers graph kernels passes; do
+for id in memory buffers flame kernels passes; do
   grep -q "id=\"$id\"" "$dir/dom" || { echo "FAILED: the browser has no element '$id'"; exit 1; }
 done
 browse --screenshot="$dir/picture.png"
 "$check" "$dir/picture.png" 1200 1600
+# The page of a profile, measured just now.
+"$kiln" profile "$module" --repeat 3 --html "$dir/page.html" --trace "$dir/trace.json" >"$dir/text"
+grep -q 'roofline' "$dir/text"
+grep -q '"ph":"X"' "$dir/trace.json"
+browse --dump-dom >"$dir/dom"
+for id in timeline flame operations lines; do
+  grep -q "id=\"$id\"" "$dir/dom" || { echo "FAILED: the browser has no element '$id' in the profile"; exit 1; }
+done
 # A page without its charts must not pass for one with them.
 echo '<!doctype html><title>empty</title>' >"$dir/page.html"
 browse --screenshot="$dir/empty.png"

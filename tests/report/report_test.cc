@@ -79,9 +79,9 @@ TEST(Report, ThePageIsWellFormed) {
   e->name = "<shop>";
   const std::string page = ExplainInHtml(*e);
   EXPECT_TRUE(absl::StrContains(page, "&lt;shop&gt;"));
-  for (const char* id : {"memory", "buffers", "graph", "kernels", "passes", "owners"})
+  for (const char* id : {"memory", "buffers", "flame", "kernels", "passes", "owners"})
     EXPECT_TRUE(absl::StrContains(page, absl::StrCat("id=\"", id, "\""))) << id;
-  for (const char* outside : {"<script", "http:", "https:", "src="})
+  for (const char* outside : {"<script ", "<link", "http:", "https:", "src="})
     EXPECT_FALSE(absl::StrContains(page, outside)) << outside;
   std::vector<std::string> open;
   for (size_t k = page.find('<'); k != std::string::npos; k = page.find('<', k + 1)) {

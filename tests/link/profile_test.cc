@@ -1,0 +1,93 @@
+// A library that measures itself: counts, times, parents of loops, several threads, traces.
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profiled.h"
+
+namespace {
+
+int failures = 0;
+
+void Expect(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("FAILED: %s\n", what);
+  ++failures;
+}
+
+constexpr std::size_t kX = 512 * 128, kW = 128 * 256, kOut = 512 * 256;
+
+void RunTimes(int times, kiln_pool* pool) {
+  profiled::Context context(pool);
+  std::vector<float> x(kX, 1), w(kW, 1), out(kOut);
+  for (int k = 0; k < times; ++k)
+    Expect(profiled::run(context, profiled::Argument_x_1::Unchecked(x.data()),
+                         profiled::Argument_w::Unchecked(w.data()), profiled::Result_result0::Unchecked(out.data()))
+               .ok(),
+           "a run");
+}
+
+// The entry whose op_name ends so; -1 if there is none.
+std::int64_t EntryOf(const std::string& end) {
+  for (std::int64_t k = 0; k < profiled::Profile::size(); ++k) {
+    const std::string name = profiled::Profile::entry(k).op.op_name;
+    if (name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0) return k;
+  }
+  return -1;
+}
+
+void Counts() {
+  kiln_pool* pool = profiled_pool_create(3);
+  RunTimes(1, pool);
+  profiled::Profile::reset();
+  for (std::int64_t k = 0; k < profiled::Profile::size(); ++k)
+    Expect(profiled::Profile::entry(k).calls == 0, "reset forgets");
+  std::thread other([&] { RunTimes(3, pool); });
+  RunTimes(4, nullptr);
+  other.join();
+  profiled_pool_destroy(pool);
+
+  const std::int64_t dot = EntryOf("layer0/dot_general"), loop = EntryOf("jit(f)/while"), log = EntryOf("body/exp");
+  Expect(dot >= 0 && loop >= 0 && log >= 0, "operations have the user's names");
+  if (failures) return;
+  const kiln_profile_entry d = profiled::Profile::entry(dot), l = profiled::Profile::entry(loop),
+                           b = profiled::Profile::entry(log);
+  Expect(d.calls == 7 && l.calls == 7 && b.calls == 35, "runs of both threads and rounds of the loop are counted");
+  Expect(d.op.flops == 2 * 512 * 128 * 256, "the work of a product");
+  Expect(d.op.source_line == 12 && std::strcmp(d.op.source_file, "/src/model.py") == 0, "where it was written");
+  Expect(b.op.parent == loop && l.op.parent == -1 && std::strcmp(l.op.kind, "while") == 0, "what lies in the loop");
+  Expect(b.ns > 0 && l.ns > b.ns && b.thread_ns > 0, "a loop's time includes its body's");
+  Expect(profiled::Profile::entry(-1).calls == 0 && *profiled::Profile::entry(1 << 20).op.name == 0, "no such entry");
+}
+
+void Trace() {
+  std::vector<kiln_profile_event> events(8);
+  profiled::Profile::trace(events.data(), 8);
+  profiled::Profile::reset();
+  RunTimes(2, nullptr);
+  const char* path = "trace.json";
+  Expect(profiled::Profile::write_trace(path), "a trace is written");
+  profiled::Profile::trace(nullptr, 0);
+  RunTimes(1, nullptr);
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::size_t count = 0;
+  for (std::size_t at = text.find("\"ph\":\"X\""); at != std::string::npos; at = text.find("\"ph\":\"X\"", at + 1))
+    ++count;
+  Expect(count == 8, "the latest events are kept");
+  Expect(text.find("jit(f)/layer1/div") != std::string::npos, "events have the user's names");
+  Expect(!profiled::Profile::write_trace("/no/such/folder/trace.json"), "a path that cannot be written");
+}
+
+}  // namespace
+
+int main() {
+  Counts();
+  Trace();
+  if (!failures) std::printf("profiles hold\n");
+  return failures ? 1 : 0;
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Calls that cannot be right do not compile, and the compiler's message says what is wrong.
+set -eu
+kiln=$PWD/$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+cat > m.hlo << 'END'
+HloModule m, entry_computation_layout={(f32[4,10]{1,0}, bf16[10,3]{1,0}, s32[4]{0}, c64[2]{0}, pred[]) -> (f32[4,3]{1,0}, s32[4]{0})}, input_output_alias={ {1}: (2, {}, may-alias) }
+ENTRY e {
+  x = f32[4,10] parameter(0), metadata={op_name="x"}
+  w = bf16[10,3] parameter(1), metadata={op_name="params['w']"}
+  n = s32[4] parameter(2), metadata={op_name="counts"}
+  z = c64[2] parameter(3), metadata={op_name="z"}
+  p = pred[] parameter(4), metadata={op_name="flag"}
+  wf = f32[10,3] convert(w)
+  d = f32[4,3] dot(x, wf), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  m = s32[4] negate(n)
+  ROOT t = (f32[4,3], s32[4]) tuple(d, m)
+}
+END
+"$kiln" compile m.hlo --name m --out . --target v3 > /dev/null
+# `right` declares what is right; each case puts a statement behind it.
+right='#include <array>
+#include <complex>
+#include <memory>
+#include <vector>
+#include "m.h"
+void f() {
+  m::Context context;
+  float x[4][10] = {}, y[4][3];
+  std::vector<kiln::bf16> w(30);
+  std::array<int32_t, 4> n = {};
+  std::complex<float> z[2];
+  const bool flag = true;
+  (void)x, (void)y, (void)n, (void)z, (void)flag;
+'
+try() {  # STATEMENT MESSAGE
+  printf '%s  %s\n}\n' "$right" "$1" > case.cc
+  for cc in g++ clang++-19; do
+    if $cc -std=c++17 -Wall -Wextra -Werror -fsyntax-only case.cc 2> err; then
+      [ -z "$2" ] || fail "$cc accepts: $1"
+    else
+      [ -n "$2" ] || fail "$cc refuses: $1: $(head -5 err)"
+      grep -qF "$2" err || fail "$cc, $1: $(head -5 err)"
+    fi
+  done
+}
+try 'm::run(context, x, w, n, z, flag, y);' ''
+try 'm::Arguments a; a.params.w = w; a.x = x; a.counts = n; a.z = z; a.flag = flag; m::run(context, a, {y});' ''
+try 'float t[10][4]; m::run(context, t, w, n, z, flag, y);' "kiln: this array has other extents than the model's"
+try 'float t[39]; m::run(context, t, w, n, z, flag, y);' "kiln: this array has other extents than the model's"
+try 'double t[4][10]; m::run(context, t, w, n, z, flag, y);' "kiln: this array's elements have another type than the model's"
+try 'std::vector<uint16_t> t(30); m::run(context, x, t, n, z, flag, y);' "kiln: this array's elements have another type than the model's"
+try 'std::vector<kiln::f16> t(30); m::run(context, x, t, n, z, flag, y);' "kiln: this array's elements have another type than the model's"
+try 'const float t[4][3] = {}; m::run(context, x, w, n, z, flag, t);' 'kiln: the model writes to this array, which is const'
+try 'const std::array<int32_t, 4> t = {}; m::run(context, x, w, t, z, flag, y);' 'kiln: the model writes to this array, which is const'
+try 'm::run(context, &x[0][0], w, n, z, flag, y);' 'kiln: a pointer does not say how many elements it has; use Of(pointer, count)'
+try 'm::run(context, nullptr, w, n, z, flag, y);' 'kiln: a pointer does not say how many elements it has; use Of(pointer, count)'
+try 'm::run(context, x, w, n, z, 1, y);' "kiln: this array's elements have another type than the model's"
+try 'std::unique_ptr<float[]> t(new float[40]); m::run(context, t, w, n, z, flag, y);' 'kiln: this is no array of contiguous elements'
+try 'std::vector<std::vector<float>> t; m::run(context, t, w, n, z, flag, y);' "kiln: this array's elements have another type than the model's"
+try 'm::Result_result0::Owned r; r(1, 2) = r(1);' 'kiln: an element has one index for each dimension'
+try 'm::run(context, x, w, n, z, y);' 'no matching function for call'
+try 'char small[1]; m::Context c(small);' 'this array is smaller than the arena'
+try 'm::Context a, b; b = a;' 'deleted'
+try 'm::Arguments a; a.params.v = w;' 'no member named'
+echo ok
