@@ -87,6 +87,7 @@ class JaxTest(unittest.TestCase):
         names = [a.name for a in compiled.model.arguments]
         for name in ("params_attention_q", "params_mlp_1_w", "params_norm", "x", "causal_bias"):
             self.assertIn(name, names)
+        self.assertIn("params['attention']['q']", [a.path for a in compiled.model.arguments])
         self.assertEqual([r.name for r in compiled.model.results], ["hidden", "scores_0"])
         with self.assertRaisesRegex(TypeError, "the function takes arguments of the structure"):
             compiled(params, x)
@@ -139,7 +140,7 @@ class JaxTest(unittest.TestCase):
         compiled = kiln.compile(jax.jit(f, static_argnames=("how", "n")), jnp.ones(4), kwargs={"how": "sum", "n": 3})
         self.assertEqual(compiled(jnp.ones(4)), 12)
         by_number = kiln.compile(jax.jit(lambda how, x: f(x, how), static_argnums=0), "sum", jnp.ones(4), name="by_number")
-        self.assertEqual([a.name for a in by_number.model.arguments], ["arg0"])
+        self.assertEqual([a.name for a in by_number.model.arguments], ["x"])
         self.assertEqual(by_number(jnp.ones(4)), 8)
 
     def test_named_tuples_and_closures(self):
