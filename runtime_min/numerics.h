@@ -4,9 +4,6 @@
 
 #include <stdint.h>
 
-// The status of a run that an operation ended by giving a NaN or an infinity, beside those of kiln_status.
-#define KILN_NUMERICS 15
-
 // An operation whose inputs had no NaN gave one; or whose inputs were all finite gave an infinity.
 typedef struct kiln_numerics_report {
   const char* name;         // of the instruction in the optimised program

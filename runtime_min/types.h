@@ -27,7 +27,8 @@ typedef enum kiln_status {
   KILN_DIMENSION = 12,
   KILN_DEVICE = 13,
   KILN_TIMEOUT = 14,
-  KILN_WEIGHTS = 15  // a file of weights that is missing, or not the library's
+  KILN_WEIGHTS = 15,  // a file of weights that is missing, or not the library's
+  KILN_NUMERICS = 16  // debug { check_numerics }: an operation gave a NaN or an infinity
 } kiln_status;
 
 // Memory that a run works in.

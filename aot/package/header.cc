@@ -80,14 +80,14 @@ std::string Statuses() {
   return out + "};\n\n";
 }
 
-std::string StatusText(const CompiledModel& m) {
+std::string StatusText() {
   std::string out = R"(
 static inline const char* $NAME_status_text(int32_t status) {
   switch (status) {
 )";
   for (const auto& s : kStatuses)
     absl::StrAppend(&out, "    case $UPPER_", s.name, ": return \"", &s == kStatuses ? "" : "$NAME: ", s.text, "\";\n");
-  return out + WatchStatus(m) + R"(    default: return "$NAME: unknown status";
+  return out + R"(    default: return "$NAME: unknown status";
   }
 }
 )";
@@ -199,7 +199,7 @@ std::string CHeader(const CompiledModel& m) {
   if (m.communicates) out += kWorld;
   out += WatchDeclarations(m);
   absl::StrAppend(&out, kModel, CustomCallDeclarations(m), "\n", Ports(m, false), Ports(m, true), TileFunctions(m),
-                  StatusText(m), R"(
+                  StatusText(), R"(
 #ifdef __cplusplus
 }
 #endif

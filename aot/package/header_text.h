@@ -40,11 +40,10 @@ std::string NestedRun(const CompiledModel& model);
 // The results of `results`, each behind a comma, as a call passes them.
 std::string NestedResults(const CompiledModel& model);
 
-// Libraries that measure or check their operations: types, C functions, a status, members of the C++ class; empty for
+// Libraries that measure or check their operations: types, C functions, members of the C++ class; empty for
 // others.
 std::string WatchTypes(const CompiledModel& model);
 std::string WatchDeclarations(const CompiledModel& model);
-std::string WatchStatus(const CompiledModel& model);
 std::string WatchMembers(const CompiledModel& model);
 
 // Declarations of the functions that the host program provides; empty without custom calls.

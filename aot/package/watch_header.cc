@@ -29,7 +29,6 @@ constexpr char kNumerics[] = R"(
 // A run ends with $UPPER_NUMERICS when an operation gives a NaN that no input of it had, or an infinity though all were
 // finite: $NAME_numerics_text says which, for the calling thread's latest run. A handler, which is the library's, is told
 // of each and may let the run go on; NULL: every one ends it.
-#define $UPPER_NUMERICS KILN_NUMERICS
 void $NAME_numerics_handle(kiln_numerics_handler* handler, void* self) $[numerics_handle$];
 const char* $NAME_numerics_text(void) $[numerics_text$];
 )";
@@ -61,12 +60,6 @@ std::string WatchTypes(const CompiledModel& m) {
 
 std::string WatchDeclarations(const CompiledModel& m) {
   return absl::StrCat(m.debug.profile ? kProfile : "", m.debug.check_numerics ? kNumerics : "");
-}
-
-std::string WatchStatus(const CompiledModel& m) {
-  return m.debug.check_numerics ? "    case $UPPER_NUMERICS: return \"$NAME: an operation gave a number that is not "
-                                  "finite\";\n"
-                                : "";
 }
 
 std::string WatchMembers(const CompiledModel& m) {

@@ -4,7 +4,7 @@
 #include "codegen/host/entry.h"
 #include "codegen/llvm/tables.h"
 #include "llvm/IR/Intrinsics.h"
-#include "runtime_min/numerics.h"
+#include "runtime_min/types.h"
 
 namespace kiln {
 namespace {
@@ -84,7 +84,7 @@ absl::Status HostEntry::EmitWatched(const Thunk& t) {
   FillTable(t);
   llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();
   Checked(b_.CreateCall(Runtime("numerics_check", i32, {ptr, ptr, i32}), {check.op, table_, check.before}),
-          static_cast<kiln_status>(KILN_NUMERICS));
+          KILN_NUMERICS);
   return absl::OkStatus();
 }
 

@@ -4,8 +4,8 @@
 // below. Every buffer is the caller's:
 //   arguments[k]  the k-th argument, row major unless its comment names a layout, aligned as its comment says
 //   results[k]    room for the k-th result, aligned likewise; ignored for results that live in a donated argument
-//   arena         V1_ARENA_BYTES bytes or more, aligned to V1_ALIGNMENT, contents undefined between runs; {NULL, 0} if 0
-//   pool          ignored: the library was built for one thread
+//   arena         V1_ARENA_BYTES bytes or more, aligned to V1_ALIGNMENT, contents undefined between runs; {NULL, 0} if
+//   0 pool          ignored: the library was built for one thread
 // An array of no elements may be NULL. A result, a donated argument or an arena may overlap no other array; libraries
 // of so many arrays that looking at the pairs of these would take long (over 2048) rely on it, the others check it.
 //
@@ -13,10 +13,10 @@
 // V1_CUSTOM_CALL means that nothing was written.
 // Threads: it may run in many threads at once, with an arena and results of its own each; pools may be shared. It
 // allocates nothing, and uses at most 2 MiB of stack.
-// Floating point: while it runs, on its own thread and on the pool's, rounding is to nearest, exceptions do not trap and
-// subnormal numbers count as zero. What the caller had comes back. Functions of the caller's run as the model does.
-// Algebra that simplified the program may change rounding, the sign of a zero and overflow on the way to a result, as XLA's does.
-// Symbols carry a hash of the build: a header and an archive of different builds do not link.
+// Floating point: while it runs, on its own thread and on the pool's, rounding is to nearest, exceptions do not trap
+// and subnormal numbers count as zero. What the caller had comes back. Functions of the caller's run as the model does.
+// Algebra that simplified the program may change rounding, the sign of a zero and overflow on the way to a result, as
+// XLA's does. Symbols carry a hash of the build: a header and an archive of different builds do not link.
 #ifndef V1_C_H_
 #define V1_C_H_
 
@@ -193,23 +193,40 @@ const struct kiln_model* v1_model(void) __asm__("v1_3e8ff0c7ad95e6d9_model");
 
 static inline const char* v1_status_text(int32_t status) {
   switch (status) {
-    case V1_OK: return "ok";
-    case V1_NULL_POINTER: return "v1: a buffer, a pool's function or the comm is NULL";
-    case V1_UNSUPPORTED_CPU: return "v1: this machine's CPU is below every level that the library was built for";
-    case V1_MISALIGNED: return "v1: a buffer is not aligned";
-    case V1_COMMUNICATION: return "v1: another device, or a queue of the host program, failed";
-    case V1_CUSTOM_CALL: return "v1: a function that the program provides reported a failure";
-    case V1_BATCH_SIZE: return "v1: the library has no variant for this batch size";
-    case V1_EXTENT: return "v1: an array has another number of elements than the model, or the batch, needs";
-    case V1_GPU: return "v1: the GPU or one of its libraries failed";
-    case V1_NO_DEVICE: return "v1: there is no GPU here that the library can run on";
-    case V1_ARENA_SIZE: return "v1: an arena is smaller than the library needs";
-    case V1_OVERLAP: return "v1: a result, a donated argument or an arena overlaps another array";
-    case V1_DIMENSION: return "v1: an argument states a size that the dimension cannot have";
-    case V1_DEVICE: return "v1: the comm's device is none of those that the library was built for";
-    case V1_TIMEOUT: return "v1: another device, or a queue of the host program, did not come in time";
-    case V1_WEIGHTS: return "v1: the weights are missing, or are not those that the library takes";
-    default: return "v1: unknown status";
+    case V1_OK:
+      return "ok";
+    case V1_NULL_POINTER:
+      return "v1: a buffer, a pool's function or the comm is NULL";
+    case V1_UNSUPPORTED_CPU:
+      return "v1: this machine's CPU is below every level that the library was built for";
+    case V1_MISALIGNED:
+      return "v1: a buffer is not aligned";
+    case V1_COMMUNICATION:
+      return "v1: another device, or a queue of the host program, failed";
+    case V1_CUSTOM_CALL:
+      return "v1: a function that the program provides reported a failure";
+    case V1_BATCH_SIZE:
+      return "v1: the library has no variant for this batch size";
+    case V1_EXTENT:
+      return "v1: an array has another number of elements than the model, or the batch, needs";
+    case V1_GPU:
+      return "v1: the GPU or one of its libraries failed";
+    case V1_NO_DEVICE:
+      return "v1: there is no GPU here that the library can run on";
+    case V1_ARENA_SIZE:
+      return "v1: an arena is smaller than the library needs";
+    case V1_OVERLAP:
+      return "v1: a result, a donated argument or an arena overlaps another array";
+    case V1_DIMENSION:
+      return "v1: an argument states a size that the dimension cannot have";
+    case V1_DEVICE:
+      return "v1: the comm's device is none of those that the library was built for";
+    case V1_TIMEOUT:
+      return "v1: another device, or a queue of the host program, did not come in time";
+    case V1_WEIGHTS:
+      return "v1: the weights are missing, or are not those that the library takes";
+    default:
+      return "v1: unknown status";
   }
 }
 
