@@ -25,7 +25,7 @@ checked::Status Run(float value) {
   checked::Context context;
   for (float& v : x) v = value;
   for (float& v : w) v = 1;
-  return checked::run(context, checked::Argument_x_1::Unchecked(x.data()), checked::Argument_w::Unchecked(w.data()),
+  return checked::run(context, checked::Argument_pixels::Unchecked(x.data()), checked::Argument_w::Unchecked(w.data()),
                       checked::Result_result0::Unchecked(out.data()));
 }
 

@@ -25,7 +25,7 @@ void RunTimes(int times, kiln_pool* pool) {
   profiled::Context context(pool);
   std::vector<float> x(kX, 1), w(kW, 1), out(kOut);
   for (int k = 0; k < times; ++k)
-    Expect(profiled::run(context, profiled::Argument_x_1::Unchecked(x.data()),
+    Expect(profiled::run(context, profiled::Argument_pixels::Unchecked(x.data()),
                          profiled::Argument_w::Unchecked(w.data()), profiled::Result_result0::Unchecked(out.data()))
                .ok(),
            "a run");

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aot/debug/source_map.h"
 #include "aot/report/explanation.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
@@ -100,6 +101,49 @@ TEST(Report, ThePageIsWellFormed) {
     open.pop_back();
   }
   EXPECT_TRUE(open.empty());
+}
+
+// What JAX 0.10 writes: frames in tables at the head.
+constexpr char kFrames[] = R"(HloModule framed
+
+FileNames
+1 "/src/other.py"
+2 "/src/model.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=1 end_column=2}
+2 {file_name_id=2 function_name_id=1 line=17 end_line=17 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  framed = f32[8] negate(x), metadata={op_name="jit(f)/layer0/neg" stack_frame_id=2}
+  stated = f32[8] abs(framed), metadata={op_name="a \"b\"" source_file="m.py" source_line=5}
+  ROOT bare = f32[8] sign(stated)
+}
+)";
+
+TEST(SourceMap, ReadsFramesMetadataOrTheModulesOwnLines) {
+  auto m = ParseHlo(kFrames, "folder/framed.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const SourceMap sources(**m);
+  const Instruction* bare = (*m)->entry()->root();
+  const SourcePlace stated = sources.Of(bare->operand(0)), framed = sources.Of(bare->operand(0)->operand(0));
+  EXPECT_EQ(framed.op_name, "jit(f)/layer0/neg");
+  EXPECT_EQ(framed.file, "/src/model.py");
+  EXPECT_EQ(framed.line, 17);
+  EXPECT_EQ(stated.op_name, "a \"b\"");
+  EXPECT_EQ(stated.file, "m.py");
+  EXPECT_EQ(stated.line, 5);
+  EXPECT_EQ(sources.Of(bare).op_name, "");
+  EXPECT_EQ(sources.Of(bare).file, "framed.hlo");
+  EXPECT_EQ(sources.Of(bare).line, 22);
 }
 
 }  // namespace
