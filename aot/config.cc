@@ -130,6 +130,15 @@ LineTables LineTablesOf(config::Debug::LineTables t) {
   }
 }
 
+absl::Status ReadDebugOptions(const config::Debug& d, const Places& at, CompileOptions* o) {
+  o->debug = {d.symbols(), LineTablesOf(d.line_tables()), d.line_directory(), d.profile(), d.check_numerics()};
+  if (o->debug.NamesOps() && o->cpu_levels.empty())
+    return InvalidArgument(at("debug", -1),
+                           ": error: symbols, line_tables, profile and check_numerics are of a CPU program, and the "
+                           "config asks for none");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
@@ -200,12 +209,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.external_lapack = c.lapack();
   if (c.debug().has_large_weights_bytes()) o.large_weights_bytes = c.debug().large_weights_bytes();
   o.bounds_check = c.debug().bounds_check();
-  o.debug = {c.debug().symbols(), LineTablesOf(c.debug().line_tables()), c.debug().line_directory(),
-             c.debug().profile(), c.debug().check_numerics()};
-  if (o.debug.NamesOps() && o.cpu_levels.empty())
-    return InvalidArgument(at("debug"),
-                           ": error: symbols, line_tables, profile and check_numerics are of a CPU program, and the "
-                           "config asks for none");
+  RETURN_IF_ERROR(ReadDebugOptions(c.debug(), at, &o));
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();
   o.check_plan = c.debug().check_plan();
