@@ -4,7 +4,7 @@
 #include "codegen/host/entry.h"
 #include "codegen/llvm/tables.h"
 #include "llvm/IR/Intrinsics.h"
-#include "runtime_min/types.h"
+#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
