@@ -8,6 +8,9 @@
 #ifndef KILN_ARRAYS_H_
 #define KILN_ARRAYS_H_
 
+// Counts changes of what follows.
+#define KILN_ARRAYS_VERSION 1
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

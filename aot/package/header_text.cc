@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "aot/package/manifest.h"
 #include "compiler/base/text.h"
+#include "runtime_min/arrays.h"
 #include "runtime_min/types.h"
 
 namespace kiln {
@@ -75,6 +76,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$SYMBOLS", m.symbols},
       {"$VERSION", kKilnVersion},
       {"$ABI", absl::StrCat(KILN_ABI_VERSION)},
+      {"$ARRAYS", absl::StrCat(KILN_ARRAYS_VERSION)},
       {"$DEVICES", absl::StrCat(m.devices)},
       {"$ARCHS", absl::StrJoin(m.gpu_targets, ", ")},
       {"$GPUARENA", absl::StrCat(m.gpu_temp_bytes)},
