@@ -44,9 +44,33 @@ std::string CppIncludes(const CompiledModel& m) {
                       "#include <cstddef>\n#include <cstdint>\n#include <cstdlib>\n#include <type_traits>\n");
 }
 
-std::string FitChecks(const CompiledModel& m) {
+std::string ArrayParameters(const CompiledModel& m, Taken taken) {
+  return TypedParameters(
+      m, ",\n                    ",
+      [](const Port& p, bool result) { return absl::StrCat(result ? "Result_" : "Argument_", p.name); }, taken);
+}
+
+std::string DataOf(const std::string& name) { return name + ".data()"; }
+
+std::string PointerTables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address,
+                          Taken taken) {
+  std::string arguments, results;
+  for (const Port& p : m.arguments)
+    if (taken == Taken::kAll || !p.weight)
+      absl::StrAppend(&arguments, "\n        const_cast<", CppType(p.shape.type()), "*>(", address("in_" + p.name),
+                      "),");
+  for (const Port& p : m.results)
+    absl::StrAppend(&results, "\n        ", address(p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name),
+                    ",");
+  return absl::StrCat("    void* const arguments[] = {", arguments, arguments.empty() ? "nullptr};\n" : "};\n",
+                      "    void* const results[] = {", results, results.empty() ? "nullptr};\n" : "};\n");
+}
+
+std::string FitChecks(const CompiledModel& m, Taken taken) {
   std::string out;
-  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "in_", p.name, ".fits()");
+  for (const Port& p : m.arguments)
+    if (taken == Taken::kAll || !p.weight)
+      absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "in_", p.name, ".fits()");
   for (const Port& p : m.results)
     if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "out_", p.name, ".fits()");
   return out.empty() ? "" : absl::StrCat("    if (!(", out, ")) return {$UPPER_EXTENT};\n");

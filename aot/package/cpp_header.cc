@@ -149,18 +149,6 @@ constexpr char kContextLast[] = R"(    kiln_pool* pool_ = nullptr;
 constexpr char kCall[] =
     "    return {$NAME_run($BATCHDOCarguments, results, context.arena(), $CTXSLOWcontext.pool()$CTXCOMM)};\n  }\n";
 
-// The tables of pointers of the C interface.
-std::string Tables(const CompiledModel& m) {
-  std::string out = "    void* const arguments[] = {";
-  for (const Port& p : m.arguments)
-    absl::StrAppend(&out, "\n        const_cast<", CppType(p.shape.type()), "*>(in_", p.name, ".data()),");
-  absl::StrAppend(&out, m.arguments.empty() ? "nullptr};\n" : "};\n", "    void* const results[] = {");
-  for (const Port& p : m.results)
-    absl::StrAppend(&out, "\n        ", p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name, ".data(),");
-  absl::StrAppend(&out, m.results.empty() ? "nullptr};\n" : "};\n");
-  return out;
-}
-
 // What a port is, before its type.
 std::string Comment(const CompiledModel& m, bool result, size_t k) {
   const Port& p = (result ? m.results : m.arguments)[k];
@@ -206,7 +194,7 @@ std::string BatchRun(const CompiledModel& m) {
     for (std::int64_t size : kBatchSizes) known = known || size == batch;
     if (!known) return {$UPPER_BATCH_SIZE};
 )",
-                      checks, Tables(m), kCall);
+                      checks, PointerTables(m, DataOf), kCall);
 }
 
 std::string ContextClass(const CompiledModel& m) {
@@ -234,11 +222,8 @@ std::string CppHeader(const CompiledModel& m) {
   }
   out += NestedStructs(m);
   if (m.on_cpu) {
-    const std::string parameters = TypedParameters(m, ",\n                    ", [](const Port& p, bool result) {
-      return absl::StrCat(result ? "Result_" : "Argument_", p.name);
-    });
-    absl::StrAppend(&out, "\n  static Status run(const Context& context", parameters, ") {\n", FitChecks(m), Tables(m),
-                    kCall, NestedRun(m));
+    absl::StrAppend(&out, "\n  static Status run(const Context& context", ArrayParameters(m), ") {\n", FitChecks(m),
+                    PointerTables(m, DataOf), kCall, NestedRun(m));
   }
   absl::StrAppend(&out, WeightsClass(m), TileMembers(m));
   if (!m.gpu_targets.empty()) out += GpuClass(m);

@@ -103,16 +103,9 @@ constexpr char kGpuClassEnd[] = R"(
   };
 )";
 
-// The tables of pointers of the C interface, of arrays that `address` gives by their names.
+// With checks of what the C interface takes as it is.
 std::string Tables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address) {
-  std::string out = "    void* const arguments[] = {";
-  for (const Port& p : m.arguments)
-    absl::StrAppend(&out, "\n        const_cast<", CppType(p.shape.type()), "*>(", address("in_" + p.name), "),");
-  absl::StrAppend(&out, m.arguments.empty() ? "nullptr};\n" : "};\n", "    void* const results[] = {");
-  for (const Port& p : m.results)
-    absl::StrAppend(&out, "\n        ", address(p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name),
-                    ",");
-  absl::StrAppend(&out, m.results.empty() ? "nullptr};\n" : "};\n");
+  std::string out = PointerTables(m, address);
   for (const auto& [ports, table] : {std::pair{&m.arguments, "arguments"}, {&m.results, "results"}})
     if (!ports->empty())
       absl::StrAppend(&out, "    for (void* p : ", table, ")\n      if (!p) return {$UPPER_NULL_POINTER};\n");
@@ -127,8 +120,7 @@ std::string GpuDeclarations(const CompiledModel& m) {
 
 std::string GpuClass(const CompiledModel& m) {
   const std::string separator = ",\n                    ";
-  const std::string spans = TypedParameters(
-      m, separator, [](const Port& p, bool result) { return absl::StrCat(result ? "Result_" : "Argument_", p.name); });
+  const std::string spans = ArrayParameters(m);
   const std::string pointers = TypedParameters(m, separator, [](const Port& p, bool result) {
     return absl::StrCat(!result && p.alias < 0 ? "const " : "", CppType(p.shape.type()), "*");
   });
@@ -140,8 +132,7 @@ std::string GpuClass(const CompiledModel& m) {
       "    Status run_on_device(void* arena", pointers, begin, Tables(m, [](const std::string& name) { return name; }),
       "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
       "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin, FitChecks(m),
-      Tables(m, [](const std::string& name) { return name + ".data()"; }),
-      "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
+      Tables(m, DataOf), "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
   if (m.on_cpu) {
     const std::string passed = TypedNames(m);
     absl::StrAppend(

@@ -50,9 +50,10 @@ std::string PathText(const Port& p) {
 }
 
 std::string TypedParameters(const CompiledModel& m, const std::string& separator,
-                            const std::function<std::string(const Port&, bool result)>& type) {
+                            const std::function<std::string(const Port&, bool result)>& type, Taken taken) {
   std::string out;
-  for (const Port& p : m.arguments) absl::StrAppend(&out, separator, type(p, false), " in_", p.name);
+  for (const Port& p : m.arguments)
+    if (taken == Taken::kAll || !p.weight) absl::StrAppend(&out, separator, type(p, false), " in_", p.name);
   for (const Port& p : m.results)
     if (p.alias < 0) absl::StrAppend(&out, separator, type(p, true), " out_", p.name);
   return out;

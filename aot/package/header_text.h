@@ -52,15 +52,26 @@ std::string CustomCallDeclarations(const CompiledModel& model);
 std::string GpuDeclarations(const CompiledModel& model);
 std::string GpuClass(const CompiledModel& model);
 
-// Parameters of typed C++ functions: all arguments, then the results that lie in no argument, each after `separator`.
+// Which arguments a function of the C++ class takes: all, or those that no set of weights gives.
+enum class Taken { kAll, kNoWeights };
+
+// Parameters of typed C++ functions: arguments, then the results that lie in no argument, each after `separator`.
 // `type` says how a port is declared.
 std::string TypedParameters(const CompiledModel& model, const std::string& separator,
-                            const std::function<std::string(const Port&, bool result)>& type);
+                            const std::function<std::string(const Port&, bool result)>& type,
+                            Taken taken = Taken::kAll);
+// The same with their types of the class: Argument_x in_x, Result_y out_y.
+std::string ArrayParameters(const CompiledModel& model, Taken taken = Taken::kAll);
+// The tables of pointers of the C interface; `address` gives that of a parameter by its name.
+std::string PointerTables(const CompiledModel& model, const std::function<std::string(const std::string&)>& address,
+                          Taken taken = Taken::kAll);
+// What gives the address of a parameter that is an array.
+std::string DataOf(const std::string& name);
 // Their names.
 std::string TypedNames(const CompiledModel& model);
 
 // Statements that return the status EXTENT for arrays that were made of another number of elements.
-std::string FitChecks(const CompiledModel& model);
+std::string FitChecks(const CompiledModel& model, Taken taken = Taken::kAll);
 
 std::string FillTemplate(std::string text, const CompiledModel& model);
 

@@ -85,8 +85,6 @@ std::string List(const CompiledModel& m) {
   return out;
 }
 
-std::string Separator(bool first) { return first ? "" : ",\n                    "; }
-
 }  // namespace
 
 std::string WeightsDeclarations(const CompiledModel& m) {
@@ -99,21 +97,6 @@ std::string WeightsDeclarations(const CompiledModel& m) {
 std::string WeightsClass(const CompiledModel& m) {
   if (!HasWeights(m)) return "";
   if (!m.on_cpu || !m.batches.empty()) return kClass;
-  std::string parameters, fits, arguments, results;
-  for (const Port& p : m.arguments) {
-    if (p.weight) continue;
-    absl::StrAppend(&parameters, Separator(false), "Argument_", p.name, " in_", p.name);
-    absl::StrAppend(&fits, fits.empty() ? "" : " && ", "in_", p.name, ".fits()");
-    absl::StrAppend(&arguments, "\n        const_cast<", CppType(p.shape.type()), "*>(in_", p.name, ".data()),");
-  }
-  for (const Port& p : m.results) {
-    absl::StrAppend(&results, "\n        ", p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name,
-                    ".data(),");
-    if (p.alias >= 0) continue;
-    absl::StrAppend(&parameters, Separator(false), "Result_", p.name, " out_", p.name);
-    absl::StrAppend(&fits, fits.empty() ? "" : " && ", "out_", p.name, ".fits()");
-  }
-  if (fits.empty()) fits = "true";
   const auto inputs = NestPorts(m.arguments, [&](size_t k) {
     const Port& p = m.arguments[k];
     return p.weight ? "" : CppArray(p.shape, p.alias < 0);
@@ -123,17 +106,16 @@ std::string WeightsClass(const CompiledModel& m) {
     if (!e.empty()) absl::StrAppend(&passed, ",\n               inputs.", e);
   const bool any_inputs = !passed.empty();
   const std::string outputs = NestedResults(m);
-  return absl::StrCat(
-      kClass, "  static Status run(const Context& context, const Weights& weights", parameters, ") {\n    if (!(", fits,
-      ")) return {$UPPER_EXTENT};\n    if (!weights.ok()) return weights.status();\n    void* const arguments[] = {",
-      arguments, arguments.empty() ? "nullptr};\n" : "};\n", "    void* const results[] = {", results,
-      results.empty() ? "nullptr};\n" : "};\n",
-      "    return {$NAME_run_weights($BATCHDOCweights.get(), arguments, results, context.arena(), "
-      "$CTXSLOWcontext.pool()$CTXCOMM)};\n  }\n",
-      "  // The arguments that are no weights, as the program nests them.\n  struct Inputs {\n", inputs.members,
-      "  };\n  static Status run(const Context& context, const Weights& weights, const Inputs&",
-      any_inputs ? " inputs" : "", ", const Results&", outputs.empty() ? "" : " results",
-      ") {\n    return run(context, weights", passed, outputs, ");\n  }\n");
+  return absl::StrCat(kClass, "  static Status run(const Context& context, const Weights& weights",
+                      ArrayParameters(m, Taken::kNoWeights), ") {\n", FitChecks(m, Taken::kNoWeights),
+                      "    if (!weights.ok()) return weights.status();\n", PointerTables(m, DataOf, Taken::kNoWeights),
+                      "    return {$NAME_run_weights($BATCHDOCweights.get(), arguments, results, context.arena(), "
+                      "$CTXSLOWcontext.pool()$CTXCOMM)};\n  }\n",
+                      "  // The arguments that are no weights, as the program nests them.\n  struct Inputs {\n",
+                      inputs.members,
+                      "  };\n  static Status run(const Context& context, const Weights& weights, const Inputs&",
+                      any_inputs ? " inputs" : "", ", const Results&", outputs.empty() ? "" : " results",
+                      ") {\n    return run(context, weights", passed, outputs, ");\n  }\n");
 }
 
 }  // namespace kiln
