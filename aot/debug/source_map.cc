@@ -4,38 +4,17 @@
 #include <tuple>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "compiler/import/metadata.h"
 
 namespace kiln {
 namespace {
 
-// The value behind `key=` in text such as {op_name="jit(f)/add" source_line=7}: a number, or a string without its
-// quotes and escapes.
-std::string Field(absl::string_view text, absl::string_view key) {
-  size_t at = 0;
-  for (;; ++at) {
-    at = text.find(key, at);
-    if (at == absl::string_view::npos) return "";
-    const bool begins = at == 0 || !(absl::ascii_isalnum(text[at - 1]) || text[at - 1] == '_');
-    if (begins && at + key.size() < text.size() && text[at + key.size()] == '=') break;
-  }
-  text.remove_prefix(at + key.size() + 1);
-  if (!absl::ConsumePrefix(&text, "\"")) return std::string(text.substr(0, text.find_first_of(" ,}")));
-  std::string out;
-  for (size_t k = 0; k < text.size() && text[k] != '"'; ++k) {
-    if (text[k] == '\\' && k + 1 < text.size()) ++k;
-    out += text[k];
-  }
-  return out;
-}
-
 int64_t NumberField(absl::string_view text, absl::string_view key) {
   int64_t n = 0;
-  return absl::SimpleAtoi(Field(text, key), &n) ? n : 0;
+  return absl::SimpleAtoi(MetadataField(text, key), &n) ? n : 0;
 }
 
 int Rank(Opcode op) {
@@ -73,7 +52,7 @@ SourceMap::SourceMap(const Module& m) : file_(m.file.substr(m.file.rfind('/') + 
     }
     const absl::string_view rest = row.substr(space + 1);
     if (table == "FileNames")
-      files[id] = Field(absl::StrCat("name=", rest), "name");
+      files[id] = MetadataField(absl::StrCat("name=", rest), "name");
     else if (table == "FileLocations")
       locations[id] = {files[NumberField(rest, "file_name_id")], NumberField(rest, "line")};
     else if (table == "StackFrames")
@@ -84,7 +63,7 @@ SourceMap::SourceMap(const Module& m) : file_(m.file.substr(m.file.rfind('/') + 
 SourcePlace SourceMap::Own(const Instruction* i) const {
   if (!i->attrs().metadata) return {};
   const std::string& text = i->attrs().metadata->text;
-  SourcePlace out{Field(text, "op_name"), Field(text, "source_file"), NumberField(text, "source_line")};
+  SourcePlace out{MetadataField(text, "op_name"), MetadataField(text, "source_file"), NumberField(text, "source_line")};
   if (!out.file.empty()) return out;
   if (const auto frame = frames_.find(NumberField(text, "stack_frame_id")); frame != frames_.end())
     std::tie(out.file, out.line) = frame->second;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "compiler/hlo/scanner.h"
+#include "compiler/import/metadata.h"
 
 namespace kiln {
 namespace {
@@ -15,31 +16,13 @@ namespace {
 constexpr absl::string_view kHeader = "frontend_attributes", kKey = "kiln.result.";
 constexpr size_t kMostNames = 1 << 20;
 
-// The op_name of {op_name="x" source_file=...}; empty if there is none.
-std::string OpName(const Instruction& i) {
-  if (!i.attrs().metadata) return "";
-  Scanner s(i.attrs().metadata->text, "");
-  s.Eat("{");
-  while (!s.AtEnd() && s.Peek() != '}') {
-    const absl::string_view key = s.Word("_");
-    if (key.empty() || !s.Eat("=")) return "";
-    if (s.Peek() == '"') {
-      auto text = s.Quoted();
-      if (!text.ok() || key == "op_name") return text.value_or("");
-    } else if (s.Peek() == '{' ? !s.Balanced(" }").ok() : s.Word("_.-").empty()) {
-      return "";
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 void NameArgumentsByMetadata(Module* m) {
   std::vector<std::string> names;
   absl::flat_hash_set<std::string> seen;
   for (const Instruction* p : m->entry()->parameters()) {
-    names.push_back(OpName(*p));
+    names.push_back(p->attrs().metadata ? MetadataField(p->attrs().metadata->text, "op_name") : "");
     if (!p->shape().IsArray() || names.back().empty() || !seen.insert(names.back()).second) return;
   }
   m->argument_names = std::move(names);
