@@ -69,7 +69,8 @@ const Command kRun = {
     1,
     "Compiles, links and runs a program in a process of its own.",
     "Results go to DIR/result_K.npy. A program of several devices runs each as a thread, on parts of the inputs as "
-    "shardings say; results are joined. Linking needs a C compiler (CC, or cc).",
+    "shardings say; results are joined. If CC names a C compiler, it links (and can add the functions of custom "
+    "calls).",
     {kInput,
      kSeed,
      {"out", "DIR", "the folder for results", Takes::kOne, 'o'},
@@ -101,8 +102,7 @@ const Command kDiff = {
     1,
     "Compares compiled code with the reference evaluator on the same inputs.",
     "Says the types, the extents and the largest difference of each result. The exit code is 1 if anything but floats "
-    "differs, or floats by more than --atol + --rtol * |reference|, or than --ulps. A device has inputs of its own. "
-    "Linking needs a C compiler (CC, or cc).",
+    "differs, or floats by more than --atol + --rtol * |reference|, or than --ulps. A device has inputs of its own.",
     {kInput,
      kSeed,
      kBackend,
@@ -160,8 +160,7 @@ const Command kProfile = {
     1,
     1,
     "Says where the time of a run goes.",
-    "By operation, with speed and share of what this machine can do at best, and by line of the user's source. Linking "
-    "needs a C compiler (CC, or cc).",
+    "By operation, with speed and share of what this machine can do at best, and by line of the user's source.",
     {kInput,
      {"threads", "N", "how many threads one run may use; default 1"},
      {"repeat", "N", "how many runs are measured"},

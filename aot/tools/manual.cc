@@ -34,12 +34,14 @@ constexpr char kRest[] = R"(.SH EXIT STATUS
 .TP
 .B CC
 The C compiler that links programs of
-.BR run ,
-.B diff
-and
-.BR tune ;
+.BR tune ,
 default
-.BR cc .
+.BR cc ;
+if it is set, it links those of
+.B run
+and
+.B diff
+too.
 .TP
 .B PATH
 Where

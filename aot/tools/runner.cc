@@ -17,6 +17,7 @@
 #include "aot/emulator/emulator.h"
 #include "aot/tools/evaluate_devices.h"
 #include "aot/tools/partitioned.h"
+#include "codegen/link/shared_object.h"
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/pipeline/registry.h"
@@ -49,20 +50,25 @@ class TempDir {
   std::vector<std::string> files_;
 };
 
-absl::Status Link(const std::string& archive, const std::string& so) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const char* named = std::getenv("CC");
-    const char* cc = named && *named ? named : "cc";
+// In a child: the linker as a library leaves LLVM's options changed.
+[[noreturn]] void LinkChild(const std::string& archive, const std::string& so) {
+  if (const char* cc = std::getenv("CC"); cc && *cc) {
     execlp(cc, cc, "-shared", "-o", so.c_str(), "-Wl,--whole-archive", archive.c_str(), "-Wl,--no-whole-archive", "-lm",
            "-lpthread", static_cast<char*>(nullptr));
     _exit(127);
   }
+  const absl::Status linked = LinkLoadable(archive, so);
+  if (!linked.ok()) std::fprintf(stderr, "%s\n", std::string(linked.message()).c_str());
+  _exit(linked.ok() ? 0 : 1);
+}
+
+absl::Status Link(const std::string& archive, const std::string& so) {
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) LinkChild(archive, so);
   int status = 0;
   waitpid(pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return InvalidArgument(
-        "error: linking the model failed (custom calls need their functions; CC, or cc, must be a C compiler)");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return InvalidArgument("error: linking the model failed");
   return absl::OkStatus();
 }
 

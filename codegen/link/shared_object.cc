@@ -85,12 +85,27 @@ absl::StatusOr<std::string> StandIn(absl::string_view library, const std::string
   return path;
 }
 
+// Both libraries, behind what needs them: a symbol without a version would be bound to its oldest one.
+absl::Status AddCLibraries(Folder* folder, std::vector<std::string>* arguments) {
+  ASSIGN_OR_RETURN(const std::string stub, folder->Write("stub.o", DataObject("kiln_stub", {}, false)));
+  arguments->push_back("--as-needed");
+  for (const char* library : {"c", "m"}) {
+    ASSIGN_OR_RETURN(std::string file, StandIn(library, stub, folder));
+    arguments->push_back(std::move(file));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Made(const Folder& folder) {
+  if (folder.made()) return absl::OkStatus();
+  return InvalidArgument("error: cannot make a folder for temporary files (TMPDIR names where)");
+}
+
 }  // namespace
 
 absl::Status LinkSharedObject(const SharedObject& what, const std::string& path) {
   Folder folder;
-  if (!folder.made()) return InvalidArgument("error: cannot make a folder for temporary files (TMPDIR names where)");
-  ASSIGN_OR_RETURN(const std::string stub, folder.Write("stub.o", DataObject("kiln_stub", {}, false)));
+  RETURN_IF_ERROR(Made(folder));
   ASSIGN_OR_RETURN(const std::string root, folder.Write("root.o", what.root));
   ASSIGN_OR_RETURN(const std::string shown,
                    folder.Write("shown.map", absl::StrCat("{ global: ", what.shown, "; local: *; };\n")));
@@ -112,11 +127,15 @@ absl::Status LinkSharedObject(const SharedObject& what, const std::string& path)
                                         root,
                                         absl::StrCat("--defsym=", what.shown, "=", what.defined_by)};
   arguments.insert(arguments.end(), what.archives.begin(), what.archives.end());
-  arguments.push_back("--as-needed");
-  for (const char* library : {"c", "m"}) {
-    ASSIGN_OR_RETURN(std::string file, StandIn(library, stub, &folder));
-    arguments.push_back(std::move(file));
-  }
+  RETURN_IF_ERROR(AddCLibraries(&folder, &arguments));
+  return RunLinker(std::move(arguments));
+}
+
+absl::Status LinkLoadable(const std::string& archive, const std::string& path) {
+  Folder folder;
+  RETURN_IF_ERROR(Made(folder));
+  std::vector<std::string> arguments = {"-o", path, "--whole-archive", archive, "--no-whole-archive"};
+  RETURN_IF_ERROR(AddCLibraries(&folder, &arguments));
   return RunLinker(std::move(arguments));
 }
 

@@ -23,6 +23,10 @@ struct SharedObject {
 
 absl::Status LinkSharedObject(const SharedObject& what, const std::string& path);
 
+// All of an archive, with every symbol shown. What neither it nor libc.def has (functions of custom calls) is looked
+// for in the process that loads the object.
+absl::Status LinkLoadable(const std::string& archive, const std::string& path);
+
 // The global symbols that an archive's file defines and whose names end so.
 absl::StatusOr<std::vector<std::string>> SymbolsOfArchive(const std::string& path, absl::string_view suffix);
 

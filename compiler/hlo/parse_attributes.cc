@@ -193,6 +193,10 @@ absl::Status HloParser::ParseAttribute(Instruction* i, Opcode op, std::vector<st
     if (kind == "fprop" || kind == "unset") return absl::OkStatus();
     return s_.ErrorAtPos(at, absl::StrCat("convolution_kind ", kind, " is not supported, only fprop"));
   }
+  if (key == "slice_sizes" && (op == Opcode::CollectivePermute || op == Opcode::CollectivePermuteStart))
+    return s_.ErrorAtPos(at,
+                         "collective-permute of slices is not supported: take a dynamic-slice before it and a "
+                         "dynamic-update-slice behind it");
 #define ATTR(field, kind, text)                                                                  \
   if (text[0] && key == text) {                                                                  \
     if (a.field) return s_.ErrorAtPos(at, absl::StrCat("attribute '", key, "' is given twice")); \

@@ -163,12 +163,15 @@ HeapResult LazyBestFit(const std::vector<HeapValue>& values) {
 }
 
 HeapResult ChooseBestHeap(const std::vector<HeapValue>& values) {
-  constexpr size_t kMostForDecreasing = 20000;  // placing them in order is quadratic
+  // Placing values in order is quadratic; so many steps take about a second.
+  constexpr int64_t kMostSteps = 100'000'000;
+  const auto steps = static_cast<int64_t>(values.size() * values.size() / 2);
+  int64_t left = kMostSteps;
   HeapResult best = LazyBestFit(values);
-  if (values.size() > kMostForDecreasing) return best;
   HeapOrder best_order = HeapOrder::kSpatial;
   int64_t least = INT64_MAX;
   for (HeapOrder order : {HeapOrder::kSpatial, HeapOrder::kPressure, HeapOrder::kArea, HeapOrder::kTemporal}) {
+    if ((left -= steps) < 0) break;
     HeapResult other = GlobalDecreasing(values, order);
     if (other.total < least) {
       least = other.total;

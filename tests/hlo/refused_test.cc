@@ -148,6 +148,10 @@ INSTANTIATE_TEST_SUITE_P(
             "id 2 is out of range"},
         Bad{"", "ROOT g = f32[4] collective-permute(y), source_target_pairs={{0,1},{2}}", "are not pairs"},
         Bad{"",
+            "z = s32[] constant(0)\n s = (s32[]) tuple(z)\n"
+            " ROOT g = f32[4] collective-permute(y, y, s, s), source_target_pairs={{0,1}}, slice_sizes={{2}}",
+            "collective-permute of slices is not supported"},
+        Bad{"",
             "c = f32[4] all-reduce(y), to_apply=add, constrain_layout=true\n ROOT g = f32[4] all-reduce(c), "
             "to_apply=add",
             "constrain_layout is not that of c"}));

@@ -314,7 +314,7 @@ class Rewriter {
   bool CallF8(Instruction* dot) {
     const PrimitiveType out = dot->shape().type();
     if (!ServesF8(dot)) return false;
-    std::vector<Instruction*> sides = dot->operands();
+    const std::vector<Instruction*> sides = dot->operands();
     const bool inexact = ctx_.algebra != Algebra::kExact;
     const std::optional<ScaledF8> a = AsScaledF8(dot->operand(0), inexact), b = AsScaledF8(dot->operand(1), inexact);
     if (!a || !b) return false;
@@ -338,7 +338,7 @@ class Rewriter {
     if (shape.dims() != laid_out.dims()) product = SliceOf(product, Ints(rank, 0), laid_out.dims());
     Replace(dot, ConvertTo(out, product).get());
     GiveLayouts(c, first_new, laid_out);
-    RemoveWide(c, std::move(sides));
+    RemoveWide(c, sides);
     return true;
   }
 
@@ -363,17 +363,16 @@ class Rewriter {
     return true;
   }
 
-  // The wide arrays go where nobody else reads them.
-  static void RemoveWide(Computation* c, std::vector<Instruction*> sides) {
-    while (!sides.empty()) {
-      Instruction* side = sides.back();
-      sides.pop_back();
+  // The wide arrays go where nobody else reads them; both sides may be one array.
+  static void RemoveWide(Computation* c, const std::vector<Instruction*>& sides) {
+    std::set<Instruction*> left(sides.begin(), sides.end());
+    while (!left.empty()) {
+      Instruction* side = left.extract(left.begin()).value();
       if (!side->users().empty() || side->Is(Opcode::Parameter) || side->IsRoot() ||
           !side->control_predecessors().empty() || !side->control_successors().empty())
         continue;
-      const std::set<Instruction*> operands(side->operands().begin(), side->operands().end());
+      left.insert(side->operands().begin(), side->operands().end());
       c->Remove(side);
-      sides.insert(sides.end(), operands.begin(), operands.end());
     }
   }
 
