@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
+#include "llvm/IR/InlineAsm.h"
 
 namespace kiln::cpu {
 namespace {
@@ -129,6 +130,13 @@ absl::StatusOr<int64_t> EmitScatter(FusionBody& fusion, const Instruction* root)
   return 1;
 }
 
+// True, which LLVM does not know.
+llvm::Value* OpaqueTrue(Ir& ir) {
+  llvm::Type* type = ir.b.getInt32Ty();
+  llvm::InlineAsm* same = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=r,0", true);
+  return ir.b.CreateICmpNE(ir.b.CreateCall(same, {ir.b.getInt32(1)}), ir.b.getInt32(0));
+}
+
 absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* root) {
   Ir& ir = fusion.ir;
   Body& body = fusion.body;
@@ -147,21 +155,25 @@ absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* r
   Ints outer;
   for (int64_t k : order)
     if (k < d) outer.push_back(k);
-  // More copies than that in a row, unrolled, would keep LLVM's scheduler busy for seconds.
+  // More pieces than that in a row, unrolled, would keep LLVM's scheduler busy for seconds: it takes the square of a
+  // block's instructions.
   constexpr int64_t kMostInline = 64;
-  for (const Instruction* o : root->operands()) {
-    // Whole rows of an array that is there already: bytes move as they lie.
-    const Instruction* stored = o;
-    while ((stored->Is(Opcode::Bitcast) || stored->Is(Opcode::Reshape)) && stored->shape().HasDefaultLayout() &&
-           stored->operand(0)->shape().type() == o->shape().type())
-      stored = stored->operand(0);
-    const bool rows = stored->Is(Opcode::Parameter) && s.HasDefaultLayout() && o->shape().HasDefaultLayout() &&
-                      stored->shape().HasDefaultLayout() && o->shape().ElementCount() > 0;
+  // Whole rows of an array that is there already: bytes move as they lie.
+  const auto stored = [&](const Instruction* o) -> const Instruction* {
+    const Instruction* array = o;
+    while ((array->Is(Opcode::Bitcast) || array->Is(Opcode::Reshape)) && array->shape().HasDefaultLayout() &&
+           array->operand(0)->shape().type() == o->shape().type())
+      array = array->operand(0);
+    const bool rows = array->Is(Opcode::Parameter) && s.HasDefaultLayout() && o->shape().HasDefaultLayout() &&
+                      array->shape().HasDefaultLayout() && o->shape().ElementCount() > 0;
+    return rows ? array : nullptr;
+  };
+  const auto piece = [&](const Instruction* o, const Instruction* rows) -> absl::Status {
     RETURN_IF_ERROR(Nest(
         fusion, o->shape().dims(), rows ? outer : order,
         [&](std::vector<llvm::Value*> at) -> absl::Status {
           if (rows) {
-            CopyRow(fusion, o->shape(), body.operands[*stored->attrs().parameter_number], at, d, base, s,
+            CopyRow(fusion, o->shape(), body.operands[*rows->attrs().parameter_number], at, d, base, s,
                     root->operand_count() <= kMostInline);
             return absl::OkStatus();
           }
@@ -173,6 +185,16 @@ absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* r
         },
         true, unit >= 0));
     base += o->shape().dim(d);
+    return absl::OkStatus();
+  };
+  absl::Status status;
+  for (const Instruction* o : root->operands()) {
+    const Instruction* rows = stored(o);
+    if (rows || root->operand_count() <= kMostInline)
+      status = piece(o, rows);
+    else  // in a block of its own
+      ir.If(OpaqueTrue(ir), [&] { status = piece(o, nullptr); });
+    RETURN_IF_ERROR(status);
   }
   return unit >= 0 ? s.dim(unit) : 1;
 }

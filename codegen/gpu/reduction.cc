@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kBlock = 128;  // threads of a block, unless one output takes more
 constexpr int64_t kMostPerOutput = 512;
+constexpr int64_t kMostShared = 48 << 10;  // bytes that every GPU's block has
 
 int64_t PowerOfTwoUpTo(int64_t n) {
   int64_t p = 1;
@@ -113,9 +114,28 @@ class Reduction {
       per_output_ =
           length_ < kShort || outputs_ >= kManyOutputs ? 1 : std::min<int64_t>(PowerOfTwoUpTo(length_ / 4), 16);
     }
+    ChooseAtOnce();
+    while (per_output_ > 1 && body_.grid.shared_bytes() + SharedBytes() > kMostShared) {
+      per_output_ /= 2;
+      ChooseAtOnce();
+    }
+  }
+
+  void ChooseAtOnce() {
     at_once_ = std::max<int64_t>(1, kBlock / per_output_);
     if (!rows_ && per_output_ > 1) at_once_ = kWarp;
     if (body_.team) at_once_ = body_.team / per_output_;
+  }
+
+  // Threads of one output whose shares meet in shared memory.
+  int64_t Places() const { return rows_ ? per_output_ / kWarp : per_output_; }
+
+  int64_t SharedBytes() const {
+    if (Places() <= 1) return 0;
+    int64_t bytes = 0;
+    for (const Part& p : parts_)
+      for (size_t k = 0; k < p.slots.size(); ++k) bytes += ByteWidth(Held(TypeOf(p, k)));
+    return bytes * Places() * at_once_;
   }
 
   PrimitiveType TypeOf(const Part& p, size_t k) const {
@@ -235,16 +255,16 @@ class Reduction {
           for (size_t k = 0; k < p.slots.size(); ++k) theirs.push_back(body_.grid.ShuffleXor(Get(p, k), mask));
           Combine(p, theirs);
         }
-      if (per_output_ > kWarp)
+      if (Places() > 1)
         Through(b_.CreateICmpEQ(b_.CreateURem(slot, ir_.I64(kWarp)), ir_.I64(0)), b_.CreateUDiv(slot, ir_.I64(kWarp)),
-                per_output_ / kWarp, slot, column);
-    } else if (per_output_ > 1) {
-      Through(nullptr, slot, per_output_, slot, column);
+                slot, column);
+    } else if (Places() > 1) {
+      Through(nullptr, slot, slot, column);
     }
   }
 
   // Through shared memory: threads of which `gives` holds store at `place`, and slot 0 takes the others' in turn.
-  void Through(llvm::Value* gives, llvm::Value* place, int64_t places, llvm::Value* slot, llvm::Value* column) {
+  void Through(llvm::Value* gives, llvm::Value* place, llvm::Value* slot, llvm::Value* column) {
     struct Array {
       llvm::Type* type;
       llvm::Value *re, *im;
@@ -254,7 +274,7 @@ class Reduction {
       arrays.emplace_back();
       for (size_t k = 0; k < p.slots.size(); ++k) {
         llvm::Type* type = ir_.MemType(Held(TypeOf(p, k)));
-        const int64_t n = places * at_once_;
+        const int64_t n = Places() * at_once_;
         arrays.back().push_back(
             {type, body_.grid.Shared(type, n), IsComplex(TypeOf(p, k)) ? body_.grid.Shared(type, n) : nullptr});
       }
@@ -279,7 +299,7 @@ class Reduction {
       give();
     body_.grid.Barrier();
     ir_.If(b_.CreateICmpEQ(slot, ir_.I64(0)), [&] {
-      ir_.Loop(ir_.I64(1), ir_.I64(places), 1, [&](llvm::Value* w) {
+      ir_.Loop(ir_.I64(1), ir_.I64(Places()), 1, [&](llvm::Value* w) {
         for (size_t q = 0; q < parts_.size(); ++q) {
           std::vector<Val> theirs;
           for (size_t k = 0; k < parts_[q].slots.size(); ++k) {

@@ -108,14 +108,39 @@ absl::Status LinkMathFunctions(llvm::Module& m, const std::string& libdevice) {
   return absl::OkStatus();
 }
 
+// The kernel with the most parameters, and their bytes.
+std::pair<std::string, int64_t> LargestParameters(const llvm::Module& m) {
+  std::pair<std::string, int64_t> out;
+  for (const llvm::Function& f : m) {
+    if (f.isDeclaration() || f.hasLocalLinkage()) continue;
+    int64_t bytes = 0;
+    for (const llvm::Argument& a : f.args())
+      bytes += static_cast<int64_t>(m.getDataLayout().getTypeAllocSize(a.getType()));
+    if (bytes > out.second) out = {f.getName().str(), bytes};
+  }
+  return out;
+}
+
+// Drivers before CUDA 12.1 do not read the version of PTX that kernels of very many parameters need; others stay as
+// they are.
+absl::StatusOr<CpuLevel> WithRoomForParameters(CpuLevel level, const llvm::Module& m) {
+  constexpr int64_t kOfAnyVersion = 4352, kMost = 32764;
+  const auto [kernel, bytes] = LargestParameters(m);
+  if (bytes > kMost)
+    return Unimplemented("error: ", kernel, ": takes ", bytes, " bytes of arguments; a GPU's kernel can take ", kMost);
+  if (bytes > kOfAnyVersion) level.features += level.features.empty() ? "+ptx81" : ",+ptx81";
+  return level;
+}
+
 }  // namespace
 
 CpuLevel PtxLevel(const std::string& cpu, const std::string& features) {
   return {cpu, cpu, features, 16, 255, /*f16c=*/true, /*fma=*/true, /*amx=*/false};
 }
 
-absl::StatusOr<std::string> CompileToPtx(llvm::Module& m, const CpuLevel& level, bool flush,
+absl::StatusOr<std::string> CompileToPtx(llvm::Module& m, const CpuLevel& wanted, bool flush,
                                          const std::string& libdevice, std::string* ir_text) {
+  ASSIGN_OR_RETURN(const CpuLevel level, WithRoomForParameters(wanted, m));
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());

@@ -54,11 +54,13 @@ absl::StatusOr<QuantizedType> ParseQuantizedType(absl::string_view text) {
   }
   if (storage.size() > 1 && storage[0] == 'u' && absl::ascii_isdigit(storage[1])) storage = "ui" + storage.substr(1);
   const auto type = mlir::ElementType(storage);
-  if (!type || !IsIntegral(*type)) return InvalidArgument("'", text, "': storage type '", storage, "'");
+  constexpr int kMostBits = 32;
+  if (!type || !IsIntegral(*type) || InfoOf(*type).bits > kMostBits)
+    return InvalidArgument("'", text, "': storage type '", storage, "'");
   q.storage = *type;
   const int bits = InfoOf(q.storage).bits;
   q.low = IsSigned(q.storage) ? -(int64_t{1} << (bits - 1)) : 0;
-  q.high = (int64_t{1} << (IsSigned(q.storage) ? bits - 1 : std::min(bits, 62))) - 1;
+  q.high = (int64_t{1} << (IsSigned(q.storage) ? bits - 1 : bits)) - 1;
   if (absl::ConsumePrefix(&head, "<")) {
     const size_t end = head.find('>');
     const std::vector<absl::string_view> range = absl::StrSplit(head.substr(0, end), ':');

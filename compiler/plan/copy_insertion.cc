@@ -210,11 +210,13 @@ class Inserter {
     std::vector<ShapeIndex> owned;
     for (const ShapeIndex& idx : leaves)
       if (!IsLoopInvariant(loop, idx)) owned.push_back(idx);
-    // Values that come straight from other state: copied out first, so that no order of writes can lose one.
+    // Values that lie in the storage of other state, as they came or updated in place: copied out first, so that no
+    // order of writes can lose one.
     absl::flat_hash_set<Leaf> taken;
     for (const ShapeIndex& idx : owned) {
-      const Leaf src = SourceOf({body->root(), idx});
-      const bool borrowed = !Writable(src) || src.instruction == param || !taken.insert(src).second;
+      const Leaf src = SourceOf({body->root(), idx}), storage = StorageOf(src);
+      const bool in_other_state = storage.instruction == param && storage.index != idx;
+      const bool borrowed = !Writable(src) || in_other_state || !taken.insert(src).second;
       if (!borrowed) continue;
       Instruction* v = Copy(Extract(body->root(), idx));
       body->set_root(Rebuild(body->root(), idx, 0, v));
@@ -282,22 +284,21 @@ class Inserter {
     return held;
   }
 
-  // The value is produced in the storage of `state` by a chain of in-place operations.
-  bool SharesBuffer(const Leaf& src, const Leaf& state) {
-    Leaf cur = src;
-    for (int guard = 0; guard < 10000; ++guard) {
-      if (cur == state) return true;
-      Instruction* i = cur.instruction;
+  // The value whose storage a chain of in-place operations made `value` in; `value` itself if there is none.
+  static Leaf StorageOf(Leaf value) {
+    for (;;) {
+      Instruction* i = value.instruction;
       if (i->Is(Opcode::While)) {
-        cur = SourceOf({i->operand(0), cur.index});
+        value = SourceOf({i->operand(0), value.index});
         continue;
       }
-      const int64_t k = InPlaceOperand(i, cur.index.empty() ? 0 : cur.index[0]);
-      if (k < 0) return false;
-      cur = SourceOf({i->operand(k), {}});
+      const int64_t k = InPlaceOperand(i, value.index.empty() ? 0 : value.index[0]);
+      if (k < 0) return value;
+      value = SourceOf({i->operand(k), {}});
     }
-    return false;
   }
+
+  bool SharesBuffer(const Leaf& src, const Leaf& state) { return StorageOf(src) == state; }
 
   // Another kernel writes into this value's buffer (it is an in-place operand somewhere): it may not be pinned too.
   bool OverwrittenLater(const Leaf& src) {

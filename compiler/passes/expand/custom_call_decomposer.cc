@@ -46,8 +46,15 @@ const Known* Find(const Instruction* i) {
 
 bool Fits(const Instruction* i, const Known& k) {
   if (i->operand_count() != 1) return false;
-  if (k.meaning != Meaning::kTopK) return i->shape().Compatible(i->operand(0)->shape());
-  return i->shape().IsTuple() && i->shape().tuple().size() == 2 && i->shape().tuple()[0].rank() > 0;
+  const Shape& in = i->operand(0)->shape();
+  if (k.meaning != Meaning::kTopK) return i->shape().Compatible(in);
+  if (!in.IsArray() || in.rank() == 0 || !i->shape().IsTuple() || i->shape().tuple().size() != 2) return false;
+  const Shape &values = i->shape().tuple()[0], &positions = i->shape().tuple()[1];
+  if (!values.IsArray() || values.rank() != in.rank() || values.dims().back() > in.dims().back()) return false;
+  Ints dims = in.dims();
+  dims.back() = values.dims().back();
+  return values.Compatible(Shape::Array(in.type(), dims)) &&
+         positions.Compatible(Shape::Array(PrimitiveType::S32, dims));
 }
 
 Instruction* Expand(Instruction* i) {
@@ -77,6 +84,26 @@ bool IsLapackOperation(const Instruction* i, absl::string_view routine, int64_t 
   const std::string& t = i->attrs().custom_call_target->text;
   return t.size() > 12 && t.substr(8) == absl::StrCat(routine, "_ffi") && t.compare(0, 7, "lapack_") == 0 &&
          absl::string_view("sdcz").find(t[7]) != absl::string_view::npos;
+}
+
+// Square matrices, perhaps many.
+bool AreSquare(const Shape& s) { return s.IsArray() && s.rank() >= 2 && s.dim(s.rank() - 1) == s.dim(s.rank() - 2); }
+
+bool IsSolve(const Instruction* i) {
+  if (!IsLapackOperation(i, "trsm", 2)) return false;
+  const Shape &a = i->operand(0)->shape(), &b = i->operand(1)->shape();
+  if (!AreSquare(a) || !b.IsArray() || b.rank() != a.rank() || !i->shape().Compatible(b)) return false;
+  const bool left = CallAttribute(i, "side").value_or('L') == 'L';
+  Ints dims = b.dims();
+  dims[b.rank() - 2] = dims[b.rank() - 1] = b.dim(b.rank() - (left ? 2 : 1));
+  return a.Compatible(Shape::Array(b.type(), dims));
+}
+
+bool IsFactor(const Instruction* i) {
+  if (!IsLapackOperation(i, "potrf", 1) || !i->shape().IsTuple() || i->shape().tuple().size() != 2) return false;
+  const Shape& a = i->operand(0)->shape();
+  if (!AreSquare(a) || !i->shape().tuple()[0].Compatible(a)) return false;
+  return i->shape().tuple()[1].Compatible(Shape::Array(PrimitiveType::S32, Ints(a.dims().begin(), a.dims().end() - 2)));
 }
 
 Instruction* SolveOf(Instruction* i) {
@@ -109,12 +136,11 @@ absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         const Known* k = Find(i);
-        return (k && Fits(i, *k)) || IsLapackOperation(i, "trsm", 2) ||
-               (IsLapackOperation(i, "potrf", 1) && i->shape().IsTuple() && i->shape().tuple().size() == 2);
+        return (k && Fits(i, *k)) || IsSolve(i) || IsFactor(i);
       },
       [](Instruction* i) {
-        if (IsLapackOperation(i, "trsm", 2)) return SolveOf(i);
-        if (IsLapackOperation(i, "potrf", 1)) return FactorOf(i);
+        if (IsSolve(i)) return SolveOf(i);
+        if (IsFactor(i)) return FactorOf(i);
         return Expand(i);
       });
 }

@@ -87,6 +87,13 @@ std::vector<Instruction*> Candidates(const Computation* c) {
   return order;
 }
 
+// A candidate whose moved operands nobody else reads.
+bool MovesAlone(const Instruction* i) {
+  return IsCandidate(i) && std::all_of(i->operands().begin(), i->operands().end(), [&](const Instruction* o) {
+           return !Moves(o) || (!o->IsRoot() && o->users().size() == 1);
+         });
+}
+
 // `o` before `mover`.
 Instruction* Before(Instruction* o, const Instruction* mover) {
   const Ints& dims = mover->operand(0)->shape().dims();
@@ -120,8 +127,14 @@ absl::StatusOr<bool> ReshapeMover(Module& m, PassContext& ctx) {
   Rewriter rewriter(ctx);
   for (const auto& c : m.computations())
     for (Instruction* i : Candidates(c.get())) {
-      ASSIGN_OR_RETURN(const bool replaced, rewriter.Replace(i, Sunk));
-      if (replaced) c->Remove(i);
+      // What moves below one operation goes on through a chain of them.
+      while (i) {
+        Instruction* reader = i->users().size() == 1 ? i->users()[0] : nullptr;
+        ASSIGN_OR_RETURN(const bool replaced, rewriter.Replace(i, Sunk));
+        if (!replaced) break;
+        c->Remove(i);
+        i = reader && MovesAlone(reader) ? reader : nullptr;
+      }
     }
   return rewriter.changed();
 }
