@@ -59,6 +59,15 @@ std::vector<Expr> Some(Growth& g, Expr x) {
   return out;
 }
 
+// `x` with a part of it replaced: in its place, where nobody else needs the old elements.
+Expr Updated(Growth& g, Computation* c, Expr x) {
+  Ints extents = x.shape().dims();
+  for (int64_t& d : extents) d = g.Between(std::min<int64_t>(1, d), d);
+  std::vector<Expr> starts;
+  for (size_t d = 0; d < extents.size(); ++d) starts.push_back(g.Index(c));
+  return UpdateOf(x, g.Fit(c, x.type(), extents), starts);
+}
+
 std::optional<Expr> Loop(Growth& g, Computation* c, Expr x) {
   if (g.depth >= 2) return std::nullopt;
   std::vector<Expr> values = Some(g, x);
@@ -79,8 +88,8 @@ std::optional<Expr> Loop(Growth& g, Computation* c, Expr x) {
       Expr other = now[1 + g.Pick(now.size() - 1)];
       if (g.Chance(15))
         next.push_back(now[k]);
-      else if (g.Chance(25) && other.shape() == now[k].shape())
-        next.push_back(other);
+      else if (g.Chance(40) && other.shape() == now[k].shape())
+        next.push_back(g.Chance(50) ? Updated(g, body, other) : other);
       else
         next.push_back(g.Fit(body, now[k].type(), now[k].shape().dims()));
     }
