@@ -99,10 +99,11 @@ class Collector {
     return r;
   }
 
-  // A value from before the peak, worth a step, that is not the computation's result.
+  // A value from before the peak and its anchor, worth a step, that is not the computation's result.
   bool IsLarge(const Instruction* v) const {
     const auto it = place_.find(v->name());
-    if (it == place_.end() || it->second >= peak_ || !v->shape().IsArray() || v->shape().LiesInSlowMemory())
+    if (it == place_.end() || it->second >= peak_ || v->name() == anchor_ || !v->shape().IsArray() ||
+        v->shape().LiesInSlowMemory())
       return false;
     if (v->Is(Opcode::Bitcast) || v->Is(Opcode::Constant) || v->Is(Opcode::Parameter)) return false;
     return v->shape().ByteSize() * kLeastShare >= peak_bytes_ && ReadsOf(v).last != INT64_MAX;

@@ -1,6 +1,7 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
 // of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N
-// compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM.
+// compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena PERCENT gives
+// optimised code so much of the arena that it would take (what cannot be met is left out), and every third a slow one.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -18,10 +19,20 @@ struct Options {
   RandomOptions random;
   std::vector<std::string> backends;
   uint64_t unoptimised = 1;
+  int64_t arena_percent = 0;
   const char* keep = nullptr;
 };
 
-absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
+// Less memory than the program takes by itself.
+absl::Status Tighten(uint64_t seed, const Module& m, int64_t percent, CompileOptions* o) {
+  ASSIGN_OR_RETURN(const CompiledModel model, Compile(m.Clone(), *o));
+  o->max_arena_bytes = model.temp_bytes * percent / 100;
+  if (seed % 3 == 0 && o->max_arena_bytes > 0) o->slow_arena_bytes = model.temp_bytes;
+  return absl::OkStatus();
+}
+
+// `tight`: counts those that ran in less memory than they take by themselves.
+absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* tight) {
   const std::unique_ptr<Module> m = RandomModule(seed, o.random);
   *text = ToText(*m);
   RETURN_IF_ERROR(VerifyModule(*m));
@@ -34,6 +45,7 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
   full.threads = plain.threads = seed % 4 ? 1 : 0;  // code for threads takes longer to make than small kernels
   plain.pipeline.disabled = {
       "algsimp", "cse", "constant-folding", "cpu-instruction-fusion", "transpose-folding", "conditional-simplifier"};
+  if (o.arena_percent > 0) RETURN_IF_ERROR(Tighten(seed, *m, o.arena_percent, &full));
   RunOptions reference;
   reference.backend = "reference";
   ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*m, arguments, full, reference));
@@ -45,6 +57,10 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text) {
       run.check_accesses = true;
       const std::string how = absl::StrCat(backend, optimised ? ", optimised" : ", unoptimised");
       const auto got = RunProgram(*m, arguments, optimised ? full : plain, run);
+      if (optimised && full.max_arena_bytes > 0) {
+        if (absl::IsResourceExhausted(got.status())) continue;
+        *tight += got.ok();
+      }
       if (!got.ok()) return InvalidArgument(how, ": ", got.status().message());
       for (size_t d = 0; d < want.size(); ++d)
         if (absl::Status s = SameValues((*got)[d], want[d], {}); !s.ok())
@@ -57,7 +73,7 @@ int Usage() {
   std::fprintf(
       stderr,
       "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic 1]\n"
-      "                      [--unoptimised N]\n");
+      "                      [--unoptimised N] [--arena PERCENT]\n");
   return 2;
 }
 
@@ -76,14 +92,16 @@ int Main(int argc, char** argv) {
       o.random.dynamic = true;
     else if (key == "--unoptimised") {
       if (!absl::SimpleAtoi(argv[k + 1], &o.unoptimised)) return Usage();
+    } else if (key == "--arena") {
+      if (!absl::SimpleAtoi(argv[k + 1], &o.arena_percent) || o.arena_percent < 1) return Usage();
     } else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)
       return Usage();
   }
   if (o.backends.empty()) o.backends = {"cpu", "gpu-emulated"};
-  uint64_t failed = 0;
+  uint64_t failed = 0, tight = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string text;
-    const absl::Status s = Try(seed, o, &text);
+    const absl::Status s = Try(seed, o, &text, &tight);
     if (s.ok()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());
@@ -92,6 +110,7 @@ int Main(int argc, char** argv) {
         std::printf("%s\n", std::string(w.message()).c_str());
     std::fflush(stdout);
   }
+  if (o.arena_percent > 0) std::printf("%llu in less memory\n", static_cast<unsigned long long>(tight));
   std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(count - failed),
               static_cast<unsigned long long>(failed));
   return failed ? 1 : 0;
