@@ -4,7 +4,7 @@
     kiln_test(name = "digit_test", module = "digits.mlir", inputs = ["digit.npy"], ulps = "16")
 
 The test compiles the module as kiln_library does with the same attributes (one module, config and kiln give one code), so
-it needs no library. Where it fails, it also looks for the rewrite that changed the result. It links with CC, or cc.
+it needs no library. Where it fails, it also looks for the rewrite that changed the result.
 """
 
 load(":toolchain.bzl", "TOOLCHAIN_TYPE")
