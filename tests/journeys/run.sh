@@ -7,8 +7,8 @@
 #   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
 #   # kiln: deb        how kiln comes: installed by dpkg; `tar`: unpacked at $KILN_HOME; `wheel`: for pip, as /kiln_aot-*.whl
 #   # expects: ...     the last line that it prints
-# It finds the examples in /examples, the versions of frameworks in /requirements, a checker of traces in /tools, and what
-# an offline Bazel must be given in /shims. The root is thrown away; what pip downloads is kept in the cache.
+# It finds the examples in /examples, the frameworks that `./dev wheel --test` installs in /requirements, a checker of
+# traces in /tools, and what an offline Bazel must be given in /shims. The root is thrown away.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
 deb=$(realpath "$1")
@@ -39,9 +39,9 @@ root_of() {
 # journey NAME ROOT LOG: runs it over ROOT, which stays as it is.
 journey() {
   local over=$work/$1
-  mkdir -p "$over/upper" "$over/work" "$over/root" "$cache/pip"
+  mkdir -p "$over/upper" "$over/work" "$over/root"
   unshare --mount --pid --fork bash -eu -o pipefail -c '
-    name=$1 lower=$2 over=$3 how=$4 deb=$5 tar=$6 wheel=$7 pip=$8
+    name=$1 lower=$2 over=$3 how=$4 deb=$5 tar=$6 wheel=$7
     root=$over/root
     mount -t overlay overlay -o "lowerdir=$lower,upperdir=$over/upper,workdir=$over/work" "$root"
     mount -t proc proc "$root/proc"
@@ -50,8 +50,7 @@ journey() {
     for f in etc/resolv.conf etc/pip.conf etc/ssl/certs/ca-certificates.crt; do
       [ ! -e "/$f" ] || install -D -m 644 "/$f" "$root/$f"
     done
-    mkdir -p "$root/journey" "$root/shims" "$root/tools" "$root/root/.cache/pip"
-    mount --bind "$pip" "$root/root/.cache/pip"
+    mkdir "$root/journey" "$root/shims" "$root/tools"
     cp -r examples tests/python/requirements "$root/"
     cp tests/report/check_trace.py "$root/tools/"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
@@ -69,7 +68,7 @@ journey() {
     esac
     env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LC_ALL=C.UTF-8 KILN_HOME="/$home" \
       chroot "$root" sh -c "cd /journey && exec sh -eu /journey.sh"
-  ' bash "$1" "$2" "$over" "$(field "$1" kiln)" "$deb" "$tar" "$wheel" "$cache/pip" > "$3" 2>&1
+  ' bash "$1" "$2" "$over" "$(field "$1" kiln)" "$deb" "$tar" "$wheel" > "$3" 2>&1
   local status=$?
   rm -rf "$over"
   return $status
