@@ -32,12 +32,14 @@ END
 env/bin/python mlp.py
 cat > app.cc <<'END'
 #include <cstdio>
+#include <utility>
 
 #include "mlp.h"
 
 int main() {
   static float b[2][16], w[2][16][16], x[8][16], scores[8][16];
-  if (std::fread(b, sizeof b, 1, stdin) + std::fread(w, sizeof w, 1, stdin) + std::fread(x, sizeof x, 1, stdin) != 3) return 2;
+  for (auto [data, bytes] : {std::pair<void*, size_t>(b, sizeof b), {w, sizeof w}, {x, sizeof x}})
+    if (std::fread(data, bytes, 1, stdin) != 1) return 2;
   mlp::Arguments args;
   for (int k = 0; k < 2; ++k) {
     args.params.layers[k].b = b[k];

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs journeys: what a user does who has nothing but a package of kiln, in a fresh root of Debian 12. ./dev journeys
-# calls it: run.sh KILN.deb KILN.tar.gz KILN.whl [NAME...], in the root of the source tree, as root.
+# Runs journeys: what a user does who has nothing but a package of kiln or its wheel, in a fresh root of Debian 12.
+# ./dev journeys calls it: run.sh KILN.deb KILN.tar.gz KILN.whl [NAME...], in the root of the source tree, as root.
 #
 # A journey is a file NAME.sh beside this one, run by `sh -eu` in an empty folder of the new root. Its head says
 #   # what: ...        for the table

@@ -1,7 +1,7 @@
 """check_trace.py FILE.json: Perfetto and chrome://tracing show every event of the trace.
 
-The events are complete ones of the Trace Event Format. Perfetto counts whole nanoseconds, and drops an event that begins
-within another of its thread and ends after it.
+The events are complete ones of the Trace Event Format. Perfetto counts whole nanoseconds, and drops an event that
+begins within another of its thread and ends after it.
 """
 
 import collections
