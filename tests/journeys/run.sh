@@ -1,18 +1,20 @@
 #!/bin/bash
-# Runs journeys: what a user does who has nothing but a package of kiln, in a fresh root of Debian 12. ./dev journeys
-# calls it: run.sh KILN.deb KILN.tar.gz [NAME...], in the root of the source tree, as root.
+# Runs journeys: what a user does who has nothing but a package of kiln or its wheel, in a fresh root of Debian 12.
+# ./dev journeys calls it: run.sh KILN.deb KILN.tar.gz KILN.whl [NAME...], in the root of the source tree, as root.
 #
 # A journey is a file NAME.sh beside this one, run by `sh -eu` in an empty folder of the new root. Its head says
 #   # what: ...        for the table
 #   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
-#   # kiln: deb        how kiln comes: installed by dpkg, or `tar`: unpacked at $KILN_HOME
+#   # kiln: deb        how kiln comes: installed by dpkg; `tar`: unpacked at $KILN_HOME; `wheel`: for pip, as /kiln_aot-*.whl
 #   # expects: ...     the last line that it prints
-# It finds the examples in /examples, and what an offline Bazel must be given in /shims. The root is thrown away.
+# It finds the examples in /examples, the frameworks that `./dev wheel --test` installs in /requirements, a checker of
+# traces in /tools, and what an offline Bazel must be given in /shims. The root is thrown away.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
 deb=$(realpath "$1")
 tar=$(realpath "$2")
-shift 2
+wheel=$(realpath "$3")
+shift 3
 here=tests/journeys
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kiln/journeys
 work=$(mktemp -d)
@@ -39,7 +41,7 @@ journey() {
   local over=$work/$1
   mkdir -p "$over/upper" "$over/work" "$over/root"
   unshare --mount --pid --fork bash -eu -o pipefail -c '
-    name=$1 lower=$2 over=$3 deb=$4 tar=$5 how=$6
+    name=$1 lower=$2 over=$3 how=$4 deb=$5 tar=$6 wheel=$7
     root=$over/root
     mount -t overlay overlay -o "lowerdir=$lower,upperdir=$over/upper,workdir=$over/work" "$root"
     mount -t proc proc "$root/proc"
@@ -48,22 +50,25 @@ journey() {
     for f in etc/resolv.conf etc/pip.conf etc/ssl/certs/ca-certificates.crt; do
       [ ! -e "/$f" ] || install -D -m 644 "/$f" "$root/$f"
     done
-    mkdir "$root/journey" "$root/shims"
-    cp -r examples "$root/examples"
+    mkdir "$root/journey" "$root/shims" "$root/tools"
+    cp -r examples tests/python/requirements "$root/"
+    cp tests/report/check_trace.py "$root/tools/"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
     cp "tests/journeys/$name.sh" "$root/journey.sh"
     cp "$deb" "$root/kiln.deb"
     cp "$tar" "$root/kiln.tar.gz"
+    cp "$wheel" "$root/"
     home=
-    if [ "$how" = deb ]; then
-      chroot "$root" dpkg --install /kiln.deb
-    else
-      tar -xf "$tar" -C "$root/opt"
-      home=$(cd "$root" && echo opt/kiln-*)
-    fi
+    case $how in
+      deb) chroot "$root" dpkg --install /kiln.deb ;;
+      tar)
+        tar -xf "$tar" -C "$root/opt"
+        home=$(cd "$root" && echo opt/kiln-*)
+        ;;
+    esac
     env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LC_ALL=C.UTF-8 KILN_HOME="/$home" \
       chroot "$root" sh -c "cd /journey && exec sh -eu /journey.sh"
-  ' bash "$1" "$2" "$over" "$deb" "$tar" "$(field "$1" kiln)" > "$3" 2>&1
+  ' bash "$1" "$2" "$over" "$(field "$1" kiln)" "$deb" "$tar" "$wheel" > "$3" 2>&1
   local status=$?
   rm -rf "$over"
   return $status

@@ -48,23 +48,44 @@ mkdir elsewhere
 (cd elsewhere && cp ../hlo.config . && "$kiln" compile "$module" --name m --out out --config hlo.config --target v3 >/dev/null)
 cmp hlo/libm.a elsewhere/out/libm.a || fail "bytes depend on where they were made"
 
-if command -v gdb >/dev/null; then
-  cat >main.c <<'END'
+cat >main.c <<'END'
 #include "m_c.h"
 #include <stdlib.h>
-int main(void) {
+int main(int argc, char** argv) {
+  int runs = argc > 1 ? atoi(argv[1]) : 1, status = 0;
   void* arguments[2] = {calloc(512 * 128, 4), calloc(128 * 256, 4)};
   void* results[1] = {calloc(512 * 256, 4)};
   kiln_arena arena = {aligned_alloc(64, M_ARENA_BYTES + 64 & ~63), M_ARENA_BYTES};
-  return m_run(arguments, results, arena, NULL);
+  while (runs-- && !status) status = m_run(arguments, results, arena, NULL);
+  return status;
 }
 END
+
+if command -v gdb >/dev/null; then
   cc -g -Ihlo main.c hlo/libm.a -o main -lm -lpthread
   number=$(awk '/^  %product.* dot\(/ {print NR}' hlo/m.hlo)
   cd hlo
   timeout 120 gdb -q -nx -batch -ex "break m.hlo:$number" -ex run -ex continue -ex bt ../main >session 2>&1 || true
   grep -q "at ./m.hlo:$number" session || { cat session; fail "gdb does not stop on line $number"; }
-  grep -qE '^#[0-9]+ .*main \(\)' session || { cat session; fail "gdb's stack does not reach main"; }
+  grep -qE '^#[0-9]+ .*main \(' session || { cat session; fail "gdb's stack does not reach main"; }
+  cd ..
   echo "gdb: stops, and the stack is whole"
+else
+  echo "gdb: skipped, it is not installed"
+fi
+
+if ! command -v perf >/dev/null; then
+  echo "perf: skipped, it is not installed"
+elif ! perf record -o allowed true >refused 2>&1; then
+  echo "perf: skipped, it may not be used here: $(head -1 refused)"
+else
+  export HOME=$dir  # where perf keeps what it has seen
+  cc -Isymbols main.c symbols/libm.a -o main -lm -lpthread
+  perf record -g -o samples ./main 300 >session 2>&1 || { cat session; fail "perf records nothing"; }
+  perf report -i samples --stdio --no-children --sort symbol -G >report 2>session || { cat session; fail "perf reports nothing"; }
+  for name in _product_1_layer0_dot_general_v3 _body_exp_v3 '[- ]main'; do
+    grep -q -e "$name$" report || { head -60 report; fail "perf's report does not name $name"; }
+  done
+  echo "perf: names operations and their callers"
 fi
 echo "debuggers are told what they should be"
