@@ -150,10 +150,12 @@ class Reader {
     int64_t tiles = 1;
     for (const auto& parts : dims) {
       int64_t n = 1;
-      for (const Part& p : parts) n *= p.size;
+      for (const Part& p : parts) {
+        if (p.size > all / tiles) return Bad();  // an axis cuts twice
+        n *= p.size;
+        tiles *= p.size;
+      }
       out->tiles.push_back(n);
-      tiles *= n;
-      if (tiles > all) return Bad();  // an axis cuts twice
     }
     if (tiles == 1) {
       out->tiles.clear();

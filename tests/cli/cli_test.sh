@@ -140,4 +140,17 @@ code=0; "$kiln" verify two.mlir > err || code=$?
 "$kiln" verify two.mlir --entry b > /dev/null || fail "verify --entry"
 "$kiln" diff two.mlir --entry=b > /dev/null || fail "diff --entry"
 "$kiln" compile two.mlir --entry b --name two --out out --target v3 > /dev/null || fail "compile --entry"
+# Programs of several devices, with shardings as JAX writes them: whole arrays are compared.
+cat > sharded.mlir <<'EOF'
+module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%a: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+    %b = stablehlo.add %a, %a : tensor<4x2xf32>
+    return %b : tensor<4x2xf32>
+  }
+}
+EOF
+"$kiln" diff sharded.mlir --devices 2 > log || fail "diff of a sharded program: $(cat log)"
+[ "$(cat log)" = "device 0 result 0 f32[4,2]: equal
+device 1 result 0 f32[4,2]: equal" ] || fail "diff of a sharded program: $(cat log)"
 echo "command line: ok"

@@ -34,6 +34,7 @@ enum BuiltinAttribute {
   kBuiltinArray = 0,
   kBuiltinDictionary = 1,
   kBuiltinString = 2,
+  kBuiltinSymbol = 4,
   kBuiltinType = 6,
   kBuiltinUnit = 7,
   kBuiltinInteger = 8,

@@ -1,4 +1,6 @@
 // The operations of a portable artifact: VHLO's functions and operations as the importer's tree of StableHLO.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -9,6 +11,7 @@
 #include "compiler/import/bytecode.h"
 #include "compiler/import/bytecode/locations.h"
 #include "compiler/import/bytecode/vhlo.h"
+#include "compiler/import/mlir_parser.h"
 
 namespace kiln::bytecode {
 namespace {
@@ -18,6 +21,9 @@ using mlir::Region;
 using Attributes = absl::flat_hash_map<std::string, std::string>;
 
 constexpr int kMaxDepth = 256;
+
+// Stands between VHLO's types and those of other dialects.
+constexpr absl::string_view kCast = "builtin.unrealized_conversion_cast";
 
 // Which parts an operation has.
 enum Mask : uint8_t {
@@ -155,7 +161,7 @@ class Builder {
       program_.attributes.erase(it);
     }
     program_.operand_types_stated = false;
-    for (auto& op : top.ops[0]->regions[0].ops) program_.top_level.push_back(std::move(op));
+    for (auto& op : top.ops[0]->regions[0].ops) RETURN_IF_ERROR(mlir::AddTopLevel(std::move(op), file_, &program_));
     return std::move(program_);
   }
 
@@ -230,7 +236,7 @@ class Builder {
     if (vhlo) {
       bare = versioned.substr(0, versioned.rfind("_v"));
       op->name = absl::StrCat(bare == "call" || bare == "func" ? "func." : "stablehlo.", bare);
-    } else if (full == "builtin.module") {
+    } else if (full == "builtin.module" || full == kCast || SdyAttributesOf(full)) {
       op->name = full;
     } else {
       return Fail(start, absl::StrCat("operation '", full,
@@ -255,8 +261,9 @@ class Builder {
       RETURN_IF_ERROR(Check(c));
       if (index >= in_.properties.size()) return Fail(start, absl::StrCat("there are no properties ", index));
       Cursor p = in_.properties[index];
-      if (vhlo) {
-        const std::vector<std::string>* names = AttributesOf(versioned);
+      if (full == kCast) return Fail(start, "a cast with properties");
+      if (full != "builtin.module") {
+        const std::vector<std::string>* names = vhlo ? AttributesOf(versioned) : SdyAttributesOf(full);
         if (!names)
           return Fail(start, absl::StrCat("operation '", full, "' is newer than this version of kiln, or unknown"));
         for (const std::string& key : *names) {
@@ -270,6 +277,7 @@ class Builder {
         ASSIGN_OR_RETURN(op->attributes["sym_name"], tables_.Attribute(symbol >> 1));
       }
     }
+    const uint64_t first_result = *next;
     if (mask & kHasResults) {
       const uint64_t n = c.Count();
       const std::string result = absl::StrCat("v", next_name_++);
@@ -299,6 +307,11 @@ class Builder {
       if (absl::Status s = Regroup(bare, &op->attributes); !s.ok())
         return Fail(start, absl::StrCat("'", full, "': ", s.message()));
     if (mask & kHasRegions) RETURN_IF_ERROR(ReadRegions(c, values, op.get()));
+    if (full == kCast) {  // other names for the operands
+      if (op->operands.size() != op->result_types.size()) return Fail(start, "a cast that joins or divides values");
+      std::copy(op->operands.begin(), op->operands.end(), values->begin() + static_cast<std::ptrdiff_t>(first_result));
+      return Check(c);
+    }
     if (bare == "func") return AddFunction(start, std::move(op), function_type, argument_attributes, result_attributes);
     into->ops.push_back(std::move(op));
     return Check(c);

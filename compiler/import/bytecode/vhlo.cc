@@ -188,19 +188,25 @@ absl::StatusOr<std::string> Tables::ReadAttribute(const Entry& e) {
   }
   if (e.dialect == "vhlo") return ReadVhlo(e.bytes);
   if (e.dialect == "builtin") return ReadBuiltin(e.bytes);
+  if (e.dialect == "sdy") return ReadSdy(e.bytes);
   return Fail(e.bytes, absl::StrCat("an attribute of dialect '", e.dialect, "' in binary form"));
 }
 
-absl::StatusOr<std::string> Tables::ReadList(Cursor& c) {
+absl::StatusOr<std::vector<std::string>> Tables::Texts(Cursor& c) {
   const uint64_t n = c.Count();
-  std::vector<std::string> parts;
+  std::vector<std::string> texts;
   for (uint64_t k = 0; k < n; ++k) {
-    const uint64_t one = c.Varint();
+    const uint64_t index = c.Varint();
     RETURN_IF_ERROR(Check(c));
-    ASSIGN_OR_RETURN(std::string text, Attribute(one));
-    parts.push_back(std::move(text));
+    ASSIGN_OR_RETURN(std::string text, Attribute(index));
+    texts.push_back(std::move(text));
   }
   RETURN_IF_ERROR(Check(c));
+  return texts;
+}
+
+absl::StatusOr<std::string> Tables::ReadList(Cursor& c) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> parts, Texts(c));
   return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
 }
 
@@ -345,6 +351,12 @@ absl::StatusOr<std::string> Tables::ReadBuiltin(Cursor c) {
     case kBuiltinString: {
       ASSIGN_OR_RETURN(std::string text, RawString(c));
       return QuoteMlir(text);
+    }
+    case kBuiltinSymbol: {
+      const uint64_t index = c.Varint();
+      RETURN_IF_ERROR(Check(c));
+      ASSIGN_OR_RETURN(const std::string name, String(index));
+      return "@" + name;
     }
     case kBuiltinType: {
       const uint64_t index = c.Varint();

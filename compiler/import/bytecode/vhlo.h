@@ -1,4 +1,5 @@
-// Attributes and types of StableHLO's versioned dialect (VHLO) and of MLIR's builtin dialect, from their tables.
+// Attributes and types of StableHLO's versioned dialect (VHLO), of Shardy's and of MLIR's builtin dialect, from their
+// tables.
 //
 // What: an attribute becomes the text that StableHLO's generic form would print, a type the importer's own; both are
 //   made once. Elements of constants stay bytes (dense<bytes:...>).
@@ -45,7 +46,14 @@ class Tables {
   absl::Status Charge(const std::string& text, const Entry& e);
   absl::StatusOr<std::string> ReadVhlo(Cursor c);
   absl::StatusOr<std::string> ReadBuiltin(Cursor c);
+  absl::StatusOr<std::string> ReadSdy(Cursor c);
+  absl::StatusOr<std::string> ReadMesh(Cursor& c);
+  absl::StatusOr<std::string> ReadAxis(Cursor& c);
+  absl::StatusOr<std::string> ReadDimensionSharding(Cursor& c);
+  absl::StatusOr<std::string> ReadSharding(Cursor& c, bool unreduced);
   absl::StatusOr<std::string> ReadList(Cursor& c);
+  // A list of attributes, each as text.
+  absl::StatusOr<std::vector<std::string>> Texts(Cursor& c);
   absl::StatusOr<std::string> ReadDictionary(Cursor& c);
   absl::StatusOr<std::string> ReadTensor(Cursor& c, bool builtin);
   absl::StatusOr<std::string> ReadInteger(Cursor& c);
@@ -74,5 +82,7 @@ class Tables {
 // The attributes of a VHLO operation in the order in which its properties hold them; nullptr for an operation that has
 // none or is not known.
 const std::vector<std::string>* AttributesOf(absl::string_view versioned_op);
+// The same of an operation of Shardy's ("sdy.mesh"); empty for one that has none.
+const std::vector<std::string>* SdyAttributesOf(absl::string_view op);
 
 }  // namespace kiln::bytecode
