@@ -96,9 +96,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   const BufferAssignment& buffers = out.plan.buffers;
   if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
-                             o.max_arena_bytes, " and nothing more can be recomputed, compressed",
-                             o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
-                             " or offloaded; ", OwnersOfPeak(buffers));
+                             o.max_arena_bytes, " and nothing more can be recomputed, compressed or offloaded",
+                             o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)", "; ",
+                             OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
   if (o.check_plan) RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
   if (!o.pipeline.dump_dir.empty()) {

@@ -28,8 +28,8 @@ constexpr char kGuarantees[] = R"(//   pool          $POOLDOC
 // An array of no elements may be NULL. A result, a donated argument or an arena may overlap no other array; libraries
 // of so many arrays that looking at the pairs of these would take long (over 2048) rely on it, the others check it.
 //
-// What it checks it checks first: a status other than $UPPER_UNSUPPORTED_CPU, $UPPER_COMMUNICATION, $UPPER_TIMEOUT and
-// $UPPER_CUSTOM_CALL means that nothing was written.
+// What it checks it checks first: a status other than $UPPER_UNSUPPORTED_CPU, $UPPER_COMMUNICATION, $UPPER_TIMEOUT,
+// $UPPER_CUSTOM_CALL, $UPPER_GPU and $UPPER_NUMERICS means that nothing was written.
 // Threads: it may run in many threads at once, with an arena and results of its own each; pools may be shared. It
 // allocates nothing, and uses at most 2 MiB of stack.
 // Floating point: while it runs, on its own thread and on the pool's, rounding is to nearest, exceptions do not trap and

@@ -87,6 +87,8 @@ absl::Status Run(const Arguments& args) {
   std::vector<BatchVariant> variants;
   if (!o.batch_sizes.empty() && import.dim >= 0)
     return InvalidArgument("error: --dim and batch sizes contradict each other");
+  if (!o.batch_sizes.empty() && LoadModule(args.positional[0], import).ok())
+    return InvalidArgument(args.positional[0], ": error: batch sizes are given, and no dimension is unbounded");
   for (int64_t batch : o.batch_sizes.empty() ? std::vector<int64_t>{0} : o.batch_sizes) {
     if (batch) import.dim = batch;
     ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "aot/package/manifest.h"
 #include "aot/tools/commands.h"
@@ -119,8 +120,11 @@ absl::Status Run(const Arguments& args) {
       std::printf("result %zu %s%s\n", k, l.shape().ToString(false).c_str(),
                   l.shape().IsArray() && l.size() <= 64 ? (" " + l.ToString()).c_str() : "");
     }
-    std::printf("compiled in %.1f ms, ran in %.1f us (first %.1f us), arena %lld bytes\n", r.model.compile_ms,
-                r.median_us, r.first_us, static_cast<long long>(r.model.temp_bytes));
+    const std::string time = r.first_us > 0
+                                 ? absl::StrFormat(", ran in %.1f us (first %.1f us)", r.median_us, r.first_us)
+                                 : "";  // not timed
+    std::printf("compiled in %.1f ms%s, arena %lld bytes\n", r.model.compile_ms, time.c_str(),
+                static_cast<long long>(r.model.temp_bytes));
   }
   return absl::OkStatus();
 }
