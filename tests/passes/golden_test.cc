@@ -3,16 +3,19 @@
 // A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"; of
 // one that only looks: "// CASE notes", with each "// NOTE text"); "// HAS text" and "// LACKS text" say what the
 // module reads like afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still
-// verifies, and the evaluator computes the same from seeded arguments before and after ("// EXACT": bit for bit;
-// "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the pass measured results (see Tuned).
+// verifies, and the evaluator computes the same from seeded arguments before and after, on all devices ("// EXACT": bit
+// for bit; "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the pass measured results
+// (see Tuned).
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "compiler/eval/evaluator.h"
+#include "compiler/eval/world.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/tuning.h"
@@ -140,6 +143,43 @@ TuningResults Tuned(const Module& m, const std::vector<std::string>& lines) {
 
 class Golden : public testing::TestWithParam<Case> {};
 
+// Of every device; the same where the module says that they are.
+std::vector<std::vector<Literal>> ArgumentsOf(const Module& m) {
+  std::mt19937 rng(7);
+  std::vector<std::vector<Literal>> out(static_cast<size_t>(m.replica_count * m.partition_count));
+  for (const Instruction* p : m.entry()->parameters()) {
+    const bool alike = p->attrs().parameter_replication || p->attrs().sharding;
+    for (size_t d = 0; d < out.size(); ++d)
+      out[d].push_back(d > 0 && alike ? out[0].back() : Argument(p->shape(), rng));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<Literal>> EvaluateAll(const Module& m, const std::vector<std::vector<Literal>>& arguments) {
+  World world(m.replica_count, m.partition_count);
+  std::vector<absl::StatusOr<Literal>> results(arguments.size(), absl::UnknownError("did not run"));
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < arguments.size(); ++d)
+    threads.emplace_back([&, d] {
+      Participant self(&world, static_cast<int64_t>(d));
+      results[d] = Evaluate(m, arguments[d]);
+      if (!results[d].ok()) world.Abort();
+    });
+  for (std::thread& t : threads) t.join();
+  std::vector<Literal> out;
+  for (absl::StatusOr<Literal>& r : results) {
+    if (!r.ok()) return r.status();
+    out.push_back(*std::move(r));
+  }
+  return out;
+}
+
+bool SameParameters(const Module& a, const Module& b) {
+  const auto &x = a.entry()->parameters(), &y = b.entry()->parameters();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const Instruction* p, const Instruction* q) { return p->shape().Compatible(q->shape()); });
+}
+
 TEST_P(Golden, FiresOrRefusesTruthfully) {
   const Case& c = GetParam();
   auto m = ParseHlo(c.text, c.pass + ".hlo");
@@ -182,14 +222,15 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
     EXPECT_FALSE(*none);
   }
   if (!c.fires || !c.compared) return;
-  std::mt19937 rng(7);
-  std::vector<Literal> arguments;
-  for (const Instruction* p : original->entry()->parameters()) arguments.push_back(Argument(p->shape(), rng));
-  auto want = Evaluate(*original, arguments);
-  if (!want.ok()) return;  // needs other devices, or functions of the user
-  auto got = Evaluate(**m, arguments);
+  const std::vector<std::vector<Literal>> arguments = ArgumentsOf(*original);
+  auto want = EvaluateAll(*original, arguments);
+  if (!want.ok() || !SameParameters(*original, **m)) return;  // functions of the user; another program for each device
+  auto got = EvaluateAll(**m, arguments);
   ASSERT_TRUE(got.ok()) << got.status() << after;
-  ExpectSame(*want, *got, c.exact);
+  for (size_t d = 0; d < arguments.size(); ++d) {
+    SCOPED_TRACE(testing::Message() << "device " << d << "\n" << after);
+    ExpectSame((*want)[d], (*got)[d], c.exact);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(Cases()), [](const auto& i) {
