@@ -8,7 +8,7 @@
 namespace kiln {
 
 // Copies the body of `callee` into `into`, its parameters replaced by `arguments`; the copy of its root is returned.
-// Instructions without a source location get that of `site`.
+// Instructions without a source location get that of `site`; their names stand in its scope.
 Instruction* InlineBody(Computation* into, const Computation* callee, const std::vector<Instruction*>& arguments,
                         const Instruction* site);
 
