@@ -2,6 +2,7 @@
 // of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N
 // compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena PERCENT gives
 // optimised code so much of the arena that it would take (what cannot be met is left out), and every third a slow one.
+// --partitions N cuts arrays of the modules over N devices, which changes no result.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -11,6 +12,7 @@
 #include "compiler/pipeline/registry.h"
 #include "tests/random/arguments.h"
 #include "tests/random/generator.h"
+#include "tests/random/shardings.h"
 
 namespace kiln {
 namespace {
@@ -19,7 +21,7 @@ struct Options {
   RandomOptions random;
   std::vector<std::string> backends;
   uint64_t unoptimised = 1;
-  int64_t arena_percent = 0;
+  int64_t arena_percent = 0, partitions = 1;
   const char* keep = nullptr;
 };
 
@@ -34,10 +36,12 @@ absl::Status Tighten(uint64_t seed, const Module& m, int64_t percent, CompileOpt
 // `tight`: counts those that ran in less memory than they take by themselves.
 absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* tight) {
   const std::unique_ptr<Module> m = RandomModule(seed, o.random);
+  if (o.partitions > 1) AddShardings(m.get(), seed, o.partitions);
   *text = ToText(*m);
   RETURN_IF_ERROR(VerifyModule(*m));
   std::vector<Values> arguments;
   for (int64_t d = 0; d < o.random.devices; ++d) arguments.push_back(SmallValues(*m, seed, d));
+  for (int64_t d = 1; d < o.partitions; ++d) arguments.push_back(arguments[0]);
   CompileOptions full, plain;
   full.cpu_levels = plain.cpu_levels = {"native"};
   full.flush_subnormals = plain.flush_subnormals = false;
@@ -73,7 +77,7 @@ int Usage() {
   std::fprintf(
       stderr,
       "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic 1]\n"
-      "                      [--unoptimised N] [--arena PERCENT]\n");
+      "                      [--unoptimised N] [--arena PERCENT] [--partitions N]\n");
   return 2;
 }
 
@@ -92,6 +96,8 @@ int Main(int argc, char** argv) {
       o.random.dynamic = true;
     else if (key == "--unoptimised") {
       if (!absl::SimpleAtoi(argv[k + 1], &o.unoptimised)) return Usage();
+    } else if (key == "--partitions") {
+      if (!absl::SimpleAtoi(argv[k + 1], &o.partitions) || o.partitions < 1) return Usage();
     } else if (key == "--arena") {
       if (!absl::SimpleAtoi(argv[k + 1], &o.arena_percent) || o.arena_percent < 1) return Usage();
     } else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)

@@ -1,5 +1,7 @@
 // What one device computes of an operation, and what differs from the operation over whole arrays.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "compiler/passes/sharding/partitioned_op.h"
 
@@ -7,6 +9,17 @@ namespace kiln {
 namespace {
 
 bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
+
+// The largest or smallest value of a type of floats: infinite, where there are infinities.
+Literal Extreme(PrimitiveType t, bool largest) {
+  if (InfoOf(t).flavour == FloatFlavour::Ieee) return Literal::Float(t, largest ? HUGE_VAL : -HUGE_VAL);
+  std::optional<double> best;
+  for (uint64_t bits = 0; bits < uint64_t{1} << InfoOf(t).bits; ++bits) {
+    const double v = DecodeFloat(t, bits);
+    if (!std::isnan(v) && (!best || (largest ? v > *best : v < *best))) best = v;
+  }
+  return Literal::Float(t, *best);
+}
 
 // The value that changes nothing.
 Literal Identity(Opcode op, PrimitiveType t) {
@@ -18,7 +31,7 @@ Literal Identity(Opcode op, PrimitiveType t) {
       return Literal::Int(t, t == PrimitiveType::Pred ? 1 : -1);
     case Opcode::Minimum:
     case Opcode::Maximum: {
-      if (number) return Literal::Float(t, op == Opcode::Minimum ? HUGE_VAL : -HUGE_VAL);
+      if (number) return Extreme(t, op == Opcode::Minimum);
       if (t == PrimitiveType::Pred) return Literal::Int(t, op == Opcode::Minimum ? 1 : 0);
       const int bits = InfoOf(t).bits;
       const bool largest = op == Opcode::Minimum;
