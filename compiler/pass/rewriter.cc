@@ -58,13 +58,11 @@ void Rewriter::Put(Instruction* i, Instruction* with, int64_t first_new) {
   const Attributes& from = i->attrs();
   // All of what is new computes what `i` did.
   for (Instruction* n : i->parent()->AddedSince(first_new)) {
-    if (n->Is(Opcode::Constant)) continue;
+    if (n->Is(Opcode::Constant) && n != with) continue;
     if (n->loc().line == 0) n->set_loc(i->loc());
     if (from.metadata && !n->attrs().metadata) n->mutable_attrs().metadata = from.metadata;
   }
   if (with->id() >= first_new) {
-    if (with->loc().line == 0) with->set_loc(i->loc());
-    if (from.metadata && !with->attrs().metadata) with->mutable_attrs().metadata = from.metadata;
     if (from.sharding && !with->attrs().sharding) with->mutable_attrs().sharding = from.sharding;
     if (from.frontend_attributes && !with->attrs().frontend_attributes)
       with->mutable_attrs().frontend_attributes = from.frontend_attributes;

@@ -71,10 +71,11 @@ absl::StatusOr<std::string> Tables::ReadSharding(Cursor& c, bool unreduced) {
   absl::ConsumePrefix(&where, "#sdy.");
   ASSIGN_OR_RETURN(const std::vector<std::string> dimensions, Texts(c));
   std::string out = absl::StrCat(kShardingPrefix, "<", where, ", [", absl::StrJoin(dimensions, ", "), "]");
-  for (const char* key : {"replicated", "unreduced"}) {
-    if (key[0] == 'u' && !unreduced) break;
+  ASSIGN_OR_RETURN(const std::vector<std::string> replicated, Texts(c));
+  if (!replicated.empty()) absl::StrAppend(&out, ", replicated={", absl::StrJoin(replicated, ", "), "}");
+  if (unreduced) {
     ASSIGN_OR_RETURN(const std::vector<std::string> axes, Texts(c));
-    if (!axes.empty()) absl::StrAppend(&out, ", ", key, "={", absl::StrJoin(axes, ", "), "}");
+    if (!axes.empty()) absl::StrAppend(&out, ", unreduced={", absl::StrJoin(axes, ", "), "}");
   }
   return out + ">";
 }
