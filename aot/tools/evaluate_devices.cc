@@ -1,8 +1,5 @@
 #include "aot/tools/evaluate_devices.h"
 
-#include <thread>
-
-#include "compiler/eval/evaluator.h"
 #include "compiler/eval/world.h"
 
 namespace kiln {
@@ -12,28 +9,18 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EvaluateDevices(const std::vec
                                                                   const std::vector<Literal>& infeed) {
   World world(replicas, partitions);
   for (const Literal& l : infeed) world.Send(World::kInfeed, l);
+  std::vector<const Module*> programs;
+  std::vector<std::vector<Literal>> arguments;
+  for (const DeviceProgram& device : devices) {
+    programs.push_back(device.module);
+    arguments.emplace_back();
+    size_t next = 0;
+    for (const Instruction* p : device.module->entry()->parameters())
+      arguments.back().push_back(UnflattenLiteral(p->shape(), device.arguments, &next));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Literal> whole, EvaluateOnDevices(programs, arguments, &world));
   std::vector<std::vector<Literal>> results(devices.size());
-  std::vector<absl::Status> status(devices.size());
-  std::vector<std::thread> threads;
-  for (size_t d = 0; d < devices.size(); ++d)
-    threads.emplace_back([&, d] {
-      Participant self(&world, static_cast<int64_t>(d));
-      std::vector<Literal> args;
-      size_t next = 0;
-      for (const Instruction* p : devices[d].module->entry()->parameters())
-        args.push_back(UnflattenLiteral(p->shape(), devices[d].arguments, &next));
-      auto r = Evaluate(*devices[d].module, args);
-      status[d] = r.status();
-      if (r.ok())
-        FlattenLiteral(*r, &results[d]);
-      else
-        world.Abort();
-    });
-  for (std::thread& t : threads) t.join();
-  // The first cause, not the waits that it ended.
-  for (const absl::Status& s : status)
-    if (!s.ok() && !absl::IsDeadlineExceeded(s)) return s;
-  for (const absl::Status& s : status) RETURN_IF_ERROR(s);
+  for (size_t d = 0; d < devices.size(); ++d) FlattenLiteral(whole[d], &results[d]);
   return results;
 }
 

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
+
+#include "compiler/base/status.h"
+#include "compiler/eval/evaluator.h"
 
 namespace kiln {
 namespace {
@@ -52,5 +56,27 @@ void World::Abort() {
 Participant::Participant(World* w, int64_t d) : world(w), device(d), outer_(current) { current = this; }
 Participant::~Participant() { current = outer_; }
 const Participant* Participant::Current() { return current; }
+
+absl::StatusOr<std::vector<Literal>> EvaluateOnDevices(const std::vector<const Module*>& programs,
+                                                       const std::vector<std::vector<Literal>>& arguments,
+                                                       World* world) {
+  std::vector<absl::StatusOr<Literal>> results(programs.size(), absl::UnknownError("did not run"));
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < programs.size(); ++d)
+    threads.emplace_back([&, d] {
+      Participant self(world, static_cast<int64_t>(d));
+      results[d] = Evaluate(*programs[d], arguments[d]);
+      if (!results[d].ok()) world->Abort();
+    });
+  for (std::thread& t : threads) t.join();
+  for (const auto& r : results)
+    if (!r.ok() && !absl::IsDeadlineExceeded(r.status())) return r.status();
+  std::vector<Literal> out;
+  for (auto& r : results) {
+    RETURN_IF_ERROR(r.status());
+    out.push_back(*std::move(r));
+  }
+  return out;
+}
 
 }  // namespace kiln

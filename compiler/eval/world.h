@@ -17,6 +17,8 @@
 
 namespace kiln {
 
+class Module;
+
 class World {
  public:
   // Channels of the host program's own queues.
@@ -62,5 +64,11 @@ class Participant {
  private:
   const Participant* const outer_;
 };
+
+// Evaluates `programs[d]` with `arguments[d]`, one literal for each parameter, as device `d` of `world`: all at once, a
+// thread each. Fails with the first cause, not with the waits that it ended.
+absl::StatusOr<std::vector<Literal>> EvaluateOnDevices(const std::vector<const Module*>& programs,
+                                                       const std::vector<std::vector<Literal>>& arguments,
+                                                       World* world);
 
 }  // namespace kiln

@@ -12,9 +12,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
-#include <thread>
 
-#include "compiler/eval/evaluator.h"
 #include "compiler/eval/world.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/printer.h"
@@ -157,21 +155,7 @@ std::vector<std::vector<Literal>> ArgumentsOf(const Module& m) {
 
 absl::StatusOr<std::vector<Literal>> EvaluateAll(const Module& m, const std::vector<std::vector<Literal>>& arguments) {
   World world(m.replica_count, m.partition_count);
-  std::vector<absl::StatusOr<Literal>> results(arguments.size(), absl::UnknownError("did not run"));
-  std::vector<std::thread> threads;
-  for (size_t d = 0; d < arguments.size(); ++d)
-    threads.emplace_back([&, d] {
-      Participant self(&world, static_cast<int64_t>(d));
-      results[d] = Evaluate(m, arguments[d]);
-      if (!results[d].ok()) world.Abort();
-    });
-  for (std::thread& t : threads) t.join();
-  std::vector<Literal> out;
-  for (absl::StatusOr<Literal>& r : results) {
-    if (!r.ok()) return r.status();
-    out.push_back(*std::move(r));
-  }
-  return out;
+  return EvaluateOnDevices(std::vector<const Module*>(arguments.size(), &m), arguments, &world);
 }
 
 bool SameParameters(const Module& a, const Module& b) {
