@@ -145,6 +145,16 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
   return absl::OkStatus();
 }
 
+absl::Status CheckArrays(const gpu::Program& program) {
+  for (const gpu::Program::Kernel& k : program.kernels)
+    if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
+      return ErrorAt(k.instruction,
+                     absl::StrCat("its kernel takes ", k.buffer_bytes.size(), " arrays, more than ",
+                                  static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
+                     absl::StatusCode::kUnimplemented);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
@@ -165,7 +175,11 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
     if (at == code.variants.end()) at = code.variants.emplace(code.variants.end());
     at->targets.push_back(&t);
   }
-  const auto emit = [&](Ir& ir, const GpuTarget& target) { return gpu::EmitKernels(ir, plan, target); };
+  const auto emit = [&](Ir& ir, const GpuTarget& target) -> absl::StatusOr<gpu::Program> {
+    ASSIGN_OR_RETURN(gpu::Program emitted, gpu::EmitKernels(ir, plan, target));
+    RETURN_IF_ERROR(CheckArrays(emitted));  // before seconds are spent on its code
+    return emitted;
+  };
   RETURN_IF_ERROR(CompileVariants(emit, file, options, note, &code));
   GeneratedCode out;
   out.code_bytes = code.bytes;
@@ -175,12 +189,6 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   Ir ir(context, module, host);
   // What starts the kernels is the same for every architecture.
   const gpu::Program& kernels = code.variants[0].program;
-  for (const gpu::Program::Kernel& k : kernels.kernels)
-    if (static_cast<int64_t>(k.buffer_bytes.size()) > KILN_GPU_MOST_BUFFERS)
-      return ErrorAt(k.instruction,
-                     absl::StrCat("its kernel takes ", k.buffer_bytes.size(), " arrays, more than ",
-                                  static_cast<int64_t>(KILN_GPU_MOST_BUFFERS)),
-                     absl::StatusCode::kUnimplemented);
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   ASSIGN_OR_RETURN(const gpu::EntryUse use, gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan,
                                                            code.started, &options.library_algorithms, entry));

@@ -95,6 +95,8 @@ class HloParser {
   Computation* last_ = nullptr;
   // `op-start` sugar: the start and the op it wraps, which takes over the attributes once they are resolved.
   std::vector<std::pair<Instruction*, Instruction*>> wrapped_;
+  // Convolutions whose text says `convolution_kind=dgrad`.
+  absl::flat_hash_set<const Instruction*> filters_turned_;
   // Instructions without a shape of their own.
   absl::flat_hash_set<const Instruction*> shapeless_;
 };

@@ -188,10 +188,15 @@ absl::Status HloParser::ParseAttribute(Instruction* i, Opcode op, std::vector<st
     a.scan_dimension = list[0];
     return absl::OkStatus();
   }
-  if (key == "convolution_kind" && op == Opcode::Convolution) {  // what a convolution is without it
+  if (key == "convolution_kind" && op == Opcode::Convolution) {
     const absl::string_view kind = s_.Word("_");
-    if (kind == "fprop" || kind == "unset") return absl::OkStatus();
-    return s_.ErrorAtPos(at, absl::StrCat("convolution_kind ", kind, " is not supported, only fprop"));
+    if (kind == "dgrad") {  // its filter is written as the forward convolution has it, the other way round
+      if (!filters_turned_.insert(i).second) return s_.ErrorAtPos(at, "attribute 'convolution_kind' is given twice");
+      return absl::OkStatus();
+    }
+    // Says which library routine to call: the window and the dimensions say all of what is computed.
+    if (kind == "fprop" || kind == "wgrad" || kind == "unset") return absl::OkStatus();
+    return s_.ErrorAtPos(at, absl::StrCat("convolution_kind '", kind, "' is not fprop, dgrad, wgrad or unset"));
   }
   if (key == "slice_sizes" && (op == Opcode::CollectivePermute || op == Opcode::CollectivePermuteStart))
     return s_.ErrorAtPos(at,

@@ -208,6 +208,8 @@ absl::Status HloParser::ParseInstruction(Computation* c, Instruction** root, Ins
   const Opcode of = wrapped.empty() || op != Opcode::AsyncStart ? op : *OpcodeFromText(wrapped);
   std::vector<std::string> control;
   while (s_.Eat(",")) RETURN_IF_ERROR(ParseAttribute(i, of, &control));
+  if (filters_turned_.contains(i) && i->attrs().window)
+    for (WindowDim& w : *i->mutable_attrs().window) w.reversed = !w.reversed;
   for (const std::string& n : control) {
     auto it = values_.find(n);
     if (it == values_.end())

@@ -304,8 +304,10 @@ TEST(SeveralDevices, OneThatFailsEndsTheOthers) {
   for (std::thread& t : threads) t.join();
   world_destroy(world);
   EXPECT_EQ(codes[0], KILN_NULL_POINTER);
-  // At once, not by the limit of time.
-  for (int d = 1; d < kCount; ++d) EXPECT_EQ(codes[d], KILN_COMMUNICATION) << "device " << d;
+  // At once, not by the limit of time. Devices 1 and 2 need only each other: they may be done before device 0 fails.
+  for (int d : {1, 2})
+    EXPECT_TRUE(codes[d] == 0 || codes[d] == KILN_COMMUNICATION) << "device " << d << ": " << codes[d];
+  EXPECT_EQ(codes[3], KILN_COMMUNICATION);
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ ENTRY e {
   k = s32[2,1] parameter(6)
   u = f32[2,8] parameter(7)
   p = pred[] parameter(8)
+  i3 = f32[4,8,8] parameter(9)
+  w3 = f32[3,8,8] parameter(10)
 )";
 
 struct Form {
@@ -60,7 +62,14 @@ INSTANTIATE_TEST_SUITE_P(
                          "padding_type=PADDING_SAME",
                          "f32[4,8] custom-call(%x), dim_labels=b0f1?_01io?->b01f?, padding_type=PADDING_SAME"},
                     Form{"f32[4,16] convolution(x, w), dim_labels=bf_io->bf, convolution_kind=fprop",
-                         "f32[4,16] convolution(%x, %w), dim_labels=bf_io->bf"}));
+                         "f32[4,16] convolution(%x, %w), dim_labels=bf_io->bf"},
+                    Form{"f32[4,8,8] convolution(i3, w3), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f, "
+                         "convolution_kind=wgrad",
+                         "f32[4,8,8] convolution(%i3, %w3), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f"},
+                    Form{"f32[4,8,8] convolution(i3, w3), convolution_kind=dgrad, window={size=3 pad=1_1}, "
+                         "dim_labels=b0f_0io->b0f",
+                         "f32[4,8,8] convolution(%i3, %w3), window={size=3 pad=1_1 rhs_reversal=1}, "
+                         "dim_labels=b0f_0io->b0f"}));
 
 INSTANTIATE_TEST_SUITE_P(
     ShapesLeftOut, Reads,
