@@ -185,7 +185,7 @@ absl::StatusOr<Literal> ValueOf(const Instruction& i, const std::vector<const Li
       break;
   }
   for (auto family : {EvalDynamicSize, EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalBatchNorm,
-                      EvalRandom, EvalLapack, EvalLibraryCall, EvalAnnotation, EvalCollective}) {
+                      EvalRandom, EvalLapack, EvalLibraryCall, EvalAnnotation, EvalManualBoundary, EvalCollective}) {
     auto r = family(i, shape, x);
     if (r.ok() || !absl::IsNotFound(r.status())) return r;
   }

@@ -17,6 +17,8 @@ absl::StatusOr<Literal> EvalLapack(const Instruction& i, const Shape& shape, con
 // Calls of GPU libraries (hlo/library_calls.h).
 absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalAnnotation(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
+absl::StatusOr<Literal> EvalManualBoundary(const Instruction& i, const Shape& shape,
+                                           const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalLinalg(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalBatchNorm(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalRandom(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
