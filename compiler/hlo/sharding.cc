@@ -294,6 +294,31 @@ std::optional<std::string> FrontendAttribute(absl::string_view attributes, absl:
   return std::nullopt;
 }
 
+namespace {
+
+// That the sharding makes `tile` of `whole`; the last tiles of a dimension may lack elements.
+absl::Status CheckTile(const Instruction& i, const Sharding& s, const Shape& whole, const Shape& tile) {
+  bool fits = whole.IsArray() && tile.IsArray() && whole.rank() == tile.rank();
+  if (fits && s.kind == Sharding::kTiled) fits = static_cast<int64_t>(s.tiles.size()) == whole.rank();
+  for (int64_t d = 0; fits && d < whole.rank(); ++d) {
+    const int64_t tiles = s.kind == Sharding::kTiled ? s.tiles[d] : 1;
+    fits = tile.dim(d) == (whole.dim(d) + tiles - 1) / tiles;
+  }
+  if (fits) return absl::OkStatus();
+  return ErrorAt(&i, absl::StrCat("its sharding does not make ", tile.ToString(false), " of ", whole.ToString(false)));
+}
+
+absl::Status CheckTiles(const Instruction& i, const ManualBoundary& b) {
+  for (size_t k = 0; k < b.shardings.size(); ++k) {
+    const Shape& in = i.operand(static_cast<int64_t>(k))->shape();
+    const Shape& out = i.shape().IsTuple() ? i.shape().tuple()[k] : i.shape();
+    RETURN_IF_ERROR(CheckTile(i, b.shardings[k], b.inwards ? in : out, b.inwards ? out : in));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction& i) {
   if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return std::nullopt;
   const std::string& target = i.attrs().custom_call_target->text;
@@ -308,6 +333,7 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
     auto sharding = ParseSharding(text->text);
     if (!sharding.ok()) return ErrorAt(&i, sharding.status().message());
     out.shardings.push_back(*std::move(sharding));
+    RETURN_IF_ERROR(CheckTiles(i, out));
     return out;
   }
   if (target == "xla.sdy.GlobalToLocalShape" || target == "xla.sdy.LocalToGlobalShape") {
@@ -319,6 +345,7 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
       return ErrorAt(&i, "has another number of shardings than of arrays");
     if (i.shape().IsTuple() ? i.shape().tuple().size() != out.shardings.size() : out.shardings.size() != 1)
       return ErrorAt(&i, "gives another number of arrays than it takes");
+    RETURN_IF_ERROR(CheckTiles(i, out));
     return out;
   }
   return std::nullopt;

@@ -131,6 +131,8 @@ using Handler = absl::StatusOr<Values> (*)(Call&);
 absl::StatusOr<Values> ConvertElementwise(Call& call);
 absl::StatusOr<Values> ConvertChlo(Call& call);
 absl::StatusOr<Values> ConvertQuantization(Call& call);
+// stablehlo.custom_call @ApproxTopK.
+absl::StatusOr<Values> ConvertApproxTopK(Call& call);
 
 // The sharding that an argument of the entry, or a result, states among its attributes. A result that states one passes
 // through a call that carries it.

@@ -147,6 +147,7 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
     if (!holds->Get(0).i) return call.Fail(MlirStringValue(call.op.Attr("error_message")));
     return Values{};
   }
+  if (target == "ApproxTopK") return ConvertApproxTopK(call);
   if (const std::string called = call.Resolve(call.op.Attr("called_computations")); absl::StrContains(called, '@'))
     return call.Fail(absl::StrCat("'", target, "' is given computations of the program (", called,
                                   "), which no calling convention of C functions passes on"),
