@@ -49,6 +49,28 @@ TEST(Names, OfStableHloText) {
   EXPECT_EQ(MetadataOf(*m, Opcode::Abs), R"({op_name="tail" source_file="model.py" source_line=11})");
 }
 
+// As jax.export writes a function with a symbolic dimension.
+constexpr char kWrapped[] = R"(
+module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32> loc(unknown), %arg1: tensor<?x4xf32> loc(unknown)) -> (tensor<?x4xf32>) {
+    %0 = stablehlo.get_dimension_size %arg1, dim = 0 : (tensor<?x4xf32>) -> tensor<i32>
+    %1 = call @inner(%0, %arg0, %arg1) : (tensor<i32>, tensor<4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    return %1 : tensor<?x4xf32>
+  }
+  func.func private @inner(%arg0: tensor<i32> loc(unknown), %arg1: tensor<4xf32> loc("params['w']"), %arg2: tensor<?x4xf32> loc("x")) -> (tensor<?x4xf32>) {
+    return %arg2 : tensor<?x4xf32>
+  }
+}
+)";
+
+TEST(Names, OfAFunctionInsideAnother) {
+  ImportOptions options;
+  options.dim = 8;
+  const auto m = ImportModule(kWrapped, "f.mlir", options);
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_EQ((*m)->argument_names, (Names{"params['w']", "x"}));
+}
+
 TEST(Names, HloTextKeepsThem) {
   auto m = Import(kNested, "f.mlir");
   ASSERT_TRUE(m);

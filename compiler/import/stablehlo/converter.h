@@ -72,6 +72,9 @@ class Converter {
   absl::StatusOr<Shape> ArgumentShape(const mlir::Function& f, size_t k) const;
   void ReadSharing(const mlir::Function& main);
   void ReadNames(const mlir::Function& main);
+  // What the front end calls an argument; what a function called from `f` calls one of f's. Empty: nothing says.
+  std::string GivenName(const mlir::BlockArgument& a);
+  std::string NameInCallee(const mlir::Function& f, const std::string& argument);
 
   const mlir::Program& program_;
   const ImportOptions& options_;

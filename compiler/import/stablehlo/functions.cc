@@ -146,12 +146,29 @@ std::string TextAttribute(absl::string_view attributes, absl::string_view key) {
 
 }  // namespace
 
+std::string Converter::GivenName(const mlir::BlockArgument& a) {
+  const std::string name = TextAttribute(a.attributes, "jax.arg_info");
+  return name.empty() ? origins_.Of(a.origin).name : name;
+}
+
+// jax.export with symbolic dimensions wraps the function that has the names in one that has none.
+std::string Converter::NameInCallee(const Function& f, const std::string& argument) {
+  for (const auto& op : f.body.ops) {
+    if (op->name != "func.call") continue;
+    const Function* callee = Find(mlir::CalleeOf(*op));
+    const auto at = std::find(op->operands.begin(), op->operands.end(), argument) - op->operands.begin();
+    if (!callee || static_cast<size_t>(at) >= std::min(op->operands.size(), callee->body.arguments.size())) continue;
+    if (std::string name = GivenName(callee->body.arguments[at]); !name.empty()) return name;
+  }
+  return "";
+}
+
 // What the front end calls arguments and results.
 void Converter::ReadNames(const Function& main) {
   std::vector<std::string> results;
   for (const mlir::BlockArgument& a : main.body.arguments) {
-    std::string name = TextAttribute(a.attributes, "jax.arg_info");
-    if (name.empty()) name = origins_.Of(a.origin).name;
+    std::string name = GivenName(a);
+    if (name.empty()) name = NameInCallee(main, a.name);
     module_->argument_names.push_back(name.empty() ? a.name : std::move(name));
   }
   for (const std::string& attributes : main.result_attributes)
