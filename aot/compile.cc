@@ -5,10 +5,10 @@
 #include <tuple>
 
 #include "aot/debug/name_ops.h"
+#include "aot/entries.h"
 #include "aot/package/fingerprint.h"
 #include "aot/package/header.h"
 #include "aot/package/manifest.h"
-#include "aot/package/model_object.h"
 #include "aot/package/names.h"
 #include "aot/package/weights_table.h"
 #include "aot/ports.h"
@@ -25,7 +25,7 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
-// A target and the library's programs for it, one for each batch size.
+// A target and the library's programs for it: of each entry, one for each batch size.
 struct Programs {
   const Target* target;
   std::vector<Planned> list;
@@ -76,13 +76,13 @@ absl::Status CollectCollectives(const ThunkSequence& thunks, const Module& m, st
   return absl::OkStatus();
 }
 
-// Plans one program and adds its figures to the model's.
-absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& suffix, ProgramTarget target,
-                             const Progress& say, Compilation* compilation) {
-  CompiledModel* out = &compilation->out;
+// Plans one program and adds its figures to those of its entry.
+absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& suffix, size_t entry,
+                             ProgramTarget target, const Progress& say, Compilation* compilation) {
+  CompiledModel *library = &compilation->out, *out = &compilation->ModelOf(entry);
   const CompileOptions& o = compilation->options;
   const size_t stated = module->dimension_arguments.size();
-  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), out->name + suffix, o, target, say));
+  ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), library->name + suffix, o, target, say));
   const BufferAssignment& buffers = p.plan.buffers;
   out->flops += p.cost.flops;
   out->bytes_accessed += p.cost.bytes_accessed;
@@ -91,7 +91,7 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->thunks += CountThunks(p.thunks);
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);
-  RETURN_IF_ERROR(CollectCustomCalls(p.thunks, out->name, &out->custom_calls));
+  RETURN_IF_ERROR(CollectCustomCalls(p.thunks, library->name, &library->custom_calls));
   if (out->collectives.empty()) RETURN_IF_ERROR(CollectCollectives(p.thunks, *p.module, &out->collectives));
   for (const auto& c : p.module->computations())
     for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
@@ -102,21 +102,22 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   std::vector<Port> arguments, results;
   RETURN_IF_ERROR(DescribePorts(*p.module, o, stated, &arguments, &results));
   AlignPorts(buffers, &arguments, &results);
-  RETURN_IF_ERROR(MarkWeights(o, out->weight_constants, &arguments));
-  return Planned{suffix, std::move(p), std::move(offsets), std::move(arguments), std::move(results)};
+  RETURN_IF_ERROR(MarkWeights(o, library->weight_constants, &arguments));
+  return Planned{suffix, entry, std::move(p), std::move(offsets), std::move(arguments), std::move(results)};
 }
 
-// Plans every variant for every target. The ports of the first target are the library's.
-absl::Status PlanAll(std::vector<BatchVariant> variants, const Progress& say, std::vector<Programs>* programs,
-                     Compilation* c) {
-  CompiledModel& out = c->out;
-  for (BatchVariant& v : variants) {
-    const std::string suffix = v.batch ? absl::StrCat("_b", v.batch) : "";
+// Plans every variant of an entry for every target. The ports of the first target are the entry's.
+absl::Status PlanEntry(EntryPrograms program, size_t entry, const Progress& say, std::vector<Programs>* programs,
+                       Compilation* c) {
+  CompiledModel& out = c->ModelOf(entry);
+  const std::string name = c->out.entries.empty() ? "" : absl::StrCat("_", out.entry);
+  for (BatchVariant& v : program.variants) {
+    const std::string suffix = v.batch ? absl::StrCat(name, "_b", v.batch) : name;
     int64_t temp_bytes = 0;
     for (auto p = programs->rbegin(); p != programs->rend(); ++p) {
       const bool last = std::next(p) == programs->rend();
-      ASSIGN_OR_RETURN(Planned planned,
-                       Plan(last ? std::move(v.module) : v.module->Clone(), suffix, p->target->pipeline, say, c));
+      ASSIGN_OR_RETURN(Planned planned, Plan(last ? std::move(v.module) : v.module->Clone(), suffix, entry,
+                                             p->target->pipeline, say, c));
       std::tie(out.arguments, out.results) = std::pair(planned.arguments, planned.results);
       temp_bytes = planned.program.plan.buffers.temp_bytes();
       if (p->target->pipeline == ProgramTarget::kGpu) {
@@ -125,21 +126,23 @@ absl::Status PlanAll(std::vector<BatchVariant> variants, const Progress& say, st
       }
       p->list.push_back(std::move(planned));
     }
-    if (!v.batch) continue;
-    c->batches.push_back(v.batch);
-    out.batches.push_back({v.batch, out.arguments, out.results, temp_bytes});
+    if (v.batch) out.batches.push_back({v.batch, out.arguments, out.results, temp_bytes});
   }
   return absl::OkStatus();
 }
 
-// Large constants of all variants become arguments that one file gives.
-absl::Status TakeConstants(int64_t bytes, const std::vector<BatchVariant>& variants, CompiledModel* out) {
-  for (const BatchVariant& v : variants) {
-    ASSIGN_OR_RETURN(auto constants, TakeWeightConstants(bytes, v.module.get()));
-    if (&v == &variants[0])
-      out->weight_constants = std::move(constants);
-    else if (!SameConstants(constants, out->weight_constants))
-      return InvalidArgument("error: weights.constants_from_bytes: large constants depend on the batch size");
+// Large constants of all programs become arguments that one file gives.
+absl::Status TakeConstants(int64_t bytes, const std::vector<EntryPrograms>& entries, CompiledModel* out) {
+  for (const EntryPrograms& e : entries) {
+    std::vector<std::string> of_first;
+    for (const BatchVariant& v : e.variants) {
+      ASSIGN_OR_RETURN(std::vector<std::string> names,
+                       TakeWeightConstants(bytes, &out->weight_constants, v.module.get()));
+      if (&v == &e.variants[0])
+        of_first = std::move(names);
+      else if (names != of_first)
+        return InvalidArgument("error: weights.constants_from_bytes: large constants depend on the batch size");
+    }
   }
   return absl::OkStatus();
 }
@@ -156,18 +159,28 @@ absl::Status CheckThatBatchesDiffer(const CompiledModel& m) {
   return absl::OkStatus();
 }
 
+void DescribeInterface(CompiledModel* m) {
+  m->argument_bytes = PortBytes(m->arguments);
+  m->output_bytes = PortBytes(m->results);
+  // One alignment for all variants, as the header states it.
+  for (size_t k = 0; k < m->results.size(); ++k)
+    for (const BatchPorts& b : m->batches)
+      m->results[k].alignment = std::max(m->results[k].alignment, b.results[k].alignment);
+}
+
 // What the interface says of all programs together, and the names that follow from it.
 void DescribeLibrary(const std::vector<Programs>& programs, Compilation* c) {
   CompiledModel& out = c->out;
   std::sort(out.custom_calls.begin(), out.custom_calls.end(),
             [](const auto& a, const auto& b) { return a.target < b.target; });
-  out.argument_bytes = PortBytes(out.arguments);
-  out.output_bytes = PortBytes(out.results);
+  DescribeInterface(&out);
+  for (CompiledModel& e : out.entries) {
+    DescribeInterface(&e);
+    e.custom_calls = out.custom_calls;
+    out.argument_bytes = std::max(out.argument_bytes, e.argument_bytes);
+    out.output_bytes = std::max(out.output_bytes, e.output_bytes);
+  }
   out.constant_bytes = static_cast<int64_t>(c->weights.size());
-  // One alignment for all variants, as the header states it.
-  for (size_t k = 0; k < out.results.size(); ++k)
-    for (const BatchPorts& b : out.batches)
-      out.results[k].alignment = std::max(out.results[k].alignment, b.results[k].alignment);
   c->large_weights = out.constant_bytes > c->options.large_weights_bytes;
   Fingerprint fingerprint(c->options, c->weights.hash());
   fingerprint.AddNumbers({c->large_weights});
@@ -182,6 +195,7 @@ void DescribeLibrary(const std::vector<Programs>& programs, Compilation* c) {
     }
   if (out.on_cpu) AddNamedOps(programs[0].list, c->options.debug, &fingerprint);
   out.symbols = absl::StrCat(out.name, "_", fingerprint.Text());
+  NameSymbolsOfEntries(&out);
 }
 
 absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
@@ -191,19 +205,16 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   if (c->options.bounds_check) needs |= RuntimeNeed::BoundsCheck;
   if (out.communicates) needs |= RuntimeNeed::Devices;
   if (HasWeights(out)) needs |= RuntimeNeed::Weights;
-  if (!Emulates(c->options)) needs |= RuntimeNeed::Hosts;
+  if (!Emulates(c->options) && out.entries.empty()) needs |= RuntimeNeed::Hosts;
   if (out.debug.profile) needs |= RuntimeNeed::Profile | (out.threads == 1 ? 0u : RuntimeNeed::ProfiledThreads);
   if (out.debug.check_numerics) needs |= RuntimeNeed::Numerics;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
-    ASSIGN_OR_RETURN(std::string object,
-                     RuntimeObject(out.symbols, m.part, c->options.sanitizer, c->options.debug.KeepsKernels()));
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, out.symbols, m.part, c->options.sanitizer,
+                                                       c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   if (HasWeights(out)) c->members.push_back({out.name + "_weights_table.o", WeightsTableObject(out)});
-  if (needs & RuntimeNeed::Hosts) {
-    ASSIGN_OR_RETURN(std::string object, ModelObject(out));
-    c->members.push_back({out.name + "_descriptor.o", std::move(object)});
-  }
+  RETURN_IF_ERROR(AddInterfaceObjects(c));
   if (out.debug.profile || out.debug.check_numerics) {
     ASSIGN_OR_RETURN(std::string object, OpsMember(out));
     c->members.push_back({out.name + "_ops.o", std::move(object)});
@@ -244,6 +255,13 @@ absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const Comp
 
 absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const CompileOptions& o,
                                       const Progress& progress) {
+  std::vector<EntryPrograms> one;
+  one.push_back({"", std::move(variants)});
+  return Compile(std::move(one), o, progress);
+}
+
+absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const CompileOptions& o,
+                                      const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   const Progress say = [&](const std::string& s) {
     if (progress) progress(s);
@@ -252,7 +270,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   for (const Target* target : {&kCpuTarget, &kGpuTarget, &kEmulatedTarget})
     if (target->wanted(o)) programs.push_back({target, {}});
   if (programs.empty()) return InvalidArgument("error: the config names no target");
-  Compilation c = {o, {}, {}, false, {}, {}};
+  Compilation c = {o, {}, {}, false, {}};
   c.out.name = CIdentifier(o.name);
   c.out.threads = o.threads;
   c.out.flush_subnormals = o.flush_subnormals;
@@ -260,9 +278,11 @@ absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const 
   c.out.on_cpu = kCpuTarget.wanted(o);
   c.out.debug = o.debug;
 
-  if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, variants, &c.out));
-  RETURN_IF_ERROR(PlanAll(std::move(variants), say, &programs, &c));
-  RETURN_IF_ERROR(CheckThatBatchesDiffer(c.out));
+  RETURN_IF_ERROR(BeginEntries(entries, o, &c.out));
+  if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, entries, &c.out));
+  for (size_t k = 0; k < entries.size(); ++k) RETURN_IF_ERROR(PlanEntry(std::move(entries[k]), k, say, &programs, &c));
+  for (const CompiledModel* m : ProgramsOf(c.out)) RETURN_IF_ERROR(CheckThatBatchesDiffer(*m));
+  RETURN_IF_ERROR(JoinEntries(o, &c.out));
   if (c.out.on_cpu) NameOps(&programs[0].list, &c);
   DescribeLibrary(programs, &c);
   say("generating code");

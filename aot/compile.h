@@ -24,6 +24,8 @@ struct CompileOptions {
   std::string name = "model";
   std::vector<std::string> cpu_levels = {"v2", "v3", "v4"};
   std::vector<std::string> argument_names, result_names;
+  // The functions to compile, where a module has several; none: all public ones.
+  std::vector<std::string> entries;
   // What the arena may take; 0: no limit. Values are recomputed, compressed or offloaded until it holds.
   int64_t max_arena_bytes = 0;
   // What may wait in a slow arena, which the caller gives; 0: there is none.
@@ -127,12 +129,17 @@ struct CollectiveUse {
 struct CompiledModel {
   std::string name;
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
+  // Of a library with several entries: the interface of each, as a model called <library>_<entry>. What they share is
+  // the library's, whose arguments and results are then empty; its figures are of the largest, or of all together.
+  std::vector<CompiledModel> entries;
+  std::string library, entry;  // of an entry: whose it is, and what it is called there
   std::string archive, header, c_header, manifest;
   std::vector<WeightConstant> weight_constants;  // for the file beside the archive
   // Texts to lie beside the archive, by file name: the optimised programs that its line tables name.
   std::vector<std::pair<std::string, std::string>> texts;
   std::vector<Port> arguments, results;           // of the largest batch, if there are several
   std::vector<BatchPorts> batches;                // by size; empty unless the config names sizes
+  std::vector<Port> weights;                      // what a set of weights gives to all entries, each once
   int threads = 0;                                // as the options have it
   int64_t devices = 1;                            // replicas times partitions
   std::vector<CustomCallSignature> custom_calls;  // functions that the host program provides
@@ -160,6 +167,13 @@ struct CompiledModel {
 
 // The symbol of one of a library's functions, which headers call <name>_<function>.
 std::string SymbolOf(const CompiledModel& model, absl::string_view function);
+// The same of what entries of a library share.
+std::string SharedSymbolOf(const CompiledModel& model, absl::string_view function);
+
+// What runs: the entries of a library, or else itself.
+std::vector<const CompiledModel*> ProgramsOf(const CompiledModel& library);
+// "prefill, decode"
+std::string EntryList(const CompiledModel& library);
 
 // The program for one batch size; 0: the only one.
 struct BatchVariant {
@@ -167,7 +181,15 @@ struct BatchVariant {
   std::unique_ptr<Module> module;
 };
 
-// `progress` is told each stage. Variants share equal weights, threads and the header.
+// A function of a library: its variants, under a name that is empty if it is the only one.
+struct EntryPrograms {
+  std::string name;
+  std::vector<BatchVariant> variants;
+};
+
+// `progress` is told each stage. Entries and variants share equal weights, threads and the header.
+absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const CompileOptions& options,
+                                      const std::function<void(const std::string&)>& progress = nullptr);
 absl::StatusOr<CompiledModel> Compile(std::vector<BatchVariant> variants, const CompileOptions& options,
                                       const std::function<void(const std::string&)>& progress = nullptr);
 absl::StatusOr<CompiledModel> Compile(std::unique_ptr<Module> module, const CompileOptions& options,

@@ -155,6 +155,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     for (size_t k = 0; k < names->size(); ++k)
       if (const std::string& n = (*names)[k]; CIdentifier(n) != n)
         return InvalidArgument(at(field, static_cast<int>(k)), ": error: '", n, "' is not a C identifier");
+  o.entries.assign(c.entries().begin(), c.entries().end());
   if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
   o.gpu_targets.assign(c.gpu().targets().begin(), c.gpu().targets().end());
   if (!o.gpu_targets.empty() && !c.cpu_levels_size()) o.cpu_levels.clear();

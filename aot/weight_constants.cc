@@ -6,14 +6,29 @@
 
 namespace kiln {
 
-absl::StatusOr<std::vector<WeightConstant>> TakeWeightConstants(int64_t bytes, Module* m) {
+namespace {
+
+// The name of the value in the file, where other programs of the library may have put it; none is used twice by one.
+std::string NameInFile(const Literal& value, const std::vector<std::string>& used, std::vector<WeightConstant>* file) {
+  for (const WeightConstant& c : *file)
+    if (c.value.shape() == value.shape() && std::find(used.begin(), used.end(), c.name) == used.end() &&
+        c.value == value)
+      return c.name;
+  file->push_back({absl::StrCat("constants[", file->size(), "]"), value});
+  return file->back().name;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> TakeWeightConstants(int64_t bytes, std::vector<WeightConstant>* file,
+                                                             Module* m) {
   std::vector<Instruction*> constants;
   Computation* entry = m->entry();
   for (Instruction* i : entry->PostOrder())
     if (i->Is(Opcode::Constant) && i->shape().IsArray() && i->shape().HasDefaultLayout() &&
         i->literal().byte_size() >= bytes)
       constants.push_back(i);
-  std::vector<WeightConstant> out;
+  std::vector<std::string> out;
   if (constants.empty()) return out;
   if (m->is_scheduled)
     return InvalidArgument(
@@ -21,7 +36,7 @@ absl::StatusOr<std::vector<WeightConstant>> TakeWeightConstants(int64_t bytes, M
   if (m->argument_names.empty())
     for (const Instruction* p : entry->parameters()) m->argument_names.push_back(p->name());
   for (Instruction* c : constants) {
-    const std::string name = absl::StrCat("constants[", out.size(), "]");
+    const std::string name = NameInFile(c->literal(), out, file);
     if (std::find(m->argument_names.begin(), m->argument_names.end(), name) != m->argument_names.end())
       return InvalidArgument("error: weights.constants_from_bytes: an argument is called ", name, " already");
     const int64_t number = static_cast<int64_t>(entry->parameters().size());
@@ -29,18 +44,11 @@ absl::StatusOr<std::vector<WeightConstant>> TakeWeightConstants(int64_t bytes, M
     p->set_loc(c->loc());
     m->argument_names.push_back(name);
     if (m->entry_layout) m->entry_layout->parameters.push_back(c->shape());
-    out.push_back({name, c->literal()});
+    out.push_back(name);
     c->ReplaceAllUsesWith(p);
     entry->Remove(c);
   }
   return out;
-}
-
-bool SameConstants(const std::vector<WeightConstant>& a, const std::vector<WeightConstant>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t k = 0; k < a.size(); ++k)
-    if (a[k].value != b[k].value) return false;
-  return true;
 }
 
 }  // namespace kiln

@@ -1,7 +1,7 @@
 // Constants that leave the program for a file of weights.
 //
 // What: large constants of the entry become its last arguments, called constants[0], constants[1], ...; their values go
-//   to the file that kiln writes beside the archive.
+//   to the file that kiln writes beside the archive. Programs of one library share it, and values that are equal.
 // Guarantees: the program computes the same for these values. Constants inside loops and branches stay.
 // Cost: such a constant is not folded into others, and not packed for products, when the program is compiled.
 #pragma once
@@ -19,10 +19,9 @@ struct WeightConstant {
   Literal value;
 };
 
-// Of constants of at least `bytes` bytes, in the entry's order.
-absl::StatusOr<std::vector<WeightConstant>> TakeWeightConstants(int64_t bytes, Module* module);
-
-// Whether both lists say the same: variants of a program share a file.
-bool SameConstants(const std::vector<WeightConstant>& a, const std::vector<WeightConstant>& b);
+// Takes constants of at least `bytes` bytes out of the module, in the entry's order, and gives their names. Values that
+// are not yet in `file` are added to it.
+absl::StatusOr<std::vector<std::string>> TakeWeightConstants(int64_t bytes, std::vector<WeightConstant>* file,
+                                                             Module* module);
 
 }  // namespace kiln

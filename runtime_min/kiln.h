@@ -15,7 +15,7 @@
 #include "types.h"
 
 // Counts the fields that were appended.
-#define KILN_MODEL_VERSION 1
+#define KILN_MODEL_VERSION 2
 
 // Whether `bytes` bytes of a struct reach to the end of a field: KILN_HAS(kiln_model, gpu, model->struct_bytes).
 #define KILN_HAS(type, field, bytes) ((size_t)(bytes) >= offsetof(type, field) + sizeof(((const type*)0)->field))
@@ -152,7 +152,7 @@ typedef struct kiln_gpu_functions {
 
 typedef struct kiln_model {
   uint32_t struct_bytes;                // of this struct, as the library has it
-  uint32_t version;                     // KILN_MODEL_VERSION
+  uint32_t version;                     // KILN_MODEL_VERSION; 1 where the model is no entry, which is all that 2 adds
   uint32_t abi_version;                 // KILN_ABI_VERSION
   uint32_t variant_bytes, array_bytes;  // of these structs
   uint32_t arena_alignment;             // of both arenas
@@ -185,6 +185,10 @@ typedef struct kiln_model {
   const kiln_world_functions* world;      // NULL unless the program communicates
   const kiln_gpu_functions* gpu;          // NULL without a GPU program
   const kiln_weights_functions* weights;  // NULL unless arguments can come from a file
+  // Version 2, of models that are entries of a library with several (kiln_model_entry asks). `name` is then
+  // <library>_<entry>; entries share pools, and sets of weights: one opened by any serves all.
+  const char* library;
+  const char* entry;
 } kiln_model;
 
 // What a shared object exports as `kiln_models`, and nothing else.
@@ -203,6 +207,11 @@ static inline const kiln_array* kiln_argument(const kiln_model* m, const kiln_va
 }
 static inline const kiln_array* kiln_result(const kiln_model* m, const kiln_variant* v, int64_t k) {
   return (const kiln_array*)(const void*)((const char*)v->results + (size_t)k * m->array_bytes);
+}
+
+// What the model is called in its library; NULL if it is all of the library.
+static inline const char* kiln_model_entry(const kiln_model* m) {
+  return KILN_HAS(kiln_model, entry, m->struct_bytes) ? m->entry : NULL;
 }
 
 // The variant for exactly this batch size (any, where the library has one size); NULL if there is none.

@@ -56,6 +56,17 @@ static inline const kiln_model* kiln_find_model(const kiln_model_list* list, con
   return NULL;
 }
 
+// An entry of a library with several; NULL if there is no such entry.
+static inline const kiln_model* kiln_find_entry(const kiln_model_list* list, const char* library, const char* entry) {
+  uint32_t k;
+  for (k = 0; k < list->count; ++k) {
+    const kiln_model* m = list->models[k];
+    const char* name = kiln_model_entry(m);
+    if (name && strcmp(name, entry) == 0 && strcmp(m->library, library) == 0) return m;
+  }
+  return NULL;
+}
+
 // Writes a reason, cut where there is no room for it, and returns the status.
 static inline int32_t kiln_reason(int32_t status, char* why, size_t why_bytes, const char* format, ...) {
   va_list list;

@@ -73,7 +73,7 @@ std::string FitChecks(const CompiledModel& m, Taken taken) {
       absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "in_", p.name, ".fits()");
   for (const Port& p : m.results)
     if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "out_", p.name, ".fits()");
-  return out.empty() ? "" : absl::StrCat("    if (!(", out, ")) return {$UPPER_EXTENT};\n");
+  return out.empty() ? "" : absl::StrCat("    if (!(", out, ")) return {$LIBUPPER_EXTENT};\n");
 }
 
 std::string NestedStructs(const CompiledModel& m) {

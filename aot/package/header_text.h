@@ -1,7 +1,8 @@
 // What the files that write generated headers share.
 //
 // Headers are written as templates in which $NAME is the model's name, $UPPER the same in capitals, and $[f$] names the
-// symbol of function f: symbols carry a hash (fingerprint.h), names in headers do not.
+// symbol of function f: symbols carry a hash (fingerprint.h), names in headers do not. What entries of one library
+// share is $LIBRARY's; for a library with one program that is $NAME.
 #pragma once
 
 #include <functional>

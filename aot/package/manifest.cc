@@ -59,6 +59,25 @@ std::string StatsJson(const CompiledModel& m) {
                       StepsJson(m.rematerialized), "]");
 }
 
+// What each entry of a library with several takes and gives; empty for another.
+std::string EntriesJson(const CompiledModel& m) {
+  if (m.entries.empty()) return "";
+  return absl::StrCat(
+      ",\n\"entries\":[",
+      absl::StrJoin(m.entries, ",",
+                    [](std::string* s, const CompiledModel& e) {
+                      const auto batch = [](std::string* sizes, const BatchPorts& b) {
+                        absl::StrAppend(sizes, b.batch);
+                      };
+                      absl::StrAppend(s, "\n{\"name\":", JsonQuote(e.entry), ",\"argument_bytes\":", e.argument_bytes,
+                                      ",\"output_bytes\":", e.output_bytes, ",\"temp_bytes\":", e.temp_bytes,
+                                      ",\"slow_arena_bytes\":", e.slow_bytes, ",\"batch_sizes\":[",
+                                      absl::StrJoin(e.batches, ",", batch), "],\n\"arguments\":", PortJson(e, false),
+                                      ",\n\"results\":", PortJson(e, true), "}");
+                    }),
+      "]");
+}
+
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
                      uint64_t weights_hash) {
   return absl::StrCat(
@@ -76,7 +95,7 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
                                       ",\"key\":", JsonQuote(u.key), ",\"computes\":", JsonQuote(u.text), "}");
                     }),
       "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
-      ",\n\"results\":", PortJson(m, true), "\n}\n");
+      ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
 }
 
 }  // namespace kiln

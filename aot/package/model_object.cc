@@ -136,7 +136,7 @@ void PointToWorld(size_t at, const CompiledModel& m, Image* image) {
   kiln_world_functions world = {};
   world.struct_bytes = sizeof world;
   const size_t place = image->Put(&world, sizeof world);
-#define FUNCTION(name) image->Point(place + offsetof(kiln_world_functions, name), SymbolOf(m, "world_" #name));
+#define FUNCTION(name) image->Point(place + offsetof(kiln_world_functions, name), SharedSymbolOf(m, "world_" #name));
   FUNCTION(create)
   FUNCTION(comm)
   FUNCTION(set_timeout)
@@ -178,22 +178,24 @@ void PointToWeights(size_t at, const CompiledModel& m, Image* image) {
   kiln_weights_functions weights = {};
   weights.struct_bytes = sizeof weights;
   const size_t place = image->Put(&weights, sizeof weights);
-#define FUNCTION(name, symbol) image->Point(place + offsetof(kiln_weights_functions, name), SymbolOf(m, symbol));
+#define FUNCTION(name, symbol) image->Point(place + offsetof(kiln_weights_functions, name), SharedSymbolOf(m, symbol));
   FUNCTION(open, "weights_open")
   FUNCTION(open_memory, "weights_open_memory")
   FUNCTION(open_source, "weights_open_source")
   FUNCTION(verify, "weights_verify")
   FUNCTION(swap, "weights_swap")
   FUNCTION(close, "weights_close")
-  FUNCTION(run, "run_weights")
 #undef FUNCTION
+  image->Point(place + offsetof(kiln_weights_functions, run), SymbolOf(m, "run_weights"));
   image->Point(at, place);
 }
 
 kiln_model FiguresOf(const CompiledModel& m) {
   kiln_model out = {};
-  out.struct_bytes = sizeof(kiln_model);
-  out.version = KILN_MODEL_VERSION;
+  // What is no entry has no fields for one, so that it is the same with every kiln that knows them.
+  const bool entry = !m.entry.empty();
+  out.struct_bytes = entry ? sizeof(kiln_model) : offsetof(kiln_model, library);
+  out.version = entry ? KILN_MODEL_VERSION : 1;
   out.abi_version = KILN_ABI_VERSION;
   out.variant_bytes = sizeof(kiln_variant);
   out.array_bytes = sizeof(kiln_array);
@@ -224,11 +226,15 @@ std::vector<std::string> LevelsInOrder(std::vector<std::string> levels) {
 absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
   Image image;
   const kiln_model figures = FiguresOf(m);
-  image.Put(&figures, sizeof figures);
+  image.Put(&figures, figures.struct_bytes);
 #define AT(field) offsetof(kiln_model, field)
   image.Point(AT(name), image.Put(m.name));
   image.Point(AT(kiln_version), image.Put(std::string(kKilnVersion)));
   image.Point(AT(build), image.Put(m.symbols));
+  if (!m.entry.empty()) {
+    image.Point(AT(library), image.Put(m.library));
+    image.Point(AT(entry), image.Put(m.entry));
+  }
   PointToVariants(AT(variant), m, &image);
   image.Point(AT(cpu_levels), image.PutTexts(LevelsInOrder(m.cpu_levels)));
   image.Point(AT(gpu_targets), image.PutTexts(m.gpu_targets));
@@ -239,8 +245,8 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
   image.Point(AT(status_text), SymbolOf(m, "status_text"));
   image.Point(AT(cpu_level), SymbolOf(m, "cpu_level"));
   if (m.on_cpu && m.threads != 1) {
-    image.Point(AT(pool_create), SymbolOf(m, "pool_create"));
-    image.Point(AT(pool_destroy), SymbolOf(m, "pool_destroy"));
+    image.Point(AT(pool_create), SharedSymbolOf(m, "pool_create"));
+    image.Point(AT(pool_destroy), SharedSymbolOf(m, "pool_destroy"));
   }
   if (m.communicates) PointToWorld(AT(world), m, &image);
   if (!m.gpu_targets.empty()) PointToGpu(AT(gpu), m, &image);
@@ -249,14 +255,14 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
   return image.Object(SymbolOf(m, "descriptor"));
 }
 
-absl::StatusOr<std::string> ModelListObject(const std::vector<std::string>& descriptors) {
+absl::StatusOr<std::string> ModelListObject(const std::string& symbol, const std::vector<std::string>& descriptors) {
   Image image;
   const kiln_model_list list = {sizeof(kiln_model_list), static_cast<uint32_t>(descriptors.size()), nullptr};
   image.Put(&list, sizeof list);
   const size_t table = image.Put(std::vector<uint64_t>(descriptors.size(), 0));
   for (size_t k = 0; k < descriptors.size(); ++k) image.Point(table + k * sizeof(uint64_t), descriptors[k]);
   image.Point(offsetof(kiln_model_list, models), table);
-  return image.Object(kModelListSymbol);
+  return image.Object(symbol);
 }
 
 }  // namespace kiln

@@ -14,8 +14,9 @@ struct CompiledModel;
 // where it is.
 absl::StatusOr<std::string> ModelObject(const CompiledModel& model);
 
-// An object with the hidden list (kiln_model_list) of the models whose descriptors have these symbols, and its symbol.
+// An object with the hidden list (kiln_model_list) of the models whose descriptors have these symbols, and the symbol
+// that it has in shared objects.
 inline constexpr char kModelListSymbol[] = "kiln_model_list";
-absl::StatusOr<std::string> ModelListObject(const std::vector<std::string>& descriptors);
+absl::StatusOr<std::string> ModelListObject(const std::string& symbol, const std::vector<std::string>& descriptors);
 
 }  // namespace kiln

@@ -109,6 +109,14 @@ class Side {
   absl::flat_hash_set<std::string> macros_;
 };
 
+// Whether `name` is an entry's, followed by what begins the names of its arrays or of its programs for batch sizes.
+bool BelongsTo(absl::string_view name, const std::string& entry) {
+  if (!absl::StartsWithIgnoreCase(name, entry + "_")) return false;
+  name.remove_prefix(entry.size() + 1);
+  return absl::StartsWithIgnoreCase(name, "argument_") || absl::StartsWithIgnoreCase(name, "result_") ||
+         (name.size() > 1 && absl::AsciiStrToLower(name.substr(0, 1)) == "b" && absl::ascii_isdigit(name[1]));
+}
+
 // `name`, or with a number behind it.
 std::string Unique(const std::string& name, size_t k, Side* side) {
   if (side->Take(name)) return name;
@@ -150,6 +158,22 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
       return InvalidArgument("error: two ", what, "s are named '", name,
                              "', or so alike that their macros are the same");
   }
+  return out;
+}
+
+absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  Side side;
+  for (size_t k = 0; k < names.size(); ++k) {
+    std::string name = MemberName(names[k]);
+    if (In(kOfTheHeader, name) || In(kOfLibraries, name)) name += '_';
+    out.push_back(Unique(name, k, &side));
+  }
+  for (const std::string& a : out)
+    for (const std::string& b : out)
+      if (BelongsTo(b, a))
+        return InvalidArgument("error: entry '", b, "' is called like what belongs to entry '", a,
+                               "' in the header; --entry NAME=FILE gives another name");
   return out;
 }
 

@@ -24,6 +24,10 @@ absl::Status CheckLibraryName(absl::string_view name);
 absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string>& names, bool from_config,
                                                    absl::string_view what);
 
+// Identifiers for the entries of a library, which are structs in its class and parts of its functions' names: unique,
+// and with '_' behind what means something there. Fails for two that differ by what kiln itself puts behind a name.
+absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names);
+
 // A member of a struct of the C++ header. Names in capitals, as macros of headers have, get '_' behind them.
 std::string MemberName(absl::string_view name);
 

@@ -21,7 +21,7 @@ absl::Status LinkModels(const std::vector<std::string>& archives, const std::str
   }
   SharedObject object;
   object.archives = archives;
-  ASSIGN_OR_RETURN(object.root, ModelListObject(descriptors));
+  ASSIGN_OR_RETURN(object.root, ModelListObject(kModelListSymbol, descriptors));
   object.shown = KILN_MODELS_SYMBOL;
   object.defined_by = kModelListSymbol;
   object.soname = path.substr(path.rfind('/') + 1);

@@ -79,9 +79,13 @@ constexpr char kClass[] = R"(
 
 std::string List(const CompiledModel& m) {
   std::string out;
-  for (size_t k = 0; k < m.arguments.size(); ++k)
-    if (m.arguments[k].weight)
-      absl::StrAppend(&out, "//   ", m.arguments[k].name, PathText(m.arguments[k]), " ", PortText(m, false, k), "\n");
+  for (const CompiledModel* program : ProgramsOf(m))
+    for (size_t k = 0; k < program->arguments.size(); ++k) {
+      const Port& p = program->arguments[k];
+      if (p.weight)
+        absl::StrAppend(&out, "//   ", p.name, PathText(p), " ", PortText(*program, false, k),
+                        program->entry.empty() ? "" : ", of " + program->entry, "\n");
+    }
   return out;
 }
 
@@ -91,12 +95,15 @@ std::string WeightsDeclarations(const CompiledModel& m) {
   if (!HasWeights(m)) return "";
   std::string out = kFunctions;
   out.replace(out.find("$WEIGHTLIST\n"), sizeof "$WEIGHTLIST\n" - 1, List(m));
-  return absl::StrCat(kTypes, out, m.on_cpu ? kRun : "");
+  return absl::StrCat(kTypes, out);
 }
 
-std::string WeightsClass(const CompiledModel& m) {
-  if (!HasWeights(m)) return "";
-  if (!m.on_cpu || !m.batches.empty()) return kClass;
+std::string WeightsRunDeclarations(const CompiledModel& m) { return HasWeights(m) && m.on_cpu ? kRun : ""; }
+
+std::string WeightsClass(const CompiledModel& m) { return HasWeights(m) ? kClass : ""; }
+
+std::string WeightsRuns(const CompiledModel& m) {
+  if (!HasWeights(m) || !m.on_cpu || !m.batches.empty()) return "";
   const auto inputs = NestPorts(m.arguments, [&](size_t k) {
     const Port& p = m.arguments[k];
     return p.weight ? "" : CppArray(p.shape, p.alias < 0);
@@ -106,7 +113,7 @@ std::string WeightsClass(const CompiledModel& m) {
     if (!e.empty()) absl::StrAppend(&passed, ",\n               inputs.", e);
   const bool any_inputs = !passed.empty();
   const std::string outputs = NestedResults(m);
-  return absl::StrCat(kClass, "  static Status run(const Context& context, const Weights& weights",
+  return absl::StrCat("  static Status run(const Context& context, const Weights& weights",
                       ArrayParameters(m, Taken::kNoWeights), ") {\n", FitChecks(m, Taken::kNoWeights),
                       "    if (!weights.ok()) return weights.status();\n", PointerTables(m, DataOf, Taken::kNoWeights),
                       "    return {$NAME_run_weights($BATCHDOCweights.get(), arguments, results, context.arena(), "

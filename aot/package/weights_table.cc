@@ -63,6 +63,16 @@ const WeightConstant* ConstantOf(const std::vector<WeightConstant>& constants, c
   return at == constants.end() ? nullptr : &*at;
 }
 
+bool Matches(const Port& p, const std::regex& expression) {
+  return std::regex_match(p.path, expression) || std::regex_match(p.name, expression);
+}
+
+// Of the weight that is called as `p` is; `weights.size()` if there is none.
+size_t PlaceOf(const Port& p, const std::vector<Port>& weights) {
+  const auto same = [&](const Port& w) { return w.path == p.path; };
+  return static_cast<size_t>(std::find_if(weights.begin(), weights.end(), same) - weights.begin());
+}
+
 }  // namespace
 
 std::string SafetensorsType(PrimitiveType t) {
@@ -92,12 +102,7 @@ absl::Status MarkWeights(const CompileOptions& o, const std::vector<WeightConsta
   for (Port& p : *arguments) p.weight = ConstantOf(constants, p) != nullptr;
   for (const std::string& text : o.weight_arguments) {
     const std::regex expression(text, std::regex::ECMAScript);
-    bool any = false;
-    for (Port& p : *arguments) {
-      if (!std::regex_match(p.path, expression) && !std::regex_match(p.name, expression)) continue;
-      p.weight = any = true;
-    }
-    if (!any) return InvalidArgument("error: weights.arguments: no argument's path or name matches '", text, "'");
+    for (Port& p : *arguments) p.weight = p.weight || Matches(p, expression);
   }
   for (const Port& p : *arguments)
     if (const std::string why = p.weight ? WhyNoWeight(p) : ""; !why.empty())
@@ -105,19 +110,57 @@ absl::Status MarkWeights(const CompileOptions& o, const std::vector<WeightConsta
   return absl::OkStatus();
 }
 
+absl::Status JoinWeights(const CompileOptions& o, CompiledModel* library) {
+  for (const std::string& text : o.weight_arguments) {
+    const std::regex expression(text, std::regex::ECMAScript);
+    bool any = false;
+    for (const CompiledModel* m : ProgramsOf(*library))
+      for (const Port& p : m->arguments) any = any || Matches(p, expression);
+    if (!any) return InvalidArgument("error: weights.arguments: no argument's path or name matches '", text, "'");
+  }
+  std::vector<Port>& weights = library->weights;
+  for (const CompiledModel* m : ProgramsOf(*library))
+    for (const Port& p : m->arguments) {
+      const size_t known = p.weight ? PlaceOf(p, weights) : 0;
+      if (!p.weight) continue;
+      if (known == weights.size() || library->entries.empty()) {
+        weights.push_back(p);
+      } else if (weights[known].shape != p.shape) {
+        return InvalidArgument("error: weights: argument ", p.path, " is ", p.shape.ToString(false), " in entry ",
+                               m->entry, " and ", weights[known].shape.ToString(false),
+                               " in another; a file has one array of that name");
+      } else {
+        weights[known].alignment = std::max(weights[known].alignment, p.alignment);
+      }
+    }
+  return absl::OkStatus();
+}
+
 bool HasWeights(const CompiledModel& m) {
-  return std::any_of(m.arguments.begin(), m.arguments.end(), [](const Port& p) { return p.weight; });
+  for (const CompiledModel* program : ProgramsOf(m))
+    for (const Port& p : program->arguments)
+      if (p.weight) return true;
+  return false;
+}
+
+std::string WeightArgumentsObject(const CompiledModel& m, const std::vector<Port>& weights) {
+  std::vector<int64_t> table = {static_cast<int64_t>(m.arguments.size()), 0};
+  size_t next = 0;
+  for (const Port& p : m.arguments) {
+    // An only program has its weights in their order.
+    const size_t place = !p.weight ? 0 : m.library.empty() ? next++ : PlaceOf(p, weights);
+    table.push_back(p.weight ? static_cast<int64_t>(place) : -1);
+    table[1] += !p.weight;
+  }
+  const absl::string_view bytes(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(int64_t));
+  return DataObject(SymbolOf(m, "weight_arguments"), {{0, bytes}}, false);
 }
 
 std::string WeightsTableObject(const CompiledModel& m) {
   std::vector<const Port*> ports;
-  std::vector<kiln_weight> weights;
-  for (size_t k = 0; k < m.arguments.size(); ++k) {
-    if (!m.arguments[k].weight) continue;
-    ports.push_back(&m.arguments[k]);
-    weights.push_back({static_cast<int64_t>(k)});
-  }
-  const kiln_weights_table head = {static_cast<int64_t>(m.arguments.size()), static_cast<int64_t>(weights.size())};
+  for (const Port& p : m.weights) ports.push_back(&p);
+  std::vector<kiln_weight> weights(ports.size());
+  const kiln_weights_table head = {static_cast<int64_t>(weights.size())};
   std::string blob(offsetof(kiln_weights_table, weight) + weights.size() * sizeof(kiln_weight), '\0');
   const auto names = Names(ports);
   for (size_t k = 0; k < weights.size(); ++k) {

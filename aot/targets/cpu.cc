@@ -37,8 +37,8 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
 absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Compilation* c) {
   const std::string symbols = c->out.symbols + p.suffix, stem = c->out.name + p.suffix;
   for (const RuntimeMember& m : RuntimeMembers(RuntimeNeed::Calls)) {
-    ASSIGN_OR_RETURN(std::string object,
-                     RuntimeObject(symbols, m.part, c->options.sanitizer, c->options.debug.KeepsKernels()));
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, c->out.symbols, m.part, c->options.sanitizer,
+                                                       c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
   std::vector<std::string> entries;  // as dispatch.c numbers the levels
@@ -48,7 +48,7 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
   }
   ASSIGN_OR_RETURN(std::string addresses, AddressObject(symbols + "_entries", entries));
   c->members.push_back({stem + "_entries.o", std::move(addresses)});
-  c->members.push_back({stem + "_program.o", ProgramObject(symbols, ChecksOf(p, c->options, c->out))});
+  c->members.push_back({stem + "_program.o", ProgramObject(symbols, ChecksOf(p, c->options, c->ModelOf(p.entry)))});
   return absl::OkStatus();
 }
 
@@ -65,9 +65,13 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(c->out.symbols, to_generate, levels, c->options));
   c->Add(std::move(code));
   for (const Planned& p : programs) RETURN_IF_ERROR(AddCalls(p, levels, c));
-  if (c->batches.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(c->out.symbols, c->batches, KILN_BATCH_SIZE));
-  c->members.push_back({c->out.name + "_batches.o", std::move(object)});
+  for (const CompiledModel* m : ProgramsOf(c->out)) {
+    if (m->batches.empty()) continue;
+    std::vector<int64_t> sizes;
+    for (const BatchPorts& b : m->batches) sizes.push_back(b.batch);
+    ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(m->symbols, sizes, KILN_BATCH_SIZE));
+    c->members.push_back({m->name + "_batches.o", std::move(object)});
+  }
   return absl::OkStatus();
 }
 

@@ -21,7 +21,8 @@ namespace kiln {
 
 // One program of the library, planned.
 struct Planned {
-  std::string suffix;  // of its names; empty unless there are batch sizes
+  std::string suffix;  // of its names; empty unless there are entries or batch sizes
+  size_t entry;        // of the library
   PlannedProgram program;
   std::vector<int64_t> offsets;  // of its constants in the library's weights
   std::vector<Port> arguments, results;
@@ -34,8 +35,10 @@ struct Compilation {
   CompiledModel out;
   Weights weights;
   bool large_weights = false;
-  std::vector<int64_t> batches;
   std::vector<std::pair<std::string, std::string>> members;  // of the archive: name, object
+
+  // The interface that a program belongs to: an entry's, or the library's.
+  CompiledModel& ModelOf(size_t entry) { return out.entries.empty() ? out : out.entries[entry]; }
 
   ProgramToGenerate ToGenerate(const Planned& p) const;
   void Add(GeneratedCode code);

@@ -10,6 +10,10 @@ constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 // What several commands take.
 const Option kDim = {"dim", "N", "the extent of every unbounded dimension"};
 const Option kEntry = {"entry", "NAME", "the function to begin with, where several are public"};
+const Option kEntries = {"entry", "NAME",
+                         "a public function that becomes an entry of the library; NAME=FILE: a module that does, where "
+                         "no MODULE is given; default: all public functions",
+                         Takes::kAny};
 const Option kConfig = {"config", "F", "a configuration (text proto, see config.proto)"};
 const Option kSeed = {"seed", "N", "which random inputs; default 0"};
 const Option kDevices = {"devices", "N", "how many devices, where the module does not say"};
@@ -19,12 +23,13 @@ const Option kInput = {"input", "F.npy", "the next argument's array; none: seede
 const Command kCompile = {
     "compile",
     CompileCommand,
-    "MODULE",
-    1,
+    "[MODULE]",
+    0,
     1,
     "Compiles a program into a static library, headers and a manifest.",
     "Writes DIR/libNAME.a, DIR/NAME.h (C++17), DIR/NAME_c.h (C99) and DIR/NAME.manifest.json. The library depends on "
-    "libc and libm alone.",
+    "libc and libm alone. Several functions, of one module or of several, become entries that share weights and "
+    "memory.",
     {{"name", "NAME", "what the library, its namespace and its functions are called", Takes::kNeeded},
      {"out", "DIR", "the folder to write to; it is made if it is missing", Takes::kNeeded, 'o'},
      kConfig,
@@ -35,7 +40,7 @@ const Command kCompile = {
      {"batch", "N", "a variant for this size of the unbounded dimension, beside those of the config", Takes::kAny},
      {"tuning", "F", "what a tuning program wrote (kiln tune), beside those of the config", Takes::kAny},
      kDim,
-     kEntry,
+     kEntries,
      {"shared", nullptr, "also write DIR/libNAME.so, for programs that load models (kiln.h); no linker is needed"},
      {"check-plan", nullptr, "check every read and write of the plan against what the program says"},
      {"json", nullptr, "print sizes and counts as one line of JSON"},
@@ -240,7 +245,8 @@ const Command kBenchmark = {"benchmark",
                             "Writes a C program that times a library.",
                             "The program takes --runs N, --threads N and --json. It is compiled and linked with the "
                             "library; its inputs are seeded, of the largest batch size.",
-                            {{"out", "F.c", "the file to write", Takes::kNeeded, 'o'}}};
+                            {{"out", "F.c", "the file to write", Takes::kNeeded, 'o'},
+                             {"entry", "NAME", "which entry to time, of a library that has several"}}};
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include "aot/package/safetensors.h"
 #include "aot/package/shared_library.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/entry_sources.h"
 #include "aot/tools/output_files.h"
 #include "aot/tools/stages.h"
 #include "aot/tuning/results.h"
@@ -84,20 +85,11 @@ absl::Status Run(const Arguments& args) {
   import.limits = o.limits;
   Stages stages(o.name, args.Has("verbose"));
   stages.Begin("reading");
-  std::vector<BatchVariant> variants;
-  if (!o.batch_sizes.empty() && import.dim >= 0)
-    return InvalidArgument("error: --dim and batch sizes contradict each other");
-  if (!o.batch_sizes.empty() && LoadModule(args.positional[0], import).ok())
-    return InvalidArgument(args.positional[0], ": error: batch sizes are given, and no dimension is unbounded");
-  for (int64_t batch : o.batch_sizes.empty() ? std::vector<int64_t>{0} : o.batch_sizes) {
-    if (batch) import.dim = batch;
-    ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
-    variants.push_back({batch, std::move(module)});
-  }
+  ASSIGN_OR_RETURN(std::vector<EntryPrograms> entries, LoadEntries(args, o, import));
   o.pipeline.on_change = [&](const std::string& pass, const Module&) { stages.Note("after " + pass); };
   o.on_object = [&](size_t done, size_t all) { stages.Advance(done, all); };
   ASSIGN_OR_RETURN(CompiledModel m,
-                   Compile(std::move(variants), o, [&](const std::string& stage) { stages.Begin(stage); }));
+                   Compile(std::move(entries), o, [&](const std::string& stage) { stages.Begin(stage); }));
   stages.Begin("writing");
   for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string dir = args.Get("out");
@@ -120,8 +112,9 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("json")) {
     std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
   } else {
-    std::printf("%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(),
-                static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes),
+    const std::string entries = m.entries.empty() ? "" : absl::StrCat(" (", EntryList(m), ")");
+    std::printf("%s%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(),
+                entries.c_str(), static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes),
                 static_cast<long long>(m.constant_bytes), static_cast<long long>(m.temp_bytes), m.compile_ms);
   }
   return absl::OkStatus();
@@ -130,6 +123,10 @@ absl::Status Run(const Arguments& args) {
 }  // namespace
 
 int CompileCommand(const Arguments& args) {
+  if (const std::string why = WhyNoSource(args); !why.empty()) {
+    std::fprintf(stderr, "kiln compile: %s\n", why.c_str());
+    return 2;
+  }
   if (absl::Status s = Run(args); !s.ok()) {
     std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
     return 1;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
 
 namespace kiln {
@@ -55,6 +56,22 @@ absl::StatusOr<std::vector<ManifestPort>> Ports(const Struct& manifest, const ch
   return out;
 }
 
+absl::StatusOr<ManifestFacts> Entry(const Struct& e, const ManifestFacts& library, const std::string& file) {
+  ManifestFacts out = library;
+  out.entries.clear();
+  out.library = library.name;
+  out.entry = Text(e, "name");
+  out.name = absl::StrCat(library.name, "_", out.entry);
+  out.temp_bytes = Number(e, "temp_bytes");
+  out.slow_arena_bytes = Number(e, "slow_arena_bytes");
+  out.argument_bytes = Number(e, "argument_bytes");
+  out.output_bytes = Number(e, "output_bytes");
+  out.batch_sizes = Numbers(e, "batch_sizes");
+  ASSIGN_OR_RETURN(out.arguments, Ports(e, "arguments", file));
+  ASSIGN_OR_RETURN(out.results, Ports(e, "results", file));
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<ManifestFacts> ReadManifest(const std::string& text, const std::string& file) {
@@ -80,7 +97,24 @@ absl::StatusOr<ManifestFacts> ReadManifest(const std::string& text, const std::s
   out.batch_sizes = Numbers(m, "batch_sizes");
   ASSIGN_OR_RETURN(out.arguments, Ports(m, "arguments", file));
   ASSIGN_OR_RETURN(out.results, Ports(m, "results", file));
+  if (const Value* entries = Find(m, "entries"))
+    for (const Value& v : entries->list_value().values()) {
+      ASSIGN_OR_RETURN(ManifestFacts entry, Entry(v.struct_value(), out, file));
+      out.entries.push_back(std::move(entry));
+    }
   return out;
+}
+
+absl::StatusOr<ManifestFacts> ProgramOf(const ManifestFacts& library, const std::string& entry) {
+  std::vector<std::string> names;
+  for (const ManifestFacts& e : library.entries) {
+    if (e.entry == entry) return e;
+    names.push_back(e.entry);
+  }
+  if (entry.empty() && names.empty()) return library;
+  if (names.empty()) return InvalidArgument("error: --entry ", entry, ": ", library.name, " has one function");
+  return InvalidArgument("error: ", entry.empty() ? "--entry NAME is missing" : absl::StrCat("no --entry ", entry),
+                         ": ", library.name, " has the entries ", absl::StrJoin(names, ", "));
 }
 
 }  // namespace kiln

@@ -26,9 +26,15 @@ struct ManifestFacts {
   bool has_cpu_program = true;
   std::vector<int64_t> batch_sizes;
   std::vector<ManifestPort> arguments, results;  // of the largest batch size
+  // Of a library with several entries: each, by the name that its functions begin with; and whose it is, as what.
+  std::vector<ManifestFacts> entries;
+  std::string library, entry;
 };
 
 // `file` names the text in errors.
 absl::StatusOr<ManifestFacts> ReadManifest(const std::string& text, const std::string& file);
+
+// The library's only program, or the entry of that name; an error says which there are.
+absl::StatusOr<ManifestFacts> ProgramOf(const ManifestFacts& library, const std::string& entry);
 
 }  // namespace kiln

@@ -1,6 +1,7 @@
 // kiln sizes MANIFEST...: what libraries take, as a table.
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/manifest_facts.h"
@@ -13,12 +14,13 @@ absl::StatusOr<std::string> Table(const std::vector<std::string>& files) {
   struct Column {
     const char* title;
     int64_t ManifestFacts::*bytes;
+    bool of_entry;  // whether each entry has a number of its own
   };
   constexpr Column kColumns[] = {
-      {"code", &ManifestFacts::code_bytes},          {"weights", &ManifestFacts::constant_bytes},
-      {"arena", &ManifestFacts::temp_bytes},         {"slow arena", &ManifestFacts::slow_arena_bytes},
-      {"arguments", &ManifestFacts::argument_bytes}, {"results", &ManifestFacts::output_bytes},
-      {"archive", &ManifestFacts::archive_bytes}};
+      {"code", &ManifestFacts::code_bytes, false},         {"weights", &ManifestFacts::constant_bytes, false},
+      {"arena", &ManifestFacts::temp_bytes, true},         {"slow arena", &ManifestFacts::slow_arena_bytes, true},
+      {"arguments", &ManifestFacts::argument_bytes, true}, {"results", &ManifestFacts::output_bytes, true},
+      {"archive", &ManifestFacts::archive_bytes, false}};
   std::string out = absl::StrFormat("%-24s %-16s", "library", "target");
   for (const Column& c : kColumns) absl::StrAppendFormat(&out, " %12s", c.title);
   out += "\n";
@@ -28,6 +30,11 @@ absl::StatusOr<std::string> Table(const std::vector<std::string>& files) {
     absl::StrAppendFormat(&out, "%-24s %-16s", m.name, m.target);
     for (const Column& c : kColumns) absl::StrAppendFormat(&out, " %12d", m.*c.bytes);
     out += "\n";
+    for (const ManifestFacts& e : m.entries) {
+      absl::StrAppendFormat(&out, "%-24s %-16s", absl::StrCat("  ", e.entry), "");
+      for (const Column& c : kColumns) absl::StrAppendFormat(&out, " %12s", c.of_entry ? absl::StrCat(e.*c.bytes) : "");
+      out += "\n";
+    }
   }
   return out;
 }

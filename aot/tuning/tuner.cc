@@ -41,7 +41,7 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
     if (code.calls_cublas) needs |= RuntimeNeed::GpuLibraries;
   }
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.name, m.part, Sanitizer::kNone));
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.name, out.name, m.part, Sanitizer::kNone));
     code.members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
   ASSIGN_OR_RETURN(out.archive, WriteArchive(code.members));

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr char kPrefix[] = "kiln_model";
+constexpr char kModel[] = "kiln_model", kLibrary[] = "kiln_library";
 
 const EmbeddedObject& Embedded(RuntimePart part, Sanitizer sanitizer, bool unwound) {
   static const EmbeddedObject* const kObjects[] = {
@@ -31,8 +31,8 @@ std::vector<RuntimeMember> RuntimeMembers(unsigned needs) {
   return out;
 }
 
-absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer,
-                                          bool unwound) {
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, const std::string& library, RuntimePart part,
+                                          Sanitizer sanitizer, bool unwound) {
   const EmbeddedObject& embedded = Embedded(part, sanitizer, unwound);
   const llvm::MemoryBufferRef bytes(llvm::StringRef(reinterpret_cast<const char*>(embedded.data), embedded.size), name);
   auto object = llvm::object::ObjectFile::createObjectFile(bytes);
@@ -42,9 +42,10 @@ absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart p
   for (const llvm::object::SymbolRef& symbol : (*object)->symbols()) {
     auto old = symbol.getName();
     if (!old) return Internal("cannot read the runtime: ", llvm::toString(old.takeError()));
-    if (!old->starts_with(kPrefix)) continue;
+    const bool of_library = old->starts_with(kLibrary);
+    if (!of_library && !old->starts_with(kModel)) continue;
     std::string& renamed = names[*old];
-    renamed = name + old->substr(sizeof kPrefix - 1).str();
+    renamed = (of_library ? library : name) + old->substr(of_library ? sizeof kLibrary - 1 : sizeof kModel - 1).str();
     config.Common.SymbolsToRename[*old] = renamed;
   }
   std::string out;

@@ -32,6 +32,8 @@ struct RuntimeNeed {
     Profile = 512,
     ProfiledThreads = 1024,  // beside Profile
     Numerics = 2048,
+    WeightedRuns = 4096,  // beside Weights, for each program whose arguments these are
+    Entries = 8192,       // a library has several
   };
 };
 
@@ -41,9 +43,9 @@ struct RuntimeMember {
 };
 std::vector<RuntimeMember> RuntimeMembers(unsigned needs);
 
-// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*. `unwound`: with unwind tables, unless it is
-// sanitized.
-absl::StatusOr<std::string> RuntimeObject(const std::string& name, RuntimePart part, Sanitizer sanitizer,
-                                          bool unwound = false);
+// The ELF object of `part`, whose symbols kiln_model_* are called `name`_*, and kiln_library_* `library`_*: a library
+// may have several programs. `unwound`: with unwind tables, unless it is sanitized.
+absl::StatusOr<std::string> RuntimeObject(const std::string& name, const std::string& library, RuntimePart part,
+                                          Sanitizer sanitizer, bool unwound = false);
 
 }  // namespace kiln

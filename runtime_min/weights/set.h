@@ -10,13 +10,17 @@
 __attribute__((visibility("hidden"))) extern const struct kiln_weights_table kiln_model_weights_table;
 
 // What one file, or one source, gave. It goes with its last user.
-struct kiln_model_weights_set {
+struct kiln_library_weights_set {
   int64_t users;
   void* mapped;  // of a file; its bytes follow
   size_t bytes;
   kiln_weights_source source;  // or what the host gave
   const void* array[];         // as the table lists them
 };
+
+// The set that a run uses from its beginning to its end, and what says that it has ended.
+__attribute__((visibility("hidden"))) struct kiln_library_weights_set* kiln_library_weights_use(kiln_weights* w);
+__attribute__((visibility("hidden"))) void kiln_library_weights_leave(struct kiln_library_weights_set* s);
 
 // Where messages go: cut where it is full, always ended.
 struct kiln_model_text {

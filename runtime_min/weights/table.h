@@ -4,9 +4,8 @@
 
 #include <stdint.h>
 
-// An argument that comes from a set of weights. Places are bytes from the beginning of the table.
+// An array of a set of weights. Places are bytes from the beginning of the table.
 struct kiln_weight {
-  int64_t argument;
   int64_t bytes, alignment;
   int64_t rank, extents;  // place of as many int64_t
   int64_t names;          // place of `name_count` strings, one behind the other: what the array may be called
@@ -16,10 +15,17 @@ struct kiln_weight {
   int64_t hashed;
 };
 
+// Of a library.
 struct kiln_weights_table {
-  int64_t arguments;  // of the library, weights included
   int64_t count;
-  struct kiln_weight weight[];  // by argument
+  struct kiln_weight weight[];
+};
+
+// Of a program: which of its arguments these are.
+struct kiln_weight_arguments {
+  int64_t arguments;  // weights included
+  int64_t passed;     // of these, by the caller
+  int64_t weight[];   // of each argument: its place in the library's table; -1: the caller passes it
 };
 
 // Of an array, as <model>_weights_verify compares it: four lanes of words, so that it keeps up with memory.

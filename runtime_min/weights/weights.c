@@ -1,7 +1,6 @@
-// <model>_weights_*: opens, swaps and closes sets of weights, and runs with them. kiln renames kiln_model_* for each
-// model.
+// <library>_weights_*: opens, swaps and closes sets of weights. kiln renames kiln_model_* and kiln_library_* for each
+// library.
 #define _GNU_SOURCE
-#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,16 +10,12 @@
 
 #include "runtime_min/weights/set.h"
 
-typedef struct kiln_model_weights_set set;
-
-int32_t kiln_model_run(const kiln_call* call);
+typedef struct kiln_library_weights_set set;
 
 struct kiln_weights {
   int lock;  // held for a few instructions
   set* current;
 };
-
-enum { kMostArguments = 1 << 16 };  // of a table on the stack
 
 static void acquire(kiln_weights* w) {
   while (__atomic_exchange_n(&w->lock, 1, __ATOMIC_ACQUIRE))
@@ -29,7 +24,7 @@ static void acquire(kiln_weights* w) {
 
 static void release(kiln_weights* w) { __atomic_store_n(&w->lock, 0, __ATOMIC_RELEASE); }
 
-static set* use(kiln_weights* w) {
+set* kiln_library_weights_use(kiln_weights* w) {
   acquire(w);
   set* s = w->current;
   __atomic_add_fetch(&s->users, 1, __ATOMIC_RELAXED);
@@ -37,7 +32,7 @@ static set* use(kiln_weights* w) {
   return s;
 }
 
-static void leave(set* s) {
+void kiln_library_weights_leave(set* s) {
   if (__atomic_sub_fetch(&s->users, 1, __ATOMIC_ACQ_REL)) return;
   if (s->mapped) munmap(s->mapped, s->bytes);
   if (s->source.release) s->source.release(s->source.self);
@@ -54,7 +49,7 @@ static int32_t finish(int32_t status, set* s, kiln_weights** out, struct kiln_mo
   kiln_weights* w = status ? NULL : malloc(sizeof *w);
   if (!status && !w) status = no_memory(why);
   if (status) {
-    leave(s);
+    kiln_library_weights_leave(s);
     return status;
   }
   w->lock = 0;
@@ -146,7 +141,7 @@ int32_t kiln_model_weights_verify(kiln_weights* w, char* error, size_t error_byt
   struct kiln_model_text why = {error, error_bytes, 0};
   kiln_model_text_add(&why, "");
   if (!w) return KILN_NULL_POINTER;
-  set* s = use(w);
+  set* s = kiln_library_weights_use(w);
   const struct kiln_weights_table* t = &kiln_model_weights_table;
   int32_t status = KILN_OK;
   for (int64_t k = 0; k < t->count && !status; ++k) {
@@ -154,7 +149,7 @@ int32_t kiln_model_weights_verify(kiln_weights* w, char* error, size_t error_byt
     failed(&why, (const char*)t + t->weight[k].names, ": other values than the library was compiled with");
     status = KILN_WEIGHTS;
   }
-  leave(s);
+  kiln_library_weights_leave(s);
   return status;
 }
 
@@ -165,34 +160,13 @@ void kiln_model_weights_swap(kiln_weights* w, kiln_weights* fresh) {
     old = w->current;
     w->current = fresh->current;
     release(w);
-    leave(old);
+    kiln_library_weights_leave(old);
     free(fresh);
   }
 }
 
 void kiln_model_weights_close(kiln_weights* w) {
   if (!w) return;
-  leave(w->current);
+  kiln_library_weights_leave(w->current);
   free(w);
-}
-
-int32_t kiln_model_run_weights(const kiln_call* call, kiln_weights* w) {
-  const struct kiln_weights_table* t = &kiln_model_weights_table;
-  if (!w || (t->arguments > t->count && !call->arguments)) return KILN_NULL_POINTER;
-  set* s = use(w);
-  void** arguments = t->arguments > kMostArguments ? malloc((size_t)t->arguments * sizeof *arguments)
-                                                   : alloca((size_t)t->arguments * sizeof *arguments);
-  int32_t status = KILN_NULL_POINTER;
-  if (arguments) {
-    int64_t weight = 0, given = 0;
-    for (int64_t k = 0; k < t->arguments; ++k)
-      arguments[k] =
-          weight < t->count && t->weight[weight].argument == k ? (void*)s->array[weight++] : call->arguments[given++];
-    kiln_call all = *call;
-    all.arguments = arguments;
-    status = kiln_model_run(&all);
-  }
-  if (t->arguments > kMostArguments) free(arguments);
-  leave(s);
-  return status;
 }

@@ -27,7 +27,7 @@ TEST(OutOfBounds, NamesArrayAndElement) {
   int64_t text = 0;
   auto object = CompileToObject(m, *level, Sanitizer::kNone, &text);
   ASSERT_TRUE(object.ok()) << object.status();
-  auto runtime = RuntimeObject("planted", RuntimePart::Bounds, Sanitizer::kNone);
+  auto runtime = RuntimeObject("planted", "planted", RuntimePart::Bounds, Sanitizer::kNone);
   ASSERT_TRUE(runtime.ok()) << runtime.status();
   auto archive = WriteArchive({{"a.o", *object}, {"b.o", *runtime}});
   ASSERT_TRUE(archive.ok());

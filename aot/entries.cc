@@ -1,0 +1,123 @@
+#include "aot/entries.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "aot/package/model_object.h"
+#include "aot/package/names.h"
+#include "aot/package/weights_table.h"
+#include "codegen/llvm/runtime_object.h"
+
+namespace kiln {
+namespace {
+
+absl::Status AddParts(unsigned needs, const CompiledModel& m, Compilation* c) {
+  for (const RuntimeMember& part : RuntimeMembers(needs)) {
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part, c->options.sanitizer,
+                                                       c->options.debug.KeepsKernels()));
+    c->members.push_back({absl::StrCat(m.name, "_", part.member, ".o"), std::move(object)});
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+void Append(const std::vector<T>& from, std::vector<T>* to) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
+void AddFigures(const CompiledModel& entry, CompiledModel* library) {
+  for (int64_t CompiledModel::*sum :
+       {&CompiledModel::flops, &CompiledModel::bytes_accessed, &CompiledModel::thunks, &CompiledModel::fusions})
+    library->*sum += entry.*sum;
+  for (int64_t CompiledModel::*most : {&CompiledModel::temp_bytes, &CompiledModel::slow_bytes, &CompiledModel::devices})
+    library->*most = std::max(library->*most, entry.*most);
+  library->communicates = library->communicates || entry.communicates;
+  Append(entry.collectives, &library->collectives);
+  Append(entry.passes, &library->passes);
+  Append(entry.rematerialized, &library->rematerialized);
+}
+
+}  // namespace
+
+std::vector<const CompiledModel*> ProgramsOf(const CompiledModel& library) {
+  if (library.entries.empty()) return {&library};
+  std::vector<const CompiledModel*> out;
+  for (const CompiledModel& e : library.entries) out.push_back(&e);
+  return out;
+}
+
+std::string SharedSymbolOf(const CompiledModel& m, absl::string_view function) {
+  absl::string_view library = m.symbols;
+  if (!m.entry.empty()) library.remove_suffix(m.entry.size() + 1);
+  return absl::StrCat(library, "_", function);
+}
+
+std::string EntryList(const CompiledModel& library) {
+  return absl::StrJoin(library.entries, ", ", [](std::string* s, const CompiledModel& e) { *s += e.entry; });
+}
+
+absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const CompileOptions& o, CompiledModel* library) {
+  if (programs.size() < 2) return absl::OkStatus();
+  if (!o.gpu_targets.empty() || Emulates(o))
+    return Unimplemented("error: gpu.targets: a library with a GPU program has one entry, and this has ",
+                         programs.size(), "; --entry NAME (or entries in the config) chooses one");
+  for (const auto& [names, field] : {std::pair{&o.argument_names, "argument_names"}, {&o.result_names, "result_names"}})
+    if (!names->empty())
+      return InvalidArgument("error: ", field, " does not say which entry's they are, and there are ", programs.size());
+  std::vector<std::string> names;
+  for (const EntryPrograms& p : programs) names.push_back(p.name);
+  ASSIGN_OR_RETURN(names, NameEntries(names));
+  for (const std::string& name : names) {
+    CompiledModel entry;
+    entry.name = absl::StrCat(library->name, "_", name);
+    entry.library = library->name;
+    entry.entry = name;
+    entry.threads = library->threads;
+    entry.flush_subnormals = library->flush_subnormals;
+    entry.algebra = library->algebra;
+    entry.on_cpu = library->on_cpu;
+    library->entries.push_back(std::move(entry));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JoinEntries(const CompileOptions& o, CompiledModel* library) {
+  for (const CompiledModel& e : library->entries) {
+    if (e.devices > 1)
+      return Unimplemented("error: entry ", e.entry, " is a program of ", e.devices,
+                           " devices: a library of several entries is for one; --entry NAME chooses one of them");
+    AddFigures(e, library);
+  }
+  return JoinWeights(o, library);
+}
+
+void NameSymbolsOfEntries(CompiledModel* library) {
+  for (CompiledModel& e : library->entries) {
+    e.symbols = absl::StrCat(library->symbols, "_", e.entry);
+    e.constant_bytes = library->constant_bytes;
+  }
+}
+
+absl::Status AddInterfaceObjects(Compilation* c) {
+  for (CompiledModel& e : c->out.entries) e.cpu_levels = c->out.cpu_levels;
+  for (const CompiledModel* m : ProgramsOf(c->out)) {
+    if (HasWeights(*m)) {
+      RETURN_IF_ERROR(AddParts(RuntimeNeed::WeightedRuns, *m, c));
+      c->members.push_back({m->name + "_weight_arguments.o", WeightArgumentsObject(*m, c->out.weights)});
+    }
+    if (Emulates(c->options)) continue;
+    if (!c->out.entries.empty()) RETURN_IF_ERROR(AddParts(RuntimeNeed::Hosts, *m, c));
+    ASSIGN_OR_RETURN(std::string object, ModelObject(*m));
+    c->members.push_back({m->name + "_descriptor.o", std::move(object)});
+  }
+  if (c->out.entries.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(AddParts(RuntimeNeed::Entries, c->out, c));
+  std::vector<std::string> descriptors;
+  for (const CompiledModel& e : c->out.entries) descriptors.push_back(SymbolOf(e, "descriptor"));
+  ASSIGN_OR_RETURN(std::string list, ModelListObject(SymbolOf(c->out, "models_list"), descriptors));
+  c->members.push_back({c->out.name + "_models_list.o", std::move(list)});
+  return absl::OkStatus();
+}
+
+}  // namespace kiln
