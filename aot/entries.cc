@@ -67,7 +67,7 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
       return InvalidArgument("error: ", field, " does not say which entry's they are, and there are ", programs.size());
   std::vector<std::string> names;
   for (const EntryPrograms& p : programs) names.push_back(p.name);
-  ASSIGN_OR_RETURN(names, NameEntries(names));
+  ASSIGN_OR_RETURN(names, NameEntries(names, library->name));
   for (const std::string& name : names) {
     CompiledModel entry;
     entry.name = absl::StrCat(library->name, "_", name);

@@ -11,7 +11,8 @@ def _benchmark_main_impl(ctx):
     manifest = ctx.attr.library[KilnLibraryInfo].manifest
     ctx.actions.run(
         executable = ctx.toolchains[TOOLCHAIN_TYPE].kiln.compiler,
-        arguments = ["benchmark", manifest.path, "--out", main.path],
+        arguments = ["benchmark", manifest.path, "--out", main.path] +
+                    (["--entry", ctx.attr.entry] if ctx.attr.entry else []),
         inputs = [manifest],
         outputs = [main],
         mnemonic = "KilnBenchmark",
@@ -20,16 +21,20 @@ def _benchmark_main_impl(ctx):
 
 _benchmark_main = rule(
     implementation = _benchmark_main_impl,
-    attrs = {"library": attr.label(providers = [KilnLibraryInfo], mandatory = True)},
+    attrs = {
+        "library": attr.label(providers = [KilnLibraryInfo], mandatory = True),
+        "entry": attr.string(doc = "Which to time, of a library with several."),
+    },
     toolchains = [TOOLCHAIN_TYPE],
     incompatible_use_toolchain_transition = True,
 )
 
-def kiln_benchmark(name, library, **kwargs):
-    """A cc_binary that runs `library` with seeded inputs and prints times; --json, --runs N, --threads N."""
+def kiln_benchmark(name, library, entry = "", **kwargs):
+    """A cc_binary that runs `library`, or an entry of it, with seeded inputs and prints times; --json, --runs N, --threads N."""
     _benchmark_main(
         name = name + "_main",
         library = library,
+        entry = entry,
         tags = ["manual"],
         testonly = kwargs.get("testonly", False),
         visibility = ["//visibility:private"],

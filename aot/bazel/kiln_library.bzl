@@ -4,6 +4,9 @@
 
     kiln_library(name = "mlp", module = "mlp.mlir")
     cc_binary(name = "app", srcs = ["app.cc"], deps = [":mlp"])     # app.cc: #include "mlp.h"
+
+    # Several functions in one library, which share weights and memory (docs/entries.md).
+    kiln_library(name = "lm", entries = {"prefill": "prefill.mlir", "decode": "decode.mlir"})
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -21,7 +24,15 @@ KilnLibraryInfo = provider(
 def _compile(ctx, kiln, lib, others):
     args = ctx.actions.args()
     args.add("compile")
-    args.add(ctx.file.module)
+    modules = [ctx.file.module] if ctx.file.module else ctx.files.entries
+    if ctx.file.module:
+        args.add(ctx.file.module)
+    elif not modules:
+        fail("kiln_library: neither module nor entries are given")
+    for label, name in ctx.attr.entries.items():
+        if ctx.file.module:
+            fail("kiln_library: entries have modules of their own, and module is given too")
+        args.add(label.files.to_list()[0], format = "--entry=" + name + "=%s")
     args.add("--name", ctx.label.name)
     args.add("--out", lib.dirname)
     if ctx.file.config:
@@ -33,15 +44,16 @@ def _compile(ctx, kiln, lib, others):
         args.add("--dim", str(ctx.attr.dim))
     if ctx.attr.entry:
         args.add("--entry", ctx.attr.entry)
+    args.add_all(ctx.attr.functions, before_each = "--entry")
     ctx.actions.run(
         executable = kiln.compiler,
         arguments = [args],
-        inputs = [ctx.file.module] + ctx.files.config + ctx.files.tuning,
+        inputs = modules + ctx.files.config + ctx.files.tuning,
         outputs = [lib] + others,
         # ptxas, which machine code for GPUs needs, is found by PATH.
         use_default_shell_env = bool(ctx.attr.gpu_targets),
         mnemonic = "KilnCompile",
-        progress_message = "Compiling model %s" % ctx.file.module.short_path,
+        progress_message = "Compiling model %s" % " ".join([m.short_path for m in modules]),
     )
 
 def _sizes(ctx, kiln, manifest):
@@ -107,19 +119,21 @@ def _kiln_library_impl(ctx):
         cc_common.merge_cc_infos(direct_cc_infos = [own], cc_infos = [d[CcInfo] for d in ctx.attr.deps]),
     ]
 
-kiln_library = rule(
+_kiln_library = rule(
     doc = "A module as a C and C++ library. Output group `sizes`: what it takes, as text.",
     implementation = _kiln_library_impl,
     provides = [CcInfo, KilnLibraryInfo],
     attrs = {
-        "module": attr.label(allow_single_file = True, mandatory = True, doc = "HLO text or proto, StableHLO text or bytecode."),
+        "module": attr.label(allow_single_file = True, doc = "HLO text or proto, StableHLO text or bytecode. Of several public functions, each becomes an entry."),
+        "entries": attr.label_keyed_string_dict(allow_files = True, doc = "In place of module: a module for each entry of the library."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
         "hlo": attr.bool(doc = "The config has line_tables: HLO, or profile: keep the optimised program, NAME.hlo."),
         "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v4, amx, native. Default: the config's."),
         "gpu_targets": attr.string_list(doc = "NVIDIA GPUs in the archive: sm_90, ..., or cuda. Without cpu_levels, the GPU program alone."),
         "batch_sizes": attr.int_list(doc = "Variants for these sizes of the unbounded dimension, beside the config's."),
         "dim": attr.int(default = -1, doc = "The extent of every unbounded dimension; -1: the module has none."),
-        "entry": attr.string(doc = "The function to begin with, where several are public."),
+        "entry": attr.string(doc = "The only function to compile, where several are public."),
+        "functions": attr.string_list(doc = "The functions to compile as entries, where several are public. Default: all."),
         "weights_file": attr.bool(doc = "The config keeps constants out of the archive (weights { constants_from_bytes }): NAME.safetensors is made too, and is where programs run."),
         "tuning": attr.label_list(allow_files = True, doc = "What tuning programs wrote (kiln tune)."),
         "deps": attr.label_list(providers = [CcInfo], doc = "Libraries with the functions that custom calls name."),
@@ -129,3 +143,18 @@ kiln_library = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type", TOOLCHAIN_TYPE],
     incompatible_use_toolchain_transition = True,
 )
+
+def kiln_library(name, entries = {}, **kwargs):
+    """A module, or several, as a C and C++ library.
+
+    Args:
+      name: what the library, its header and its class are called.
+      entries: in place of `module`: a module for each entry, by its name.
+      **kwargs: the attributes above.
+    """
+    modules = {}
+    for entry, module in entries.items():
+        if module in modules:
+            fail("kiln_library %s: %s is given twice; module with functions takes several entries of one file" % (name, module))
+        modules[module] = entry
+    _kiln_library(name = name, entries = modules, **kwargs)

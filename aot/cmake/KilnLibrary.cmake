@@ -30,19 +30,40 @@ macro(_kiln_files COMMAND INPUTS OPTION)
 endmacro()
 
 # kiln_library(NAME MODULE [CONFIG FILE] [LEVELS v3 v4 ...] [GPU sm_90 ...] [BATCH 1 8 ...] [DIM N] [ENTRY FUNCTION]
-#              [TUNING FILE...] [DEPS TARGET...] [WEIGHTS_FILE]): a module as a static library target.
+#              [FUNCTIONS FUNCTION...] [TUNING FILE...] [DEPS TARGET...] [WEIGHTS_FILE]): a module as a static library
+# target. kiln_library(NAME ENTRIES ENTRY=MODULE... ...): several modules as one, an entry each.
 #
+# ENTRY: the only public function to compile. FUNCTIONS: those that become entries; by default all do.
 # LEVELS: x86-64 levels in the archive. GPU: NVIDIA GPUs; without LEVELS, the GPU program alone. BATCH: variants for these
 # sizes of the unbounded dimension. DIM: the extent of every unbounded dimension. DEPS: libraries with the functions that
 # custom calls name. WEIGHTS_FILE: the config keeps constants out of the archive (weights { constants_from_bytes }); the
 # property KILN_WEIGHTS is the file that has them.
-function(kiln_library NAME MODULE)
-  cmake_parse_arguments(ARG "WEIGHTS_FILE" "CONFIG;DIM;ENTRY" "LEVELS;GPU;BATCH;TUNING;DEPS" ${ARGN})
-  _kiln_check(kiln_library "${ARG_UNPARSED_ARGUMENTS}")
-  get_filename_component(module "${MODULE}" ABSOLUTE)
+function(kiln_library NAME)
+  cmake_parse_arguments(ARG "WEIGHTS_FILE" "CONFIG;DIM;ENTRY" "LEVELS;GPU;BATCH;TUNING;DEPS;ENTRIES;FUNCTIONS" ${ARGN})
   set(dir "${CMAKE_CURRENT_BINARY_DIR}/kiln_${NAME}")
-  set(command "${KILN_EXECUTABLE}" compile "${module}" --name "${NAME}" --out "${dir}")
-  set(inputs "${module}")
+  set(command "${KILN_EXECUTABLE}" compile --name "${NAME}" --out "${dir}")
+  set(inputs)
+  if(NOT ARG_ENTRIES)
+    list(LENGTH ARG_UNPARSED_ARGUMENTS count)
+    if(count EQUAL 0)
+      message(FATAL_ERROR "kiln_library: neither MODULE nor ENTRIES are given")
+    endif()
+    list(GET ARG_UNPARSED_ARGUMENTS 0 module)
+    list(REMOVE_AT ARG_UNPARSED_ARGUMENTS 0)
+    get_filename_component(module "${module}" ABSOLUTE)
+    list(APPEND command "${module}")
+    list(APPEND inputs "${module}")
+  endif()
+  _kiln_check(kiln_library "${ARG_UNPARSED_ARGUMENTS}")
+  foreach(entry IN LISTS ARG_ENTRIES)
+    if(NOT entry MATCHES "^([^=]+)=(.+)$")
+      message(FATAL_ERROR "kiln_library: ENTRIES takes ENTRY=MODULE, not ${entry}")
+    endif()
+    _kiln_files(command inputs --entry=${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+  endforeach()
+  foreach(function IN LISTS ARG_FUNCTIONS)
+    list(APPEND command "--entry=${function}")
+  endforeach()
   _kiln_files(command inputs --config ${ARG_CONFIG})
   _kiln_files(command inputs --tuning ${ARG_TUNING})
   foreach(target IN LISTS ARG_LEVELS ARG_GPU)
@@ -108,15 +129,20 @@ function(kiln_test NAME MODULE)
   endif()
 endfunction()
 
-# kiln_benchmark(NAME LIBRARY): a program that times a target of kiln_library on seeded inputs; it takes --json, --runs N
-# and --threads N. The project needs the language C.
+# kiln_benchmark(NAME LIBRARY [ENTRY NAME]): a program that times a target of kiln_library, or an entry of it, on seeded
+# inputs; it takes --json, --runs N and --threads N. The project needs the language C.
 function(kiln_benchmark NAME LIBRARY)
-  _kiln_check(kiln_benchmark "${ARGN}")
+  cmake_parse_arguments(ARG "" "ENTRY" "" ${ARGN})
+  _kiln_check(kiln_benchmark "${ARG_UNPARSED_ARGUMENTS}")
+  set(entry)
+  if(DEFINED ARG_ENTRY)
+    set(entry --entry "${ARG_ENTRY}")
+  endif()
   get_target_property(manifest ${LIBRARY} KILN_MANIFEST)
   set(main "${CMAKE_CURRENT_BINARY_DIR}/${NAME}.c")
   add_custom_command(
     OUTPUT "${main}"
-    COMMAND "${KILN_EXECUTABLE}" benchmark "${manifest}" --out "${main}"
+    COMMAND "${KILN_EXECUTABLE}" benchmark "${manifest}" --out "${main}" ${entry}
     DEPENDS ${LIBRARY}_kiln "${manifest}"
     VERBATIM)
   add_executable(${NAME} "${main}")

@@ -80,6 +80,10 @@ class Reader {
     ASSIGN_OR_RETURN(out.cpu_levels, Texts(AddressIn(m.cpu_levels)));
     ASSIGN_OR_RETURN(out.gpu_targets, Texts(AddressIn(m.gpu_targets)));
     ASSIGN_OR_RETURN(out.callbacks, Texts(AddressIn(m.callbacks)));
+    if (KILN_HAS(kiln_model, entry, bytes)) {
+      ASSIGN_OR_RETURN(out.library, image_.Text(AddressIn(m.library)));
+      ASSIGN_OR_RETURN(out.entry, image_.Text(AddressIn(m.entry)));
+    }
     out.model_version = m.version;
     out.abi_version = m.abi_version;
     out.arena_bytes = m.arena_bytes;

@@ -24,6 +24,7 @@ struct VariantFacts {
 
 struct ModelFacts {
   std::string name, kiln_version, build;
+  std::string library, entry;  // empty unless it is one of several entries
   int64_t model_version = 0, abi_version = 0;
   std::vector<std::string> cpu_levels, gpu_targets, callbacks;
   int64_t arena_bytes = 0, arena_alignment = 0, slow_arena_bytes = 0, gpu_arena_bytes = 0, constant_bytes = 0;

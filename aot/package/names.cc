@@ -161,12 +161,15 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
   return out;
 }
 
-absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names) {
+absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names,
+                                                     const std::string& library) {
   std::vector<std::string> out;
   Side side;
   for (size_t k = 0; k < names.size(); ++k) {
     std::string name = MemberName(names[k]);
-    if (In(kOfTheHeader, name) || In(kOfLibraries, name)) name += '_';
+    // Inside the library's class its name hides others.
+    if (name == library || IsKilns(name) || IsFixedWidthType(name) || In(kOfTheHeader, name) || In(kOfLibraries, name))
+      name += '_';
     out.push_back(Unique(name, k, &side));
   }
   for (const std::string& a : out)

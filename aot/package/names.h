@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::string>> NamePorts(const std::vector<std::string
 
 // Identifiers for the entries of a library, which are structs in its class and parts of its functions' names: unique,
 // and with '_' behind what means something there. Fails for two that differ by what kiln itself puts behind a name.
-absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names);
+absl::StatusOr<std::vector<std::string>> NameEntries(const std::vector<std::string>& names, const std::string& library);
 
 // A member of a struct of the C++ header. Names in capitals, as macros of headers have, get '_' behind them.
 std::string MemberName(absl::string_view name);

@@ -1,4 +1,7 @@
 // Weights that come from files, in the generated headers.
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "aot/package/header_text.h"
 #include "aot/package/nested_ports.h"
@@ -77,14 +80,23 @@ constexpr char kClass[] = R"(
   };
 )";
 
+// ", of prefill, decode"
+std::string TakersOf(const Port& weight, const CompiledModel& library) {
+  std::string out;
+  for (const CompiledModel& e : library.entries)
+    if (std::any_of(e.arguments.begin(), e.arguments.end(), [&](const Port& p) { return p.path == weight.path; }))
+      absl::StrAppend(&out, out.empty() ? ", of " : ", ", e.entry);
+  return out;
+}
+
 std::string List(const CompiledModel& m) {
   std::string out;
+  absl::flat_hash_set<std::string> listed;
   for (const CompiledModel* program : ProgramsOf(m))
     for (size_t k = 0; k < program->arguments.size(); ++k) {
       const Port& p = program->arguments[k];
-      if (p.weight)
-        absl::StrAppend(&out, "//   ", p.name, PathText(p), " ", PortText(*program, false, k),
-                        program->entry.empty() ? "" : ", of " + program->entry, "\n");
+      if (!p.weight || (!m.entries.empty() && !listed.insert(p.path).second)) continue;
+      absl::StrAppend(&out, "//   ", p.name, PathText(p), " ", PortText(*program, false, k), TakersOf(p, m), "\n");
     }
   return out;
 }

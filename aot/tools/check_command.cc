@@ -192,8 +192,10 @@ bool Normwise(const Instruction* i) {
   return i->Is(Opcode::TriangularSolve);
 }
 
-absl::Status CheckFile(const std::string& file, const std::string& backend) {
-  ASSIGN_OR_RETURN(auto module, LoadModule(file));
+absl::Status CheckFile(const std::string& file, const std::string& entry, const std::string& backend) {
+  ImportOptions import;
+  import.entry = entry;
+  ASSIGN_OR_RETURN(auto module, LoadModule(file, import));
   PassContext ctx;
   RETURN_IF_ERROR(FindPass("call-inliner")->run(*module, ctx).status());
   Computation* e = module->entry();
@@ -235,7 +237,7 @@ absl::Status CheckFile(const std::string& file, const std::string& backend) {
 int CheckCommand(const Arguments& args) {
   int passed = 0, failed = 0;
   for (const std::string& file : args.positional) {
-    const absl::Status s = CheckFile(file, args.Get("backend", "cpu"));
+    const absl::Status s = CheckFile(file, args.Get("entry"), args.Get("backend", "cpu"));
     if (s.ok()) {
       std::printf("PASS %s\n", file.c_str());
       ++passed;

@@ -64,7 +64,8 @@ const Command kInspect = {"inspect",
                           1,
                           "Says what a compiled library holds.",
                           "Versions, targets, memory, arguments and results. None of the library's code runs.",
-                          {{"json", nullptr, "print the same as JSON, a list of models"}}};
+                          {{"json", nullptr, "print the same as JSON, a list of models"},
+                           {"entry", "NAME", "only this entry of a library that has several"}}};
 
 const Command kRun = {
     "run",
@@ -97,7 +98,7 @@ const Command kCheck = {"check",
                         kAnyNumber,
                         "Runs StableHLO programs that check themselves.",
                         "Prints PASS or FAIL for each, then the counts.",
-                        {kBackend, {"jobs", "N", "accepted; files are run one after the other"}}};
+                        {kBackend, kEntry, {"jobs", "N", "accepted; files are run one after the other"}}};
 
 const Command kDiff = {
     "diff",

@@ -9,6 +9,8 @@
 
 namespace kiln {
 
+struct CompileOptions;
+
 // Command line after the subcommand: `--key value`, `--key=value`, `--flag`, and the rest in order.
 struct Arguments {
   std::vector<std::string> positional;
@@ -28,6 +30,8 @@ struct Arguments {
 
 // --dim N: the extent of every unbounded dimension. --entry NAME: the function to begin with.
 absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import);
+// The same with what a configuration says beside them: limits, and an only entry.
+absl::Status ReadImportOptions(const Arguments& args, const CompileOptions& config, ImportOptions* import);
 
 // How many devices there are: as the module says, as its collectives name, or else as --devices says (partitions of a
 // program with shardings, replicas of another).

@@ -81,8 +81,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms));
   }
   ImportOptions import;
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  import.limits = o.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, o, &import));
   Stages stages(o.name, args.Has("verbose"));
   stages.Begin("reading");
   ASSIGN_OR_RETURN(std::vector<EntryPrograms> entries, LoadEntries(args, o, import));

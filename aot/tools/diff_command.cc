@@ -117,9 +117,8 @@ absl::StatusOr<std::vector<Values>> ReadArguments(const Arguments& args, const M
 
 absl::StatusOr<int> Run(const Arguments& args) {
   ASSIGN_OR_RETURN(ImportOptions import, SettleFromInputs(args.All("input")));
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(const CompileOptions compile, ReadCompileOptions(args));
-  import.limits = compile.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, compile, &import));
   ASSIGN_OR_RETURN(const Limits limits, ReadLimits(args));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(SettleDevices(args, module.get()));

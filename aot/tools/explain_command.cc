@@ -32,8 +32,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(options, ParseConfig(text, args.Get("config")));
   }
   ImportOptions import;
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  import.limits = options.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, options, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(Explanation e, Explain(module->Clone(), options));

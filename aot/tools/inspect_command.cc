@@ -1,4 +1,5 @@
 // kiln inspect FILE: what a compiled library says of itself. kiln link: several libraries as one shared object.
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/match.h"
@@ -43,7 +44,9 @@ std::string Json(const ModelFacts& m) {
     absl::StrAppend(&variants, variants.empty() ? "" : ",", "\n{\"batch\":", v.batch,
                     ",\"arena_bytes\":", v.arena_bytes, ",\"arguments\":", Json(v.arguments, false),
                     ",\"results\":", Json(v.results, true), "}");
-  return absl::StrCat("{\"name\":", JsonQuote(m.name), ",\"kiln\":", JsonQuote(m.kiln_version),
+  const std::string entry =
+      m.entry.empty() ? "" : absl::StrCat(",\"library\":", JsonQuote(m.library), ",\"entry\":", JsonQuote(m.entry));
+  return absl::StrCat("{\"name\":", JsonQuote(m.name), entry, ",\"kiln\":", JsonQuote(m.kiln_version),
                       ",\"model_version\":", m.model_version, ",\"abi_version\":", m.abi_version,
                       ",\"symbols\":", JsonQuote(m.build), ",\"on_cpu\":", m.on_cpu ? "true" : "false",
                       ",\"cpu_levels\":", Json(m.cpu_levels), ",\"gpu_targets\":", Json(m.gpu_targets),
@@ -75,6 +78,7 @@ std::string Text(const ModelFacts& m) {
     return texts.empty() ? std::string("none") : absl::StrJoin(texts, " ");
   };
   std::string out = absl::StrCat(m.name, ": kiln ", m.kiln_version, ", ABI ", m.abi_version, ", build ", m.build, "\n",
+                                 m.entry.empty() ? "" : absl::StrCat("entry ", m.entry, " of ", m.library, "\n"),
                                  "CPU levels: ", list(m.cpu_levels), "; GPUs: ", list(m.gpu_targets), "\n",
                                  "arena: ", m.arena_bytes, " bytes aligned to ", m.arena_alignment);
   if (m.slow_arena_bytes) absl::StrAppend(&out, "; slow arena: ", m.slow_arena_bytes);
@@ -101,8 +105,21 @@ int Finish(const absl::Status& s) {
   return 1;
 }
 
+absl::Status KeepEntry(const std::string& entry, std::vector<ModelFacts>* models) {
+  std::vector<std::string> names;
+  for (const ModelFacts& m : *models)
+    if (!m.entry.empty()) names.push_back(m.entry);
+  if (std::find(names.begin(), names.end(), entry) == names.end())
+    return InvalidArgument("error: no --entry ", entry, ": there ",
+                           names.empty() ? "are no entries" : absl::StrCat("are ", absl::StrJoin(names, ", ")));
+  models->erase(std::remove_if(models->begin(), models->end(), [&](const ModelFacts& m) { return m.entry != entry; }),
+                models->end());
+  return absl::OkStatus();
+}
+
 absl::Status Inspect(const Arguments& args) {
-  ASSIGN_OR_RETURN(const std::vector<ModelFacts> models, ReadModels(args.positional[0]));
+  ASSIGN_OR_RETURN(std::vector<ModelFacts> models, ReadModels(args.positional[0]));
+  if (args.Has("entry")) RETURN_IF_ERROR(KeepEntry(args.Get("entry"), &models));
   if (args.Has("json")) {
     std::printf("[%s]\n",
                 absl::StrJoin(models, ",\n", [](std::string* s, const ModelFacts& m) { *s += Json(m); }).c_str());

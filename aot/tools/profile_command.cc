@@ -36,8 +36,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
   }
   ImportOptions import;
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  import.limits = compile.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, compile, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   if (module->replica_count * module->partition_count > 1)

@@ -66,8 +66,7 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
     compile.weight_constant_bytes = 0;  // inputs are the program's own arguments
   }
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  import.limits = compile.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, compile, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   const std::unique_ptr<Module> stated = module->Clone();
   RETURN_IF_ERROR(MakeStatic(module.get()));

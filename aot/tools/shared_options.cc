@@ -1,6 +1,7 @@
 // Options that several commands take.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "aot/compile.h"
 #include "aot/tools/commands.h"
 #include "compiler/hlo/replica_groups.h"
 
@@ -10,6 +11,13 @@ absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import) {
   import->entry = args.Get("entry");
   if (args.Has("dim") && (!absl::SimpleAtoi(args.Get("dim"), &import->dim) || import->dim < 0))
     return InvalidArgument("error: --dim takes a number of at least 0");
+  return absl::OkStatus();
+}
+
+absl::Status ReadImportOptions(const Arguments& args, const CompileOptions& config, ImportOptions* import) {
+  RETURN_IF_ERROR(ReadImportOptions(args, import));
+  if (import->entry.empty() && config.entries.size() == 1) import->entry = config.entries[0];
+  import->limits = config.limits;
   return absl::OkStatus();
 }
 

@@ -45,8 +45,7 @@ absl::Status Run(const Arguments& args) {
   }
   o.name = args.Get("name", "model");
   ImportOptions import;
-  RETURN_IF_ERROR(ReadImportOptions(args, &import));
-  import.limits = o.limits;
+  RETURN_IF_ERROR(ReadImportOptions(args, o, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   ASSIGN_OR_RETURN(const Tuner t, MakeTuner(std::move(module), o, args.Has("again")));
   for (const std::string& n : t.notes) std::fprintf(stderr, "note: %s\n", n.c_str());

@@ -10,43 +10,17 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "safetensors_image.h"
 
 namespace {
 
 using M = weights;
-
-struct Entry {
-  std::string name, dtype, shape;
-  std::vector<float> values;
-};
-
-std::string Image(const std::vector<Entry>& entries) {
-  std::string json = R"({"__metadata__":{"made":"by a test","n":"[{\"}"})", data;
-  for (const Entry& e : entries) {
-    const size_t end = data.size() + e.values.size() * sizeof(float);
-    json += ",\n \"" + e.name + R"(" : {"dtype":")" + e.dtype + R"(","shape":[)" + e.shape + R"(],"data_offsets":[)" +
-            std::to_string(data.size()) + "," + std::to_string(end) + "]}";
-    data.append(reinterpret_cast<const char*>(e.values.data()), e.values.size() * sizeof(float));
-  }
-  json += "}";
-  json.resize((json.size() + 7) / 8 * 8, ' ');
-  const uint64_t length = json.size();
-  return std::string(reinterpret_cast<const char*>(&length), 8) + json + data;
-}
 
 std::vector<Entry> Same(float v) {
   return {{"params.layers.0.w", "F32", "4, 3", std::vector<float>(12, v)},
           {"params.layers.0.b", "F32", "3", std::vector<float>(3, v)},
           {"params.head", "F32", "3,2", std::vector<float>(6, v)},
           {"of_another_model", "I8", "4", {0}}};
-}
-
-std::string Write(const char* name, const std::string& bytes) {
-  const std::string path = testing::TempDir() + "/" + name;
-  FILE* f = std::fopen(path.c_str(), "wb");
-  std::fwrite(bytes.data(), 1, bytes.size(), f);
-  std::fclose(f);
-  return path;
 }
 
 // What a run gives if all weights and inputs are v and 1: hidden 5v, logits 15v^2.

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# kiln compile of several functions: where they come from, what is in the archive once, what is refused and why.
+set -eu
+root=$PWD
+kiln=$root/$1 model=$root/$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+refused() {  # CODE TEXT ARGUMENTS...
+  local code=0 want=$1 text=$2
+  shift 2
+  "$kiln" compile "$@" --name lm --out refused > out 2> err || code=$?
+  [ $code = "$want" ] || fail "kiln compile $*: exit code $code"
+  grep -qF -- "$text" err || fail "kiln compile $*: $(cat err)"
+}
+
+# The functions of one module, and the same as modules of their own, of mixed formats: the same library.
+cp "$model" lm.mlir
+awk '/func public @prefill/,/^  }/' lm.mlir > prefill.mlir
+awk '/func public @decode/,/^  }/' lm.mlir > decode.mlir
+"$kiln" opt decode.mlir > decode.hlo
+"$kiln" compile lm.mlir --name lm --out all --shared | grep -q '^lm (prefill, decode): ' || fail "what compile prints"
+"$kiln" compile --entry prefill=prefill.mlir --entry decode=decode.hlo --name lm --out files > /dev/null
+"$kiln" compile --entry prefill=lm.mlir --entry decode=lm.mlir --name lm --out chosen > /dev/null
+for f in liblm.a lm.h lm_c.h lm.manifest.json; do
+  cmp all/$f files/$f && cmp all/$f chosen/$f || fail "$f differs"
+done
+echo 'entries: "decode" entries: "prefill"' > both.config
+"$kiln" compile lm.mlir --config both.config --name lm --out turned | grep -q '^lm (decode, prefill): ' || fail "entries of a config"
+# One function is a library without entries, wherever it comes from.
+echo 'entries: "decode"' > one.config
+"$kiln" compile decode.mlir --name lm --out alone > /dev/null
+"$kiln" compile lm.mlir --entry decode --name lm --out one > /dev/null
+"$kiln" compile --entry anything=decode.hlo --name lm --out named > /dev/null
+"$kiln" compile lm.mlir --config one.config --name lm --out configured > /dev/null
+for d in one named configured; do cmp alone/liblm.a $d/liblm.a && cmp alone/lm.h $d/lm.h || fail "$d: one function"; done
+"$kiln" compile lm.mlir --entry prefill --name lm --out prefill > /dev/null
+"$kiln" diff lm.mlir --config one.config > /dev/null || fail "an entry of a config, in diff"
+
+# The table of 64 KiB is in the archive once, and the runtime too.
+size() { wc -c < "$1"; }
+[ $(($(size alone/liblm.a) + $(size prefill/liblm.a) - $(size all/liblm.a))) -gt 65536 ] || fail "the size of the archive"
+grep -q '"constant_bytes":65536,' all/lm.manifest.json || fail "weights of the manifest"
+[ "$(ar t all/liblm.a | grep -c '_pool.o')" = 1 ] || fail "the pool is there twice"
+arena=$(sed -n 's/.*"temp_bytes":\([0-9]*\),"slow.*"constant.*/\1/p' all/lm.manifest.json)
+[ "$arena" = "$(sed -n 's/.*"temp_bytes":\([0-9]*\),"slow.*"constant.*/\1/p' prefill/lm.manifest.json)" ] || fail "the arena: $arena"
+# A file of constants has it once.
+echo 'weights { constants_from_bytes: 1024 }' > file.config
+"$kiln" compile lm.mlir --config file.config --name lm --out file > /dev/null
+[ "$(size file/lm.safetensors)" -lt 70000 ] || fail "the table is in the file twice"
+cat > file.cc << 'EOF'
+#include "file/lm.h"
+int main() {
+  lm::Weights weights("file/lm.safetensors");
+  lm::Context context;
+  int words[8] = {1, 2, 3, 4, 5, 6, 7, 8}, word[1] = {9};
+  float state[64], best[8], next[1];
+  return weights.ok() && weights.Verify().ok() && lm::prefill::run(context, weights, words, state, best).ok() &&
+                 lm::decode::run(context, weights, word, state, next).ok()
+             ? 0
+             : 1;
+}
+EOF
+c++ -std=c++17 -Wall -Wextra -Werror file.cc file/liblm.a -lpthread -o file_main && ./file_main || fail "a file of constants"
+
+# What knows libraries knows their entries.
+"$kiln" inspect all/liblm.a > text
+grep -q '^entry prefill of lm$' text && grep -q '^entry decode of lm$' text || fail "inspect: $(cat text)"
+"$kiln" inspect all/liblm.so | cmp - text || fail "inspect of the shared object"
+"$kiln" inspect all/liblm.a --entry decode --json | grep -q '"library":"lm","entry":"decode"' || fail "inspect --json"
+if "$kiln" inspect all/liblm.a --entry train 2> err; then fail "inspect --entry train"; fi
+grep -q 'no --entry train: there are prefill, decode' err || fail "inspect --entry train: $(cat err)"
+"$kiln" sizes all/lm.manifest.json > sizes
+[ "$(awk '$1 == "decode" || $1 == "prefill"' sizes | wc -l)" = 2 ] || fail "sizes: $(cat sizes)"
+if "$kiln" benchmark all/lm.manifest.json --out b.c 2> err; then fail "a benchmark of no entry"; fi
+grep -q 'entries prefill, decode' err || fail "benchmark: $(cat err)"
+"$kiln" benchmark all/lm.manifest.json --entry decode --out b.c
+cc -std=gnu11 -Wall -Iall b.c all/liblm.a -lpthread -o b && ./b --runs 5 | grep -q '^lm_decode ' || fail "the benchmark"
+cc -std=c99 -Wall -Wextra -Werror "-I$root/runtime_min" "$root/tests/link/host.c" -ldl -o host
+./host all/liblm.so lm_decode | grep -q '^lm_decode, version 2' || fail "a host of any model"
+
+# Batch sizes, for those that have an unbounded dimension; profile and lines, of all.
+cat > batch.mlir << 'EOF'
+func.func public @double(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  %0 = stablehlo.add %x, %x : tensor<?x2xf32>
+  return %0 : tensor<?x2xf32>
+}
+func.func public @sum(%x: tensor<2xf32>) -> tensor<f32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+EOF
+echo 'debug { profile: true line_tables: HLO }' > profile.config
+"$kiln" compile batch.mlir --batch 1 --batch 3 --config profile.config --name m --out batch > /dev/null
+[ -s batch/m_double__b3.hlo ] && [ -s batch/m_sum.hlo ] || fail "the texts that line tables name: $(ls batch)"
+cat > batch.cc << 'EOF'
+#include <cstdio>
+#include "batch/m.h"
+int main() {
+  m::Context context;
+  float x[6] = {1, 2, 3, 4, 5, 6}, pair[2] = {3, 4}, y[6], s[1];
+  if (!m::double_::run(context, 3, x, y).ok() || y[5] != 12 || m::double_::BatchFor(2) != 3) return 1;
+  if (m::double_::run(context, 2, x, y).code != M_BATCH_SIZE) return 2;
+  if (!m::sum::run(context, pair, s).ok() || s[0] != 7) return 3;
+  std::int64_t calls = 0;
+  for (std::int64_t k = 0; k < m::Profile::size(); ++k) calls += m::Profile::entry(k).calls;
+  return calls > 0 ? 0 : 4;
+}
+EOF
+c++ -std=c++17 -Wall -Wextra -Werror batch.cc batch/libm.a -lpthread -o batch_main
+./batch_main || fail "batch sizes: $?"
+
+# Names that mean something in the header get '_'.
+for name in run Context weights class pool std kiln_arena lm size_t Status; do
+  "$kiln" compile --entry $name=decode.mlir --entry x=prefill.mlir --target v3 --name lm --out names > /dev/null
+  printf '#include "names/lm.h"\nlm::Context context;\nusing Mine = lm::%s_::Arguments;\nint main() {}\n' $name > names.cc
+  c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only names.cc || fail "an entry called $name"
+done
+refused 1 "entry 'a_result_x' is called like what belongs to entry 'a'" --entry a=decode.mlir --entry a_result_x=prefill.mlir
+refused 1 "--entry a-b=decode.mlir: 'a-b' is not a C identifier" --entry a-b=decode.mlir
+refused 1 '--entry decode is given twice' lm.mlir --entry decode --entry decode
+refused 1 '--entry a is given twice' --entry a=decode.mlir --entry a=prefill.mlir
+refused 1 'no function is named @train (--entry); there are @prefill, @decode' lm.mlir --entry train --entry decode
+refused 1 'no function is named @train (--entry); there are @prefill, @decode' --entry train=lm.mlir --entry decode=decode.mlir
+refused 1 'none.mlir: error: cannot open' --entry a=none.mlir --entry b=decode.mlir
+refused 1 'no dimension is unbounded' lm.mlir --batch 4
+refused 1 'a library with a GPU program has one entry' lm.mlir --target cuda
+echo 'argument_names: "x"' > argument_names.config
+refused 1 "argument_names does not say which entry's they are" lm.mlir --config argument_names.config
+sed '1s/@language_model/@m attributes {mhlo.num_partitions = 2 : i32}/' lm.mlir > devices.mlir
+refused 1 'entry prefill is a program of 2 devices' devices.mlir
+refused 2 'a MODULE, or --entry NAME=FILE for each entry, is missing' --entry decode
+refused 2 'stands for a MODULE, and one is given too' lm.mlir --entry a=decode.mlir
+refused 2 'some --entry name a FILE, and some do not' --entry a=decode.mlir --entry b
+[ ! -e refused ] || fail "files of what was refused"
+echo "entries: ok"
