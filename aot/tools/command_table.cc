@@ -23,7 +23,7 @@ const Option kInput = {"input", "F.npy", "the next argument's array; none: seede
 const Command kCompile = {
     "compile",
     CompileCommand,
-    "[MODULE]",
+    "MODULE",
     0,
     1,
     "Compiles a program into a static library, headers and a manifest.",

@@ -60,7 +60,7 @@ code=0; "$kiln" compile "$module" --name digits --out out --config names.cfg 2> 
 # Help, the version, and what was probably meant.
 "$kiln" --version > version
 grep -q '^kiln [0-9]*\.[0-9]*\.[0-9]*$' version && grep -q '^LLVM [0-9]' version && grep -q '^ABI [0-9]*$' version || fail "--version"
-"$kiln" compile -h | grep -q '^usage: kiln compile MODULE --name NAME --out DIR' || fail "compile -h"
+"$kiln" compile -h | grep -q '^usage: kiln compile \[MODULE\] --name NAME --out DIR' || fail "compile -h"
 "$kiln" help diff | grep -q '^usage: kiln diff' || fail "help diff"
 "$kiln" complie x 2>&1 | grep -q "did you mean compile?" || fail "a misspelt command"
 [ "$("$kiln" complie x 2>&1 | wc -l)" = 1 ] || fail "an unknown command takes more than a line"

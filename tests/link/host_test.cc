@@ -22,7 +22,8 @@ void Expect(bool ok, const char* what) {
 // What holds for every library of this kiln.
 void CheckModel(const kiln_model* m, const char* name, const char* build) {
   Expect(kiln_model_problem(m) == nullptr, "this host can run it");
-  Expect(m->struct_bytes == sizeof(kiln_model) && m->version == KILN_MODEL_VERSION, "the struct is this header's");
+  Expect(m->struct_bytes == offsetof(kiln_model, library) && m->version == 1, "the struct of what is no entry");
+  Expect(kiln_model_entry(m) == nullptr, "it is no entry");
   Expect(std::strcmp(m->name, name) == 0 && std::strcmp(m->build, build) == 0, name);
   Expect(std::strcmp(m->kiln_version, DECODER_KILN_VERSION) == 0, "the version of kiln");
   bool held = false;
