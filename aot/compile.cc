@@ -116,8 +116,9 @@ absl::Status PlanEntry(EntryPrograms program, size_t entry, const Progress& say,
     int64_t temp_bytes = 0;
     for (auto p = programs->rbegin(); p != programs->rend(); ++p) {
       const bool last = std::next(p) == programs->rend();
-      ASSIGN_OR_RETURN(Planned planned, Plan(last ? std::move(v.module) : v.module->Clone(), suffix, entry,
-                                             p->target->pipeline, say, c));
+      auto done = Plan(last ? std::move(v.module) : v.module->Clone(), suffix, entry, p->target->pipeline, say, c);
+      if (!done.ok()) return SayWhichEntry(done.status(), out);
+      Planned planned = *std::move(done);
       std::tie(out.arguments, out.results) = std::pair(planned.arguments, planned.results);
       temp_bytes = planned.program.plan.buffers.temp_bytes();
       if (p->target->pipeline == ProgramTarget::kGpu) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "aot/package/model_object.h"
 #include "aot/package/names.h"
 #include "aot/package/weights_table.h"
@@ -80,6 +81,12 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
     library->entries.push_back(std::move(entry));
   }
   return absl::OkStatus();
+}
+
+absl::Status SayWhichEntry(const absl::Status& error, const CompiledModel& entry) {
+  absl::string_view text = error.message();
+  if (entry.entry.empty() || !absl::ConsumePrefix(&text, "error: ")) return error;
+  return absl::Status(error.code(), absl::StrCat("error: entry ", entry.entry, ": ", text));
 }
 
 absl::Status JoinEntries(const CompileOptions& o, CompiledModel* library) {

@@ -16,6 +16,9 @@ namespace kiln {
 absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const CompileOptions& options,
                           CompiledModel* library);
 
+// An error that names no place, with the entry that it is of.
+absl::Status SayWhichEntry(const absl::Status& error, const CompiledModel& entry);
+
 // Once all are planned: the figures of the library, and what a set of weights gives to its entries.
 absl::Status JoinEntries(const CompileOptions& options, CompiledModel* library);
 

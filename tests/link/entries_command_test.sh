@@ -115,6 +115,38 @@ EOF
 c++ -std=c++17 -Wall -Wextra -Werror batch.cc batch/libm.a -lpthread -o batch_main
 ./batch_main || fail "batch sizes: $?"
 
+# A slow arena, of the entry that needs one.
+"$kiln" compile --entry stacks="$root/tests/link/slow_arena.hlo" --entry decode=decode.mlir \
+  --config "$root/tests/link/slow_arena.config" --name s --out slow > /dev/null
+cat > slow.cc << 'EOF'
+#include "slow/s.h"
+static_assert(s::kSlowArenaBytes > 0, "of the library's contexts");
+int main() {
+  s::Context context;
+  int word[1] = {1};
+  float state[64] = {}, next[1];
+  void *arguments[] = {word, state}, *results[] = {state, next};
+  return s::decode::run(context, word, state, next).code || s_decode_run(arguments, results, context.arena(), nullptr);
+}
+EOF
+c++ -std=c++17 -Wall -Wextra -Werror slow.cc slow/libs.a -lpthread -o slow_main && ./slow_main || fail "a slow arena"
+
+# The rules: modules of their own, and functions by name.
+grep -q '"name":"prefill"' "$root/$3" && grep -q '"name":"decode"' "$root/$3" || fail "entries of kiln_library: $3"
+cat > CMakeLists.txt << EOF
+cmake_minimum_required(VERSION 3.16)
+project(p C)
+set(KILN_EXECUTABLE "$kiln")
+include("$root/aot/cmake/KilnLibrary.cmake")
+kiln_library(lm ENTRIES prefill=prefill.mlir decode=decode.hlo)
+kiln_library(some lm.mlir FUNCTIONS decode prefill LEVELS v3)
+kiln_benchmark(time some ENTRY decode)
+add_custom_target(both ALL DEPENDS lm_kiln)
+EOF
+{ cmake -S . -B cmake && cmake --build cmake; } > log 2>&1 || { cat log; fail "cmake"; }
+cmp cmake/kiln_lm/liblm.a files/liblm.a || fail "ENTRIES of CMake"
+cmake/time --runs 3 | grep -q '^some_decode ' || fail "a benchmark of CMake"
+
 # Names that mean something in the header get '_'.
 for name in run Context weights class pool std kiln_arena lm size_t Status; do
   "$kiln" compile --entry $name=decode.mlir --entry x=prefill.mlir --target v3 --name lm --out names > /dev/null
@@ -132,6 +164,13 @@ refused 1 'no dimension is unbounded' lm.mlir --batch 4
 refused 1 'a library with a GPU program has one entry' lm.mlir --target cuda
 echo 'argument_names: "x"' > argument_names.config
 refused 1 "argument_names does not say which entry's they are" lm.mlir --config argument_names.config
+echo 'max_arena_bytes: 1024' > small.config
+refused 1 'error: entry prefill: the arena takes' lm.mlir --config small.config
+echo 'weights { arguments: "nothing.*" }' > none.config
+refused 1 "no argument's path or name matches 'nothing.*'" lm.mlir --config none.config
+echo 'weights { arguments: "word.*" }' > shapes.config
+sed 's/loc("words")/loc("word")/' lm.mlir > words.mlir
+refused 1 'argument word is s32[1] in entry decode and s32[8] in another' words.mlir --config shapes.config
 sed '1s/@language_model/@m attributes {mhlo.num_partitions = 2 : i32}/' lm.mlir > devices.mlir
 refused 1 'entry prefill is a program of 2 devices' devices.mlir
 refused 2 'a MODULE, or --entry NAME=FILE for each entry, is missing' --entry decode

@@ -174,6 +174,33 @@ class JaxTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "batch sizes 1, 8"):
             compiled(np.ones((2, 3), np.float32))
 
+    def test_entries(self):
+        """A model's two functions over one table, which the library has once; structures as the functions have them."""
+        table = np.random.default_rng(0).normal(size=(50, 16)).astype(np.float32)
+
+        def prefill(words):
+            return {"state": jnp.tanh(jnp.asarray(table)[words]).sum(0)}
+
+        def decode(state, word):
+            new = {"state": state["state"] + jnp.asarray(table)[word]}
+            return new, jnp.asarray(table) @ new["state"]
+
+        words, word = np.array([3, 1, 4, 1, 5], np.int32), np.int32(9)
+        state = jax.tree_util.tree_map(np.asarray, prefill(words))
+        compiled = kiln.compile(
+            {"prefill": prefill, "decode": decode}, {"prefill": (words,), "decode": (state, word)}, name="lm"
+        )
+        self.assertEqual(compiled.manifest["constant_bytes"] // table.nbytes, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            compiled.write(folder)
+            for lm in (compiled, kiln.load(f"{folder}/liblm.so")):
+                got = lm.prefill(words)
+                np.testing.assert_allclose(got["state"], state["state"], rtol=1e-5, atol=1e-6)
+                new, logits = lm.decode(got, word)
+                want, want_logits = decode(state, word)
+                np.testing.assert_allclose(new["state"], want["state"], rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(logits, want_logits, rtol=1e-5, atol=1e-5)
+
     def test_explain(self):
         explanation = kiln.explain(lambda x: jnp.tanh(x) + 1, jnp.ones(8))
         self.assertIn("arena", explanation.text)

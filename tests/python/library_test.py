@@ -272,6 +272,41 @@ class LibraryTest(unittest.TestCase):
         with self.assertRaisesRegex(kiln.KilnError, "takes no weights from files"):
             kiln.load(self.sum.shared_object, weights=path)
 
+    def test_entries(self):
+        """Several functions as one library, compiled and loaded, with one file of weights."""
+        function = """func.func public @main(%w: tensor<4xf32> loc("params['w']"), %x: tensor<4xf32> loc("x")) -> tensor<4xf32> {{
+          %y = stablehlo.{} %w, %x : tensor<4xf32>
+          return %y : tensor<4xf32>
+        }}"""
+        programs = {"add": function.format("add").encode(), "run": function.format("multiply").encode()}
+        w, x = np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)
+        compiled = kiln.compile(programs, name="two", targets=["native"], config='weights { arguments: "params.*" }')
+        self.assertEqual(list(compiled), ["add", "run"])
+        np.testing.assert_array_equal(compiled.add(w, x), w + x)
+        np.testing.assert_array_equal(compiled["run"](w, x), w * x)  # a member of the header's: it is run_ there
+        self.assertEqual([e["name"] for e in compiled.manifest["entries"]], ["add", "run_"])
+        loaded = kiln.load(compiled.shared_object)
+        self.assertEqual(repr(loaded), "<kiln.Entries two: add, run_>")
+        self.assertEqual((loaded.add.library, loaded.add.entry, loaded.add.name), ("two", "add", "two_add"))
+        np.testing.assert_array_equal(loaded.run_(w, x), w * x)
+        np.testing.assert_array_equal(kiln.load(compiled.shared_object, "two_add")(w, x), w + x)
+        with self.assertRaisesRegex(AttributeError, "two has no entry 'train'; it has add, run_"):
+            loaded.train
+        with self.assertRaisesRegex(kiln.KilnError, "it has the models two_add, two_run_; name one of them"):
+            kiln.load(compiled.shared_object, "three")
+        header = b'{"params.w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}  '
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "w.safetensors"
+            path.write_bytes(len(header).to_bytes(8, "little") + header + w.tobytes())
+            with_weights = kiln.load(compiled.shared_object, weights=path)
+            np.testing.assert_array_equal(with_weights.add(x), w + x)
+            np.testing.assert_array_equal(with_weights.run_(x), w * x)
+        for wrong in ({"add": programs["add"]}, {}):
+            with self.assertRaisesRegex(TypeError, "at least two programs"):
+                kiln.compile(wrong, name="two")
+        with self.assertRaisesRegex(TypeError, "arguments for other, which is none of add, run"):
+            kiln.compile(programs, {"other": (x,)}, name="two")
+
     def test_explain(self):
         e = kiln.explain(self.sum)
         self.assertIn("arena", e.text)

@@ -12,7 +12,8 @@ and can be called at once::
 ``explain`` says what the compiler decided and why.
 """
 
-from kiln._compile import Compiled, compile
+from kiln._compile import Compiled, CompiledEntries, compile
+from kiln._entries import Entries
 from kiln._errors import CompileError, KilnError, RunError
 from kiln._explain import Explanation, explain
 from kiln._model import ArrayInfo, Model, Pool, load, models
@@ -23,6 +24,8 @@ __all__ = [
     "ArrayInfo",
     "CompileError",
     "Compiled",
+    "CompiledEntries",
+    "Entries",
     "Explanation",
     "KilnError",
     "Model",

@@ -1,13 +1,13 @@
 """kiln.h and types.h for ctypes.
 
-The structs are those of version 1 of ``kiln_model``, with which every library begins; what later versions append is
-behind them and is not needed here.
+Every library has the fields of version 1 of ``kiln_model``; ``entry_of`` reads those of version 2.
 """
 
 from __future__ import annotations
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from typing import Optional
 
 ABI_VERSION = 4  # KILN_ABI_VERSION
 
@@ -109,7 +109,17 @@ class ModelStruct(ctypes.Structure):
         ("world", c_void_p),
         ("gpu", c_void_p),
         ("weights", POINTER(Weights)),
+        # Since version 2.
+        ("library", c_char_p),
+        ("entry", c_char_p),
     ]
+
+
+def entry_of(m: ModelStruct) -> tuple[str, Optional[str]]:
+    """The library that a model belongs to, and what it is called there; None if it is all of it."""
+    if m.struct_bytes < ModelStruct.entry.offset + ModelStruct.entry.size or m.entry is None:
+        return m.name.decode(), None
+    return m.library.decode(), m.entry.decode()
 
 
 class ModelList(ctypes.Structure):

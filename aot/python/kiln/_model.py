@@ -13,6 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from kiln import _abi, _arrays, _dtypes, _tree
+from kiln._entries import Entries
 from kiln._errors import KilnError, RunError
 from kiln._library import Library
 
@@ -89,7 +90,7 @@ def _without_weights(v: _Variant) -> _Variant:
 
 
 class _Weights:
-    """A file of weights, mapped for one model; it is closed when the last that refers to it goes."""
+    """A file of weights, mapped for a library; it is closed when the last that refers to it goes."""
 
     def __init__(self, library: Library, m: _abi.ModelStruct, path: str | os.PathLike):
         if not m.weights:
@@ -100,7 +101,6 @@ class _Weights:
         status = functions.open(ctypes.byref(opened), os.fsencode(path), why, len(why))
         if status != 0:
             raise KilnError(f"{m.name.decode()}: {why.value.decode(errors='replace')}")
-        self.run = functions.run
         self.address = opened.value or 0
         weakref.finalize(self, _close_weights, functions.close, self.address, library)
 
@@ -163,6 +163,8 @@ class Model:
 
     Attributes:
       name, kiln_version, build: of the library.
+      library, entry: of one of several functions of a library, whose it is and what it is called there; else the name
+        and None.
       arguments, results: what it takes and gives.
       batch_sizes: the sizes that it holds; empty if it has one.
       cpu_level: the level that runs on this machine ("v3"); None if none does.
@@ -174,7 +176,7 @@ class Model:
         struct: _abi.ModelStruct,
         pool: Pool,
         structure: Optional[_tree.Structure],
-        weights: str | os.PathLike | None = None,
+        weights: Optional[_Weights] = None,
     ):
         self._library, self._struct, self._pool, self._structure = library, struct, pool, structure
         if struct.abi_version != _abi.ABI_VERSION:
@@ -183,6 +185,7 @@ class Model:
                 f"{struct.abi_version}; this package runs ABI {_abi.ABI_VERSION}"
             )
         self.name: str = struct.name.decode()
+        self.library, self.entry = _abi.entry_of(struct)
         self.kiln_version: str = struct.kiln_version.decode()
         self.build: str = struct.build.decode()
         self.cpu_levels: list[str] = _abi.texts(struct.cpu_levels)
@@ -190,8 +193,8 @@ class Model:
         level = struct.cpu_level()
         self.cpu_level: Optional[str] = level.decode() if level else None
         self._variants = _variants(struct)
-        self._weights = None if weights is None else _Weights(library, struct, weights)
-        if self._weights:
+        self._weights = weights
+        if weights:
             # What the function took and the library takes differ now.
             self._variants, self._structure = [_without_weights(v) for v in self._variants], None
         self.batch_sizes: tuple[int, ...] = tuple(v.batch for v in self._variants if v.batch)
@@ -301,7 +304,10 @@ class Model:
             pool=self._pool._of(self._library, m),
         )
         weights = self._weights
-        status = weights.run(ctypes.byref(call), weights.address) if weights else m.run(ctypes.byref(call))
+        if weights:
+            status = m.weights.contents.run(ctypes.byref(call), weights.address)
+        else:
+            status = m.run(ctypes.byref(call))
         if status != 0:
             raise RunError(status, f"{self.name}: {m.status_text(status).decode()}")
         return tuple(_as_result(g, a) for g, a in zip(given, variant.results))
@@ -373,10 +379,16 @@ def models(
     library = Library(path)
     pool = _make_pool(threads)
     folder = pathlib.Path(path).resolve().parent
+    opened: dict[str, _Weights] = {}  # entries of one library share them
     out = {}
     for struct in library.models:
         structure = _tree.Structure.read(folder, struct.name.decode(), struct.build.decode())
-        out[struct.name.decode()] = Model(library, struct, pool, structure, weights)
+        of, entry = _abi.entry_of(struct)
+        if weights is not None and of not in opened and (struct.weights or entry is None):
+            opened[of] = _Weights(library, struct, weights)
+        out[struct.name.decode()] = Model(library, struct, pool, structure, opened.get(of) if struct.weights else None)
+    if weights is not None and not opened:
+        raise KilnError(f"{path}: no entry takes weights from files (weights {{ ... }} of its configuration)")
     return out
 
 
@@ -386,23 +398,33 @@ def load(
     *,
     threads: int | Pool | None = None,
     weights: str | os.PathLike | None = None,
-) -> Model:
+) -> Any:
     """Loads a model of a shared object (``kiln compile --shared``, ``kiln link``, ``Compiled.write``).
 
     Args:
       path: the shared object.
-      name: which of its models; needed if it has several.
+      name: which of its models, or of its libraries with several entries; needed if it has several.
       threads: how many threads one run may use, the caller's included, or a pool to share; None: as many as the
         process may use processors. Threads start with the first run that can use them.
       weights: a safetensors file with the arguments that the library takes from one; they are no arguments of calls
         then. The file is mapped, and processes share it.
 
+    Returns:
+      a ``Model``; of a library with several entries, ``Entries`` of models.
+
     Raises:
       KilnError: the file cannot be loaded, or has no such model, or one that this package cannot run.
     """
     found = models(path, threads=threads, weights=weights)
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name not in found:
-        raise KilnError(f"{path}: it has the models {', '.join(found)}; name one of them")
-    return found[name]
+    libraries: dict[str, dict[str, Model]] = {}
+    for model in found.values():
+        if model.entry is not None:
+            libraries.setdefault(model.library, {})[model.entry] = model
+    alone = [n for n, model in found.items() if model.entry is None]
+    if name is None and len(alone) + len(libraries) == 1:
+        name = next(iter([*alone, *libraries]))
+    if name in found:
+        return found[name]
+    if name in libraries:
+        return Entries(name, libraries[name])
+    raise KilnError(f"{path}: it has the models {', '.join(found)}; name one of them")
