@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<std::string>> PublicFunctions(absl::string_view bytes
   }
   std::vector<std::string> out;
   for (const mlir::Function& f : program.functions)
-    if (f.name == "main" || (f.is_public && !reached.contains(&f))) out.push_back(f.name);
+    if ((f.is_public || f.name == "main") && !reached.contains(&f)) out.push_back(f.name);
   return out;
 }
 

@@ -1,7 +1,6 @@
 // The functions that a StableHLO program offers to be compiled.
 //
-// What: the names of those that are public and that no other public one reaches, in the file's order. @main is one of
-//   them wherever it stands.
+// What: the names of those that are public, or @main, and that no other public one reaches, in the file's order.
 // Guarantees: empty for a file of another form, which has one entry (HLO), and for one that holds operations alone.
 // Cost: parses the file.
 #pragma once

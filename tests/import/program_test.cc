@@ -2,6 +2,7 @@
 #include "absl/strings/match.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/import/import.h"
+#include "compiler/import/public_functions.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
@@ -114,6 +115,23 @@ std::string Functions(const std::vector<std::string>& names) {
   for (const std::string& n : names)
     absl::StrAppend(&out, "func.func ", n, "(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }\n");
   return out;
+}
+
+std::vector<std::string> Offered(const std::string& text) {
+  const auto functions = PublicFunctions(text, "f");
+  return functions.ok() ? *functions : std::vector<std::string>{std::string(functions.status().message())};
+}
+
+TEST(Program, OffersWhatIsPublicAndReachedByNoOther) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(Offered(Functions({"public @b", "private @c", "public @a"})), Names({"b", "a"}));
+  EXPECT_EQ(Offered(Functions({"private @main", "public @a"})), Names({"main", "a"}));
+  EXPECT_EQ(Offered("func.func public @f(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }\n"
+                    "func.func public @g(%x: tensor<f32>) -> tensor<f32> {\n"
+                    "%0 = func.call @f(%x) : (tensor<f32>) -> tensor<f32>\nreturn %0 : tensor<f32>\n}\n"),
+            Names({"g"}));
+  EXPECT_EQ(Offered("HloModule m\nENTRY e {\n  ROOT x = f32[] parameter(0)\n}\n"), Names());
+  EXPECT_TRUE(absl::StartsWith(Offered("func.func public @f(")[0], "f:1:"));
 }
 
 TEST(Program, SeveralPublicFunctionsNeedAChoice) {
