@@ -179,6 +179,27 @@ struct IsNested : std::is_array<S> {};
 template <typename S>
 struct IsNested<S, Void<decltype(std::tuple_size<Bare<S>>::value), decltype(std::declval<S&>().data()[0])>>
     : std::true_type {};
+// The first element of nested arrays; null if they have none.
+template <typename T, typename S>
+T* First(S& source) {
+  if constexpr (!IsNested<S>::value)
+    return &source;
+  else if constexpr (Count<typename Nested<S>::Shape>::value == 0)
+    return nullptr;
+  else if constexpr (std::is_array<S>::value)
+    return First<T>(source[0]);
+  else
+    return First<T>(source.data()[0]);
+}
+
+template <typename T, typename Element>
+constexpr void CheckElement() {
+  static_assert(std::is_same<typename std::remove_const<Element>::type, typename std::remove_const<T>::type>::value,
+                "kiln: this array's elements have another type than the model's");
+  static_assert(std::is_const<T>::value || !std::is_const<Element>::value,
+                "kiln: the model writes to this array, which is const");
+}
+
 template <typename S, typename = void>
 struct IsContiguous : std::false_type {};
 template <typename S>
@@ -252,13 +273,6 @@ class Array {
     data_ = fits ? data : nullptr;
     fits_ = fits;
   }
-  template <typename Element>
-  static constexpr void CheckElement() {
-    static_assert(std::is_same<typename std::remove_const<Element>::type, typename std::remove_const<T>::type>::value,
-                  "kiln: this array's elements have another type than the model's");
-    static_assert(std::is_const<T>::value || !std::is_const<Element>::value,
-                  "kiln: the model writes to this array, which is const");
-  }
   template <typename Source>
   void Take(Source& source) {
     using S = internal::Bare<Source>;
@@ -271,15 +285,15 @@ class Array {
       TakeMdspan(source);
     } else if constexpr (internal::IsNested<Source>::value) {
       using Given = internal::Nested<Source>;
-      CheckElement<typename Given::Element>();
+      internal::CheckElement<T, typename Given::Element>();
       static_assert(internal::Fits<typename Given::Shape, internal::Extents<E...>>::value,
                     "kiln: this array has other extents than the model's");
-      Set(First(source), true);
+      Set(internal::First<T>(source), true);
     } else if constexpr (internal::IsContiguous<Source>::value) {
-      CheckElement<typename std::remove_reference<decltype(source.data()[0])>::type>();
+      internal::CheckElement<T, typename std::remove_reference<decltype(source.data()[0])>::type>();
       Set(source.data(), static_cast<std::size_t>(source.size()) == kCount);
     } else if constexpr (kRank == 0 && (std::is_arithmetic<S>::value || std::is_same<S, internal::Bare<T>>::value)) {
-      CheckElement<Source>();
+      internal::CheckElement<T, Source>();
       Set(&source, true);
     } else {
       static_assert(internal::Never<Source>::value, "kiln: this is no array of contiguous elements");
@@ -307,13 +321,13 @@ class Array {
   }
   template <typename U, std::size_t... F>
   static constexpr void CheckSame() {
-    CheckElement<U>();
+    internal::CheckElement<T, U>();
     static_assert(std::is_same<internal::Extents<E...>, internal::Extents<F...>>::value,
                   "kiln: this array has other extents than the model's");
   }
   template <typename Source>
   void TakeMdspan(Source& source) {
-    CheckElement<typename internal::Bare<Source>::element_type>();
+    internal::CheckElement<T, typename internal::Bare<Source>::element_type>();
     static_assert(internal::Bare<Source>::rank() == kRank, "kiln: this mdspan has another rank than the model's array");
     bool fits = true;
     std::size_t stride = 1;
@@ -322,18 +336,6 @@ class Array {
              (extent(d) == 1 || static_cast<std::size_t>(source.stride(d)) == stride);
     Set(source.data_handle(), fits);
   }
-  // The first element of nested arrays.
-  static T* First(T& element) { return &element; }
-  template <typename Source, typename = typename std::enable_if<internal::IsNested<Source>::value>::type>
-  static T* First(Source& source) {
-    if constexpr (internal::Count<typename internal::Nested<Source>::Shape>::value == 0)
-      return nullptr;
-    else if constexpr (std::is_array<Source>::value)
-      return First(source[0]);
-    else
-      return First(source.data()[0]);
-  }
-
   T* data_ = nullptr;
   bool fits_ = true;
 };
@@ -412,10 +414,14 @@ class AnyCount {
   template <typename Source,
             typename = typename std::enable_if<!std::is_same<internal::Bare<Source>, AnyCount>::value>::type>
   AnyCount(Source&& source) {
-    if constexpr (internal::IsContiguous<Source>::value) {
+    using S = typename std::remove_reference<Source>::type;
+    if constexpr (internal::IsNested<S>::value && !internal::IsArray<internal::Bare<S>>::value) {
+      using Given = internal::Nested<S>;
+      internal::CheckElement<T, typename Given::Element>();
+      *this = AnyCount(internal::First<T>(source), internal::Count<typename Given::Shape>::value);
+    } else if constexpr (internal::IsContiguous<S>::value) {
+      internal::CheckElement<T, typename std::remove_reference<decltype(source.data()[0])>::type>();
       *this = AnyCount(source.data(), static_cast<std::size_t>(source.size()));
-    } else if constexpr (std::is_array<internal::Bare<Source>>::value) {
-      *this = AnyCount(source, std::extent<internal::Bare<Source>>::value);
     } else {
       static_assert(internal::Never<Source>::value,
                     "kiln: this is no array of elements that says how many they are; use {pointer, count}");

@@ -16,10 +16,7 @@ bool Has(const CompiledModel& m, bool (*property)(PrimitiveType)) {
 
 NestedPorts Nested(const CompiledModel& m, bool results) {
   const std::vector<Port>& ports = results ? m.results : m.arguments;
-  return NestPorts(ports, [&](size_t k) {
-    const Port& p = ports[k];
-    return results && p.alias >= 0 ? "" : CppArray(p.shape, !results && p.alias < 0);
-  });
+  return NestPorts(ports, [&](size_t k) { return results && ports[k].alias >= 0 ? "" : CppPort(m, results, k); });
 }
 
 }  // namespace
@@ -37,6 +34,21 @@ std::string CppArray(const Shape& s, bool constant) {
   if (s.HasDefaultLayout())
     return absl::StrCat(element, s.dims().empty() ? "" : ", ", absl::StrJoin(s.dims(), ", "), ">");
   return absl::StrCat(element, ", ", s.ElementCount(), ">");
+}
+
+// One that has another shape for another batch.
+bool Varies(const CompiledModel& m, bool result, size_t k) {
+  for (const BatchPorts& b : m.batches)
+    if ((result ? b.results : b.arguments)[k].shape.dims() != (result ? m.results : m.arguments)[k].shape.dims())
+      return true;
+  return false;
+}
+
+std::string CppPort(const CompiledModel& m, bool result, size_t k) {
+  const Port& p = (result ? m.results : m.arguments)[k];
+  const bool constant = !result && p.alias < 0;
+  if (!Varies(m, result, k)) return CppArray(p.shape, constant);
+  return absl::StrCat("::kiln::AnyCount<", constant ? "const " : "", CppType(p.shape.type()), ">");
 }
 
 std::string CppIncludes(const CompiledModel& m) {
@@ -67,13 +79,22 @@ std::string PointerTables(const CompiledModel& m, const std::function<std::strin
 }
 
 std::string FitChecks(const CompiledModel& m, Taken taken) {
-  std::string out;
-  for (const Port& p : m.arguments)
-    if (taken == Taken::kAll || !p.weight)
-      absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "in_", p.name, ".fits()");
-  for (const Port& p : m.results)
-    if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : " &&\n        ", "out_", p.name, ".fits()");
-  return out.empty() ? "" : absl::StrCat("    if (!(", out, ")) return {$LIBUPPER_EXTENT};\n");
+  std::string fit, out;
+  if (!m.batches.empty()) out += "    if (BatchFor(batch) != batch) return {$LIBUPPER_BATCH_SIZE};\n";
+  for (const bool result : {false, true}) {
+    const std::vector<Port>& ports = result ? m.results : m.arguments;
+    for (size_t k = 0; k < ports.size(); ++k) {
+      const Port& p = ports[k];
+      if (result ? p.alias >= 0 : p.weight && taken == Taken::kNoWeights) continue;
+      const std::string variable = (result ? "out_" : "in_") + p.name;
+      if (!Varies(m, result, k))
+        absl::StrAppend(&fit, fit.empty() ? "" : " &&\n        ", variable, ".fits()");
+      else
+        absl::StrAppend(&out, "    if (", variable, ".size() != $NAME_", result ? "result" : "argument", "_", p.name,
+                        "_count(batch)) return {$LIBUPPER_EXTENT};\n");
+    }
+  }
+  return fit.empty() ? out : absl::StrCat(out, "    if (!(", fit, ")) return {$LIBUPPER_EXTENT};\n");
 }
 
 std::string NestedStructs(const CompiledModel& m) {
@@ -95,9 +116,9 @@ std::string NestedRun(const CompiledModel& m) {
   for (const std::string& e : Nested(m, false).expressions)
     absl::StrAppend(&arguments, ",\n               arguments.", e);
   if (arguments.empty() && results.empty()) return "";
-  return absl::StrCat("  static Status run(const Context& context, const Arguments&",
+  return absl::StrCat("  static Status run(const Context& context$BATCHTAKEN, const Arguments&",
                       arguments.empty() ? "" : " arguments", ", const Results&", results.empty() ? "" : " results",
-                      ") {\n    return run(context", arguments, results, ");\n  }\n");
+                      ") {\n    return run(context$BATCHGIVEN", arguments, results, ");\n  }\n");
 }
 
 }  // namespace kiln

@@ -183,38 +183,15 @@ std::string Comment(const CompiledModel& m, bool result, size_t k) {
   return out + "\n";
 }
 
-// The C++ run of a library with several batch sizes: arrays say their counts, which are checked.
-std::string BatchRun(const CompiledModel& m) {
+// The sizes of a library with several.
+std::string BatchMembers(const CompiledModel& m) {
   std::string sizes;
   for (const BatchPorts& b : m.batches) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
-  std::string out = absl::StrCat("  static constexpr std::int64_t kBatchSizes[] = {", sizes, R"(};
+  return absl::StrCat("  static constexpr std::int64_t kBatchSizes[] = {", sizes, R"(};
   // The smallest size that holds `n`; 0 if none does.
   static std::int64_t BatchFor(std::int64_t n) { return $NAME_batch_for(n); }
 
 )");
-  std::string parameters, checks;
-  for (const bool result : {false, true}) {
-    const std::vector<Port>& ports = result ? m.results : m.arguments;
-    for (size_t k = 0; k < ports.size(); ++k) {
-      const Port& p = ports[k];
-      out += Comment(m, result, k);
-      if (result && p.alias >= 0) continue;
-      const std::string what = result ? "Result_" : "Argument_", variable = (result ? "out_" : "in_") + p.name;
-      absl::StrAppend(&out, "  using ", what, p.name, " = ::kiln::AnyCount<", !result && p.alias < 0 ? "const " : "",
-                      CppType(p.shape.type()), ">;\n");
-      absl::StrAppend(&parameters, ",\n                    ", what, p.name, " ", variable);
-      absl::StrAppend(&checks, "    if (", variable, ".size() != $NAME_", result ? "result" : "argument", "_", p.name,
-                      "_count(batch)) return {$LIBUPPER_EXTENT};\n    if (!", variable,
-                      ".data()) return {$LIBUPPER_NULL_POINTER};\n");
-    }
-  }
-  return absl::StrCat(out, "\n  // `batch`: one of kBatchSizes.\n",
-                      "  static Status run(const Context& context, std::int64_t batch", parameters, R"() {
-    bool known = false;
-    for (std::int64_t size : kBatchSizes) known = known || size == batch;
-    if (!known) return {$LIBUPPER_BATCH_SIZE};
-)",
-                      checks, PointerTables(m, DataOf), kCall);
 }
 
 // As members of a class inside the library's. Ends where the next line may begin.
@@ -230,21 +207,20 @@ std::string ContextClass(const CompiledModel& m) {
 
 // What a program has for itself: its arrays and its runs.
 std::string ProgramMembers(const CompiledModel& m) {
-  if (!m.batches.empty()) return BatchRun(m);
-  std::string out;
+  std::string out = m.batches.empty() ? "" : BatchMembers(m);
   for (const bool result : {false, true}) {
     const std::vector<Port>& ports = result ? m.results : m.arguments;
     for (size_t k = 0; k < ports.size(); ++k) {
-      const Port& p = ports[k];
       out += Comment(m, result, k);
-      if (result && p.alias >= 0) continue;
-      absl::StrAppend(&out, "  using ", result ? "Result_" : "Argument_", p.name, " = ",
-                      CppArray(p.shape, !result && p.alias < 0), ";\n");
+      if (result && ports[k].alias >= 0) continue;
+      absl::StrAppend(&out, "  using ", result ? "Result_" : "Argument_", ports[k].name, " = ", CppPort(m, result, k),
+                      ";\n");
     }
   }
   out += NestedStructs(m);
   if (m.on_cpu) {
-    absl::StrAppend(&out, "\n  static Status run(const Context& context", ArrayParameters(m), ") {\n", FitChecks(m),
+    absl::StrAppend(&out, m.batches.empty() ? "\n" : "\n  // `batch`: one of kBatchSizes.\n",
+                    "  static Status run(const Context& context$BATCHTAKEN", ArrayParameters(m), ") {\n", FitChecks(m),
                     PointerTables(m, DataOf), kCall, NestedRun(m));
   }
   return absl::StrCat(out, m.library.empty() ? WeightsClass(m) : "", WeightsRuns(m), TileMembers(m));

@@ -92,6 +92,8 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$BATCHPARAM", batch ? "int64_t batch, " : ""},
       {"$BATCHDOC", batch ? "batch, " : ""},
       {"$BATCHVALUE", batch ? "batch" : "0"},
+      {"$BATCHTAKEN", batch ? ", std::int64_t batch" : ""},
+      {"$BATCHGIVEN", batch ? ", batch" : ""},
       {"$SLOWPARAM", slow ? "kiln_arena slow_arena, " : ""},
       {"$SLOWARG", slow ? "slow_arena, " : ""},
       {"$SLOWVALUE", slow ? "slow_arena" : "{NULL, 0}"},

@@ -115,26 +115,24 @@ std::string WeightsRunDeclarations(const CompiledModel& m) { return HasWeights(m
 std::string WeightsClass(const CompiledModel& m) { return HasWeights(m) ? kClass : ""; }
 
 std::string WeightsRuns(const CompiledModel& m) {
-  if (!HasWeights(m) || !m.on_cpu || !m.batches.empty()) return "";
-  const auto inputs = NestPorts(m.arguments, [&](size_t k) {
-    const Port& p = m.arguments[k];
-    return p.weight ? "" : CppArray(p.shape, p.alias < 0);
-  });
+  if (!HasWeights(m) || !m.on_cpu) return "";
+  const auto inputs =
+      NestPorts(m.arguments, [&](size_t k) { return m.arguments[k].weight ? "" : CppPort(m, false, k); });
   std::string passed;
   for (const std::string& e : inputs.expressions)
     if (!e.empty()) absl::StrAppend(&passed, ",\n               inputs.", e);
   const bool any_inputs = !passed.empty();
   const std::string outputs = NestedResults(m);
-  return absl::StrCat("  static Status run(const Context& context, const Weights& weights",
-                      ArrayParameters(m, Taken::kNoWeights), ") {\n", FitChecks(m, Taken::kNoWeights),
-                      "    if (!weights.ok()) return weights.status();\n", PointerTables(m, DataOf, Taken::kNoWeights),
-                      "    return {$NAME_run_weights($BATCHDOCweights.get(), arguments, results, context.arena(), "
-                      "$CTXSLOWcontext.pool()$CTXCOMM)};\n  }\n",
-                      "  // The arguments that are no weights, as the program nests them.\n  struct Inputs {\n",
-                      inputs.members,
-                      "  };\n  static Status run(const Context& context, const Weights& weights, const Inputs&",
-                      any_inputs ? " inputs" : "", ", const Results&", outputs.empty() ? "" : " results",
-                      ") {\n    return run(context, weights", passed, outputs, ");\n  }\n");
+  return absl::StrCat(
+      "  static Status run(const Context& context$BATCHTAKEN, const Weights& weights",
+      ArrayParameters(m, Taken::kNoWeights), ") {\n", FitChecks(m, Taken::kNoWeights),
+      "    if (!weights.ok()) return weights.status();\n", PointerTables(m, DataOf, Taken::kNoWeights),
+      "    return {$NAME_run_weights($BATCHDOCweights.get(), arguments, results, context.arena(), "
+      "$CTXSLOWcontext.pool()$CTXCOMM)};\n  }\n",
+      "  // The arguments that are no weights, as the program nests them.\n  struct Inputs {\n", inputs.members,
+      "  };\n  static Status run(const Context& context$BATCHTAKEN, const Weights& weights, const Inputs&",
+      any_inputs ? " inputs" : "", ", const Results&", outputs.empty() ? "" : " results",
+      ") {\n    return run(context$BATCHGIVEN, weights", passed, outputs, ");\n  }\n");
 }
 
 }  // namespace kiln

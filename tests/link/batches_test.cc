@@ -2,6 +2,7 @@
 #include "batches.h"
 
 #include <cstdio>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -32,6 +33,16 @@ int main() {
   Expect(batches::run(context, 2, x, y, sums).code == BATCHES_BATCH_SIZE, "a size without a variant");
   Expect(batches::run(context, 4, x, y, sums).code == BATCHES_EXTENT, "an array of another extent");
   Expect(batches_run(3, nullptr, nullptr, {}, nullptr) == BATCHES_BATCH_SIZE, "the C entry refuses it too");
+  // Nested, of what the program calls them; arrays of any rank.
+  float rows[4][4] = {{1}, {0, 1}}, products[4][3], nested_sums[4];
+  batches::Arguments args;
+  args.x = rows;
+  Expect(batches::run(context, 4, args, {products, nested_sums}).ok() && products[1][2] == 6 && nested_sums[1] == 1,
+         "nested arguments");
+  Expect(batches::run(context, 9, args, {products, nested_sums}).code == BATCHES_EXTENT, "nested, of another extent");
+  args.x = {nullptr, 16};
+  Expect(batches::run(context, 4, args, {products, nested_sums}).code == BATCHES_NULL_POINTER, "no memory");
+  static_assert(std::is_same_v<batches::Result_column_sums, kiln::Array<float, 4>>, "a result of one size");
   Expect(batches::BatchFor(2) == 4 && batches::BatchFor(9) == 9 && batches::BatchFor(10) == 0, "batch for n");
   Expect(batches_argument_x_count(9) == 36 && batches_result_y_count(1) == 3, "counts");
   return failures != 0;
