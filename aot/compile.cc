@@ -185,6 +185,7 @@ void DescribeLibrary(const std::vector<Programs>& programs, Compilation* c) {
   c->large_weights = out.constant_bytes > c->options.large_weights_bytes;
   Fingerprint fingerprint(c->options, c->weights.hash());
   fingerprint.AddNumbers({c->large_weights});
+  for (const CompiledModel& e : out.entries) fingerprint.AddText(e.entry);
   for (const Programs& of_target : programs)
     for (const Planned& p : of_target.list) {
       fingerprint.AddThunks(p.program.thunks);

@@ -132,7 +132,8 @@ struct CompiledModel {
   // Of a library with several entries: the interface of each, as a model called <library>_<entry>. What they share is
   // the library's, whose arguments and results are then empty; its figures are of the largest, or of all together.
   std::vector<CompiledModel> entries;
-  std::string library, entry;  // of an entry: whose it is, and what it is called there
+  std::string library, entry;          // of an entry: whose it is, and what it is called there
+  int64_t ops_begin = 0, ops_end = 0;  // of an entry: its part of the library's `ops`
   std::string archive, header, c_header, manifest;
   std::vector<WeightConstant> weight_constants;  // for the file beside the archive
   // Texts to lie beside the archive, by file name: the optimised programs that its line tables name.

@@ -78,6 +78,7 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
     entry.flush_subnormals = library->flush_subnormals;
     entry.algebra = library->algebra;
     entry.on_cpu = library->on_cpu;
+    entry.debug = library->debug;
     library->entries.push_back(std::move(entry));
   }
   return absl::OkStatus();

@@ -12,6 +12,9 @@ void NameOps(std::vector<Planned>* programs, Compilation* c) {
     const std::string file = absl::StrCat(c->out.name, p.suffix, ".hlo");
     p.ops = MakeOpTable(*p.program.module, p.program.thunks, file, options);
     p.ops.first = first;
+    CompiledModel& entry = c->ModelOf(p.entry);
+    if (entry.ops_end == 0) entry.ops_begin = first;
+    entry.ops_end = first + static_cast<int64_t>(p.ops.ops.size());
     first += static_cast<int64_t>(p.ops.ops.size());
     for (ProgramOp op : p.ops.ops) {
       if (op.parent >= 0) op.parent += p.ops.first;

@@ -235,7 +235,8 @@ std::string ProgramDeclarations(const CompiledModel& m) {
 
 std::string EntryDeclarations(const CompiledModel& e) {
   return absl::StrCat(kEntry, e.slow_bytes > 0 ? kSlowDefinition : "", kCounts, BatchDeclarations(e), kRunCall, kRun,
-                      WeightsRunDeclarations(e), kModel, "\n", Ports(e, false), Ports(e, true), TileFunctions(e));
+                      WeightsRunDeclarations(e), kModel, "\n", WatchedRange(e), Ports(e, false), Ports(e, true),
+                      TileFunctions(e));
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ std::string NestedResults(const CompiledModel& model);
 std::string WatchTypes(const CompiledModel& model);
 std::string WatchDeclarations(const CompiledModel& model);
 std::string WatchMembers(const CompiledModel& model);
+// Which of the library's operations are an entry's.
+std::string WatchedRange(const CompiledModel& entry);
 
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);

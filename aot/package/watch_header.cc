@@ -66,4 +66,10 @@ std::string WatchMembers(const CompiledModel& m) {
   return absl::StrCat(m.debug.profile ? kProfileMembers : "", m.debug.check_numerics ? kNumericsMembers : "");
 }
 
+std::string WatchedRange(const CompiledModel& e) {
+  if (!e.debug.profile) return "";
+  return absl::StrCat("// Its operations among those of $LIBRARY_profile_entry: from the first to before the second.\n",
+                      "#define $UPPER_PROFILE_BEGIN ", e.ops_begin, "\n#define $UPPER_PROFILE_END ", e.ops_end, "\n");
+}
+
 }  // namespace kiln

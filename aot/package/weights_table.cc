@@ -121,17 +121,18 @@ absl::Status JoinWeights(const CompileOptions& o, CompiledModel* library) {
   std::vector<Port>& weights = library->weights;
   for (const CompiledModel* m : ProgramsOf(*library))
     for (const Port& p : m->arguments) {
-      const size_t known = p.weight ? PlaceOf(p, weights) : 0;
       if (!p.weight) continue;
-      if (known == weights.size() || library->entries.empty()) {
+      const size_t place = library->entries.empty() ? weights.size() : PlaceOf(p, weights);
+      if (place == weights.size()) {
         weights.push_back(p);
-      } else if (weights[known].shape != p.shape) {
-        return InvalidArgument("error: weights: argument ", p.path, " is ", p.shape.ToString(false), " in entry ",
-                               m->entry, " and ", weights[known].shape.ToString(false),
-                               " in another; a file has one array of that name");
-      } else {
-        weights[known].alignment = std::max(weights[known].alignment, p.alignment);
+        continue;
       }
+      Port& known = weights[place];
+      if (known.shape != p.shape)
+        return InvalidArgument("error: weights: argument ", p.path, " is ", p.shape.ToString(false), " in entry ",
+                               m->entry, " and ", known.shape.ToString(false),
+                               " in another; a file has one array of that name");
+      known.alignment = std::max(known.alignment, p.alignment);
     }
   return absl::OkStatus();
 }

@@ -107,9 +107,11 @@ int main() {
   if (!m::double_::run(context, 3, x, y).ok() || y[5] != 12 || m::double_::BatchFor(2) != 3) return 1;
   if (m::double_::run(context, 2, x, y).code != M_BATCH_SIZE) return 2;
   if (!m::sum::run(context, pair, s).ok() || s[0] != 7) return 3;
+  static_assert(M_DOUBLE__PROFILE_BEGIN == 0 && M_DOUBLE__PROFILE_END == M_SUM_PROFILE_BEGIN, "in order");
+  if (m::Profile::size() != M_SUM_PROFILE_END) return 4;
   std::int64_t calls = 0;
-  for (std::int64_t k = 0; k < m::Profile::size(); ++k) calls += m::Profile::entry(k).calls;
-  return calls > 0 ? 0 : 4;
+  for (std::int64_t k = M_SUM_PROFILE_BEGIN; k < M_SUM_PROFILE_END; ++k) calls += m::Profile::entry(k).calls;
+  return calls == 1 ? 0 : 5;
 }
 EOF
 c++ -std=c++17 -Wall -Wextra -Werror batch.cc batch/libm.a -lpthread -o batch_main
