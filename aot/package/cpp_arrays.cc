@@ -8,9 +8,10 @@ namespace kiln {
 namespace {
 
 bool Has(const CompiledModel& m, bool (*property)(PrimitiveType)) {
-  for (const auto* ports : {&m.arguments, &m.results})
-    for (const Port& p : *ports)
-      if (property(p.shape.type())) return true;
+  for (const CompiledModel* program : ProgramsOf(m))
+    for (const auto* ports : {&program->arguments, &program->results})
+      for (const Port& p : *ports)
+        if (property(p.shape.type())) return true;
   return false;
 }
 

@@ -94,12 +94,15 @@ func.func public @sum(%x: tensor<2xf32>) -> tensor<f32> {
   %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+func.func public @turn(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = stablehlo.negate %x : tensor<2xcomplex<f32>>
+  return %0 : tensor<2xcomplex<f32>>
+}
 EOF
 echo 'debug { profile: true line_tables: HLO }' > profile.config
 "$kiln" compile batch.mlir --batch 1 --batch 3 --config profile.config --name m --out batch > /dev/null
 [ -s batch/m_double__b3.hlo ] && [ -s batch/m_sum.hlo ] || fail "the texts that line tables name: $(ls batch)"
 cat > batch.cc << 'EOF'
-#include <cstdio>
 #include "batch/m.h"
 int main() {
   m::Context context;
@@ -107,8 +110,10 @@ int main() {
   if (!m::double_::run(context, 3, x, y).ok() || y[5] != 12 || m::double_::BatchFor(2) != 3) return 1;
   if (m::double_::run(context, 2, x, y).code != M_BATCH_SIZE) return 2;
   if (!m::sum::run(context, pair, s).ok() || s[0] != 7) return 3;
+  std::complex<float> z[2] = {{1, 2}, {3, 4}}, turned[2];
+  if (!m::turn::run(context, z, turned).ok() || turned[1] != std::complex<float>(-3, -4)) return 6;
   static_assert(M_DOUBLE__PROFILE_BEGIN == 0 && M_DOUBLE__PROFILE_END == M_SUM_PROFILE_BEGIN, "in order");
-  if (m::Profile::size() != M_SUM_PROFILE_END) return 4;
+  if (m::Profile::size() != M_TURN_PROFILE_END) return 4;
   std::int64_t calls = 0;
   for (std::int64_t k = M_SUM_PROFILE_BEGIN; k < M_SUM_PROFILE_END; ++k) calls += m::Profile::entry(k).calls;
   return calls == 1 ? 0 : 5;
