@@ -221,9 +221,11 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
     ASSIGN_OR_RETURN(std::string object, OpsMember(out));
     c->members.push_back({out.name + "_ops.o", std::move(object)});
   }
-  if (out.communicates)
+  if (out.communicates) {
     c->members.push_back(
         {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.device_timeout_ms)});
+    c->members.push_back({out.name + "_mpi_program.o", MpiProgramObject(out.symbols, out.devices)});
+  }
   return absl::OkStatus();
 }
 

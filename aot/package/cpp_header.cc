@@ -235,10 +235,11 @@ std::string CppHeader(const CompiledModel& m) {
   if (m.on_cpu) out += ContextClass(m) + WatchMembers(m);
   if (!several) {
     out += ProgramMembers(m);
+    if (m.communicates) out += MpiClass();
     if (!m.gpu_targets.empty()) out += GpuClass(m);
     return FillTemplate(out + kEnd, m);
   }
-  out = FillTemplate(out + WeightsClass(m), m);
+  out = FillTemplate(absl::StrCat(out, WeightsClass(m), m.communicates ? MpiClass() : ""), m);
   for (const CompiledModel& e : m.entries)
     out += FillTemplate(absl::StrCat(kEntry, Indented(kEntryArena + ProgramMembers(e)), "};\n"), e);
   return out + FillTemplate(kEnd, m);

@@ -220,7 +220,8 @@ constexpr char kRunCall[] =
 
 // The pool, the devices and what watches runs, which all programs share.
 std::string SharedDeclarations(const CompiledModel& m) {
-  return absl::StrCat(m.threads != 1 && m.on_cpu ? kPool : "", m.communicates ? kWorld : "", WatchDeclarations(m));
+  return absl::StrCat(m.threads != 1 && m.on_cpu ? kPool : "", m.communicates ? kWorld + MpiDeclarations() : "",
+                      WatchDeclarations(m));
 }
 
 // A library of one program.

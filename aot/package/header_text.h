@@ -51,6 +51,10 @@ std::string WatchMembers(const CompiledModel& model);
 // Which of the library's operations are an entry's.
 std::string WatchedRange(const CompiledModel& entry);
 
+// Devices as ranks of MPI in the C header, and as a class in the C++ header.
+std::string MpiDeclarations();
+std::string MpiClass();
+
 // Declarations of the functions that the host program provides; empty without custom calls.
 std::string CustomCallDeclarations(const CompiledModel& model);
 // The GPU program in the C header, and as a class in the C++ header.

@@ -32,4 +32,11 @@ std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds) {
   return DataObject(name + "_device_timeout_ms", {{0, bytes}}, false);
 }
 
+std::string MpiProgramObject(const std::string& name, int64_t devices) {
+  std::string bytes(sizeof devices, '\0');
+  std::memcpy(bytes.data(), &devices, sizeof devices);
+  bytes.append(name.c_str(), name.size() + 1);
+  return DataObject(name + "_mpi_program", {{0, bytes}}, false);
+}
+
 }  // namespace kiln

@@ -24,4 +24,7 @@ std::string ProgramObject(const std::string& name, const CallChecks& checks);
 // An object that defines <name>_device_timeout_ms.
 std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds);
 
+// An object that defines <name>_mpi_program: what ranks of MPI compare before they run (coll/mpi/world.h).
+std::string MpiProgramObject(const std::string& name, int64_t devices);
+
 }  // namespace kiln

@@ -21,12 +21,6 @@ struct meeting {
   char data[];
 };
 
-struct message {
-  struct message* next;
-  int64_t device, channel, bytes;
-  char data[];
-};
-
 // Written by the compiler (codegen/host/program_object.h).
 __attribute__((visibility("hidden"))) extern const int64_t kiln_model_device_timeout_ms;
 
@@ -111,28 +105,18 @@ static int gather(void* self, int64_t device, const int64_t* group, int64_t memb
 
 static int send(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes) {
   struct kiln_world* w = self;
-  struct message* m = malloc(sizeof *m + (uint64_t)bytes);
+  struct message* m = message_of(channel < 0 ? device : 0, channel, bytes);
   if (!m) return 1;
-  m->next = 0;
-  m->device = channel < 0 ? device : 0;
-  m->channel = channel;
-  m->bytes = bytes;
   memcpy(m->data, data, (uint64_t)bytes);
   pthread_mutex_lock(&w->lock);
   const int failed = w->failure;
-  if (failed) {
-    pthread_mutex_unlock(&w->lock);
-    free(m);
-    return failed;
+  if (!failed) {
+    put_message(&w->messages, m);
+    pthread_cond_broadcast(&w->changed);
   }
-  if (w->last)
-    w->last->next = m;
-  else
-    w->first = m;
-  w->last = m;
-  pthread_cond_broadcast(&w->changed);
   pthread_mutex_unlock(&w->lock);
-  return 0;
+  if (failed) free(m);
+  return failed;
 }
 
 static int receive(void* self, int64_t device, int64_t channel, void* data, int64_t bytes) {
@@ -141,17 +125,11 @@ static int receive(void* self, int64_t device, int64_t channel, void* data, int6
   pthread_mutex_lock(&w->lock);
   const struct timespec deadline = kiln_model_world_deadline(w);
   for (int late = 0;;) {
-    struct message* before = 0;
-    for (struct message* m = w->first; m; before = m, m = m->next) {
-      if (m->channel != channel || m->device != device) continue;
-      int fits = m->bytes == bytes;
-      if (fits) memcpy(data, m->data, (uint64_t)bytes);
-      if (before)
-        before->next = m->next;
-      else
-        w->first = m->next;
-      if (w->last == m) w->last = before;
+    struct message* m = take_message(&w->messages, device, channel);
+    if (m) {
       pthread_mutex_unlock(&w->lock);
+      const int fits = m->bytes == bytes;
+      if (fits) memcpy(data, m->data, (uint64_t)bytes);
       free(m);
       return !fits;
     }
@@ -213,12 +191,7 @@ void kiln_model_world_reset(struct kiln_world* w) {
     w->meetings = next;
   }
   kiln_model_world_forget_rounds(w);
-  while (w->first) {
-    struct message* next = w->first->next;
-    free(w->first);
-    w->first = next;
-  }
-  w->last = 0;
+  drop_messages(&w->messages);
   w->failure = KILN_OK;
 }
 

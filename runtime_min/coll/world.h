@@ -7,17 +7,17 @@
 #include <time.h>
 
 #include "runtime_min/abi.h"
+#include "runtime_min/coll/messages.h"
 
 struct meeting;
 struct round;
-struct message;
 
 struct kiln_world {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   struct meeting* meetings;
   struct round* rounds;  // exchanges under way
-  struct message *first, *last;
+  struct messages messages;
   int32_t failure;  // KILN_OK, or what every wait ends with
   int64_t devices, timeout_ms;
   struct kiln_comm comm[];
