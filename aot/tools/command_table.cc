@@ -16,6 +16,8 @@ const Option kEntries = {"entry", "NAME",
                          Takes::kAny};
 const Option kConfig = {"config", "F", "a configuration (text proto, see config.proto)"};
 const Option kSeed = {"seed", "N", "which random inputs; default 0"};
+const Option kLauncher = {"launcher", "threads|mpi",
+                          "what devices are: threads of a process, or ranks of Open MPI, which mpirun starts"};
 const Option kDevices = {"devices", "N", "how many devices, where the module does not say"};
 const Option kBackend = {"backend", "B", "cpu (the default), gpu-emulated, or reference (the evaluator)"};
 const Option kInput = {"input", "F.npy", "the next argument's array; none: seeded random ones", Takes::kAny};
@@ -89,6 +91,7 @@ const Command kRun = {
      kEntry,
      {"devices", "N",
       "how many devices, where the module does not say; inputs and results then have a row for each replica"},
+     kLauncher,
      {"json", nullptr, "print times, types and counts as one line of JSON"}}};
 
 const Command kCheck = {"check",
@@ -117,6 +120,7 @@ const Command kDiff = {
      kDim,
      kEntry,
      kDevices,
+     kLauncher,
      {"atol", "X", "the absolute difference that floats may have"},
      {"rtol", "X", "the difference that floats may have, relative to the reference"},
      {"ulps", "N", "the difference that floats may have, in units of the last place"},

@@ -126,6 +126,7 @@ absl::StatusOr<int> Run(const Arguments& args) {
   RunOptions reference, compiled;
   reference.backend = "reference";
   compiled.backend = args.Get("backend", "cpu");
+  compiled.launcher = args.Get("launcher", "threads");
   ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*module, inputs, compile, reference));
   ASSIGN_OR_RETURN(const std::vector<Values> got, RunProgram(*module, inputs, compile, compiled));
   bool within = true;

@@ -5,6 +5,7 @@
 #include "aot/tools/command_line.h"
 #include "aot/tools/exit.h"
 #include "aot/tools/help.h"
+#include "aot/tools/mpi_launcher.h"
 
 namespace kiln {
 namespace {
@@ -40,6 +41,8 @@ int Main(const std::vector<std::string>& words) {
   const std::string& name = words[0];
   if (name == "--version" || name == "version") return Print(VersionText());
   if (name == "--help" || name == "-h" || name == "help") return Help(words);
+  // What mpirun starts for `kiln run --launcher mpi`: no command for people, so help does not list it.
+  if (name == "rank" && words.size() == 2) return RankCommand(words[1]);
   const Command* c = FindCommand(name);
   if (!c) return UnknownCommand(name);
   const CommandLine line = ReadCommandLine(*c, {words.begin() + 1, words.end()});

@@ -74,6 +74,7 @@ absl::Status Run(const Arguments& args) {
   compile.cpu_levels = {args.Get("target", "native")};
   RunOptions run;
   run.backend = args.Get("backend", "cpu");
+  run.launcher = args.Get("launcher", "threads");
   int seed = 0;
   if (!absl::SimpleAtoi(args.Get("threads", "1"), &run.threads) || run.threads < 1)
     return InvalidArgument("error: --threads takes a number of at least 1");

@@ -16,7 +16,9 @@
 
 #include "aot/emulator/emulator.h"
 #include "aot/tools/evaluate_devices.h"
+#include "aot/tools/mpi_launcher.h"
 #include "aot/tools/partitioned.h"
+#include "aot/tools/temp_dir.h"
 #include "codegen/link/shared_object.h"
 #include "compiler/base/text.h"
 #include "compiler/eval/evaluator.h"
@@ -25,30 +27,6 @@
 
 namespace kiln {
 namespace {
-
-// A temporary directory that goes with the object.
-class TempDir {
- public:
-  TempDir() {
-    std::string t = "/tmp/kiln_run_XXXXXX";
-    if (mkdtemp(t.data())) path_ = t;
-  }
-  ~TempDir() {
-    if (path_.empty()) return;
-    for (const std::string& f : files_) unlink(f.c_str());
-    rmdir(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-  // The path of a file in it, removed with the directory.
-  std::string File(const std::string& name) {
-    files_.push_back(path_ + "/" + name);
-    return files_.back();
-  }
-
- private:
-  std::string path_;
-  std::vector<std::string> files_;
-};
 
 // In a child: the linker as a library leaves LLVM's options changed.
 [[noreturn]] void LinkChild(const std::string& archive, const std::string& so) {
@@ -313,7 +291,12 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   return 0;
 }
 
-absl::Status CheckBackend(const std::string& backend) {
+absl::Status CheckBackend(const RunOptions& o) {
+  const std::string& backend = o.backend;
+  if (o.launcher != "threads" && o.launcher != "mpi")
+    return InvalidArgument("error: --launcher is threads or mpi, not '", o.launcher, "'");
+  if (o.launcher == "mpi" && backend != "cpu")
+    return Unimplemented("error: --launcher mpi runs the backend cpu");
   if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
   return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
 }
@@ -405,7 +388,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
                                                              const std::vector<Literal>& infeed,
                                                              const CompileOptions& compile, const RunOptions& o,
                                                              CompiledModel* model) {
-  RETURN_IF_ERROR(CheckBackend(o.backend));
+  RETURN_IF_ERROR(CheckBackend(o));
   if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
   TempDir dir;
   std::map<const Module*, Linked> linked;
@@ -435,10 +418,15 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   }
   Shared shared(total);
   if (shared.data == MAP_FAILED) return ResourceExhausted("error: cannot map ", total, " bytes for the results");
-  std::fflush(stdout);
-  const pid_t pid = fork();
-  if (pid == 0) _exit(DevicesChild(programs, arguments, infeed, offsets, shared));
-  RETURN_IF_ERROR(WaitFor(pid));
+  if (o.launcher == "mpi") {
+    const auto place = [&](size_t d, size_t k) { return shared.at(offsets[d][k]); };
+    RETURN_IF_ERROR(RunRanks(programs[0]->model, programs[0]->so, arguments, place, &dir));
+  } else {
+    std::fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) _exit(DevicesChild(programs, arguments, infeed, offsets, shared));
+    RETURN_IF_ERROR(WaitFor(pid));
+  }
   std::vector<std::vector<Literal>> out;
   for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
   JoinPartitions(devices, partitioned, partitions, &out);
@@ -454,7 +442,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { wanted += s.IsArray(); });
   if (arguments.size() != wanted)
     return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", wanted);
-  RETURN_IF_ERROR(CheckBackend(o.backend));
+  RETURN_IF_ERROR(CheckBackend(o));
   const int64_t devices = module->replica_count * module->partition_count;
   if (devices > 1) {
     // Every device gets the same inputs; what the first one gives is shown.
@@ -464,6 +452,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     out.results = std::move(results[0]);
     return out;
   }
+  if (o.launcher == "mpi") return InvalidArgument("error: --launcher mpi: the program is for one device");
   if (o.backend == "reference") {
     std::vector<Literal> args;
     size_t next = 0;

@@ -17,6 +17,8 @@ Literal UnflattenLiteral(const Shape& shape, const std::vector<Literal>& arrays,
 
 struct RunOptions {
   std::string backend = "cpu";  // or "reference", or "gpu-emulated"
+  // What the devices of a program are: "threads" of a process, or ranks of "mpi".
+  std::string launcher = "threads";
   // The emulator watches every access, for those out of bounds and for races.
   bool check_accesses = false;
   int threads = 1;

@@ -1,5 +1,6 @@
 // Opens Open MPI when a program asks for it.
 // kiln renames kiln_model_* for each model.
+#define _GNU_SOURCE  // RTLD_DEFAULT
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,15 +25,17 @@ static int other_mpi(char* error, size_t error_bytes) {
   return 1;
 }
 
-static int find(void* lib, struct kiln_mpi_library* out, char* error, size_t error_bytes) {
+// Among all that the program has: where an executable names the library's variables itself, they lie in the executable
+// (copy relocations), and the library's own are not used.
+static int find(struct kiln_mpi_library* out, char* error, size_t error_bytes) {
   const char* missing = 0;
-#define F(name, parameters)                       \
-  *(void**)&out->name = dlsym(lib, "MPI_" #name); \
+#define F(name, parameters)                                \
+  *(void**)&out->name = dlsym(RTLD_DEFAULT, "MPI_" #name); \
   if (!out->name && !missing) missing = "MPI_" #name;
   KILN_MPI_FUNCTIONS(F)
 #undef F
-#define F(field, type, symbol, name)      \
-  out->field = (type)dlsym(lib, #symbol); \
+#define F(field, type, symbol, name)               \
+  out->field = (type)dlsym(RTLD_DEFAULT, #symbol); \
   if (!out->field && !missing) missing = #symbol;
   KILN_MPI_HANDLES(F)
 #undef F
@@ -42,15 +45,16 @@ static int find(void* lib, struct kiln_mpi_library* out, char* error, size_t err
 
 int kiln_model_mpi_library(struct kiln_mpi_library* out, char* error, size_t error_bytes) {
   if (other_mpi(error, error_bytes)) return 1;
-  const char* chosen = getenv("KILN_MPI");
-  if (!chosen || !*chosen) chosen = "libmpi.so.40";
-  // Global: the library opens components that look for its functions.
-  void* lib = dlopen(chosen, RTLD_NOW | RTLD_GLOBAL);
-  if (!lib) {
-    const char* why = dlerror();
-    snprintf(error, error_bytes, "there is no Open MPI (%s; Debian's package is libopenmpi3)", why ? why : chosen);
-    return 1;
+  if (!dlsym(RTLD_DEFAULT, "MPI_Initialized")) {
+    const char* chosen = getenv("KILN_MPI");
+    if (!chosen || !*chosen) chosen = "libmpi.so.40";
+    // Global: the library opens components that look for its functions.
+    if (!dlopen(chosen, RTLD_NOW | RTLD_GLOBAL)) {
+      const char* why = dlerror();
+      snprintf(error, error_bytes, "there is no Open MPI (%s; Debian's package is libopenmpi3)", why ? why : chosen);
+      return 1;
+    }
   }
-  if (find(lib, out, error, error_bytes)) return 1;
+  if (find(out, error, error_bytes)) return 1;
   return other_mpi(error, error_bytes);
 }
