@@ -22,8 +22,8 @@ constexpr int kNotFound = 127;
   self.resize(static_cast<size_t>(length));
   const std::string count = absl::StrCat(ranks);
   // More ranks than cores are fine here: a small machine shall run a program of eight devices.
-  std::vector<const char*> argv = {"mpirun", "-q", "--oversubscribe", "-n", count.c_str(), self.c_str(), "rank",
-                                   dir.c_str(), nullptr};
+  std::vector<const char*> argv = {"mpirun",     "-q",   "--oversubscribe", "-n",   count.c_str(),
+                                   self.c_str(), "rank", dir.c_str(),       nullptr};
   if (geteuid() == 0) argv.insert(argv.begin() + 1, "--allow-run-as-root");
   execvp(argv[0], const_cast<char* const*>(argv.data()));
   _exit(kNotFound);

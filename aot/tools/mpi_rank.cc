@@ -40,8 +40,8 @@ class Room {
  public:
   explicit Room(int64_t bytes) {
     constexpr size_t kAlignment = 4096;
-    data_ = static_cast<char*>(std::aligned_alloc(
-        kAlignment, (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment));
+    data_ = static_cast<char*>(
+        std::aligned_alloc(kAlignment, (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment));
     if (!data_) std::abort();
     std::memset(data_, 0xff, static_cast<size_t>(bytes));
   }

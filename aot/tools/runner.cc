@@ -295,8 +295,7 @@ absl::Status CheckBackend(const RunOptions& o) {
   const std::string& backend = o.backend;
   if (o.launcher != "threads" && o.launcher != "mpi")
     return InvalidArgument("error: --launcher is threads or mpi, not '", o.launcher, "'");
-  if (o.launcher == "mpi" && backend != "cpu")
-    return Unimplemented("error: --launcher mpi runs the backend cpu");
+  if (o.launcher == "mpi" && backend != "cpu") return Unimplemented("error: --launcher mpi runs the backend cpu");
   if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
   return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
 }

@@ -73,9 +73,10 @@ int main(int argc, char** argv) {
     const auto all_to_all = part * ranks;
     const double times[6] = {
         Time(bytes, [&] { exchange(KILN_ALL_REDUCE, bytes); }),
-        Time(bytes, [&] {
-          MPI_Allreduce(x.data(), y.data(), static_cast<int>(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-        }),
+        Time(bytes,
+             [&] {
+               MPI_Allreduce(x.data(), y.data(), static_cast<int>(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+             }),
         Time(bytes, [&] { exchange(KILN_ALL_GATHER, part); }),
         Time(bytes, [&] { MPI_Allgather(x.data(), count, MPI_BYTE, y.data(), count, MPI_BYTE, MPI_COMM_WORLD); }),
         Time(bytes, [&] { exchange(KILN_ALL_TO_ALL, all_to_all); }),

@@ -110,8 +110,14 @@ int Do(const Work& w, uint32_t seed, const kiln_comm& comm, std::vector<Bytes>* 
   if (w.gather) {
     code = comm.gather(comm.self, comm.device, group.data(), members, arrays[0], results[0], w.bytes[0]);
   } else {
-    const kiln_exchange x = {w.kind,  members,          static_cast<int64_t>(arrays.size()), w.bytes.data(),
-                             w.source.data(), w.width, w.add ? Add : Combine,  &w.width};
+    const kiln_exchange x = {w.kind,
+                             members,
+                             static_cast<int64_t>(arrays.size()),
+                             w.bytes.data(),
+                             w.source.data(),
+                             w.width,
+                             w.add ? Add : Combine,
+                             &w.width};
     code = comm.exchange(comm.self, comm.device, &x, group.data(), arrays.data(), results.data());
   }
   if (w.in_place) *out = std::move(given);
@@ -156,10 +162,11 @@ int main(int argc, char** argv) {
     }
   }
   if (comm.device == 0)
-    std::printf("%d exchanges on %lld ranks, equal to threads: %d all-reduce, %d reduce-scatter, %d all-gather, "
-                "%d all-to-all, %d permute, %d gather\n",
-                count - wrong, static_cast<long long>(devices), by_kind[0], by_kind[1], by_kind[2], by_kind[3],
-                by_kind[4], by_kind[5]);
+    std::printf(
+        "%d exchanges on %lld ranks, equal to threads: %d all-reduce, %d reduce-scatter, %d all-gather, "
+        "%d all-to-all, %d permute, %d gather\n",
+        count - wrong, static_cast<long long>(devices), by_kind[0], by_kind[1], by_kind[2], by_kind[3], by_kind[4],
+        by_kind[5]);
   kiln_model_mpi_close(mpi);
   return wrong != 0;
 }

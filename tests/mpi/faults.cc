@@ -35,8 +35,14 @@ int Exchange(const kiln_comm& comm, const std::vector<int64_t>& group, std::mt19
   const int64_t bytes = kElements[random() % 4] * members * 4;
   x->resize(static_cast<size_t>(bytes / 4), 1.0f);
   y->resize(x->size());
-  const kiln_exchange e = {static_cast<int32_t>(random() % 2 ? KILN_ALL_REDUCE : KILN_ALL_TO_ALL), members, 1, &bytes,
-                           nullptr, 4, Add, nullptr};
+  const kiln_exchange e = {static_cast<int32_t>(random() % 2 ? KILN_ALL_REDUCE : KILN_ALL_TO_ALL),
+                           members,
+                           1,
+                           &bytes,
+                           nullptr,
+                           4,
+                           Add,
+                           nullptr};
   const void* array = x->data();
   void* result = y->data();
   return comm.exchange(comm.self, comm.device, &e, group.data(), &array, &result);

@@ -1,11 +1,10 @@
 // runtime_min/coll/mpi/mpi_abi.h against the real mpi.h of Open MPI. It compiles, or the declarations differ.
+#include "runtime_min/coll/mpi/mpi_abi.h"
+
 #include <mpi.h>
 #include <stddef.h>
 
-#include "runtime_min/coll/mpi/mpi_abi.h"
-
-#define F(name, parameters)                                                                  \
-  _Static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), int parameters), #name);
+#define F(name, parameters) _Static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), int parameters), #name);
 KILN_MPI_FUNCTIONS(F)
 #undef F
 
@@ -13,8 +12,8 @@ KILN_MPI_FUNCTIONS(F)
 KILN_MPI_CONSTANTS(F)
 #undef F
 
-#define SAME(mine, theirs)                                                                        \
-  _Static_assert(offsetof(struct kiln_mpi_status, mine) == offsetof(MPI_Status, theirs) &&        \
+#define SAME(mine, theirs)                                                                       \
+  _Static_assert(offsetof(struct kiln_mpi_status, mine) == offsetof(MPI_Status, theirs) &&       \
                      sizeof((struct kiln_mpi_status){0}.mine) == sizeof((MPI_Status){0}.theirs), \
                  #mine)
 SAME(source, MPI_SOURCE);

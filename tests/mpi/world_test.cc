@@ -1,5 +1,5 @@
-// What ranks of MPI do beside exchanges: they compare builds, hear of failures, pass messages through channels, and open
-// again after a failure. Started by mpirun; $1: the case; `large`: 2^31 bytes and more, which takes 9 GB.
+// What ranks of MPI do beside exchanges: they compare builds, hear of failures, pass messages through channels, and
+// open again after a failure. Started by mpirun; $1: the case; `large`: 2^31 bytes and more, which takes 9 GB.
 #include <unistd.h>
 
 #include <cstdio>
@@ -99,7 +99,8 @@ void Abort() {
   if (rank == 0) other.join();
 }
 
-// Infeed and outfeed belong to the process; ranks 0 and 1 send each other more than MPI buffers, both before they receive.
+// Infeed and outfeed belong to the process; ranks 0 and 1 send each other more than MPI buffers, both before they
+// receive.
 void Queues() {
   const World w;
   const kiln_comm& c = *w.comm();

@@ -13,10 +13,10 @@
 enum { kBlock = 16 << 10 };  // bytes that are combined at a time, in the first cache
 
 char* kiln_model_mpi_scratch(struct kiln_mpi* w, int64_t bytes) {
-  if (bytes <= w->scratch_bytes) return w->scratch;
+  if (w->scratch && bytes <= w->scratch_bytes) return w->scratch;
   free(w->scratch);
   w->scratch_bytes = 0;
-  w->scratch = malloc((uint64_t)bytes);
+  w->scratch = malloc((uint64_t)bytes + 1);  // not NULL for none
   if (!w->scratch) {
     kiln_model_mpi_fail(w, KILN_COMMUNICATION, -1, "there is no memory for a reduction");
     return 0;

@@ -1,6 +1,7 @@
 // Messages between ranks, and waiting for them: never in MPI, which knows no limit of time.
 //
-// Cost: a wait asks MPI again and again, as MPI's own waits do. After a millisecond or so without news the thread offers
+// Cost: a wait asks MPI again and again, as MPI's own waits do. After a millisecond or so without news the thread
+// offers
 //   its processor to others each time.
 // kiln renames kiln_model_* for each model.
 #define _POSIX_C_SOURCE 200809L
