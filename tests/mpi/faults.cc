@@ -17,8 +17,8 @@
 
 namespace {
 
-constexpr int64_t kLimit = 400;  // milliseconds
-constexpr int64_t kGrace = 100;  // in which ranks tell each other what they know
+constexpr int64_t kLimit = 800;  // milliseconds
+constexpr int64_t kGrace = 200;  // in which ranks tell each other what they know
 constexpr int64_t kBusy = 1500;  // what a busy machine may add
 
 void Add(const void*, void* into, const void* other, int64_t elements) {

@@ -3,7 +3,7 @@
 //
 // A rank that waits in vain does not know whether the rank that it waits for is gone, or itself waits in vain. So all
 // that have stopped tell each other whom they waited for; who is waited for and tells nothing is the one.
-// Cost: only in a failure: a few bytes to every rank, and up to kGrace milliseconds.
+// Cost: only in a failure: a few bytes to every rank, and up to a second.
 // kiln renames kiln_model_* for each model.
 #define _POSIX_C_SOURCE 200809L
 #include <sched.h>
@@ -12,7 +12,8 @@
 
 #include "runtime_min/coll/mpi/world.h"
 
-enum { kGrace = 100 };  // milliseconds in which the others answer
+// Milliseconds in which the others answer: a quarter of the limit, within these.
+enum { kLeastGrace = 100, kMostGrace = 1000 };
 
 int kiln_model_mpi_listen(struct kiln_mpi* w) {
   const int code = w->mpi.Irecv(&w->heard, sizeof w->heard, w->mpi.bytes, KILN_MPI_ANY_SOURCE, KILN_MPI_TAG_NOTICE,
@@ -26,6 +27,7 @@ static int hear(struct kiln_mpi* w) {
   if (w->hearing == w->mpi.none || w->mpi.Test(&w->hearing, &came, 0) || !came) return 0;
   if (w->heard.rank < 0 || w->heard.rank >= w->size) return 0;
   w->notices[w->heard.rank] = w->heard;
+  w->heard_last = w->heard.rank;
   w->mpi.Irecv(&w->heard, sizeof w->heard, w->mpi.bytes, KILN_MPI_ANY_SOURCE, KILN_MPI_TAG_NOTICE, w->comm,
                &w->hearing);
   return 1;
@@ -38,11 +40,17 @@ static void tell(struct kiln_mpi* w, kiln_mpi_request* sent) {
   }
 }
 
+static int64_t grace(const struct kiln_mpi* w) {
+  const int64_t quarter = w->timeout_ms / 4;
+  if (w->timeout_ms <= 0 || quarter > kMostGrace) return kMostGrace;
+  return quarter < kLeastGrace ? kLeastGrace : quarter;
+}
+
 // Until all others have told what they know, or for a while.
 static void collect(struct kiln_mpi* w, kiln_mpi_request* sent) {
   const int64_t since = kiln_model_mpi_now();
   int silent = 1, unsent = 1;
-  while ((silent || unsent) && kiln_model_mpi_now() - since < kGrace) {
+  while ((silent || unsent) && kiln_model_mpi_now() - since < grace(w)) {
     while (hear(w)) {
     }
     silent = unsent = 0;
@@ -58,32 +66,45 @@ static void collect(struct kiln_mpi* w, kiln_mpi_request* sent) {
     if (sent[r] != w->mpi.none) w->mpi.Request_free(&sent[r]);
 }
 
-// Follows who waited for whom to the rank that did not wait.
-static void explain(struct kiln_mpi* w) {
-  int at = w->rank;
-  for (int k = 0; k < w->size && w->notices[at].waits_for >= 0; ++k) {
-    at = w->notices[at].waits_for;
-    if (!w->notices[at].status) {
-      if (at != w->rank)
-        snprintf(w->error, sizeof w->error, "rank %d did not come within %lld ms, or is gone", at,
-                 (long long)w->timeout_ms);
-      return;
-    }
-  }
-  if (w->notices[at].waits_for >= 0)
-    snprintf(w->error, sizeof w->error, "the ranks wait for each other: they do not make the same calls");
-  else if (at != w->rank)
-    snprintf(w->error, sizeof w->error, "rank %d failed with status %d", at, (int)w->notices[at].status);
-}
+static int told_nothing(const struct kiln_mpi* w, int r) { return r != w->rank && !w->notices[r].status; }
 
-// The rank that others waited for, if it is this one; else -1.
+// The rank that others waited for, if it is this one: a rank that did; else -1.
 static int waited_in_vain(const struct kiln_mpi* w) {
   for (int r = 0; r < w->size; ++r)
     if (w->notices[r].status && w->notices[r].waits_for == w->rank) return r;
   return -1;
 }
 
-int kiln_model_mpi_fail(struct kiln_mpi* w, int32_t status, int waits_for, const char* text) {
+// Whose fault it is: a rank that this one waits for and that told nothing; else the end of the chain of who waited for
+// whom; else, where the chain has no end, any that told nothing. Returns -1 if there is none.
+static int culprit(const struct kiln_mpi* w) {
+  for (int64_t k = 0; k < w->requests; ++k)
+    if (told_nothing(w, w->peer[k])) return w->peer[k];
+  int at = w->rank;
+  for (int k = 0; k <= w->size; ++k) {
+    if (told_nothing(w, at) || w->notices[at].waits_for < 0) return at;
+    at = w->notices[at].waits_for;
+  }
+  for (int r = 0; r < w->size; ++r)
+    if (told_nothing(w, r)) return r;
+  return -1;
+}
+
+static void explain(struct kiln_mpi* w, int heard) {
+  const int at = culprit(w), waiting = waited_in_vain(w);
+  if (at >= 0 && at != w->rank && w->notices[at].status)
+    snprintf(w->error, sizeof w->error, "rank %d failed with status %d", at, (int)w->notices[at].status);
+  else if (at >= 0 && at != w->rank)
+    snprintf(w->error, sizeof w->error, "rank %d did not come within %lld ms, or is gone", at,
+             (long long)w->timeout_ms);
+  else if (heard && waiting >= 0)
+    snprintf(w->error, sizeof w->error, "rank %d waited for this rank, %d, in vain", waiting, w->rank);
+  else
+    snprintf(w->error, sizeof w->error, "the ranks wait for each other: they do not make the same calls");
+}
+
+// The world fails: with `text`, or with what the others know.
+static int fail(struct kiln_mpi* w, int32_t status, int waits_for, const char* text, int heard) {
   if (w->failure) return w->failure;
   w->failure = status;
   w->told = (struct kiln_mpi_notice){w->rank, status, waits_for};
@@ -95,27 +116,26 @@ int kiln_model_mpi_fail(struct kiln_mpi* w, int32_t status, int waits_for, const
     collect(w, sent);
   }
   free(sent);
+  if (!text) explain(w, heard);
   kiln_model_mpi_cancel(w);
-  if (!text) explain(w);
   return w->failure;
 }
 
-// A notice of another rank ends this one's run, with the other's status if nobody's run failed by itself.
+int kiln_model_mpi_fail(struct kiln_mpi* w, int32_t status, int waits_for, const char* text) {
+  return fail(w, status, waits_for, text, 0);
+}
+
+// A notice of another rank ends this one's run: with a failure if a run failed by itself, else because one is late.
 int kiln_model_mpi_heard(struct kiln_mpi* w) {
   if (!hear(w)) return 0;
-  int by = -1;
+  int by = w->heard_last;
   for (int r = 0; r < w->size; ++r)
-    if (w->notices[r].status && (by < 0 || w->notices[r].waits_for < 0)) by = r;
-  const struct kiln_mpi_notice n = w->notices[by];
-  const int late = waited_in_vain(w);
-  char text[128] = "";
-  if (late >= 0)
-    snprintf(text, sizeof text, "rank %d waited for this rank, %d, in vain", late, w->rank);
-  else if (n.waits_for < 0)
-    snprintf(text, sizeof text, "rank %d failed with status %d", by, (int)n.status);
+    if (w->notices[r].status && w->notices[r].waits_for < 0) by = r;
+  const int failed = w->notices[by].waits_for < 0;
+  char text[64];
+  snprintf(text, sizeof text, "rank %d failed with status %d", by, (int)w->notices[by].status);
   // This rank waits too: for whom, the others want to know.
-  return kiln_model_mpi_fail(w, n.waits_for < 0 ? KILN_COMMUNICATION : KILN_TIMEOUT, w->requests ? w->peer[0] : by,
-                             text[0] ? text : 0);
+  return fail(w, failed ? KILN_COMMUNICATION : KILN_TIMEOUT, w->requests ? w->peer[0] : by, failed ? text : 0, 1);
 }
 
 void kiln_model_mpi_cancel(struct kiln_mpi* w) {

@@ -53,6 +53,7 @@ struct kiln_mpi {
   _Atomic int aborted;
   struct kiln_mpi_notice told, heard;  // to all, and of the receive that is always open
   kiln_mpi_request hearing;
+  int heard_last;                   // the rank of the last notice
   struct kiln_mpi_notice* notices;  // by rank; status KILN_OK: none
   char error[512];
   // Memory of reductions.
