@@ -15,7 +15,7 @@
 #include "types.h"
 
 // Counts the fields that were appended.
-#define KILN_MODEL_VERSION 2
+#define KILN_MODEL_VERSION 3
 
 // Whether `bytes` bytes of a struct reach to the end of a field: KILN_HAS(kiln_model, gpu, model->struct_bytes).
 #define KILN_HAS(type, field, bytes) ((size_t)(bytes) >= offsetof(type, field) + sizeof(((const type*)0)->field))
@@ -109,6 +109,19 @@ typedef struct kiln_world_functions {
   void (*destroy)(kiln_world* world);
 } kiln_world_functions;
 
+// Devices as ranks of MPI: NAME_c.h says what each function does.
+struct kiln_mpi;
+typedef struct kiln_mpi_functions {
+  uint32_t struct_bytes, reserved;
+  int32_t (*open)(struct kiln_mpi** mpi, void* comm, char* error, size_t error_bytes);
+  kiln_comm* (*comm)(struct kiln_mpi* mpi);
+  const char* (*error)(const struct kiln_mpi* mpi);
+  void (*set_timeout)(struct kiln_mpi* mpi, int64_t milliseconds);
+  int32_t (*connect)(struct kiln_mpi* mpi, int64_t channel, int32_t from, int32_t to);
+  void (*abort)(struct kiln_mpi* mpi);
+  void (*close)(struct kiln_mpi* mpi);
+} kiln_mpi_functions;
+
 // Weights that lie outside of the library: NAME_c.h says what each function does. `run` takes a call whose table of
 // arguments leaves the weights out; kiln_model.run takes one with all.
 struct kiln_weights;
@@ -152,7 +165,7 @@ typedef struct kiln_gpu_functions {
 
 typedef struct kiln_model {
   uint32_t struct_bytes;                // of this struct, as the library has it
-  uint32_t version;                     // KILN_MODEL_VERSION; 1 where the model is no entry, which is all that 2 adds
+  uint32_t version;                     // the lowest that has the fields which the model needs
   uint32_t abi_version;                 // KILN_ABI_VERSION
   uint32_t variant_bytes, array_bytes;  // of these structs
   uint32_t arena_alignment;             // of both arenas
@@ -189,6 +202,8 @@ typedef struct kiln_model {
   // <library>_<entry>; entries share pools, and sets of weights: one opened by any serves all.
   const char* library;
   const char* entry;
+  // Version 3, of models that communicate; `library` and `entry` are NULL where the model is no entry.
+  const kiln_mpi_functions* mpi;
 } kiln_model;
 
 // What a shared object exports as `kiln_models`, and nothing else.

@@ -147,6 +147,22 @@ void PointToWorld(size_t at, const CompiledModel& m, Image* image) {
   image->Point(at, place);
 }
 
+void PointToMpi(size_t at, const CompiledModel& m, Image* image) {
+  kiln_mpi_functions mpi = {};
+  mpi.struct_bytes = sizeof mpi;
+  const size_t place = image->Put(&mpi, sizeof mpi);
+#define FUNCTION(name) image->Point(place + offsetof(kiln_mpi_functions, name), SharedSymbolOf(m, "mpi_" #name));
+  FUNCTION(open)
+  FUNCTION(comm)
+  FUNCTION(error)
+  FUNCTION(set_timeout)
+  FUNCTION(connect)
+  FUNCTION(abort)
+  FUNCTION(close)
+#undef FUNCTION
+  image->Point(at, place);
+}
+
 void PointToGpu(size_t at, const CompiledModel& m, Image* image) {
   kiln_gpu_functions gpu = {};
   gpu.struct_bytes = sizeof gpu;
@@ -192,10 +208,12 @@ void PointToWeights(size_t at, const CompiledModel& m, Image* image) {
 
 kiln_model FiguresOf(const CompiledModel& m) {
   kiln_model out = {};
-  // What is no entry has no fields for one, so that it is the same with every kiln that knows them.
+  // A model has no fields that it does not need, so that it is the same with every kiln that knows them.
   const bool entry = !m.entry.empty();
-  out.struct_bytes = entry ? sizeof(kiln_model) : offsetof(kiln_model, library);
-  out.version = entry ? KILN_MODEL_VERSION : 1;
+  out.struct_bytes = m.communicates ? sizeof(kiln_model)
+                     : entry        ? offsetof(kiln_model, mpi)
+                                    : offsetof(kiln_model, library);
+  out.version = m.communicates ? KILN_MODEL_VERSION : entry ? 2 : 1;
   out.abi_version = KILN_ABI_VERSION;
   out.variant_bytes = sizeof(kiln_variant);
   out.array_bytes = sizeof(kiln_array);
@@ -248,7 +266,10 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
     image.Point(AT(pool_create), SharedSymbolOf(m, "pool_create"));
     image.Point(AT(pool_destroy), SharedSymbolOf(m, "pool_destroy"));
   }
-  if (m.communicates) PointToWorld(AT(world), m, &image);
+  if (m.communicates) {
+    PointToWorld(AT(world), m, &image);
+    PointToMpi(AT(mpi), m, &image);
+  }
   if (!m.gpu_targets.empty()) PointToGpu(AT(gpu), m, &image);
   if (HasWeights(m)) PointToWeights(AT(weights), m, &image);
 #undef AT

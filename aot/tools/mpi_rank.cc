@@ -19,21 +19,13 @@ int Fail(const std::string& why) {
   return 1;
 }
 
-// The functions of a loaded model that kiln.h does not list.
-class Library {
- public:
-  Library(const std::string& path, const std::string& symbols)
-      : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)), symbols_(symbols) {}
-  bool ok() const { return handle_ != nullptr; }
-  template <typename Function>
-  Function* Find(const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(handle_, absl::StrCat(symbols_, "_", name).c_str()));
-  }
-
- private:
-  void* handle_;
-  std::string symbols_;
-};
+// The model of a shared object that shows all symbols.
+const kiln_model* Load(const std::string& path, const std::string& symbols) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return nullptr;
+  const auto model = reinterpret_cast<const kiln_model* (*)()>(dlsym(library, (symbols + "_model").c_str()));
+  return model ? model() : nullptr;
+}
 
 // Memory that goes with the object. Aborts where there is none, as `new` does.
 class Room {
@@ -93,27 +85,23 @@ int RankCommand(const std::string& dir) {
   if (!job.ok()) return Fail(absl::StrCat("kiln rank: ", job.status().message()));
   const std::vector<std::string> words = absl::StrSplit(*job, '\n');
   if (words.size() < 2) return Fail("kiln rank: the job is not one that kiln run wrote");
-  const Library library(words[1], words[0]);
-  if (!library.ok()) return Fail(dlerror());
-  const auto model = library.Find<const kiln_model*()>("model");
-  const auto open = library.Find<int32_t(struct kiln_mpi**, void*, char*, size_t)>("mpi_open");
-  const auto comm_of = library.Find<kiln_comm*(struct kiln_mpi*)>("mpi_comm");
-  const auto error_of = library.Find<const char*(const struct kiln_mpi*)>("mpi_error");
-  const auto close = library.Find<void(struct kiln_mpi*)>("mpi_close");
-  if (!model || !open || !comm_of || !error_of || !close) return Fail("the library has no transport for MPI");
+  const kiln_model* m = Load(words[1], words[0]);
+  if (!m) return Fail(absl::StrCat("kiln rank: ", words[1], " cannot be loaded"));
+  if (!KILN_HAS(kiln_model, mpi, m->struct_bytes)) return Fail("the program does not communicate");
   struct kiln_mpi* mpi = nullptr;
   char error[512] = "";
-  if (open(&mpi, nullptr, error, sizeof error) != KILN_OK) return Fail(error);
-  const int64_t rank = comm_of(mpi)->device;
+  if (m->mpi->open(&mpi, nullptr, error, sizeof error) != KILN_OK) return Fail(error);
+  const kiln_comm* comm = m->mpi->comm(mpi);
+  const int64_t rank = comm->device;
   const auto arguments = ReadFile(absl::StrCat(dir, "/arguments.", rank));
   if (!arguments.ok()) return Fail(std::string(arguments.status().message()));
   std::string results;
-  const int32_t status = Run(*model(), comm_of(mpi), *arguments, &results);
+  const int32_t status = Run(*m, comm, *arguments, &results);
   if (status != KILN_OK)
-    return Fail(absl::StrCat("rank ", rank, ": ", model()->status_text(status), " (", error_of(mpi), ")"));
+    return Fail(absl::StrCat("rank ", rank, ": ", m->status_text(status), " (", m->mpi->error(mpi), ")"));
   const absl::Status written = WriteFile(absl::StrCat(dir, "/results.", rank), results);
   if (!written.ok()) return Fail(std::string(written.message()));
-  close(mpi);
+  m->mpi->close(mpi);
   return 0;
 }
 

@@ -22,7 +22,9 @@ void Expect(bool ok, const char* what) {
 // What holds for every library of this kiln.
 void CheckModel(const kiln_model* m, const char* name, const char* build) {
   Expect(kiln_model_problem(m) == nullptr, "this host can run it");
-  Expect(m->struct_bytes == offsetof(kiln_model, library) && m->version == 1, "the struct of what is no entry");
+  Expect(m->version == (m->communicates ? 3 : 1), "the version of what is no entry");
+  Expect(m->struct_bytes == (m->communicates ? sizeof(kiln_model) : offsetof(kiln_model, library)), "its struct");
+  Expect(kiln_model_entry(m) == nullptr, "it is no entry");
   Expect(kiln_model_entry(m) == nullptr, "it is no entry");
   Expect(std::strcmp(m->name, name) == 0 && std::strcmp(m->build, build) == 0, name);
   Expect(std::strcmp(m->kiln_version, DECODER_KILN_VERSION) == 0, "the version of kiln");
@@ -69,6 +71,9 @@ void CheckFigures() {
   m = devices_model();
   CheckModel(m, "devices", DEVICES_BUILD);
   Expect(m->devices == 4 && m->communicates && m->world && m->world->struct_bytes == sizeof *m->world, "a world");
+  Expect(m->mpi && m->mpi->struct_bytes == sizeof *m->mpi && m->mpi->open == devices_mpi_open &&
+             m->mpi->close == devices_mpi_close,
+         "ranks of MPI");
   Expect(m->world->create == devices_world_create && m->world->abort == devices_world_abort, "its functions");
 
   m = partitioned_model();
