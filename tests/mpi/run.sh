@@ -49,9 +49,20 @@ exchanges() {
   done
 }
 
+# Another way from rank to rank than shared memory.
+over_tcp() {
+  local status=0
+  ranks 4 --mca btl tcp,self "$bin/exchanges" 60 || status=1
+  said "random exchanges on 4 ranks over TCP" $status
+  status=0
+  ranks 4 --mca btl tcp,self --enable-recovery "$bin/faults" SIGSTOP 1 >"$tmp/out" || true
+  [ "$(grep -c ^well "$tmp/out")" = 3 ] || status=1
+  said "a rank that is stopped, over TCP" $status
+}
+
 cases() {
   local status
-  for c in builds count failure late abort queues; do
+  for c in builds count failure late abort queues unconnected; do
     status=0
     ranks 3 --enable-recovery "$bin/world_test" $c >"$tmp/out" || true  # ranks of a failed world do not finalise MPI
     cat "$tmp/out"
@@ -129,6 +140,7 @@ if [ "$only" = --benchmark ]; then
 fi
 declarations
 exchanges
+over_tcp
 cases
 types
 corpus

@@ -120,6 +120,22 @@ void Queues() {
     Expect(in[0] == 1 - rank + turn && in[kMany - 1] == in[0], "the other's message");
   }
   Expect(w.Works(), "after the channels");
+  kiln_model_mpi_set_timeout(w.mpi, 2000);
+  if (rank == 2) {
+    Expect(c.send(c.self, rank, 5, &value, sizeof value) == KILN_COMMUNICATION, "a channel of others");
+    Expect(Has(w.text(), "channel 5 leads from rank 0, and this is rank 2"), w.text());
+  } else {
+    std::vector<int64_t> all;
+    const int code = w.Gather(1, &all);
+    Expect(code == KILN_COMMUNICATION && Has(w.text(), "rank 2 failed"), std::to_string(code) + " " + w.text());
+  }
+}
+
+// A channel that nobody connected is a queue of the process.
+void Unconnected() {
+  const World w;
+  const kiln_comm& c = *w.comm();
+  int64_t got = -1;
   kiln_model_mpi_set_timeout(w.mpi, 100);
   Expect(c.receive(c.self, rank, 9, &got, sizeof got) == KILN_TIMEOUT, "a channel that nobody connected");
   Expect(Has(w.text(), "channel 9"), w.text());
@@ -141,8 +157,8 @@ void Large() {
 constexpr struct {
   const char* name;
   void (*run)();
-} kCases[] = {{"builds", Builds}, {"count", Count},   {"failure", Failure}, {"late", Late},
-              {"abort", Abort},   {"queues", Queues}, {"large", Large}};
+} kCases[] = {{"builds", Builds}, {"count", Count},   {"failure", Failure},         {"late", Late},
+              {"abort", Abort},   {"queues", Queues}, {"unconnected", Unconnected}, {"large", Large}};
 
 }  // namespace
 

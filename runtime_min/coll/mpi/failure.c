@@ -125,7 +125,7 @@ int kiln_model_mpi_fail(struct kiln_mpi* w, int32_t status, int waits_for, const
   return fail(w, status, waits_for, text, 0);
 }
 
-// A notice of another rank ends this one's run: with a failure if a run failed by itself, else because one is late.
+// A notice of another rank ends this one's run: with a failure if a run failed by itself, else as the other's ended.
 int kiln_model_mpi_heard(struct kiln_mpi* w) {
   if (!hear(w)) return 0;
   int by = w->heard_last;
@@ -135,7 +135,8 @@ int kiln_model_mpi_heard(struct kiln_mpi* w) {
   char text[64];
   snprintf(text, sizeof text, "rank %d failed with status %d", by, (int)w->notices[by].status);
   // This rank waits too: for whom, the others want to know.
-  return fail(w, failed ? KILN_COMMUNICATION : KILN_TIMEOUT, w->requests ? w->peer[0] : by, failed ? text : 0, 1);
+  return fail(w, failed ? KILN_COMMUNICATION : w->notices[by].status, w->requests ? w->peer[0] : by, failed ? text : 0,
+              1);
 }
 
 void kiln_model_mpi_cancel(struct kiln_mpi* w) {

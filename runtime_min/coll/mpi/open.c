@@ -137,7 +137,7 @@ int32_t kiln_model_mpi_open(struct kiln_mpi** out, void* comm, char* error, size
       *out = w;
       return KILN_OK;
     }
-    if (!w->comm) w->failure = KILN_COMMUNICATION;  // there is nobody to wait for
+    if (!w->comm || !w->notices) w->failure = KILN_COMMUNICATION;  // there is nobody to wait for
     kiln_model_mpi_close(w);
   }
   if (error && error_bytes) snprintf(error, error_bytes, "%s", text);

@@ -78,10 +78,18 @@ static int send_along(struct kiln_mpi* w, const struct kiln_mpi_route* r, const 
   return 0;
 }
 
+static int wrong_end(struct kiln_mpi* w, const struct kiln_mpi_route* r, const char* which, int end) {
+  char text[96];
+  snprintf(text, sizeof text, "channel %lld leads %s rank %d, and this is rank %d", (long long)r->channel, which, end,
+           w->rank);
+  return kiln_model_mpi_fail(w, KILN_COMMUNICATION, -1, text);
+}
+
 int kiln_model_mpi_put(void* self, int64_t device, int64_t channel, const void* data, int64_t bytes) {
   struct kiln_mpi* w = self;
   const struct kiln_mpi_route* r = channel >= 0 ? route_of(w, channel) : 0;
-  if (r && r->from == w->rank && r->to != w->rank) return send_along(w, r, data, bytes);
+  if (r && r->from != w->rank) return wrong_end(w, r, "from", r->from);
+  if (r && r->to != w->rank) return send_along(w, r, data, bytes);
   struct message* m = message_of(device, channel, bytes);
   if (!m) return KILN_COMMUNICATION;
   memcpy(m->data, data, (uint64_t)bytes);
@@ -103,6 +111,7 @@ static int wait_in_process(struct kiln_mpi* w, int64_t channel, int64_t since) {
 int kiln_model_mpi_take(void* self, int64_t device, int64_t channel, void* data, int64_t bytes) {
   struct kiln_mpi* w = self;
   const struct kiln_mpi_route* r = channel >= 0 ? route_of(w, channel) : 0;
+  if (r && r->to != w->rank) return wrong_end(w, r, "to", r->to);
   const int64_t since = kiln_model_mpi_now();
   for (;;) {
     pthread_mutex_lock(&w->lock);
