@@ -19,7 +19,7 @@ static int gather_packed(struct kiln_mpi* w, const kiln_exchange* x, const int64
   if (!all) return w->failure;
   char* to = all + at * bytes;
   for (int64_t a = 0; a < x->arrays; to += x->bytes[a++]) memcpy(to, arrays[a], (uint64_t)x->bytes[a]);
-  if (kiln_model_mpi_gather_blocks(w, group, x->members, at, all, bytes)) return w->failure;
+  if (kiln_model_mpi_gather_blocks(w, group, x->members, at, all, bytes, all + at * bytes)) return w->failure;
   const char* from = all;
   for (int64_t k = 0; k < x->members; ++k)
     for (int64_t a = 0; a < x->arrays; from += x->bytes[a++])
@@ -32,10 +32,8 @@ static int all_gather(struct kiln_mpi* w, const kiln_exchange* x, const int64_t*
   const int64_t bytes = sum(x);
   if (x->arrays > 1 && x->members * bytes <= KILN_MPI_SMALL)
     return gather_packed(w, x, group, at, bytes, arrays, results);
-  for (int64_t a = 0; a < x->arrays; ++a) {
-    memcpy((char*)results[a] + at * x->bytes[a], arrays[a], (uint64_t)x->bytes[a]);
-    if (kiln_model_mpi_gather_blocks(w, group, x->members, at, results[a], x->bytes[a])) return w->failure;
-  }
+  for (int64_t a = 0; a < x->arrays; ++a)
+    if (kiln_model_mpi_gather_blocks(w, group, x->members, at, results[a], x->bytes[a], arrays[a])) return w->failure;
   return 0;
 }
 

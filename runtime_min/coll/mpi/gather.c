@@ -34,14 +34,19 @@ static int in_rounds(struct kiln_mpi* w, const int64_t* group, int64_t members, 
 }
 
 int kiln_model_mpi_gather_blocks(struct kiln_mpi* w, const int64_t* group, int64_t members, int64_t at, char* all,
-                                 int64_t bytes) {
-  if (members * bytes <= KILN_MPI_SMALL) return in_rounds(w, group, members, at, all, bytes);
+                                 int64_t bytes, const void* mine) {
+  char* place = all + at * bytes;
+  if (members * bytes <= KILN_MPI_SMALL) {
+    if (mine != place) memcpy(place, mine, (uint64_t)bytes);
+    return in_rounds(w, group, members, at, all, bytes);
+  }
   for (int64_t k = 1; k < members; ++k) {
     const int64_t to = (at + members - k) % members, from = (at + k) % members;
     if (kiln_model_mpi_receive(w, all + from * bytes, bytes, group[from]) ||
-        kiln_model_mpi_send(w, all + at * bytes, bytes, group[to]))
+        kiln_model_mpi_send(w, mine, bytes, group[to]))
       return w->failure;
   }
+  if (mine != place) memcpy(place, mine, (uint64_t)bytes);  // while the others' are under way
   return kiln_model_mpi_wait(w);
 }
 
@@ -52,6 +57,5 @@ int kiln_model_mpi_gather(void* self, int64_t device, const int64_t* group, int6
   int64_t at = 0;
   while (at < members && group[at] != device) ++at;
   if (at == members) return KILN_COMMUNICATION;
-  memcpy((char*)all + at * bytes, mine, (uint64_t)bytes);
-  return kiln_model_mpi_gather_blocks(w, group, members, at, all, bytes);
+  return kiln_model_mpi_gather_blocks(w, group, members, at, all, bytes, mine);
 }

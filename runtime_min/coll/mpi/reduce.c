@@ -46,7 +46,7 @@ static int reduce_small(struct kiln_mpi* w, const kiln_exchange* x, const int64_
   if (!all) return w->failure;
   char* to = all + at * each;
   for (int64_t a = 0; a < x->arrays; to += in_lines(x->bytes[a++])) memcpy(to, arrays[a], (uint64_t)x->bytes[a]);
-  if (kiln_model_mpi_gather_blocks(w, group, x->members, at, all, each)) return w->failure;
+  if (kiln_model_mpi_gather_blocks(w, group, x->members, at, all, each, all + at * each)) return w->failure;
   int64_t from = 0;
   for (int64_t a = 0; a < x->arrays; from += in_lines(x->bytes[a++])) {
     for (int64_t k = 0; k < x->members; ++k) w->sources[k] = all + k * each + from;

@@ -101,9 +101,9 @@ int kiln_model_mpi_heard(struct kiln_mpi* w);
 // Takes back what is under way, as far as MPI can.
 void kiln_model_mpi_cancel(struct kiln_mpi* w);
 
-// gather.c: all[at] is this member's block; the others' come.
+// gather.c: the blocks of all members; `mine` is this one's, which may lie in its place.
 int kiln_model_mpi_gather_blocks(struct kiln_mpi* w, const int64_t* group, int64_t members, int64_t at, char* all,
-                                 int64_t bytes);
+                                 int64_t bytes, const void* mine);
 int kiln_model_mpi_gather(void* self, int64_t device, const int64_t* group, int64_t members, const void* mine,
                           void* all, int64_t bytes);
 // exchange.c
