@@ -82,7 +82,7 @@ static int compare_builds(struct kiln_mpi* w, char* error, size_t error_bytes) {
       snprintf(error, error_bytes, "rank %d runs the build %.188s, and rank 0 runs %.188s: all need the same library",
                r, all[r].build, all[0].build);
   }
-  free(all);
+  if (!w->failure) free(all);  // else MPI may still write into it
   free(group);
   return failed;
 }
@@ -180,19 +180,19 @@ static int all_close(struct kiln_mpi* w) {
   char *all = calloc((uint64_t)w->size, 1), mine = 0;
   for (int r = 0; group && r < w->size; ++r) group[r] = r;
   const int failed = !group || !all || kiln_model_mpi_gather(w, w->rank, group, w->size, &mine, all, 1);
+  if (!w->failure) free(all);
   free(group);
-  free(all);
   return !failed;
 }
 
 void kiln_model_mpi_close(struct kiln_mpi* w) {
   if (!w) return;
   const int well = w->failure == KILN_OK && all_close(w);
-  int done = 1;
   if (w->comm && w->hearing != w->mpi.none) {
+    int done = 0;
     w->mpi.Cancel(&w->hearing);
-    done = 0;
     w->mpi.Test(&w->hearing, &done, 0);
+    if (!done) w->mpi.Request_free(&w->hearing);
   }
   if (well) {
     w->mpi.Comm_free(&w->comm);
@@ -201,5 +201,5 @@ void kiln_model_mpi_close(struct kiln_mpi* w) {
       w->mpi.Finalize();
     }
   }
-  if (done) release(w);  // else MPI may still write into it
+  if (well || !w->comm) release(w);  // after a failure MPI may still read and write it
 }
