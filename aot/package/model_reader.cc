@@ -80,7 +80,7 @@ class Reader {
     ASSIGN_OR_RETURN(out.cpu_levels, Texts(AddressIn(m.cpu_levels)));
     ASSIGN_OR_RETURN(out.gpu_targets, Texts(AddressIn(m.gpu_targets)));
     ASSIGN_OR_RETURN(out.callbacks, Texts(AddressIn(m.callbacks)));
-    if (KILN_HAS(kiln_model, entry, bytes)) {
+    if (KILN_HAS(kiln_model, entry, bytes) && m.entry) {
       ASSIGN_OR_RETURN(out.library, image_.Text(AddressIn(m.library)));
       ASSIGN_OR_RETURN(out.entry, image_.Text(AddressIn(m.entry)));
     }

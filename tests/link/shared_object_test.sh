@@ -64,11 +64,11 @@ c++ -x c++ -std=c++11 -Wall -Wextra -Werror "-I$root/runtime_min" "$root/tests/l
 quarter="0.785398 0.785398 0.785398"
 for host in ./host ./host_cc; do
   for so in sum/libsum.so large/libsum.so; do
-    printf 'sum, version 2, ABI 4\nok\nresult0 f32: %s\n' "$quarter $quarter $quarter $quarter" > want
+    printf 'sum, version 1, ABI 4\nok\nresult0 f32: %s\n' "$quarter $quarter $quarter $quarter" > want
     $host "./$so" > got && diff want got || fail "$host $so"
   done
   [ "$($host ./both/models.so twice | tail -1)" = "result0 s32: 2 2 2" ] || fail "the second model"
-  [ "$($host ./both/models.so | head -1)" = "sum, version 2, ABI 4" ] || fail "the first model"
+  [ "$($host ./both/models.so | head -1)" = "sum, version 1, ABI 4" ] || fail "the first model"
   [ "$($host ./batches/libbatches.so | tail -1)" = "column_sums f32: 9 9 9 9" ] || fail "the largest batch"
 done
 
