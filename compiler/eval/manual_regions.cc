@@ -21,34 +21,37 @@ Ints TileStart(const Sharding& s, const Ints& tile, int64_t partition) {
   return start;
 }
 
+// Whether all tiles are whole; that ranks agree is checked where boundaries are read.
 bool Divides(const Sharding& s, const Ints& whole, const Ints& tile, int64_t partitions) {
-  if (s.tiles.size() != whole.size() || whole.size() != tile.size()) return false;
   if (static_cast<int64_t>(s.devices.size()) != partitions) return false;
   for (size_t d = 0; d < whole.size(); ++d)
     if (tile[d] * s.tiles[d] != whole[d]) return false;
   return true;
 }
 
-Literal Cut(const Literal& whole, const Sharding& s, const Shape& tile, int64_t partition) {
-  const Ints start = TileStart(s, tile.dims(), partition);
-  const IndexSpace from(whole.shape().dims()), to(tile.dims());
-  Literal out(tile);
-  for (int64_t n = 0; n < out.size(); ++n) {
-    Ints at = to.At(n);
+// Calls `f` with the place of each element in the tile of a device, and in the whole array.
+template <typename F>
+void ForEachOfTile(const Sharding& s, const Ints& tile, const Ints& whole, int64_t partition, const F& f) {
+  const Ints start = TileStart(s, tile, partition);
+  const IndexSpace in_tile(tile), in_whole(whole);
+  const int64_t count = Shape::Array(PrimitiveType::Pred, tile).ElementCount();
+  for (int64_t n = 0; n < count; ++n) {
+    Ints at = in_tile.At(n);
     for (size_t d = 0; d < at.size(); ++d) at[d] += start[d];
-    out.Set(n, whole.Get(from.Linear(at)));
+    f(n, in_whole.Linear(at));
   }
+}
+
+Literal Cut(const Literal& whole, const Sharding& s, const Shape& tile, int64_t partition) {
+  Literal out(tile);
+  ForEachOfTile(s, tile.dims(), whole.shape().dims(), partition,
+                [&](int64_t in_tile, int64_t in_whole) { out.Set(in_tile, whole.Get(in_whole)); });
   return out;
 }
 
 void Place(const Literal& tile, const Sharding& s, int64_t partition, Literal* whole) {
-  const Ints start = TileStart(s, tile.shape().dims(), partition);
-  const IndexSpace from(tile.shape().dims()), to(whole->shape().dims());
-  for (int64_t n = 0; n < tile.size(); ++n) {
-    Ints at = from.At(n);
-    for (size_t d = 0; d < at.size(); ++d) at[d] += start[d];
-    whole->Set(to.Linear(at), tile.Get(n));
-  }
+  ForEachOfTile(s, tile.shape().dims(), whole->shape().dims(), partition,
+                [&](int64_t in_tile, int64_t in_whole) { whole->Set(in_whole, tile.Get(in_tile)); });
 }
 
 absl::StatusOr<Literal> CrossBoundary(const Instruction& i, const Literal& x, const Sharding& s, bool inwards,

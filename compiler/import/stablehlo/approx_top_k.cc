@@ -3,10 +3,11 @@
 //
 // Source: XLA's ApproxTopKFallback, which computes it on CPUs and GPUs. The initial values and the recall wanted matter
 //   to reductions that give up recall for speed; how many elements are left is what the results' types say.
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "compiler/hlo/mlir_string.h"
 #include "compiler/hlo/sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
