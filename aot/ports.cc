@@ -3,29 +3,36 @@
 #include <algorithm>
 
 #include "aot/package/names.h"
-#include "compiler/import/interface_names.h"
+#include "compiler/hlo/interface_names.h"
 #include "compiler/sharding/partitioned_entry.h"
 
 namespace kiln {
 namespace {
 
-// Named as the config says, or else as the front end does, or by number.
+// Named as the config says, or else as the front end does, or by number; the last ones, which are sizes of results,
+// after the dimension unless the config names them too.
 absl::StatusOr<std::vector<Port>> MakePorts(const std::vector<Shape>& shapes, const std::vector<std::string>& wanted,
                                             const std::vector<std::string>& paths,
-                                            const std::vector<std::string>& names, bool results) {
+                                            const std::vector<std::string>& names,
+                                            const std::vector<ResultDimension>& sizes, bool results) {
   const char* stem = results ? "result" : "argument";
-  if (!wanted.empty() && wanted.size() != shapes.size())
-    return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", shapes.size());
+  const size_t arrays = shapes.size() - sizes.size();
+  if (!wanted.empty() && wanted.size() != shapes.size() && wanted.size() != arrays)
+    return InvalidArgument("error: the config names ", wanted.size(), " ", stem, "s, the module has ", arrays);
   std::vector<Port> ports;
   std::vector<std::string> flat = wanted;
   for (size_t k = 0; k < shapes.size(); ++k) {
     Port p;
     p.shape = shapes[k];
-    if (wanted.empty() && k < paths.size() && !paths[k].empty()) {
+    if (k < wanted.size()) {
+      // named
+    } else if (k >= arrays) {
+      flat.push_back(absl::StrCat(flat[sizes[k - arrays].result], "_size", sizes[k - arrays].dimension));
+    } else if (k < paths.size() && !paths[k].empty()) {
       p.path = paths[k];
       p.steps = results ? ParseResultPath(p.path) : ParsePortPath(p.path);
       flat.push_back(FlatName(p.steps));
-    } else if (wanted.empty()) {
+    } else {
       flat.push_back(k < names.size() ? names[k] : absl::StrCat(stem, k));
     }
     ports.push_back(std::move(p));
@@ -104,10 +111,15 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
   if (paths.size() != argument_shapes.size()) paths.clear();
   for (const Instruction* p : entry->parameters()) names.push_back(p->name());
   if (names.size() != argument_shapes.size()) names.clear();
-  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, paths, names, false));
+  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, paths, names, {}, false));
   std::vector<std::string> result_paths = ResultNames(module);
   if (result_paths.size() > result_shapes.size()) result_paths.clear();
-  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, result_paths, {}, true));
+  std::vector<ResultDimension> sizes = SizeResults(module);
+  const int64_t arrays = static_cast<int64_t>(result_shapes.size()) - static_cast<int64_t>(sizes.size());
+  if (std::any_of(sizes.begin(), sizes.end(),
+                  [&](const ResultDimension& d) { return d.result < 0 || d.result >= arrays; }))
+    sizes.clear();
+  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, result_paths, {}, sizes, true));
   if (const auto entry = ReadPartitionedEntry(module)) {
     SetTilings(entry->arguments, module.partition_count, arguments);
     SetTilings(entry->results, module.partition_count, results);

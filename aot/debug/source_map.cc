@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "compiler/import/metadata.h"
+#include "compiler/hlo/metadata.h"
 
 namespace kiln {
 namespace {

@@ -340,7 +340,8 @@ class Library {
         return 1;
       case LapackRoutine::kSyevd:
         ir_.CallLibrary("kiln_lapack_syevd", b_.getVoidTy(),
-                        {x[0], y[0], y[1], y[2], n, batch, wide, ir_.I64(c.lower), work});
+                        {x[0], y[0], y[1], y.size() > 2 ? y[2] : llvm::ConstantPointerNull::get(b_.getPtrTy()), n,
+                         batch, wide, ir_.I64(c.lower), work});
         return 1;
       case LapackRoutine::kGesdd: {
         const Shape &u = i_->shape().tuple()[2], &vt = i_->shape().tuple()[3];

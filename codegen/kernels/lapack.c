@@ -97,12 +97,12 @@ void kiln_lapack_orgqr(const void* a, const void* tau, void* out, int64_t m, int
   }
 }
 
-// Cyclic Jacobi rotations; eigenvalues ascending. Needs 2 n^2 doubles.
+// Cyclic Jacobi rotations; eigenvalues ascending. `info` may be null. Needs 2 n^2 doubles.
 void kiln_lapack_syevd(const void* a, void* vectors, void* values, int32_t* info, int64_t n, int64_t batch,
                        int64_t wide, int64_t lower, double* w) {
   double *s = w, *v = w + n * n;
-  for (; batch-- > 0; a = cstep(a, n * n, (int)wide), vectors = step(vectors, n * n, (int)wide),
-                      values = step(values, n, (int)wide), ++info) {
+  for (; batch-- > 0;
+       a = cstep(a, n * n, (int)wide), vectors = step(vectors, n * n, (int)wide), values = step(values, n, (int)wide)) {
     int finite = 1;
     for (int64_t r = 0; r < n; ++r)
       for (int64_t c = 0; c <= r; ++c) {
@@ -111,7 +111,7 @@ void kiln_lapack_syevd(const void* a, void* vectors, void* values, int32_t* info
         s[r * n + c] = s[c * n + r] = x;
         v[r * n + c] = v[c * n + r] = r == c;
       }
-    *info = finite ? 0 : 1;
+    if (info) *info++ = finite ? 0 : 1;
     for (int sweep = 0; finite && sweep < 60; ++sweep) {
       double off = 0, all = 0;
       for (int64_t r = 0; r < n; ++r)

@@ -1,6 +1,10 @@
 #include "compiler/hlo/lapack.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 
@@ -20,32 +24,73 @@ std::optional<int64_t> CallAttribute(const Instruction* i, absl::string_view key
   return std::nullopt;
 }
 
+namespace {
+
+// "lapack_sgeqrf_ffi" is the routine geqrf of f32; the names of XLA's builder are for every type.
+std::optional<absl::string_view> RoutineOf(absl::string_view target, PrimitiveType type) {
+  if (target == "Qr" || target == "QrDecomposition") return "geqrf";
+  if (target == "ProductOfElementaryHouseholderReflectors") return "orgqr";
+  if (target == "Eigh") return target;
+  if (!absl::ConsumePrefix(&target, "lapack_") || !absl::ConsumeSuffix(&target, "_ffi")) return std::nullopt;
+  if (!absl::ConsumePrefix(&target, type == PrimitiveType::F64 ? "d" : "s")) return std::nullopt;
+  return target;
+}
+
+// "Eigh" is told in numbers: lower, sorted, most sweeps, tolerance.
+bool ReadsLowerTriangle(const Instruction* eigh) {
+  if (!eigh->attrs().backend_config) return true;
+  return !absl::StartsWith(absl::StripPrefix(eigh->attrs().backend_config->text, "\""), "0");
+}
+
+}  // namespace
+
 std::optional<LapackCall> LapackOf(const Instruction* i) {
   if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target || i->operand_count() == 0) return std::nullopt;
-  if (i->parent()->module()->external_lapack) return std::nullopt;
-  absl::string_view t = i->attrs().custom_call_target->text;
-  if (!absl::ConsumePrefix(&t, "lapack_") || !absl::ConsumeSuffix(&t, "_ffi") || t.empty()) return std::nullopt;
-  const PrimitiveType type = t[0] == 's' ? PrimitiveType::F32 : t[0] == 'd' ? PrimitiveType::F64 : PrimitiveType::Pred;
+  const absl::string_view target = i->attrs().custom_call_target->text;
+  if (i->parent()->module()->external_lapack && absl::StartsWith(target, "lapack_")) return std::nullopt;
   const Shape& a = i->operand(0)->shape();
-  if (a.type() != type || a.rank() < 2) return std::nullopt;
-  t.remove_prefix(1);
+  if (!a.IsArray() || a.rank() < 2 || (a.type() != PrimitiveType::F32 && a.type() != PrimitiveType::F64))
+    return std::nullopt;
+  const std::optional<absl::string_view> name = RoutineOf(target, a.type());
+  if (!name) return std::nullopt;
   LapackCall c;
   c.rows = a.dim(a.rank() - 2);
   c.cols = a.dim(a.rank() - 1);
   for (int64_t d = 0; d + 2 < a.rank(); ++d) c.batch *= a.dim(d);
-  const size_t results = i->shape().IsTuple() ? i->shape().tuple().size() : 1;
-  const int64_t mode = CallAttribute(i, "mode").value_or('N');
-  if (t == "getrf" && results == 3) {
+  const int64_t least = std::min(c.rows, c.cols), mode = CallAttribute(i, "mode").value_or('N');
+  const auto batched = [&](PrimitiveType type, Ints dims) {
+    dims.insert(dims.begin(), a.dims().begin(), a.dims().end() - 2);
+    return Shape::Array(type, dims);
+  };
+  const auto gives = [&](const std::vector<Shape>& shapes) {
+    return shapes.size() == 1 ? i->shape().Compatible(shapes[0]) : i->shape().Compatible(Shape::Tuple(shapes));
+  };
+  const PrimitiveType type = a.type(), s32 = PrimitiveType::S32;
+  const Shape matrix = batched(type, {c.rows, c.cols}), scalars = batched(type, {least}), info = batched(s32, {});
+  if (*name == "getrf" && gives({matrix, batched(s32, {least}), info})) {
     c.routine = LapackRoutine::kGetrf;
-  } else if (t == "geqrf" && results == 2) {
+  } else if (*name == "geqrf" && gives({matrix, scalars})) {
     c.routine = LapackRoutine::kGeqrf;
-  } else if (t == "orgqr" && results == 1 && i->operand_count() == 2 && c.rows >= c.cols) {
+  } else if (*name == "orgqr" && gives({matrix}) && i->operand_count() == 2 && c.rows >= c.cols) {
+    const Shape& tau = i->operand(1)->shape();
+    if (!tau.IsArray() || tau.rank() == 0 || tau.dims().back() > c.cols) return std::nullopt;
+    if (!tau.Compatible(batched(type, {tau.dims().back()}))) return std::nullopt;
     c.routine = LapackRoutine::kOrgqr;
-  } else if (t == "syevd" && results == 3 && c.rows == c.cols) {
+  } else if (*name == "syevd" && c.rows == c.cols && gives({matrix, scalars, info})) {
     c.routine = LapackRoutine::kSyevd;
     c.vectors = mode == 'V';
     c.lower = CallAttribute(i, "uplo").value_or('L') == 'L';
-  } else if (t == "gesdd" && results == 5) {
+  } else if (*name == "Eigh" && c.rows == c.cols && gives({matrix, scalars})) {
+    c.routine = LapackRoutine::kSyevd;
+    c.vectors = true;
+    c.lower = ReadsLowerTriangle(i);
+  } else if (*name == "gesdd" && i->shape().IsTuple() && i->shape().tuple().size() == 5) {
+    const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
+    if (!u.IsArray() || u.rank() != a.rank() || !vt.IsArray() || vt.rank() != a.rank()) return std::nullopt;
+    const int64_t left = u.dims().back(), right = vt.dim(vt.rank() - 2);
+    if (left < least || left > c.rows || right < least || right > c.cols) return std::nullopt;
+    if (!gives({matrix, scalars, batched(type, {c.rows, left}), batched(type, {right, c.cols}), info}))
+      return std::nullopt;
     c.routine = LapackRoutine::kGesdd;
     c.vectors = mode != 'N';
   } else {

@@ -1,7 +1,8 @@
-// The LAPACK routines that JAX writes as custom calls on CPU and kiln computes itself.
+// The factorisations that front ends write as custom calls and kiln computes itself.
 //
-// What: target "lapack_<type><routine>_ffi" with its attributes, for real f32 and f64 matrices, batched by leading
-//   dimensions. Other targets stay calls to the user's function of that name.
+// What: JAX's targets on CPU, "lapack_<type><routine>_ffi" with their attributes, and those of XLA's builder, which
+//   TensorFlow writes: "Qr", "ProductOfElementaryHouseholderReflectors" and "Eigh". For real f32 and f64 matrices,
+//   batched by leading dimensions. Other targets stay calls to the user's function of that name.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@ enum class LapackRoutine {
   kGetrf,  // (a) -> (lu, pivots s32 from 1, info): partial pivoting
   kGeqrf,  // (a) -> (r and reflectors, tau)
   kOrgqr,  // (reflectors, tau) -> (q)
-  kSyevd,  // (a) -> (eigenvectors by columns, eigenvalues ascending, info)
+  kSyevd,  // (a) -> (eigenvectors by columns, eigenvalues ascending, info); "Eigh" has no info
   kGesdd,  // (a) -> (a, singular values descending, u, v transposed, info)
 };
 

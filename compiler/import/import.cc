@@ -8,11 +8,11 @@
 #include "compiler/hlo/batching_dims.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/inlined_size.h"
+#include "compiler/hlo/interface_names.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/import/bytecode.h"
-#include "compiler/import/interface_names.h"
 
 namespace kiln {
 

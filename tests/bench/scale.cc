@@ -113,6 +113,26 @@ std::string Updates(int64_t n) {
   return t + "}\n";
 }
 
+// Layers whose weights are constants, 64 MB each, `mb` in all.
+std::string Constants(int64_t mb) {
+  constexpr int64_t kElements = 4096 * 4096;
+  std::string t = "HloModule constants\nENTRY e {\n x0 = f32[8,4096] parameter(0)\n";
+  const int64_t layers = mb * 1048576 / (4 * kElements);
+  t.reserve(layers * 2 * kElements + 65536);
+  uint32_t state = 1;
+  for (int64_t k = 0; k < layers; ++k) {
+    absl::StrAppend(&t, " c", k, " = f32[", kElements, "] constant({");
+    for (int64_t i = 0; i < kElements; ++i) {
+      state = state * 1664525u + 1013904223u;
+      t += static_cast<char>('0' + (state >> 24) % 10);
+      t += i + 1 < kElements ? ',' : '}';
+    }
+    absl::StrAppend(&t, ")\n w", k, " = f32[4096,4096] reshape(c", k, ")\n x", k + 1, " = f32[8,4096] dot(x", k, ", w",
+                    k, "), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n");
+  }
+  return t + "}\n";
+}
+
 struct Program {
   const char* name;
   std::function<std::string(int64_t)> text;
@@ -122,9 +142,9 @@ struct Program {
 
 const std::vector<Program>& Programs() {
   static const auto* programs = new std::vector<Program>{
-      {"chain", Chain, 1000000, 6000},         {"products", Products, 10000, 2000}, {"wide", Wide, 100000, 3000},
-      {"concatenate", Concatenate, 1000, 500}, {"loops", Loops, 1000, 1000},        {"results", Results, 20000, 2000},
-      {"updates", Updates, 10000, 1000},
+      {"chain", Chain, 1000000, 6000},         {"products", Products, 10000, 2000},   {"wide", Wide, 100000, 3000},
+      {"concatenate", Concatenate, 1000, 500}, {"loops", Loops, 1000, 1000},          {"results", Results, 20000, 2000},
+      {"updates", Updates, 10000, 1000},       {"constants", Constants, 2048, 10000},
   };
   return *programs;
 }

@@ -153,4 +153,11 @@ EOF
 "$kiln" diff sharded.mlir --devices 2 > log || fail "diff of a sharded program: $(cat log)"
 [ "$(cat log)" = "device 0 result 0 f32[4,2]: equal
 device 1 result 0 f32[4,2]: equal" ] || fail "diff of a sharded program: $(cat log)"
+# The size of a result that values decide is a result named after it; a config names the arrays, or all.
+printf 'HloModule m\nENTRY e { x = s32[2,4] parameter(0)\n n = s32[] parameter(1)\n ROOT y = s32[2,<=4] set-dimension-size(x, n), dimensions={1} }\n' > sized.hlo
+"$kiln" compile sized.hlo --name m --out out --target v3 > /dev/null
+grep -q '"name":"result0_size1"' out/m.manifest.json || fail "the size of a result has no name of its own"
+echo 'result_names: "chosen"' > sized.config
+"$kiln" compile sized.hlo --name m --out out --target v3 --config sized.config > /dev/null
+grep -q '"name":"chosen_size1"' out/m.manifest.json || fail "a config that names arrays leaves their sizes without names"
 echo "command line: ok"

@@ -1,8 +1,8 @@
 // Names of arguments and results, and origins of operations, come from every form of a program.
 #include "compiler/base/text.h"
+#include "compiler/hlo/interface_names.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/import/import.h"
-#include "compiler/import/interface_names.h"
 #include "compiler/import/origin.h"
 #include "gtest/gtest.h"
 

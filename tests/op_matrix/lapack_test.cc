@@ -1,5 +1,7 @@
 // The factorisations behind LAPACK's custom calls: what they give must multiply back to what went in, compiled and
 // evaluated, for tall, wide, square, singular and batched matrices of both types.
+#include "compiler/hlo/lapack.h"
+
 #include <cmath>
 
 #include "absl/strings/str_replace.h"
@@ -115,19 +117,24 @@ TEST_P(Lapack, QrMultipliesBack) {
   const Case& c = GetParam();
   if (c.m < c.n) GTEST_SKIP() << "orgqr gives no more columns than rows";
   const Literal a = Input(c.m, c.n, false);
-  const auto r =
-      Run("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n f = ($T[$B,$M,$N], $T[$B,$K]) custom-call(a), "
-          "custom_call_target=\"lapack_$Pgeqrf_ffi\"\n h = $T[$B,$M,$N] get-tuple-element(f), index=0\n t = "
-          "$T[$B,$K] get-tuple-element(f), index=1\n q = $T[$B,$M,$N] custom-call(h, t), "
-          "custom_call_target=\"lapack_$Porgqr_ffi\"\n ROOT r = ($T[$B,$M,$N], $T[$B,$M,$N]) tuple(h, q) }",
-          {a});
-  ASSERT_EQ(r.size(), 2u);
-  for (int b = 0; b < c.batch; ++b) {
-    Mat h = Part(r[0], b), q = Part(r[1], b), up(c.n, std::vector<double>(c.n));
-    for (int x = 0; x < c.n; ++x)
-      for (int y = x; y < c.n; ++y) up[x][y] = h[x][y];
-    Near(Times(q, up), Part(a, b), Tolerance(), "QR");
-    Near(Times(Turned(q), q), One(c.n), Tolerance(), "Q^T Q");
+  for (const auto& [factor, product] :
+       {std::pair{"lapack_$Pgeqrf_ffi", "lapack_$Porgqr_ffi"}, {"Qr", "ProductOfElementaryHouseholderReflectors"}}) {
+    const auto r =
+        Run(absl::StrCat("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n f = ($T[$B,$M,$N], $T[$B,$K]) "
+                         "custom-call(a), custom_call_target=\"",
+                         factor,
+                         "\"\n h = $T[$B,$M,$N] get-tuple-element(f), index=0\n t = $T[$B,$K] get-tuple-element(f), "
+                         "index=1\n q = $T[$B,$M,$N] custom-call(h, t), custom_call_target=\"",
+                         product, "\"\n ROOT r = ($T[$B,$M,$N], $T[$B,$M,$N]) tuple(h, q) }"),
+            {a});
+    ASSERT_EQ(r.size(), 2u);
+    for (int b = 0; b < c.batch; ++b) {
+      Mat h = Part(r[0], b), q = Part(r[1], b), up(c.n, std::vector<double>(c.n));
+      for (int x = 0; x < c.n; ++x)
+        for (int y = x; y < c.n; ++y) up[x][y] = h[x][y];
+      Near(Times(q, up), Part(a, b), Tolerance(), "QR");
+      Near(Times(Turned(q), q), One(c.n), Tolerance(), "Q^T Q");
+    }
   }
 }
 
@@ -135,25 +142,73 @@ TEST_P(Lapack, EigenvectorsDiagonalise) {
   const Case& c = GetParam();
   if (c.m != c.n) GTEST_SKIP() << "square matrices only";
   const Literal a = Input(c.n, c.n, true);
-  const auto r =
-      Run("HloModule m\nENTRY e { a = $T[$B,$N,$N] parameter(0)\n ROOT r = ($T[$B,$N,$N], $T[$B,$N], s32[$B]) "
-          "custom-call(a), custom_call_target=\"lapack_$Psyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 "
-          ": ui8} }",
-          {a});
-  ASSERT_EQ(r.size(), 3u);
-  for (int b = 0; b < c.batch; ++b) {
-    Mat v = Part(r[0], b), d(c.n, std::vector<double>(c.n));
-    double largest = 1;
-    for (int j = 0; j < c.n; ++j) {
-      d[j][j] = r[1].Get(b * c.n + j).re;
-      largest = std::max(largest, std::fabs(d[j][j]));
-      if (j) {
-        EXPECT_LE(d[j - 1][j - 1], d[j][j]);
+  for (const char* call :
+       {", s32[$B]) custom-call(a), custom_call_target=\"lapack_$Psyevd_ffi\", backend_config={mode = "
+        "86 : ui8, uplo = 76 : ui8} }",
+        ") custom-call(a), custom_call_target=\"Eigh\", backend_config=\"1,1,15,0.0001\" }"}) {
+    const auto r = Run(absl::StrCat("HloModule m\nENTRY e { a = $T[$B,$N,$N] parameter(0)\n ROOT r = ($T[$B,$N,$N], "
+                                    "$T[$B,$N]",
+                                    call),
+                       {a});
+    ASSERT_GE(r.size(), 2u);
+    for (int b = 0; b < c.batch; ++b) {
+      Mat v = Part(r[0], b), d(c.n, std::vector<double>(c.n));
+      double largest = 1;
+      for (int j = 0; j < c.n; ++j) {
+        d[j][j] = r[1].Get(b * c.n + j).re;
+        largest = std::max(largest, std::fabs(d[j][j]));
+        if (j) {
+          EXPECT_LE(d[j - 1][j - 1], d[j][j]);
+        }
       }
+      Near(Times(Times(v, d), Turned(v)), Part(a, b), Tolerance() * largest, "V D V^T");
+      Near(Times(Turned(v), v), One(c.n), Tolerance(), "V^T V");
     }
-    Near(Times(Times(v, d), Turned(v)), Part(a, b), Tolerance() * largest, "V D V^T");
-    Near(Times(Turned(v), v), One(c.n), Tolerance(), "V^T V");
   }
+}
+
+// The triangle that is read: the other one is not symmetric to it.
+TEST(LapackOf, EighReadsTheTriangleThatItSays) {
+  for (const bool lower : {true, false}) {
+    auto m = ParseHlo(absl::StrCat("HloModule m\nENTRY e { a = f64[2,2] constant({{2,5},{0,3}})\n ROOT r = (f64[2,2], "
+                                   "f64[2]) custom-call(a), custom_call_target=\"Eigh\", backend_config=\"",
+                                   lower ? 1 : 0, ",1,15,0.0001\" }"),
+                      "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    for (const char* backend : {"cpu", "reference"}) {
+      CompileOptions o;
+      o.cpu_levels = {"native"};
+      RunOptions run;
+      run.backend = backend;
+      auto r = RunModule((*m)->Clone(), {}, o, run);
+      ASSERT_TRUE(r.ok()) << r.status();
+      EXPECT_NEAR(r->results[1].Get(0).re, lower ? 2 : 2.5 - std::sqrt(25.25), 1e-12);
+    }
+  }
+}
+
+// What does not fit is the user's own function: the kernel would write elsewhere.
+TEST(LapackOf, WantsTheShapesOfTheRoutine) {
+  const auto is = [](absl::string_view call) {
+    auto m = ParseHlo(absl::StrCat("HloModule m\nENTRY e { a = f32[2,5,4] parameter(0)\n t = f32[2,4] parameter(1)\n "
+                                   "s = f32[2,4,4] parameter(2)\n ROOT r = ",
+                                   call, " }"),
+                      "t.hlo");
+    EXPECT_TRUE(m.ok()) << m.status();
+    return LapackOf((*m)->entry()->root()).has_value();
+  };
+  EXPECT_TRUE(is("(f32[2,5,4], f32[2,4]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\""));
+  EXPECT_FALSE(is("(f32[2,5,4], f32[2,3]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\""));
+  EXPECT_FALSE(is("(f32[2,5,4], f32[2,4]) custom-call(a), custom_call_target=\"lapack_dgeqrf_ffi\""));
+  EXPECT_FALSE(is("(f32[2,5,4], f32[4]) custom-call(a), custom_call_target=\"Qr\""));
+  EXPECT_TRUE(is("(f32[2,5,4], s32[2,4], s32[2]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\""));
+  EXPECT_FALSE(is("(f32[2,5,4], s32[2,4], s32[]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\""));
+  EXPECT_TRUE(is("f32[2,5,4] custom-call(a, t), custom_call_target=\"lapack_sorgqr_ffi\""));
+  EXPECT_FALSE(is("f32[2,5,5] custom-call(a, t), custom_call_target=\"lapack_sorgqr_ffi\""));
+  EXPECT_FALSE(is("f32[2,5,4] custom-call(a, a), custom_call_target=\"lapack_sorgqr_ffi\""));
+  EXPECT_FALSE(is("f32[2,5,4] custom-call(a), custom_call_target=\"lapack_sorgqr_ffi\""));
+  EXPECT_TRUE(is("(f32[2,4,4], f32[2,4]) custom-call(s), custom_call_target=\"Eigh\""));
+  EXPECT_FALSE(is("(f32[2,5,4], f32[2,4]) custom-call(a), custom_call_target=\"Eigh\""));
 }
 
 TEST_P(Lapack, SingularVectorsMultiplyBack) {

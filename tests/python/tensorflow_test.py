@@ -76,6 +76,18 @@ class TensorFlowTest(unittest.TestCase):
         bf16 = kiln.compile(tf.function(lambda x: x + x), tf.cast([0, 1, 2], tf.bfloat16), name="bf16")
         self.assertEqual(bf16(tf.cast([0, 1, 2], tf.bfloat16)).astype(np.float32).tolist(), [0, 2, 4])
 
+    def test_sizes_that_values_decide(self):
+        x = tf.constant([3.0, -1.0, 2.0, -5.0])
+        compiled = self.compare(tf.function(lambda x: (tf.boolean_mask(x, x > 0), tf.where(x < 0), x)), x, name="chosen")
+        self.assertEqual([r.name for r in compiled.model.results][3:], ["result_0_size0", "result_1_size0"])
+        self.compare(tf.function(lambda x: tf.image.rot90(x)), tf.random.stateless_normal([2, 5, 4, 3], [1, 2]), name="turned")
+
+    def test_linear_algebra(self):
+        a = tf.random.stateless_normal([2, 4, 4], [1, 2])
+        b = tf.random.stateless_normal([2, 4, 3], [3, 4])
+        self.compare(tf.function(lambda a, b: (tf.linalg.inv(a), tf.linalg.solve(a, b))), a, b, tolerance=1e-3, name="solve")
+        self.compare(tf.function(lambda a: tf.linalg.eigvalsh(a + tf.linalg.adjoint(a))), a, tolerance=1e-4, name="eigh")
+
     def test_constant_results(self):
         x = tf.constant([1.0, 2.0])
         self.compare(tf.function(lambda x: (x, tf.constant(7.0), x + 1)), x, name="constants")

@@ -213,9 +213,13 @@ class Model:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Runs the model; see the class."""
         if self._structure:
-            return self._structure.unflatten_results(self.run(self._structure.flatten_arguments(arguments, named)))
+            return self._structure.unflatten_results(self.leaves(self._structure.flatten_arguments(arguments, named)))
         results = self.run(self._in_order(arguments, named))
         return results[0] if len(results) == 1 else results
+
+    def leaves(self, arguments: Sequence[Any]) -> list[np.ndarray]:
+        """Runs the model; results with bounded dimensions are cut to their sizes, which are left out."""
+        return _cut(self.run(arguments), [r.name for r in self.results])
 
     def run(
         self,
@@ -359,6 +363,19 @@ def _donated(argument: _arrays.View, out: Optional[np.ndarray], a: ArrayInfo) ->
     if out is not None and out is not argument.owner:
         raise ValueError(f"{a.path}: it lies in the donated argument {a.alias}, not in an array of out")
     return argument
+
+
+def _cut(results: Sequence[np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
+    # The size of dimension 1 of `scores` is the result `scores_size1`.
+    sizes = {}
+    for k, (name, size) in enumerate(zip(names, results)):
+        base, _, dimension = name.rpartition("_size")
+        if base in names and dimension.isdigit() and size.shape == () and size.dtype == np.int32:
+            sizes[k] = names.index(base), int(dimension), int(size)
+    cut = list(results)
+    for k, dimension, size in sizes.values():
+        cut[k] = cut[k][(slice(None),) * dimension + (slice(size),)]
+    return [x for k, x in enumerate(cut) if k not in sizes]
 
 
 def _as_result(v: _arrays.View, a: ArrayInfo) -> np.ndarray:

@@ -4,11 +4,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "compiler/hlo/interface_names.h"
 #include "compiler/hlo/mlir_string.h"
 #include "compiler/import/bytecode.h"
 #include "compiler/import/check_program.h"
 #include "compiler/import/dense.h"
-#include "compiler/import/interface_names.h"
 #include "compiler/import/stablehlo/converter.h"
 #include "compiler/import/symbols.h"
 

@@ -7,6 +7,7 @@
 // Source: XLA's DynamicDimensionInference and DynamicPadder.
 #include <algorithm>
 
+#include "compiler/hlo/interface_names.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/dynamic_padder/sized_computation.h"
 
@@ -95,6 +96,13 @@ void AddResults(SizedComputation& f) {
   Instruction* root = f.computation()->root();
   const DynamicDims dims = KnownDims(f.All(root));
   if (!dims.empty()) {
+    std::map<ShapeIndex, int64_t> number;
+    ForEachLeaf(root->shape(), [&](const ShapeIndex& leaf, const Shape& s) {
+      if (s.IsArray()) number.emplace(leaf, static_cast<int64_t>(number.size()));
+    });
+    std::vector<ResultDimension> of;
+    for (const auto& [leaf, dim] : dims) of.push_back({number[leaf], dim});
+    SetSizeResults(of, &m);
     f.computation()->set_root(WithSizes(f, root, dims));
     if (m.entry_layout) {
       Shape& result = m.entry_layout->result;

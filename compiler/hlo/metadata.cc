@@ -1,4 +1,4 @@
-#include "compiler/import/metadata.h"
+#include "compiler/hlo/metadata.h"
 
 #include "compiler/hlo/scanner.h"
 
