@@ -5,7 +5,7 @@
 # for granted: other pages, whose files it goes on with, and files as they are. A check.sh among them runs at the end, and
 # is for what the page shows only in part. Blocks of Python are run by the system's Python, and find kiln's package.
 set -eu
-kiln=$PWD/$1 page=$PWD/$2 given=() tar=""
+awk=$(cd "$(dirname "$0")" && pwd)/blocks.awk kiln=$PWD/$1 page=$PWD/$2 given=() tar=""
 shift 2
 while [ $# -gt 0 ]; do
   case $1 in
@@ -28,26 +28,13 @@ fi
 ln -s "$kiln" "$dir/bin/kiln"
 export PATH="$dir/bin:$PATH"
 cd "$dir/page"
-blocks() { # PAGE [run]: writes the files of a page, and with `run` its blocks of commands
-  awk -v run="${2:-}" '
-    /^```/ && !inside {
-      inside = 1; file = ""
-      if (match($0, /file=[^ ]+/)) file = substr($0, RSTART + 5, RLENGTH - 5)
-      else if (run && $0 ~ /^```sh run$/) file = sprintf("run_%03d.sh", ++runs)
-      if (file != "") printf "" > file
-      next
-    }
-    /^```/ { inside = 0; if (file != "") close(file); next }
-    inside && file != "" { print > file }
-  ' "$1"
-}
 for file in ${given[@]+"${given[@]}"}; do
   case $file in
-    *.md) blocks "$file" ;;
+    *.md) awk -f "$awk" "$file" ;;
     *) cp "$file" . ;;
   esac
 done
-blocks "$page" run
+awk -v run=1 -f "$awk" "$page"
 [ -e run_001.sh ] || { echo "FAILED: $page has nothing to run"; exit 1; }
 for script in run_*.sh; do
   bash -eu "$script" || { echo "FAILED: $page, its block of commands number ${script//[^0-9]/}:"; cat "$script"; exit 1; }

@@ -7,8 +7,9 @@
 #   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
 #   # kiln: deb        how kiln comes: installed by dpkg; `tar`: unpacked at $KILN_HOME; `wheel`: for pip, as /kiln_aot-*.whl
 #   # expects: ...     the last line that it prints
-# It finds the examples in /examples, the frameworks that `./dev wheel --test` installs in /requirements, a checker of
-# traces in /tools, and what an offline Bazel must be given in /shims. The root is thrown away.
+# It finds the examples in /examples, the pages in /docs, the frameworks that `./dev wheel --test` installs in
+# /requirements, in /tools a checker of traces and what runs a page's snippets, and what an offline Bazel must be given in
+# /shims. The root is thrown away.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
 deb=$(realpath "$1")
@@ -51,8 +52,8 @@ journey() {
       [ ! -e "/$f" ] || install -D -m 644 "/$f" "$root/$f"
     done
     mkdir "$root/journey" "$root/shims" "$root/tools"
-    cp -r examples tests/python/requirements "$root/"
-    cp tests/report/check_trace.py "$root/tools/"
+    cp -r docs examples tests/python/requirements "$root/"
+    cp tests/docs/blocks.awk tests/docs/snippets_test.sh tests/report/check_trace.py "$root/tools/"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
     cp "tests/journeys/$name.sh" "$root/journey.sh"
     cp "$deb" "$root/kiln.deb"
