@@ -5,7 +5,7 @@
 # for granted: other pages, whose files it goes on with, and files as they are. A check.sh among them runs at the end, and
 # is for what the page shows only in part. Blocks of Python are run by the system's Python, and find kiln's package.
 set -eu
-awk=$(cd "$(dirname "$0")" && pwd)/blocks.awk kiln=$PWD/$1 page=$PWD/$2 given=() tar=""
+awk=$(cd "$(dirname "$0")" && pwd)/blocks.awk kiln=$PWD/$1 name=$2 page=$PWD/$2 given=() tar=""
 shift 2
 while [ $# -gt 0 ]; do
   case $1 in
@@ -35,9 +35,9 @@ for file in ${given[@]+"${given[@]}"}; do
   esac
 done
 awk -v run=1 -f "$awk" "$page"
-[ -e run_001.sh ] || { echo "FAILED: $page has nothing to run"; exit 1; }
+[ -e run_001.sh ] || { echo "FAILED: $name has nothing to run"; exit 1; }
 for script in run_*.sh; do
-  bash -eu "$script" || { echo "FAILED: $page, its block of commands number ${script//[^0-9]/}:"; cat "$script"; exit 1; }
+  bash -eu "$script" || { echo "FAILED: $name, its block of commands number ${script//[^0-9]/}:"; cat "$script"; exit 1; }
 done
-[ ! -e check.sh ] || bash -eu check.sh || { echo "FAILED: $page, what it shows in part:"; cat check.sh; exit 1; }
-echo "$page: $(ls run_*.sh | wc -l) blocks ran"
+[ ! -e check.sh ] || bash -eu check.sh || { echo "FAILED: $name, what it shows in part:"; cat check.sh; exit 1; }
+echo "$name: $(ls run_*.sh | wc -l) blocks ran"
