@@ -2,6 +2,7 @@
 # packages: cmake g++ make pkg-config
 # kiln: deb
 # expects: 7
+# within: 120
 kiln --version
 zcat /usr/share/man/man1/kiln.1.gz | grep -q 'kiln compile \[MODULE\]'
 bash -c '. /usr/share/bash-completion/completions/kiln; complete -p kiln'

@@ -7,6 +7,7 @@
 #   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
 #   # kiln: deb        how kiln comes: installed by dpkg; `tar`: unpacked at $KILN_HOME; `wheel`: for pip, as /kiln_aot-*.whl
 #   # expects: ...     the last line that it prints
+#   # within: ...      seconds, all told: from the package to the program's answer
 # It finds the examples in /examples, the pages in /docs, the frameworks that `./dev wheel --test` installs in
 # /requirements, in /tools a checker of traces and what runs a page's snippets, and what an offline Bazel must be given in
 # /shims. The root is thrown away.
@@ -95,6 +96,8 @@ for name in "${names[@]}"; do
     result="failed ($status)"
   elif [ "$(tail -1 "$log")" != "$(field "$name" expects)" ]; then
     result="printed '$(tail -1 "$log")'"
+  elif [ -n "$(field "$name" within)" ] && [ "${seconds%.*}" -ge "$(field "$name" within)" ]; then
+    result="took too long"
   fi
   if [ "$result" != passed ]; then
     failed=1
