@@ -19,8 +19,8 @@ MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 #include "m_c.h"
-static _Alignas(MLP_ALIGN) unsigned char arena[M_ARENA_BYTES + 1];
-static _Alignas(64) float image[IMAGE], scores[M_RESULT_RESULT0_COUNT];
+static _Alignas(M_ALIGNMENT) unsigned char arena[M_ARENA_BYTES + 1];
+static _Alignas(64) float image[M_ARGUMENT_ARG0_COUNT], scores[M_RESULT_RESULT0_COUNT];
 static long allocations;
 extern void* __libc_malloc(size_t);
 void* malloc(size_t n) { ++allocations; return __libc_malloc(n); }
@@ -28,11 +28,10 @@ int main(void) {
   void *arguments[] = {image}, *results[] = {scores};
   const kiln_arena memory = {arena, sizeof arena};
   const int status = m_run(arguments, results, memory, NULL);
-  const long of_run = allocations;
-  printf("%d %ld\\n", status, of_run);
+  printf("%d %ld\\n", status, allocations);
   return status;
 }
-""".replace("MLP_ALIGN", "M_ALIGNMENT").replace("IMAGE", "M_ARGUMENT_ARG0_COUNT")
+"""
 
 
 def constant(rng: np.random.Generator, shape: str) -> str:
@@ -83,12 +82,12 @@ def main() -> None:
             subprocess.run([*link, "-o", program], check=True)
             subprocess.run(["strip", program], check=True)
             asks = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+            libraries = " ".join(re.findall(r"NEEDED.*\[(.*)\]", asks))
             status, allocations = subprocess.run([program], capture_output=True, text=True).stdout.split()
             print(
                 f"{name}: archive {(folder / 'libm.a').stat().st_size / 1e6:.2f} MB, stripped program "
-                f"{program.stat().st_size / 1e6:.2f} MB, needs {' '.join(re.findall(r'NEEDED.*\[(.*)\]', asks))}; "
-                f"status {status}, allocations of the first run {allocations}; "
-                f"compile {seconds:.1f} s, {most / 1e6:.0f} MB"
+                f"{program.stat().st_size / 1e6:.2f} MB, needs {libraries}; status {status}, allocations of the first "
+                f"run {allocations}; compile {seconds:.1f} s, {most / 1e6:.0f} MB"
             )
 
 
