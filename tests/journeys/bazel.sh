@@ -2,10 +2,9 @@
 # packages: bazel-bootstrap bazel-platforms cmake g++ make pkg-config
 # kiln: deb
 # expects: 7
-cat > WORKSPACE <<'END'
-local_repository(name = "kiln", path = "/usr/share/kiln/bazel")
-register_toolchains("@kiln//:toolchain")
-END
+awk -f /tools/blocks.awk /docs/first_model.md
+awk -f /tools/blocks.awk /docs/install.md  # the WORKSPACE of two lines, and a BUILD
+rm CMakeLists.txt
 # Not kiln's: repositories that Debian's Bazel would fetch, which no machine without the network has.
 for r in rules_cc rules_java remote_coverage_tools; do echo "build --override_repository=$r=/shims/$r"; done > .bazelrc
 echo 'build --override_repository=platforms=/usr/share/bazel/platforms' >> .bazelrc
@@ -45,10 +44,12 @@ int main() {
 }
 END
 flags="--noshow_progress --spawn_strategy=processwrapper-sandbox"
-bazel build $flags //models:all --output_groups=+sizes
-bazel test $flags --test_output=errors //models:all
+bazel build $flags //:all //models:all --output_groups=+sizes
+bazel test $flags --test_output=errors //:all //models:all
+test "$(bazel-bin/app)" = "1.499 1.996 -0.002"
 bazel run $flags //models:digits_benchmark -- --json --runs 20 | grep '"name":"digits"'
 test -s bazel-bin/models/apart.safetensors
+grep '^mlp' bazel-bin/sizes.txt
 grep '^sum3' bazel-bin/models/sizes.txt
 grep '^digits' bazel-bin/models/digits.sizes.txt
 bazel aquery $flags 'mnemonic("KilnCompile", //models:digits)' > actions

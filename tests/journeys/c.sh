@@ -2,6 +2,7 @@
 # packages: cmake g++ make pkg-config
 # kiln: tar
 # expects: 7
+# within: 120
 cat > app.c <<'END'
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 # packages: cmake g++ make pkg-config
 # kiln: deb
 # expects: 7
+# within: 120
 cp -r /examples/cmake_consumer /examples/digits .
 cmake -S cmake_consumer -B build -DCMAKE_BUILD_TYPE=Release
 cmake --build build

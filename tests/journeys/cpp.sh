@@ -2,8 +2,9 @@
 # packages: cmake g++ make pkg-config
 # kiln: deb
 # expects: 7
+# within: 120
 kiln --version
-zcat /usr/share/man/man1/kiln.1.gz | grep -q 'kiln compile MODULE'
+zcat /usr/share/man/man1/kiln.1.gz | grep -q 'kiln compile \[MODULE\]'
 bash -c '. /usr/share/bash-completion/completions/kiln; complete -p kiln'
 kiln compile /examples/digits/digits.mlir --name digits -o build
 g++ -std=c++17 -O2 -Wall -Wextra -Werror -Ibuild /examples/digits/digits_main.cc build/libdigits.a -lm -lpthread -o app

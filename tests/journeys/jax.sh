@@ -2,6 +2,7 @@
 # packages: g++ python3-venv
 # kiln: wheel
 # expects: JAX, Python and C++ agree
+# within: 120
 python3 -m venv env
 env/bin/pip install --quiet -r /requirements/jax.txt /kiln_aot-*.whl
 cat > mlp.py <<'END'

@@ -5,10 +5,13 @@
 # A journey is a file NAME.sh beside this one, run by `sh -eu` in an empty folder of the new root. Its head says
 #   # what: ...        for the table
 #   # packages: ...    of Debian, that such a user has; a root is made once for each list, and kept in the user's cache
+#   # suite: ...       of Debian, if not bookworm
 #   # kiln: deb        how kiln comes: installed by dpkg; `tar`: unpacked at $KILN_HOME; `wheel`: for pip, as /kiln_aot-*.whl
 #   # expects: ...     the last line that it prints
-# It finds the examples in /examples, the frameworks that `./dev wheel --test` installs in /requirements, a checker of
-# traces in /tools, and what an offline Bazel must be given in /shims. The root is thrown away.
+#   # within: ...      seconds, all told: from the package to the program's answer
+# It finds the examples in /examples, the pages in /docs, journeys in /journeys, the frameworks that `./dev wheel --test`
+# installs in /requirements, in /tools a checker of traces and what runs a page's snippets, and what an offline Bazel must
+# be given in /shims. The root is thrown away.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
 deb=$(realpath "$1")
@@ -22,15 +25,15 @@ trap 'rm -rf "$work"' EXIT
 
 field() { sed -n "s/^# $2: //p" "$here/$1.sh" | head -1; }
 
-# The root with PACKAGES; says where it is.
+# The root of SUITE with PACKAGES; says where it is.
 root_of() {
-  local packages=$* root
-  root=$cache/$(echo "$packages" | md5sum | cut -c1-12)
+  local suite=$1 packages=${*:2} root
+  root=$cache/$suite-$(echo "$packages" | md5sum | cut -c1-12)
   if [ ! -e "$root.complete" ]; then
-    echo "making a root with: $packages" >&2
+    echo "making a root of $suite with: $packages" >&2
     rm -rf "$root"
     mkdir -p "$cache"
-    mmdebstrap --quiet --variant=minbase --include="ca-certificates ${packages}" bookworm "$root" >&2
+    mmdebstrap --quiet --variant=minbase --include="ca-certificates ${packages}" "$suite" "$root" >&2
     touch "$root.complete"
   fi
   echo "$root"
@@ -51,8 +54,8 @@ journey() {
       [ ! -e "/$f" ] || install -D -m 644 "/$f" "$root/$f"
     done
     mkdir "$root/journey" "$root/shims" "$root/tools"
-    cp -r examples tests/python/requirements "$root/"
-    cp tests/report/check_trace.py "$root/tools/"
+    cp -r docs examples tests/journeys tests/python/requirements "$root/"
+    cp tests/docs/blocks.awk tests/docs/snippets_test.sh tests/report/check_trace.py "$root/tools/"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
     cp "tests/journeys/$name.sh" "$root/journey.sh"
     cp "$deb" "$root/kiln.deb"
@@ -82,8 +85,9 @@ failed=0
 table=$work/table
 for name in "${names[@]}"; do
   [ -e "$here/$name.sh" ] || { echo "there is no journey $here/$name.sh" >&2; exit 2; }
+  suite=$(field "$name" suite)
   # shellcheck disable=SC2046  # words
-  root=$(root_of $(field "$name" packages))
+  root=$(root_of "${suite:-bookworm}" $(field "$name" packages))
   log=$work/$name.log
   start=$(date +%s.%N)
   status=0
@@ -94,6 +98,8 @@ for name in "${names[@]}"; do
     result="failed ($status)"
   elif [ "$(tail -1 "$log")" != "$(field "$name" expects)" ]; then
     result="printed '$(tail -1 "$log")'"
+  elif [ -n "$(field "$name" within)" ] && [ "${seconds%.*}" -ge "$(field "$name" within)" ]; then
+    result="took too long"
   fi
   if [ "$result" != passed ]; then
     failed=1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs a wheel beside each framework, in virtual environments in the user's cache, and compares results with the
-# framework's: frameworks.sh WHEEL [numpy|jax|tensorflow|torch]...
+# framework's; also runs what the documentation shows of it: frameworks.sh WHEEL [numpy|jax|tensorflow|torch]...
 set -euo pipefail
 wheel=$(realpath "$1")
 tests=$(realpath "$(dirname "$0")")
@@ -32,5 +32,6 @@ for framework in "$@"; do
     echo "$framework: $file"
     "$environment/bin/python" -W error::ResourceWarning "$tests/$file.py"
   done
+  [ "$framework" = numpy ] || "$environment/bin/python" "$tests/docs_test.py" "$framework"
 done
 echo "the wheel: ok"
