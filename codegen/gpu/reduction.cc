@@ -110,9 +110,13 @@ class Reduction {
       per_output_ = length_ < kShort ? 1 : std::min(PowerOfTwoUpTo(length_), most);
       // Long rows: a thread takes four elements or more.
       while (per_output_ > kWarp && per_output_ * 4 > length_) per_output_ /= 2;
-    } else {
-      per_output_ =
-          length_ < kShort || outputs_ >= kManyOutputs ? 1 : std::min<int64_t>(PowerOfTwoUpTo(length_ / 4), 16);
+    } else if (length_ >= kShort && outputs_ < kManyOutputs) {
+      // Few columns, as of a vector times a matrix: narrow blocks of many threads, so that all of a GPU's processors
+      // read. A sector of memory, 32 bytes, stays together.
+      constexpr int64_t kFewBlocks = 128, kNarrowest = 8, kWidest = 512, kLargest = 1024;
+      while (columns_ > kNarrowest && outputs_ < kFewBlocks * columns_) columns_ /= 2;
+      const int64_t threads = body_.team ? body_.team : columns_ == kWarp ? kWidest : kLargest;
+      per_output_ = std::min(PowerOfTwoUpTo(length_ / 4), threads / columns_);
     }
     ChooseAtOnce();
     while (per_output_ > 1 && body_.grid.shared_bytes() + SharedBytes() > kMostShared) {
@@ -123,7 +127,7 @@ class Reduction {
 
   void ChooseAtOnce() {
     at_once_ = std::max<int64_t>(1, kBlock / per_output_);
-    if (!rows_ && per_output_ > 1) at_once_ = kWarp;
+    if (!rows_ && per_output_ > 1) at_once_ = columns_;
     if (body_.team) at_once_ = body_.team / per_output_;
   }
 
@@ -263,7 +267,8 @@ class Reduction {
     }
   }
 
-  // Through shared memory: threads of which `gives` holds store at `place`, and slot 0 takes the others' in turn.
+  // Through shared memory: threads of which `gives` holds store at `place`. Of rows slot 0 takes the others' in turn;
+  // of columns the lower half of the slots takes the upper half's, until one is left.
   void Through(llvm::Value* gives, llvm::Value* place, llvm::Value* slot, llvm::Value* column) {
     struct Array {
       llvm::Type* type;
@@ -297,24 +302,33 @@ class Reduction {
       ir_.If(gives, give);
     else
       give();
-    body_.grid.Barrier();
-    ir_.If(b_.CreateICmpEQ(slot, ir_.I64(0)), [&] {
-      ir_.Loop(ir_.I64(1), ir_.I64(Places()), 1, [&](llvm::Value* w) {
-        for (size_t q = 0; q < parts_.size(); ++q) {
-          std::vector<Val> theirs;
-          for (size_t k = 0; k < parts_[q].slots.size(); ++k) {
-            const Array& a = arrays[q][k];
-            const auto get = [&](llvm::Value* base) -> llvm::Value* {
-              llvm::Value* x = b_.CreateLoad(a.type, b_.CreateInBoundsGEP(a.type, base, at(w)));
-              llvm::Type* wanted = ir_.RegType(TypeOf(parts_[q], k));
-              return x->getType() == wanted ? x : b_.CreateTrunc(x, wanted);
-            };
-            theirs.push_back({get(a.re), a.im ? get(a.im) : nullptr});
-          }
-          Combine(parts_[q], theirs);
+    const auto take = [&](llvm::Value* from) {
+      for (size_t q = 0; q < parts_.size(); ++q) {
+        std::vector<Val> theirs;
+        for (size_t k = 0; k < parts_[q].slots.size(); ++k) {
+          const Array& a = arrays[q][k];
+          const auto get = [&](llvm::Value* base) -> llvm::Value* {
+            llvm::Value* x = b_.CreateLoad(a.type, b_.CreateInBoundsGEP(a.type, base, at(from)));
+            llvm::Type* wanted = ir_.RegType(TypeOf(parts_[q], k));
+            return x->getType() == wanted ? x : b_.CreateTrunc(x, wanted);
+          };
+          theirs.push_back({get(a.re), a.im ? get(a.im) : nullptr});
         }
+        Combine(parts_[q], theirs);
+      }
+    };
+    body_.grid.Barrier();
+    if (rows_) {
+      ir_.If(b_.CreateICmpEQ(slot, ir_.I64(0)), [&] { ir_.Loop(ir_.I64(1), ir_.I64(Places()), 1, take); });
+      return;
+    }
+    for (int64_t half = Places() / 2; half > 0; half /= 2) {
+      ir_.If(b_.CreateICmpULT(slot, ir_.I64(half)), [&] {
+        take(ir_.Add(slot, ir_.I64(half)));
+        if (half > 1) give();
       });
-    });
+      if (half > 1) body_.grid.Barrier();
+    }
   }
 
   // Narrow floats are held as f32 until they are stored.
@@ -356,8 +370,9 @@ class Reduction {
   Ints kept_, reduced_;
   int64_t outputs_ = 1, length_ = 1;
   bool rows_ = false;
-  int64_t per_output_ = 1;  // threads that share an output
-  int64_t at_once_ = 1;     // outputs of a block
+  int64_t per_output_ = 1;   // threads that share an output
+  int64_t columns_ = kWarp;  // outputs of a block where they are columns
+  int64_t at_once_ = 1;      // outputs of a block
   absl::Status status_;
 };
 

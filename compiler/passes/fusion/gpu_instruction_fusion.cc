@@ -1,4 +1,5 @@
-// Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters.
+// Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters, and with windows up to 8 x 8,
+// which one thread reduces wherever they stand.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
 
@@ -7,6 +8,7 @@ namespace kiln {
 absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   FusionLimits limits;
   limits.operands = 96;
+  limits.window = 64;
   return FuseVertically(m, ctx, limits);
 }
 

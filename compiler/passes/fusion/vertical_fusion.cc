@@ -14,9 +14,25 @@ bool FusibleProducer(const Instruction* i) {
   return i->Is(Opcode::Bitcast) || InfoOf(i->opcode()).lowering == Lowering::Elemental;
 }
 
+// Elements of the windows of a reduce-window; 0 for anything else, and where windows have results of several arrays.
+int64_t WindowElements(const Instruction* i) {
+  if (!i->Is(Opcode::ReduceWindow) || !i->shape().IsArray() || i->shape().HasDynamic()) return 0;
+  int64_t n = 1;
+  for (const WindowDim& w : i->attrs().window.value_or(attr::Win())) n *= w.size;
+  return n;
+}
+
+// Whether no element is in two windows.
+bool WindowsAreApart(const Instruction* i) {
+  const attr::Win window = i->attrs().window.value_or(attr::Win());
+  return std::all_of(window.begin(), window.end(),
+                     [](const WindowDim& w) { return w.DilatedSize() <= w.stride && w.lhs_dilate == 1; });
+}
+
 bool Expensive(const Instruction* i) {
   if (i->HasTrait(Transcendental)) return true;
   switch (i->opcode()) {
+    case Opcode::ReduceWindow:
     case Opcode::Divide:
     case Opcode::Remainder:
     case Opcode::Sqrt:
@@ -80,7 +96,7 @@ class Fuser {
         return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
       if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
-      return true;
+      return !user->Is(Opcode::ReduceWindow) || user->operand(0) != value || WindowsAreApart(user);
     };
     if (!consumer->Is(Opcode::Fusion)) return direct(consumer, p);
     const Computation* f = *consumer->attrs().calls;
@@ -103,7 +119,8 @@ class Fuser {
   }
 
   bool ShouldFuse(const Instruction* p, const Instruction* c) {
-    if (!FusibleConsumer(c) || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
+    const bool consumer = FusibleConsumer(c) || (c->Is(Opcode::ReduceWindow) && MayBeProducer(c));
+    if (!consumer || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
     if (p->Is(Opcode::Fusion)) return false;
     const Instruction* root = RootOf(c);
     // Updated or scattered-into arrays are worked on in place: they stay whole.
@@ -130,6 +147,8 @@ class Fuser {
     if (p->Is(Opcode::Concatenate)) return p->operand_count() <= 4 && TakesWindow(c, p);
     const bool reads_once = ReadsOnce(c, p);
     if (Expensive(p) && !reads_once) return false;
+    if (!reads_once && HoldsWindow(c))
+      return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant);
     // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
     if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
                          p->shape().ElementCount() == 1)) {
@@ -139,6 +158,18 @@ class Fuser {
     }
     if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
     return true;
+  }
+
+  static bool HoldsWindow(const Instruction* c) {
+    if (!c->Is(Opcode::Fusion)) return c->Is(Opcode::ReduceWindow);
+    for (const auto& i : (*c->attrs().calls)->instructions())
+      if (i->Is(Opcode::ReduceWindow)) return true;
+    return false;
+  }
+
+  bool MayBeProducer(const Instruction* i) const {
+    const int64_t window = WindowElements(i);
+    return window ? window <= limits_.window : FusibleProducer(i);
   }
 
   // The consumer reads no more than half of `p`, and only through a window.
@@ -186,7 +217,7 @@ class Fuser {
     std::reverse(order.begin(), order.end());
     absl::flat_hash_set<Instruction*> removed;
     for (Instruction* p : order) {
-      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !FusibleProducer(p)) continue;
+      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !MayBeProducer(p)) continue;
       const std::vector<Instruction*> users = p->users();
       bool all = true;
       for (Instruction* u : users) all = all && ShouldFuse(p, u);

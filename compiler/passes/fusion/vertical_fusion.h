@@ -17,6 +17,7 @@ namespace kiln {
 struct FusionLimits {
   int64_t instructions = 400;  // of a fusion that still grows
   int64_t operands = 1 << 20;  // of the fusion and the producer together
+  int64_t window = 0;          // elements of a reduce-window that is computed within the loop that reads it
 };
 
 // True if anything was fused.

@@ -15,7 +15,7 @@ namespace kiln {
 namespace {
 
 constexpr int64_t kMaxElements = 4096;
-constexpr int64_t kMaxSteps = 1 << 15;
+constexpr int64_t kMaxSteps = 1 << 16;
 
 bool IsRepeatedConstant(const Instruction* i) {
   return i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Constant);
@@ -77,7 +77,8 @@ int64_t Steps(const Instruction* i) {
   const auto times = [&](int64_t n) { each = each > kMaxSteps / std::max<int64_t>(n, 1) ? kMaxSteps + 1 : each * n; };
   int64_t called = 0;
   for (const Computation* c : i->called())
-    for (const auto& inner : c->instructions()) called = std::min(called + Steps(inner.get()), kMaxSteps + 1);
+    for (const auto& inner : c->instructions())
+      if (!inner->Is(Opcode::Parameter)) called = std::min(called + Steps(inner.get()), kMaxSteps + 1);
   switch (i->opcode()) {
     case Opcode::Call:
     case Opcode::Conditional:

@@ -1,5 +1,7 @@
 #include "compiler/passes/simplify/dot_form.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 
@@ -89,9 +91,50 @@ bool MultipliesAsAsked(const Instruction* dot) {
           a == "dot_bf16_bf16_f32_x6" || a == "dot_bf16_bf16_f32_x9");
 }
 
+namespace {
+
+Expr Multiplied(Expr a, Expr b) { return a.type() == PrimitiveType::Pred ? a & b : a * b; }
+
+Expr SumOver(Expr x, const Ints& dims) {
+  Computation* c = x.computation();
+  const PrimitiveType t = x.type();
+  return ReduceOf(x, c->AddConstant(Literal::Of(t, 0)), dims,
+                  ScalarFunction(c->module(), t == PrimitiveType::Pred ? Opcode::Or : Opcode::Add, t));
+}
+
+// Of a matrix and a vector, perhaps many: the matrix stays as it lies, which may be all weights of a layer.
+Expr MatrixTimesVector(const Instruction* dot, const DotSide& l, const DotSide& r, PrimitiveType wide) {
+  const bool second = l.free.empty();
+  const DotSide &m = second ? r : l, &v = second ? l : r;
+  const auto operand = [&](int64_t k) { return ConvertTo(wide, Rounded(dot, dot->operand(k))); };
+  const Expr matrix = operand(second ? 1 : 0);
+  std::vector<std::pair<int64_t, int64_t>> places;  // of the vector's dimensions in the matrix
+  for (size_t k = 0; k < m.batch.size(); ++k) places.push_back({m.batch[k], v.batch[k]});
+  for (size_t k = 0; k < m.contracting.size(); ++k) places.push_back({m.contracting[k], v.contracting[k]});
+  std::sort(places.begin(), places.end());
+  Ints order, mapped;
+  for (const auto& [place, d] : places) {
+    mapped.push_back(place);
+    order.push_back(d);
+  }
+  const Expr vector = BroadcastTo(TransposeBy(operand(second ? 0 : 1), order), matrix.shape().dims(), mapped);
+  const Expr sum = SumOver(second ? Multiplied(vector, matrix) : Multiplied(matrix, vector), m.contracting);
+  // Batch dimensions come first.
+  Ints wanted = m.batch, permutation;
+  wanted.insert(wanted.end(), m.free.begin(), m.free.end());
+  for (int64_t d : wanted)
+    permutation.push_back(d -
+                          std::count_if(m.contracting.begin(), m.contracting.end(), [&](int64_t c) { return c < d; }));
+  return TransposeBy(sum, permutation);
+}
+
+}  // namespace
+
 Expr DotAsProducts(const Instruction* dot) {
   const DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
   const PrimitiveType t = dot->shape().type(), wide = ProductType(dot, !l.contracting.empty());
+  if (!l.contracting.empty() && (l.free.empty() || r.free.empty()))
+    return ConvertTo(t, MatrixTimesVector(dot, l, r, wide));
   Ints dims = dot->shape().dims(), summed;
   for (int64_t d : l.contracting) {
     summed.push_back(static_cast<int64_t>(dims.size()));
@@ -111,14 +154,8 @@ Expr DotAsProducts(const Instruction* dot) {
     return BroadcastTo(TransposeBy(ConvertTo(wide, Rounded(dot, dot->operand(operand))), order), dims, mapped);
   };
   const Expr a = spread(0, l, l.batch.size()), b = spread(1, r, l.batch.size() + l.free.size());
-  const bool logical = wide == PrimitiveType::Pred;
-  Expr product = logical ? a & b : a * b;
-  if (!summed.empty()) {
-    Computation* c = product.computation();
-    product = ReduceOf(product, c->AddConstant(Literal::Of(wide, 0)), summed,
-                       ScalarFunction(c->module(), logical ? Opcode::Or : Opcode::Add, wide));
-  }
-  return ConvertTo(t, product);
+  const Expr product = Multiplied(a, b);
+  return ConvertTo(t, summed.empty() ? product : SumOver(product, summed));
 }
 
 }  // namespace kiln

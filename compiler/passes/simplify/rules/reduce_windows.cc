@@ -161,6 +161,30 @@ Instruction* OfPad(Instruction* i) {
   return folded;
 }
 
+// Windows over what is repeated: only once where each has one element of a dimension along which nothing changes.
+Instruction* OfRepeats(Instruction* i) {
+  if (!IsPlainWindow(i) || !i->operand(0)->Is(Opcode::Broadcast)) return nullptr;
+  Instruction* x = i->operand(0);
+  const Ints from = x->attrs().dimensions.value_or(Ints());
+  Ints kept, operand, result, places;
+  attr::Win window;
+  for (int64_t d = 0; d < x->shape().rank(); ++d) {
+    const bool changes = std::find(from.begin(), from.end(), d) != from.end();
+    const WindowDim w = WindowOf(i)[static_cast<size_t>(d)];
+    if (!changes && w == WindowDim()) continue;
+    if (changes) places.push_back(static_cast<int64_t>(kept.size()));
+    kept.push_back(d);
+    operand.push_back(x->shape().dim(d));
+    result.push_back(i->shape().dim(d));
+    window.push_back(w);
+  }
+  if (kept.empty() || static_cast<int64_t>(kept.size()) == x->shape().rank()) return nullptr;
+  Expr once = BroadcastTo(x->operand(0), operand, places);
+  Instruction* windows = i->parent()->AddClone(i, Shape::Array(i->shape().type(), result), {once.get(), i->operand(1)});
+  windows->mutable_attrs().window = window;
+  return BroadcastTo(windows, i->shape().dims(), kept).get();
+}
+
 // A slice of the one window in each reduced dimension that holds all of it: a reduction.
 Instruction* SliceOfWindow(Instruction* i) {
   Instruction* w = i->operand(0);
@@ -221,6 +245,16 @@ const Rule kRules[] = {
      "z = $T[] constant(0)\n x = $T[9,8] pad(p, s), padding=1_1_1x0_2\n"
      " ROOT r = $T[8,8] reduce-window(x, z), window={size=2x2 pad=0_0x0_1}, to_apply=sum",
      OfPad,
+     true},
+    {"window-of-broadcast",
+     {Opcode::ReduceWindow},
+     kAllTypes,
+     Numerics::Exact,
+     "b = $T[4,6] broadcast(s), dimensions={}\n"
+     " ROOT r = $T[4,6] reduce-window(b, s), window={size=1x3 pad=0_0x1_1}, to_apply=sum",
+     "b = $T[4,6] broadcast(s), dimensions={}\n"
+     " ROOT r = $T[4,6] reduce-window(b, s), window={size=2x3 pad=0_1x1_1}, to_apply=sum",
+     OfRepeats,
      true},
     {"slice-of-window",
      {Opcode::Slice},
