@@ -10,7 +10,7 @@
 #   # expects: ...     the last line that it prints
 #   # within: ...      seconds, all told: from the package to the program's answer
 # It finds the examples in /examples, the pages in /docs, journeys in /journeys, the frameworks that `./dev wheel --test`
-# installs in /requirements, in /tools a checker of traces and what runs a page's snippets, and what an offline Bazel must
+# installs in /requirements, in /tools checkers of traces and what runs a page's snippets, and what an offline Bazel must
 # be given in /shims. The root is thrown away.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || { echo "journeys mount and change roots: run them as root" >&2; exit 2; }
@@ -55,7 +55,7 @@ journey() {
     done
     mkdir "$root/journey" "$root/shims" "$root/tools"
     cp -r docs examples tests/journeys tests/python/requirements "$root/"
-    cp tests/docs/blocks.awk tests/docs/snippets_test.sh tests/report/check_trace.py "$root/tools/"
+    cp tests/docs/blocks.awk tests/docs/snippets_test.sh tests/report/check_trace.py tests/report/perfetto.js "$root/tools/"
     cp -r third_party/rules_cc third_party/rules_java third_party/remote_coverage_tools "$root/shims/"
     cp "tests/journeys/$name.sh" "$root/journey.sh"
     cp "$deb" "$root/kiln.deb"
