@@ -22,11 +22,13 @@ static int number_of(uint64_t thread, uint64_t* known, int* count) {
   return *count;
 }
 
+// Moments are rounded, not durations: what is nested or follows does so in whole nanoseconds too.
 static void put_event(FILE* f, const kiln_profile_event* e, uint64_t origin, double scale, int thread) {
   const kiln_profile_op* op = &kiln_model_ops[e->entry];
-  fputs("{\"ph\":\"X\",\"pid\":1,\"tid\":", f);
-  fprintf(f, "%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":", thread, (double)(e->begin - origin) * scale / 1e3,
-          (double)(e->end - e->begin) * scale / 1e3);
+  const long long begin = (long long)((double)(e->begin - origin) * scale + 0.5);
+  const long long ns = (long long)((double)(e->end - origin) * scale + 0.5) - begin;
+  fprintf(f, "{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld,\"cat\":", thread, begin / 1000,
+          begin % 1000, ns / 1000, ns % 1000);
   put_text(f, e->part ? "part" : op->kind);
   fputs(",\"name\":", f);
   put_text(f, *op->op_name ? op->op_name : op->name);

@@ -11,7 +11,8 @@ check() { node /tools/perfetto.js "$assets" "$1"; }
 kiln profile /examples/digits/digits.mlir --repeat 5 --threads 2 --trace trace.json
 check trace.json
 
-# A loop, operations that two threads share, and names that are not plain.
+# A loop, operations that two threads share, and names that are not plain; so many events that some begin in the tick
+# in which others end.
 cat > loop.hlo <<'END_OF_HLO'
 HloModule loop
 
@@ -42,9 +43,9 @@ ENTRY main {
   ROOT y = f32[512,256] get-tuple-element(loop), index=1
 }
 END_OF_HLO
-kiln profile loop.hlo --repeat 3 --threads 2 --trace loop.json
+kiln profile loop.hlo --repeat 4000 --threads 2 --trace loop.json
 check loop.json | tee shown
-grep -q 'nested up to 3 deep$' shown
+grep -q '131072 events of 2 threads, nested up to 3 deep$' shown
 
 refused() { # TRACE WHY
   printf '%s' "$1" > broken.json
