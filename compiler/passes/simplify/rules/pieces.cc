@@ -37,6 +37,25 @@ Instruction* Flatten(Instruction* i) {
   return parts.size() == i->operands().size() ? nullptr : Over(i, std::move(parts));
 }
 
+// Concatenations that are stacked, as the layers of a cache of keys and values are: one concatenation of all pieces,
+// seen as the stack.
+Instruction* OfStacks(Instruction* i) {
+  if (HasOwnLayout(i)) return nullptr;
+  const int64_t d = (*i->attrs().dimensions)[0];
+  std::vector<Expr> pieces;
+  for (Instruction* o : i->operands()) {
+    if (!o->Is(Opcode::Reshape) || !HasOneUser(o)) return nullptr;
+    Instruction* c = o->operand(0);
+    Ints stacked = c->shape().dims();
+    stacked.insert(stacked.begin() + std::min<ptrdiff_t>(d, std::ssize(stacked)), 1);
+    if (!c->Is(Opcode::Concatenate) || !HasOneUser(c) || (*c->attrs().dimensions)[0] != d ||
+        stacked != o->shape().dims())
+      return nullptr;
+    pieces.insert(pieces.end(), c->operands().begin(), c->operands().end());
+  }
+  return i->operand_count() < 2 ? nullptr : ReshapeTo(ConcatOf(pieces, d), i->shape().dims()).get();
+}
+
 // Whether `next` is the part of the same array that follows `slice` along dimension `d`.
 bool Follows(const Instruction* slice, const Instruction* next, int64_t d) {
   if (!slice->Is(Opcode::Slice) || !next->Is(Opcode::Slice) || slice->operand(0) != next->operand(0)) return false;
@@ -208,6 +227,16 @@ const Rule kRules[] = {
      "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[12,6] concatenate(p, c), dimensions={0}",
      "c = $T[4,12] concatenate(p, q), dimensions={1}\n ROOT r = $T[8,12] concatenate(c, c), dimensions={0}",
      Flatten},
+    {"concatenate-of-stacks",
+     {Opcode::Concatenate},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[8,6] concatenate(p, q), dimensions={0}\n b = $T[8,6] concatenate(q, p), dimensions={0}\n"
+     " c = $T[1,8,6] reshape(a)\n d = $T[1,8,6] reshape(b)\n ROOT r = $T[2,8,6] concatenate(c, d), dimensions={0}",
+     "a = $T[4,12] concatenate(p, q), dimensions={1}\n b = $T[4,12] concatenate(q, p), dimensions={1}\n"
+     " c = $T[1,4,12] reshape(a)\n d = $T[1,4,12] reshape(b)\n ROOT r = $T[2,4,12] concatenate(c, d), dimensions={0}",
+     OfStacks,
+     true},
     {"concatenate-slices",
      {Opcode::Concatenate},
      kAllTypes,

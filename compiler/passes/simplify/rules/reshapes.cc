@@ -155,6 +155,38 @@ Instruction* OfCutIota(Instruction* i) {
   return sum ? sum->get() : nullptr;
 }
 
+// A reshape that cuts the dimension of which a slice took whole pieces: the slice takes them behind it. What follows
+// then reads the slice's operand, as heads of attention are read out of the product for queries, keys and values.
+Instruction* OfSliceOfPieces(Instruction* i) {
+  Instruction* s = i->operand(0);
+  if (!s->Is(Opcode::Slice) || !HasOneUser(s) || HasOwnLayout(i) || i->shape().ElementCount() == 0) return nullptr;
+  Instruction* x = s->operand(0);
+  int64_t cut = -1, before = 1;
+  for (int64_t d = 0; d < s->shape().rank(); ++d) {
+    if ((*s->attrs().slice)[static_cast<size_t>(d)].stride != 1) return nullptr;
+    if (s->shape().dim(d) == x->shape().dim(d)) continue;
+    if (cut >= 0) return nullptr;
+    cut = d;
+  }
+  for (int64_t d = 0; d < cut; ++d) before *= s->shape().dim(d);
+  if (cut < 0 || before == 1) return nullptr;  // rows stay rows: slice-of-reshape
+  // The first piece of the dimension in the result, and how many elements each has.
+  const Ints& to = i->shape().dims();
+  size_t first = 0;
+  for (int64_t reached = 1; first < to.size() && (reached < before || to[first] == 1);) reached *= to[first++];
+  const Ints head(to.begin(), to.begin() + static_cast<ptrdiff_t>(first));
+  if (first == to.size() || Product(head) != before) return nullptr;
+  const int64_t n = s->shape().dim(cut), piece = to[first] > 0 ? n / to[first] : 0;
+  const SliceDim& taken = (*s->attrs().slice)[static_cast<size_t>(cut)];
+  if (to[first] * piece != n || piece == 1 || taken.start % piece != 0 || x->shape().dim(cut) % piece != 0)
+    return nullptr;
+  Ints whole = to, from(to.size()), limit = to;
+  whole[first] = x->shape().dim(cut) / piece;
+  from[first] = taken.start / piece;
+  limit[first] = from[first] + to[first];
+  return SliceOf(ReshapeTo(x, whole), from, limit).get();
+}
+
 const Rule kRules[] = {
     {"reshape-to-itself",
      {Opcode::Reshape},
@@ -211,6 +243,14 @@ const Rule kRules[] = {
      "u = $T[2,3] slice(q), slice={[0:2], [0:3]}\n n = s32[] constant(1)\n"
      " d = $T[4,6] dynamic-update-slice(p, u, n, n)\n ROOT r = $T[24] reshape(d)",
      OfUpdate},
+    {"reshape-of-slice-of-pieces",
+     {Opcode::Reshape},
+     kAllTypes,
+     Numerics::Exact,
+     "b = $T[4,4] slice(p), slice={[0:4], [2:6]}\n ROOT r = $T[2,2,2,2] reshape(b)",
+     "b = $T[4,4] slice(p), slice={[0:4], [1:5]}\n ROOT r = $T[2,2,2,2] reshape(b)",
+     OfSliceOfPieces,
+     true},
     {"reshape-of-constant",
      {Opcode::Reshape},
      kAllTypes,
