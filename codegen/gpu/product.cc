@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "codegen/elemental/element.h"
+#include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/product_kernel.h"
 
 namespace kiln::gpu {
@@ -82,28 +83,6 @@ std::vector<llvm::Value*> OutputOf(Ir& ir, const Instruction* i, const ProductSh
   std::vector<llvm::Value*> at = Delinearize(ir, row, outputs, order);
   at.push_back(ir.Add(ir.Mul(group, shape.n), column));
   return at;
-}
-
-// Where the root of `f` holds what it makes of the element of `hero` at `at`: it may have other extents, or the
-// dimensions in another order.
-Index PlaceInRoot(ElementEmitter& elements, const Computation& f, const Instruction* hero, Index at) {
-  absl::flat_hash_map<const Instruction*, Index> places = {{hero, std::move(at)}};
-  for (const Instruction* i : f.PostOrder()) {
-    if (i == hero) continue;
-    for (const Instruction* o : i->operands()) {
-      const auto from = places.find(o);
-      if (from == places.end()) continue;
-      Index to = from->second;
-      if (i->Is(Opcode::Transpose))
-        for (size_t d = 0; d < to.dims.size(); ++d) to.dims[d] = from->second.dims[(*i->attrs().dimensions)[d]];
-      else if (i->shape().dims() != o->shape().dims())
-        to.dims =
-            Delinearize(elements.ir(), elements.Offset(o->shape(), to), i->shape().dims(), MemoryOrder(i->shape()));
-      places[i] = std::move(to);
-      break;
-    }
-  }
-  return places.at(f.root());
 }
 
 }  // namespace

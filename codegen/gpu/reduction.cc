@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/elemental/element.h"
+#include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/kernels.h"
 
 namespace kiln::gpu {
@@ -27,7 +28,9 @@ class Reduction {
   Reduction(Body& body, const Outputs& outputs)
       : body_(body), ir_(body.ir), b_(body.ir.b), elements_(body.ir, body.operands) {
     int64_t result = 0;
-    for (const Instruction* o : outputs) {
+    if (outputs.size() == 1) behind_ = ReduceBehind(outputs[0]);
+    for (const Instruction* output : outputs) {
+      const Instruction* o = behind_ ? behind_ : output;
       if (!o->Is(Opcode::Reduce)) {
         beside_.push_back({o, result++});
         continue;
@@ -354,9 +357,20 @@ class Reduction {
         Ints order(dims.size());
         for (size_t q = 0; q < order.size(); ++q) order[q] = static_cast<int64_t>(q);
         const Index at{Delinearize(ir_, output, dims, order)};
+        if (behind_) return FinishBehind(v[k], at);
         ir_.Store(s.type(), v[k], body_.results[p.result + k], elements_.Offset(s, at));
       }
     }
+    return absl::OkStatus();
+  }
+
+  // What the fusion makes of an element of the reduction.
+  absl::Status FinishBehind(const Val& v, const Index& at) {
+    elements_.Preset(behind_, v);
+    const Computation& f = *behind_->parent();
+    const Index to = PlaceInRoot(elements_, f, behind_, at);
+    ASSIGN_OR_RETURN(Val out, elements_.Emit(f.root(), to));
+    ir_.Store(f.root()->shape().type(), out, body_.results[0], elements_.Offset(f.root()->shape(), to));
     return absl::OkStatus();
   }
 
@@ -364,6 +378,7 @@ class Reduction {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   ElementEmitter elements_;
+  const Instruction* behind_ = nullptr;  // the reduction, where the result is an elementwise function of it
   std::vector<Part> parts_;
   std::vector<Beside> beside_;
   const Shape* in_;

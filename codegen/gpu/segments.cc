@@ -4,6 +4,7 @@
 // reductions of one form with the loops over what they reduce.
 #include <algorithm>
 
+#include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/kernels.h"
 
 namespace kiln::gpu {
@@ -47,6 +48,7 @@ Outputs OutputsOf(const Computation& f) {
 }
 
 bool Reduces(const Outputs& outputs) {
+  if (outputs.size() == 1 && ReduceBehind(outputs[0])) return true;
   return std::any_of(outputs.begin(), outputs.end(), [](const Instruction* o) { return o->Is(Opcode::Reduce); });
 }
 

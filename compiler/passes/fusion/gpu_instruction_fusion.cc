@@ -1,5 +1,5 @@
-// Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters, and with windows up to 8 x 8,
-// which one thread reduces wherever they stand.
+// Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters, with windows up to 8 x 8,
+// which one thread reduces wherever they stand, and across reshapes: memory costs more than arithmetic on places.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
 
@@ -9,6 +9,7 @@ absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   FusionLimits limits;
   limits.operands = 96;
   limits.window = 64;
+  limits.reshapes = true;
   return FuseVertically(m, ctx, limits);
 }
 

@@ -140,7 +140,8 @@ class Fuser {
     }
     if (fused && (*c->attrs().calls)->instruction_count() > limits_.instructions) return false;
     if (c->operand_count() + p->operand_count() > limits_.operands) return false;
-    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) return DegenerateBitcast(p);
+    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape))
+      return DegenerateBitcast(p) || (limits_.reshapes && JoinsLoops(p, c));
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
     // An element of a concatenation is found by comparing its place with those of the operands: that pays only where
     // a window of it is taken, as rolling an array does.
@@ -158,6 +159,17 @@ class Fuser {
     }
     if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
     return true;
+  }
+
+  // A reshape between two loops that visit the same elements in the same order: they become one, and what lies between
+  // them needs no memory.
+  static bool JoinsLoops(const Instruction* reshape, const Instruction* c) {
+    const Instruction *x = reshape->operand(0), *root = RootOf(c);
+    const bool elementwise = root->IsElementwise() && root->shape().IsArray() &&
+                             root->shape().ElementCount() == reshape->shape().ElementCount();
+    return elementwise && x->IsElementwise() && x->operand_count() > 0 && x->users().size() == 1 &&
+           reshape->users().size() == 1 && x->shape().type() == reshape->shape().type() &&
+           x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout() && ReadsOnce(c, reshape);
   }
 
   static bool HoldsWindow(const Instruction* c) {
