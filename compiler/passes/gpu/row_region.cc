@@ -27,12 +27,27 @@ bool Plain(const Instruction* reduce) {
          r->operand(0) != r->operand(1);
 }
 
-// Costs next to nothing to compute again, whatever the place.
-bool Free(const Instruction* i) {
-  if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
-  if (i->Is(Opcode::Bitcast)) return i->operand(0)->shape().HasDefaultLayout();
-  if (i->Is(Opcode::Iota)) return true;
-  return i->Is(Opcode::Broadcast) && (i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter));
+// Costs next to nothing to compute again, whatever the place: it reads little or nothing from memory.
+bool Free(const Instruction* i, int depth = 0) {
+  constexpr int kDeepest = 6;
+  constexpr int64_t kRepeats = 8;  // of each element of an array that may be read again
+  switch (i->opcode()) {
+    case Opcode::Constant:
+      return i->shape().rank() == 0;
+    case Opcode::Iota:
+      return true;
+    case Opcode::Bitcast:
+      return i->operand(0)->shape().HasDefaultLayout() && (depth == 0 || Free(i->operand(0), depth + 1));
+    case Opcode::Broadcast:
+      return i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter) ||
+             i->operand(0)->shape().ElementCount() * kRepeats <= i->shape().ElementCount();
+    case Opcode::Divide:
+    case Opcode::Remainder:
+      return false;
+    default:
+      return depth < kDeepest && i->IsElementwise() && !i->HasTrait(Transcendental) && i->operand_count() > 0 &&
+             std::all_of(i->operands().begin(), i->operands().end(), [&](auto* o) { return Free(o, depth + 1); });
+  }
 }
 
 class Grower {
