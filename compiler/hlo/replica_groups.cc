@@ -214,9 +214,10 @@ absl::Status SettleDeviceCounts(Module* m) {
   for (const auto& c : m->computations())
     for (const auto& i : c->instructions()) {
       if (i->Is(Opcode::CustomCall)) {
-        ASSIGN_OR_RETURN(const std::optional<ManualBoundary> boundary, ManualBoundaryOf(*i));
-        if (boundary)
-          for (const Sharding& s : boundary->shardings)
+        // One that cannot be kept is an error of whoever cuts arrays, and no reason not to print the program.
+        const absl::StatusOr<std::optional<ManualBoundary>> boundary = ManualBoundaryOf(*i);
+        if (boundary.ok() && *boundary)
+          for (const Sharding& s : (*boundary)->shardings)
             for (int64_t id : s.devices) partitions = std::max(partitions, id + 1);
       }
       if (!i->HasTrait(Collective)) continue;
