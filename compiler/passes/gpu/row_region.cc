@@ -31,23 +31,17 @@ bool Plain(const Instruction* reduce) {
 bool Free(const Instruction* i, int depth = 0) {
   constexpr int kDeepest = 6;
   constexpr int64_t kRepeats = 8;  // of each element of an array that may be read again
-  switch (i->opcode()) {
-    case Opcode::Constant:
-      return i->shape().rank() == 0;
-    case Opcode::Iota:
-      return true;
-    case Opcode::Bitcast:
-      return i->operand(0)->shape().HasDefaultLayout() && (depth == 0 || Free(i->operand(0), depth + 1));
-    case Opcode::Broadcast:
-      return i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter) ||
-             i->operand(0)->shape().ElementCount() * kRepeats <= i->shape().ElementCount();
-    case Opcode::Divide:
-    case Opcode::Remainder:
-      return false;
-    default:
-      return depth < kDeepest && i->IsElementwise() && !i->HasTrait(Transcendental) && i->operand_count() > 0 &&
-             std::all_of(i->operands().begin(), i->operands().end(), [&](auto* o) { return Free(o, depth + 1); });
-  }
+  if (i->Is(Opcode::Constant)) return i->shape().rank() == 0;
+  if (i->Is(Opcode::Iota)) return true;
+  if (i->Is(Opcode::Bitcast))
+    return i->operand(0)->shape().HasDefaultLayout() && (depth == 0 || Free(i->operand(0), depth + 1));
+  if (i->Is(Opcode::Broadcast))
+    return i->operand(0)->Is(Opcode::Constant) || i->operand(0)->Is(Opcode::Parameter) ||
+           i->operand(0)->shape().ElementCount() * kRepeats <= i->shape().ElementCount();
+  if (!i->IsElementwise() || i->HasTrait(Transcendental) || i->Is(Opcode::Divide) || i->Is(Opcode::Remainder))
+    return false;
+  return depth < kDeepest && i->operand_count() > 0 &&
+         std::all_of(i->operands().begin(), i->operands().end(), [&](auto* o) { return Free(o, depth + 1); });
 }
 
 class Grower {
