@@ -172,13 +172,13 @@ Instruction* OfRepeats(Instruction* i) {
     const bool changes = std::find(from.begin(), from.end(), d) != from.end();
     const WindowDim w = WindowOf(i)[static_cast<size_t>(d)];
     if (!changes && w == WindowDim()) continue;
-    if (changes) places.push_back(static_cast<int64_t>(kept.size()));
     kept.push_back(d);
     operand.push_back(x->shape().dim(d));
     result.push_back(i->shape().dim(d));
     window.push_back(w);
   }
   if (kept.empty() || static_cast<int64_t>(kept.size()) == x->shape().rank()) return nullptr;
+  for (int64_t d : from) places.push_back(std::find(kept.begin(), kept.end(), d) - kept.begin());
   Expr once = BroadcastTo(x->operand(0), operand, places);
   Instruction* windows = i->parent()->AddClone(i, Shape::Array(i->shape().type(), result), {once.get(), i->operand(1)});
   windows->mutable_attrs().window = window;
