@@ -156,6 +156,12 @@ class JaxTest(unittest.TestCase):
         self.assertIs(result, state)
         self.assertEqual((state[0], total), (1, 32))
 
+    def test_a_result_that_is_called_like_a_size(self):
+        compiled = kiln.compile(lambda x: {"x": x * 2, "x_size0": jnp.int32(2)}, np.ones(3, np.float32), name="sizes")
+        got = compiled(np.ones(3, np.float32))
+        self.assertEqual(got["x"].tolist(), [2, 2, 2])
+        self.assertEqual(got["x_size0"], 2)
+
     def test_exported(self):
         exported = export.export(jax.jit(lambda x: {"y": jnp.cos(x)}))(jax.ShapeDtypeStruct((7,), jnp.float32))
         x = np.linspace(0, 3, 7, dtype=np.float32)

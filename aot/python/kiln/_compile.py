@@ -98,7 +98,7 @@ class Compiled(_Files):
         calls = self._program.calls
         if calls is None:
             return self.model(*args, **kwargs)
-        return calls.unflatten_results(self.model.leaves(calls.flatten_arguments(args, kwargs)))
+        return self.model.call(calls, args, kwargs)
 
 
 class CompiledEntries(_Files, Entries[Any]):
@@ -130,7 +130,7 @@ class CompiledEntries(_Files, Entries[Any]):
         calls, model = program.calls, self.model[entry]
         if calls is None:
             return model(*args, **kwargs)
-        return calls.unflatten_results(model.leaves(calls.flatten_arguments(args, kwargs)))
+        return model.call(calls, args, kwargs)
 
 
 def _text_list(field: str, values: Sequence[str]) -> str:

@@ -23,6 +23,9 @@ class _Calls:
             raise TypeError(f"the function takes arguments of the structure {self._exported.in_tree}, not {tree}")
         return [leaves[k] for k in self._kept]
 
+    def result_count(self) -> int:
+        return self._exported.out_tree.num_leaves
+
     def unflatten_results(self, leaves: Sequence[Any]) -> Any:
         from jax import tree_util
 

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import os
 import pathlib
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
@@ -213,13 +214,14 @@ class Model:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Runs the model; see the class."""
         if self._structure:
-            return self._structure.unflatten_results(self.leaves(self._structure.flatten_arguments(arguments, named)))
+            return self.call(self._structure, arguments, named)
         results = self.run(self._in_order(arguments, named))
         return results[0] if len(results) == 1 else results
 
-    def leaves(self, arguments: Sequence[Any]) -> list[np.ndarray]:
-        """Runs the model; results with bounded dimensions are cut to their sizes, which are left out."""
-        return _cut(self.run(arguments), [r.name for r in self.results])
+    def call(self, calls: _tree.Callable, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Runs the model as the function that it was compiled from; results are cut to the sizes that they have."""
+        results = self.run(calls.flatten_arguments(arguments, named))
+        return calls.unflatten_results(_cut(results, [r.name for r in self.results], calls.result_count()))
 
     def run(
         self,
@@ -365,17 +367,14 @@ def _donated(argument: _arrays.View, out: Optional[np.ndarray], a: ArrayInfo) ->
     return argument
 
 
-def _cut(results: Sequence[np.ndarray], names: Sequence[str]) -> list[np.ndarray]:
-    # The size of dimension 1 of `scores` is the result `scores_size1`.
-    sizes = {}
-    for k, (name, size) in enumerate(zip(names, results)):
-        base, _, dimension = name.rpartition("_size")
-        if base in names and dimension.isdigit() and size.shape == () and size.dtype == np.int32:
-            sizes[k] = names.index(base), int(dimension), int(size)
-    cut = list(results)
-    for k, dimension, size in sizes.values():
-        cut[k] = cut[k][(slice(None),) * dimension + (slice(size),)]
-    return [x for k, x in enumerate(cut) if k not in sizes]
+def _cut(results: Sequence[np.ndarray], names: Sequence[str], count: int) -> list[np.ndarray]:
+    # Behind the results of the function: the size of dimension 1 of `scores` is `scores_size1`.
+    cut = list(results[:count])
+    for name, size in zip(names[count:], results[count:]):
+        base, dimension = re.match(r"(.+)_size(\d+)", name).groups()
+        k = names.index(base)
+        cut[k] = cut[k][(slice(None),) * int(dimension) + (slice(int(size)),)]
+    return cut
 
 
 def _as_result(v: _arrays.View, a: ArrayInfo) -> np.ndarray:

@@ -29,6 +29,11 @@ class _Calls:
         leaves = tf.nest.flatten(given)
         return [leaves[k] for k in self.kept]
 
+    def result_count(self) -> int:
+        import tensorflow as tf
+
+        return len(tf.nest.flatten(self._outputs))
+
     def unflatten_results(self, leaves: Sequence[Any]) -> Any:
         import tensorflow as tf
 

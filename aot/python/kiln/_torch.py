@@ -27,6 +27,9 @@ class _Calls:
             raise TypeError(f"the module takes arguments of the structure {self._in_spec}")
         return [leaves[k] for k in self._kept]
 
+    def result_count(self) -> int:
+        return self._exported.out_tree.num_leaves
+
     def unflatten_results(self, leaves: Sequence[Any]) -> Any:
         from jax import tree_util
         from torch.utils import _pytree

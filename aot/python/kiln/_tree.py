@@ -6,6 +6,7 @@ beside a library, so that a program that loads it there passes and gets what the
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 from typing import Any, Mapping, Optional, Protocol, Sequence
@@ -19,6 +20,10 @@ class Callable(Protocol):
     """How a call of a function becomes arrays, and arrays its results."""
 
     def flatten_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]: ...
+
+    def result_count(self) -> int:
+        """Leaves of the results; a library's further ones are sizes."""
+        ...
 
     def unflatten_results(self, leaves: Sequence[Any]) -> Any: ...
 
@@ -94,6 +99,11 @@ class Structure:
         for name, structure in named.items():
             _flatten(structure, kwargs[name], name, leaves)
         return [leaves[k] for k in self._kept]
+
+    def result_count(self) -> int:
+        leaves = itertools.count()
+        _unflatten(self._results, leaves)
+        return next(leaves)
 
     def unflatten_results(self, leaves: Sequence[Any]) -> Any:
         return _unflatten(self._results, iter(leaves))
