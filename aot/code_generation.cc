@@ -46,6 +46,39 @@ std::vector<Part> Divide(const std::vector<ProgramToGenerate>& programs, const s
   return parts;
 }
 
+// Which kernels a level has of its own, by program and place; a level of x86-64 has all. The others it borrows from its
+// plain level.
+struct LevelKernels {
+  std::optional<size_t> plain;
+  std::vector<std::vector<bool>> borrowed;
+};
+
+std::vector<LevelKernels> ShareKernels(const std::vector<CpuLevel>& levels, const std::vector<KernelPlan>& plans) {
+  std::vector<LevelKernels> out(levels.size());
+  for (size_t l = 0; l < levels.size(); ++l) {
+    const std::string plain = PlainLevelOf(levels[l]);
+    for (size_t k = 0; k < levels.size(); ++k)
+      if (levels[k].name == plain) out[l].plain = k;
+    for (const KernelPlan& plan : plans) {
+      out[l].borrowed.emplace_back(plan.kernels.size(), false);
+      for (size_t k = 0; out[l].plain && k < plan.kernels.size(); ++k)
+        out[l].borrowed.back()[k] = !cpu::GainsByLevel(levels[l], plan.kernels[k].instruction);
+    }
+  }
+  return out;
+}
+
+// Kernels of `level` that others borrow, by program and place.
+std::vector<std::vector<bool>> LentBy(size_t level, const std::vector<LevelKernels>& shares) {
+  std::vector<std::vector<bool>> out = shares[level].borrowed;  // none of them
+  for (const LevelKernels& other : shares) {
+    if (other.plain != level) continue;
+    for (size_t q = 0; q < out.size(); ++q)
+      for (size_t k = 0; k < out[q].size(); ++k) out[q][k] = out[q][k] || other.borrowed[q][k];
+  }
+  return out;
+}
+
 // One object file in the making.
 struct Piece {
   size_t level, part;
@@ -81,6 +114,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     out.kernels += static_cast<int64_t>(plans.back().kernels.size());
   }
   const std::vector<Part> parts = Divide(programs, plans);
+  const std::vector<LevelKernels> shares = ShareKernels(levels, plans);
   std::vector<Piece> pieces;
   for (size_t level = 0; level < levels.size(); ++level)
     for (size_t part = 0; part < parts.size(); ++part) pieces.push_back({level, part});
@@ -95,13 +129,21 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     p.ir = std::make_unique<Ir>(*p.context, *p.module, levels[p.level]);
     if (options.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
     BeginDebugInfo(options.debug, &p);
-    const cpu::KernelLinkage linkage = {parts.size() == 1, options.debug.KeepsKernels()};
+    const std::vector<std::vector<bool>> lent = LentBy(p.level, shares);
     for (size_t q = 0; q < programs.size() && p.status.ok(); ++q) {
       if (p.debug) p.debug->Use(&programs[q].ops->debug);
-      p.status = cpu::EmitKernels(*p.ir, plans[q], parts[p.part][q], linkage, &units[p.level][q]);
+      std::vector<size_t> own = parts[p.part][q];
+      const std::vector<bool>& borrowed = shares[p.level].borrowed[q];
+      own.erase(std::remove_if(own.begin(), own.end(), [&](size_t k) { return borrowed[k]; }), own.end());
+      const cpu::KernelLinkage linkage = {parts.size() == 1, options.debug.KeepsKernels(), lent[q]};
+      p.status = cpu::EmitKernels(*p.ir, plans[q], own, linkage, &units[p.level][q]);
     }
   });
   for (const Piece& p : pieces) RETURN_IF_ERROR(p.status);
+  for (size_t level = 0; level < levels.size(); ++level)
+    for (size_t q = 0; q < programs.size(); ++q)
+      for (size_t k = 0; k < units[level][q].size(); ++k)
+        if (shares[level].borrowed[q][k]) units[level][q][k] = units[*shares[level].plain][q][k];
   const bool want_text = !options.pipeline.dump_dir.empty();
   std::atomic<size_t> made = 0;
   ParallelFor(pieces.size(), [&](size_t k) {
@@ -124,7 +166,10 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
         entry.check_numerics = options.debug.check_numerics;
       }
       if (p.debug) p.debug->Use(&program.ops->debug);
-      p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, plans[q], units[p.level][q], entry);
+      cpu::BorrowedKernels borrowed;
+      if (const std::optional<size_t> plain = shares[p.level].plain)
+        borrowed = {levels[*plain].name, shares[p.level].borrowed[q]};
+      p.status = cpu::EmitEntry(*p.ir, program.name, *program.thunks, plans[q], units[p.level][q], borrowed, entry);
     }
     if (!p.status.ok()) return;
     if (p.debug) p.debug->Finish();

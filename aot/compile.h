@@ -22,7 +22,7 @@ namespace kiln {
 
 struct CompileOptions {
   std::string name = "model";
-  std::vector<std::string> cpu_levels = {"v2", "v3", "v4"};
+  std::vector<std::string> cpu_levels = DefaultCpuLevels();
   std::vector<std::string> argument_names, result_names;
   // The functions to compile, where a module has several; none: all public ones.
   std::vector<std::string> entries;

@@ -22,14 +22,17 @@ const char* kiln_model_status_text(int32_t status) {
   }
 }
 
+static int same(const char* a, const char* b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
 // As dispatch.c chooses.
 const char* kiln_model_cpu_level(void) {
-  const int machine = cpu_level();
+  static const char* const names[LEVELS] = KILN_CPU_LEVELS;
   const char* best = NULL;
-  for (const char* const* level = kiln_model_descriptor.cpu_levels; *level; ++level) {
-    const char* name = *level;
-    const int runs = name[0] == 'v' ? name[1] - '0' <= machine : machine >= 4 && have_tiles();
-    if (runs) best = name;
-  }
+  for (const char* const* held = kiln_model_descriptor.cpu_levels; *held; ++held)
+    for (int level = 0; level < LEVELS; ++level)
+      if (same(*held, names[level]) && level_runs(level)) best = *held;
   return best;
 }

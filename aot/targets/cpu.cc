@@ -41,8 +41,8 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
-  std::vector<std::string> entries;  // as dispatch.c numbers the levels
-  for (const char* name : {"v2", "v3", "v4", "amx"}) {
+  std::vector<std::string> entries;  // as runtime_min/cpu/level.h numbers the levels
+  for (const char* name : {"v2", "v3", "v3dot", "v4", "v4dot", "amx"}) {
     const bool held = std::any_of(levels.begin(), levels.end(), [&](const CpuLevel& l) { return l.name == name; });
     entries.push_back(held ? absl::StrCat(symbols, "_entry_", name) : "");
   }
@@ -52,13 +52,33 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
   return absl::OkStatus();
 }
 
+// Whether some kernel of the programs runs faster by what `level` adds to its plain level.
+bool GainsByLevel(const CpuLevel& level, const std::vector<Planned>& programs) {
+  for (const Planned& p : programs)
+    for (const auto& computation : p.program.module->computations())
+      for (const auto& i : computation->instructions())
+        if (cpu::GainsByLevel(level, i.get())) return true;
+  return false;
+}
+
 absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   std::vector<CpuLevel> levels;
   for (const std::string& name : c->options.cpu_levels) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(name));
+    level.dot_bf16 = level.dot_bf16 && c->options.flush_subnormals;  // they take subnormals for zeros
     const auto same = [&](const CpuLevel& l) { return l.name == level.name; };
     if (std::none_of(levels.begin(), levels.end(), same)) levels.push_back(std::move(level));
   }
+  // A level that would add nothing to its plain one is left out.
+  const auto adds_nothing = [&](const CpuLevel& level) {
+    const std::string plain = PlainLevelOf(level);
+    const auto held = [&](const CpuLevel& l) { return l.name == plain; };
+    return std::any_of(levels.begin(), levels.end(), held) && !GainsByLevel(level, programs);
+  };
+  std::vector<CpuLevel> gaining;
+  for (const CpuLevel& l : levels)
+    if (!adds_nothing(l)) gaining.push_back(l);
+  levels = std::move(gaining);
   for (const CpuLevel& l : levels) c->out.cpu_levels.push_back(l.name);
   std::vector<ProgramToGenerate> to_generate;
   for (const Planned& p : programs) to_generate.push_back(c->ToGenerate(p));

@@ -29,7 +29,7 @@ void SetTargets(const std::vector<std::string>& targets, CompileOptions* o) {
   for (absl::string_view t : targets) {
     absl::ConsumePrefix(&t, "cpu:");
     if (t == "cpu") {
-      for (const char* l : {"v2", "v3", "v4"}) o->cpu_levels.push_back(l);
+      for (const std::string& l : DefaultCpuLevels()) o->cpu_levels.push_back(l);
     } else if (t == "cuda") {
       for (const char* g : {"sm_80", "sm_90", "sm_100"}) o->gpu_targets.push_back(g);
     } else if (absl::StartsWith(t, "sm_")) {

@@ -97,7 +97,9 @@ void PlanPointwise(const CpuLevel& level, bool tiles, ConvolutionPlan& p) {
   p.product.a_stride = s.in_features();
   p.product.run = s.in_features();
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels);
-  int64_t block = std::min(RowsWithin(kLargeSlabBytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
+  // What sums of rows begin with lies on the stack.
+  const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
+  int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
   // Tile products need a tile of rows in the last block too.
   if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
   p.pieces = Pieces::Of(pixels, block);
@@ -161,8 +163,9 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   const bool tiles = !window.reversed && s.c != PrimitiveType::BF16 &&
                      TilesApply(level, s.a, s.b, s.c, s.out[innermost], s.cout,
                                 MergesLast(s) ? s.window[innermost].size * s.in_features() : s.cin);
-  p.held = tiles ? s.a : *compute;
+  p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(*compute);
   p.product.compute = p.held;
+  p.product.tiles = tiles;
   p.product.a_type = s.a;
   p.product.b_type = s.b;
   p.product.c_type = s.c;

@@ -56,14 +56,15 @@ absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instr
   BlockedDotPlan p{};
   // Sums are kept in `sum`; A is read as that, or as it is where tile products take it.
   const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
-  p.held = tiles ? s.a : sum;
-  const int64_t piece = tiles || s.k <= kWholeSum ? s.k : kPieceOfSum;
+  p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
+  const int64_t group = Group(p.held);
+  const int64_t piece = tiles || s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = PacksA(s, p.held, tiles);
-  p.slab_stride = piece + kSlabPadding;
+  p.slab_stride = piece + kSlabPadding * group;
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
   p.via_tile = s.c != sum && !IsIntegral(s.c);
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, sum, s.n, s.m);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, s.n, s.m);
   int64_t block = RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows);
   if (p.via_tile) {
     const int64_t row_bytes = s.n * ByteWidth(sum);
@@ -78,6 +79,7 @@ absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instr
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
   p.rows = Pieces::Of(s.m, block);
   p.product.compute = p.held;
+  p.product.tiles = tiles;
   p.product.a_type = s.a;
   p.product.b_type = s.b;
   p.product.c_type = p.via_tile ? PrimitiveType::F32 : s.c;

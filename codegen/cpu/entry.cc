@@ -1,5 +1,7 @@
 #include "codegen/cpu/entry.h"
 
+#include "codegen/cpu/convolution_plan.h"
+#include "codegen/cpu/dot_plan.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/host/custom_call.h"
 
@@ -9,8 +11,8 @@ namespace {
 class CpuEntry : public HostEntry {
  public:
   CpuEntry(Ir& ir, std::string name, const KernelPlan& plan, const std::vector<int64_t>& units,
-           const EntryOptions& options)
-      : HostEntry(ir, std::move(name), options), plan_(plan), units_(units) {}
+           const BorrowedKernels& borrowed, const EntryOptions& options)
+      : HostEntry(ir, std::move(name), options), plan_(plan), units_(units), borrowed_(borrowed) {}
 
  private:
   // Bytes that the kernel touches, as a measure of whether waking other threads pays.
@@ -24,7 +26,9 @@ class CpuEntry : public HostEntry {
 
   llvm::Function* KernelAt(size_t place) {
     llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-    auto kernel = ir_.module.getOrInsertFunction(absl::StrCat(plan_.kernels[place].symbol, "_", ir_.level.name),
+    const bool own = borrowed_.places.empty() || !borrowed_.places[place];
+    const std::string& level = own ? ir_.level.name : borrowed_.level;
+    auto kernel = ir_.module.getOrInsertFunction(absl::StrCat(plan_.kernels[place].symbol, "_", level),
                                                  llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64}, false));
     auto* function = llvm::cast<llvm::Function>(kernel.getCallee());
     if (function->isDeclaration()) function->setVisibility(llvm::GlobalValue::HiddenVisibility);
@@ -115,18 +119,30 @@ class CpuEntry : public HostEntry {
 
   const KernelPlan& plan_;
   const std::vector<int64_t>& units_;
+  const BorrowedKernels& borrowed_;
 };
 
 }  // namespace
 
-absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, KernelLinkage linkage,
+bool GainsByLevel(const CpuLevel& level, const Instruction* i) {
+  const auto gains = [](const MatmulShape& product) { return product.tiles || Group(product.compute) > 1; };
+  if (i->Is(Opcode::Dot)) {
+    const auto plan = PlanDot(level, i);
+    return plan.ok() && plan->algorithm == DotAlgorithm::kProducts && gains(plan->blocked.product);
+  }
+  if (!i->Is(Opcode::Convolution)) return false;
+  const auto plan = PlanConvolution(level, i);
+  return plan.ok() && plan->algorithm != ConvolutionAlgorithm::kDirect && gains(plan->product);
+}
+
+absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, const KernelLinkage& linkage,
                          std::vector<int64_t>* units) {
   for (size_t k : which) {
     const KernelPlan::Item& item = plan.kernels[k];
     ASSIGN_OR_RETURN(Kernel kernel, EmitKernel(ir, absl::StrCat(item.symbol, "_", ir.level.name), item.label,
                                                item.instruction, item.shared));
     if (linkage.separate) kernel.function->addFnAttr(llvm::Attribute::NoInline);
-    if (linkage.internal) {
+    if (linkage.internal && (linkage.lent.empty() || !linkage.lent[k])) {
       kernel.function->setVisibility(llvm::GlobalValue::DefaultVisibility);
       kernel.function->setLinkage(llvm::GlobalValue::InternalLinkage);
     }
@@ -136,8 +152,9 @@ absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_
 }
 
 absl::Status EmitEntry(Ir& ir, const std::string& name, const ThunkSequence& thunks, const KernelPlan& plan,
-                       const std::vector<int64_t>& units, const EntryOptions& options) {
-  CpuEntry entry(ir, name, plan, units, options);
+                       const std::vector<int64_t>& units, const BorrowedKernels& borrowed,
+                       const EntryOptions& options) {
+  CpuEntry entry(ir, name, plan, units, borrowed, options);
   RETURN_IF_ERROR(entry.Run(absl::StrCat(name, "_entry_", ir.level.name), thunks));
   if (options.kernels_elsewhere) entry.AddAttribute(kWrittenAsRun);
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/matmul_micro.h"
+#include "codegen/cpu/matmul_pack.h"
 
 namespace kiln::cpu {
 namespace {
@@ -17,7 +18,8 @@ class VectorProducts {
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
     const int64_t width = plan_.tile_columns;
-    panel_ = plan_.direct ? nullptr : ir_.Alloca(ir_.RegType(s_.compute), plan_.panel_rows * width);
+    panel_ = plan_.direct ? nullptr : ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * width);
+    if (OffsetOfB(s_)) SumRows();
     const int64_t whole = s_.n / width * width;
     ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });
     if (whole < s_.n) Columns(ir_.I64(whole), s_.n - whole);
@@ -37,10 +39,41 @@ class VectorProducts {
       const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
       ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
         llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
+        owed_ = &block == &plan_.blocks.front() ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getFalse();
         Block(block, StartOf(block, step), column, columns, sum, is_first);
       });
       fresh = false;
     }
+  }
+
+  // What the sums of each row begin with where B is held with an offset: that times the sum of the row's elements.
+  void SumRows() {
+    llvm::Type* i32 = b_.getInt32Ty();
+    const int64_t ranges = llvm::cast<llvm::ConstantInt>(count_)->getSExtValue();
+    first_sums_ = ir_.Alloca(i32, ranges * rows_);
+    no_sums_ = ir_.Alloca(i32, plan_.tile_rows);
+    b_.CreateMemSet(no_sums_, b_.getInt8(0), static_cast<uint64_t>(plan_.tile_rows * 4), llvm::Align(4));
+    llvm::Value* sum = ir_.Alloca(i32, 1);
+    ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
+      llvm::Value* a = ranges_(r).a;
+      ir_.Loop(ir_.I64(0), ir_.I64(rows_), 1, [&](llvm::Value* m) {
+        b_.CreateStore(b_.getInt32(0), sum);
+        AddElements(0, a, ir_.Mul(m, s_.a_stride), sum);
+        llvm::Value* owed = b_.CreateMul(b_.CreateLoad(i32, sum), b_.getInt32(static_cast<uint32_t>(OffsetOfB(s_))));
+        b_.CreateStore(owed, b_.CreateInBoundsGEP(i32, first_sums_, ir_.Add(ir_.Mul(r, rows_), m)));
+      });
+    });
+  }
+
+  // Adds A's elements from `at` on, of segments from `depth` on and of the run, to `sum`.
+  void AddElements(size_t depth, llvm::Value* a, llvm::Value* at, llvm::Value* sum) {
+    llvm::Type* i32 = b_.getInt32Ty();
+    const bool inner = depth == s_.segments.size();
+    ir_.Loop(ir_.I64(0), ir_.I64(inner ? s_.run : s_.segments[depth].count), 1, [&](llvm::Value* k) {
+      if (!inner) return AddElements(depth + 1, a, ir_.Add(at, ir_.Mul(k, s_.segments[depth].a_stride)), sum);
+      llvm::Value* x = b_.CreateIntCast(ir_.Load(s_.compute, a, ir_.Add(at, k)).re, i32, IsSigned(s_.compute));
+      b_.CreateStore(b_.CreateAdd(b_.CreateLoad(i32, sum), x), sum);
+    });
   }
 
   // Steps count the pieces of the run fastest, then the peeled segments from the innermost out.
@@ -61,7 +94,7 @@ class VectorProducts {
   // One block of k for `columns` columns of all rows.
   void Block(const SumBlock& block, const Start& start, llvm::Value* column, int64_t columns, Sum sum,
              llvm::Value* is_first) {
-    llvm::Type *element = ir_.RegType(s_.compute), *c_element = ir_.MemType(s_.c_type);
+    llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     llvm::Value* source = panel_;
     if (plan_.direct)
@@ -74,9 +107,14 @@ class VectorProducts {
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
       llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, column);
       auto tile = [&](llvm::Value* m, int64_t rows) {
+        std::vector<llvm::Value*> arguments = {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), source,
+                                               b_.CreateInBoundsGEP(c_element, c, ir_.Mul(m, s_.c_stride)), is_first};
+        if (first_sums_) {
+          llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
+          arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
+        }
         b_.CreateCall(MicroKernel(ir_, s_, {rows, vectors, columns, block.segments, block.run, stride, sum}),
-                      {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), source,
-                       b_.CreateInBoundsGEP(c_element, c, ir_.Mul(m, s_.c_stride)), is_first});
+                      arguments);
       };
       const int64_t whole = rows_ / plan_.tile_rows * plan_.tile_rows;
       ir_.Loop(ir_.I64(0), ir_.I64(whole), plan_.tile_rows, [&](llvm::Value* m) { tile(m, plan_.tile_rows); });
@@ -86,6 +124,7 @@ class VectorProducts {
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
   void PackPanel(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t columns, int64_t width) {
+    if (Group(s_.compute) != 1) return PackGroups(ir_, s_, block, b_array_, k, column, columns, panel_, width);
     const int64_t depth = ElementsOf(block.segments, block.run);
     auto at = [&](llvm::Value* j, llvm::Value* offset) {
       return ir_.Add(offset, ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
@@ -180,30 +219,11 @@ class VectorProducts {
     for (int64_t e = 0; e < lanes; ++e)
       rows.push_back(
           b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(element, b_array_, at(ir_.Add(j, ir_.I64(e)), q)), align));
-    rows = Transposed(std::move(rows));
+    rows = Transposed(b_, std::move(rows));
     for (int64_t e = 0; e < lanes; ++e)
       b_.CreateAlignedStore(
           rows[e], b_.CreateInBoundsGEP(element, panel_, ir_.Add(ir_.Mul(row_of(ir_.Add(q, ir_.I64(e))), width), j)),
           align);
-  }
-
-  // As many vectors as each has elements, a power of two: rounds of interleaving the first half with the second.
-  std::vector<llvm::Value*> Transposed(std::vector<llvm::Value*> rows) {
-    const int n = static_cast<int>(rows.size());
-    std::vector<int> low, high;
-    for (int e = 0; e < n; ++e) {
-      low.push_back(e / 2 + (e % 2 ? n : 0));
-      high.push_back(low.back() + n / 2);
-    }
-    for (int round = 1; round < n; round *= 2) {
-      std::vector<llvm::Value*> next;
-      for (int k = 0; k < n / 2; ++k) {
-        next.push_back(b_.CreateShuffleVector(rows[k], rows[k + n / 2], low));
-        next.push_back(b_.CreateShuffleVector(rows[k], rows[k + n / 2], high));
-      }
-      rows = std::move(next);
-    }
-    return rows;
   }
 
   Ir& ir_;
@@ -214,14 +234,16 @@ class VectorProducts {
   llvm::Value* const count_;
   const RowRanges& ranges_;
   llvm::Value *b_array_ = nullptr, *panel_ = nullptr;
+  // Where B is held with an offset: what sums begin with, by range and row, in the first block of all and in others.
+  llvm::Value *first_sums_ = nullptr, *no_sums_ = nullptr;
+  llvm::Value* owed_ = nullptr;  // whether the block is the first
 };
 
 }  // namespace
 
 void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                 const RowRanges& ranges) {
-  if (shape.compute != PrimitiveType::F32 && shape.compute != PrimitiveType::F64)
-    return EmitTileProducts(ir, shape, rows, b, count, ranges);
+  if (shape.tiles) return EmitTileProducts(ir, shape, rows, b, count, ranges);
   std::optional<int64_t> known;
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(count)) known = constant->getSExtValue();
   const MatmulPlan plan = PlanMatmul(ir.level, shape, rows, known);

@@ -4,16 +4,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
 namespace {
 
 std::string NameOf(const MatmulShape& s, const MicroTile& t) {
-  std::string name = absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors, ".",
-                                  t.columns, ".r", t.run, ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
-                                  t.sum == Sum::kNew     ? ".n"
-                                  : t.sum == Sum::kAdded ? ".a"
-                                                         : "");
+  std::string name =
+      absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors,
+                   ".", t.columns, ".r", t.run, ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
+                   t.sum == Sum::kNew     ? ".n"
+                   : t.sum == Sum::kAdded ? ".a"
+                                          : "");
   for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
   return name;
 }
@@ -25,17 +27,19 @@ class Emitter {
         b_(ir.b),
         s_(shape),
         t_(tile),
-        fp_(IsFloat(shape.compute)),
+        sum_(SumType(shape.compute)),
+        fp_(IsFloat(sum_)),
+        group_(Group(shape.compute)),
         lanes_(Lanes(ir.level, shape.compute)),
-        element_(ir.RegType(shape.compute)),
-        vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(lanes_))),
+        element_(ir.MemType(shape.compute)),
+        word_(group_ == 1 ? element_ : ir.b.getInt32Ty()),
+        vector_(VectorOf(ir.RegType(sum_))),
         zero_(llvm::Constant::getNullValue(vector_)) {}
 
   void Emit(llvm::Function* f) {
     f_ = f;
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f_));
-    Sums sums(static_cast<size_t>(t_.rows * t_.vectors), zero_);
-    sums = Level(0, f_->getArg(0), f_->getArg(1), std::move(sums));
+    Sums sums = Level(0, f_->getArg(0), f_->getArg(1), First());
     if (t_.sum != Sum::kEither) return Store(sums, t_.sum == Sum::kNew);
     auto* fresh = llvm::BasicBlock::Create(ir_.ctx, "new", f_);
     auto* added = llvm::BasicBlock::Create(ir_.ctx, "added", f_);
@@ -49,28 +53,63 @@ class Emitter {
  private:
   using Sums = std::vector<llvm::Value*>;
 
-  // One step of a level: the level inside it, or the products of one k.
-  Sums Step(size_t depth, llvm::Value* a, llvm::Value* b, Sums sums) {
-    if (depth < t_.segments.size()) return Level(depth + 1, a, b, std::move(sums));
-    return Products(a, b, std::move(sums));
+  llvm::FixedVectorType* VectorOf(llvm::Type* element) const {
+    return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
   }
 
-  Sums Products(llvm::Value* a, llvm::Value* b, Sums sums) {
+  llvm::Value* Splat(llvm::Value* x) { return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), x); }
+
+  // What sums begin with: what a row's elements are owed for B's offset.
+  Sums First() {
+    Sums sums(static_cast<size_t>(t_.rows * t_.vectors), zero_);
+    if (!OffsetOfB(s_)) return sums;
+    for (int64_t m = 0; m < t_.rows; ++m) {
+      llvm::Value* x = Splat(b_.CreateLoad(word_, b_.CreateInBoundsGEP(word_, f_->getArg(4), ir_.I64(m))));
+      for (int64_t v = 0; v < t_.vectors; ++v) sums[m * t_.vectors + v] = x;
+    }
+    return sums;
+  }
+
+  // The word at `a`: `live` elements, then zeros.
+  llvm::Value* WordOfA(llvm::Value* a, int64_t live) {
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.compute)));
+    if (live == group_) return b_.CreateAlignedLoad(word_, a, align);
+    llvm::Value* word = nullptr;
+    for (int64_t e = 0; e < live; ++e) {
+      llvm::Value* x = b_.CreateAlignedLoad(element_, b_.CreateInBoundsGEP(element_, a, ir_.I64(e)), align);
+      x = b_.CreateShl(b_.CreateZExt(x, word_), static_cast<uint64_t>(e * 8 * ByteWidth(s_.compute)));
+      word = word ? b_.CreateOr(word, x) : x;
+    }
+    return word;
+  }
+
+  // sum + x * y in each lane, x of A and y of B.
+  llvm::Value* MultiplyAdd(llvm::Value* sum, llvm::Value* x, llvm::Value* y) {
+    if (group_ == 1)
+      return ir_.level.fma ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, sum})
+                           : b_.CreateFAdd(sum, b_.CreateFMul(x, y));
+    if (fp_) {
+      auto* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(2 * lanes_));
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                {sum, b_.CreateBitCast(x, pairs), b_.CreateBitCast(y, pairs)});
+    }
+    if (IsSigned(s_.compute)) std::swap(x, y);  // the unsigned operand comes first
+    return b_.CreateIntrinsic(ir_.level.vector_bytes == 64 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                                           : llvm::Intrinsic::x86_avx512_vpdpbusd_256,
+                              {}, {sum, x, y});
+  }
+
+  // Products of `live` elements of each row of A and as many rows of B.
+  Sums Products(llvm::Value* a, llvm::Value* b, Sums sums, int64_t live) {
+    const llvm::Align align(static_cast<uint64_t>(ByteWidth(sum_)));
     std::vector<llvm::Value*> row;
     for (int64_t v = 0; v < t_.vectors; ++v)
-      row.push_back(b_.CreateAlignedLoad(vector_, b_.CreateInBoundsGEP(element_, b, ir_.I64(v * lanes_)), align));
+      row.push_back(b_.CreateAlignedLoad(VectorOf(word_), b_.CreateInBoundsGEP(word_, b, ir_.I64(v * lanes_)), align));
     for (int64_t m = 0; m < t_.rows; ++m) {
-      llvm::Value* x = b_.CreateVectorSplat(
-          static_cast<unsigned>(lanes_),
-          b_.CreateAlignedLoad(element_, b_.CreateInBoundsGEP(element_, a, ir_.I64(m * s_.a_stride)), align));
+      llvm::Value* x = Splat(WordOfA(b_.CreateInBoundsGEP(element_, a, ir_.I64(m * s_.a_stride)), live));
       for (int64_t v = 0; v < t_.vectors; ++v) {
         llvm::Value*& d = sums[m * t_.vectors + v];
-        if (fp_)
-          d = ir_.level.fma ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, row[v], d})
-                            : b_.CreateFAdd(d, b_.CreateFMul(x, row[v]));
-        else
-          d = b_.CreateAdd(d, b_.CreateMul(x, row[v]));
+        d = MultiplyAdd(d, x, row[v]);
       }
     }
     return sums;
@@ -84,15 +123,48 @@ class Emitter {
     return t_.rows * t_.vectors >= kLargeTile ? 2 : 4;
   }
 
-  // The loop over a segment, or over the run inside the last of them; sums travel as phis.
+  // The loops over segments from `depth` on, and over the run inside the last of them.
   Sums Level(size_t depth, llvm::Value* a, llvm::Value* b, Sums sums) {
-    const bool inner = depth == t_.segments.size();
-    const int64_t count = inner ? t_.run : t_.segments[depth].count;
-    if (count == 1) return Step(depth, a, b, std::move(sums));
-    int64_t inner_k = inner ? 1 : t_.run;
-    for (size_t k = depth + 1; k < t_.segments.size(); ++k) inner_k *= t_.segments[k].count;
-    const int64_t da = inner ? 1 : t_.segments[depth].a_stride, db = inner_k * t_.b_stride;
-    const int64_t unroll = Unroll(inner, count), whole = count / unroll * unroll;
+    if (depth == t_.segments.size()) return Run(a, b, std::move(sums));
+    int64_t inner = PanelRows(s_, t_.run);
+    for (size_t k = depth + 1; k < t_.segments.size(); ++k) inner *= t_.segments[k].count;
+    const Segment& q = t_.segments[depth];
+    return Loop({q.count, 1, q.a_stride, inner * t_.b_stride}, a, b, std::move(sums),
+                [&](llvm::Value* x, llvm::Value* y, Sums now) { return Level(depth + 1, x, y, std::move(now)); });
+  }
+
+  Sums Run(llvm::Value* a, llvm::Value* b, Sums sums) {
+    const int64_t whole = t_.run / group_, tail = t_.run % group_;
+    if (whole)
+      sums = Loop({whole, Unroll(whole), group_, t_.b_stride}, a, b, std::move(sums),
+                  [&](llvm::Value* x, llvm::Value* y, Sums now) { return Products(x, y, std::move(now), group_); });
+    if (!tail) return sums;
+    return Products(b_.CreateInBoundsGEP(element_, a, ir_.I64(whole * group_)),
+                    b_.CreateInBoundsGEP(word_, b, ir_.I64(whole * t_.b_stride)), std::move(sums), tail);
+  }
+
+  // Steps between branches of the innermost loop: enough of them, since more only cost code.
+  int64_t Unroll(int64_t count) const {
+    constexpr int64_t kShort = 8;       // loops of fewer steps are not unrolled
+    constexpr int64_t kLargeTile = 12;  // vectors, of which two steps keep the processor busy
+    if (count < kShort) return 1;
+    return t_.rows * t_.vectors >= kLargeTile ? 2 : 4;
+  }
+
+  struct Steps {
+    int64_t count, unroll;
+    int64_t a, b;  // distances of steps in elements of A and words of B
+  };
+
+  // Sums travel as phis.
+  template <typename Body>
+  Sums Loop(const Steps& steps, llvm::Value* a, llvm::Value* b, Sums sums, const Body& body) {
+    if (steps.count == 1) return body(a, b, std::move(sums));
+    const auto a_at = [&](llvm::Value* p, int64_t n) {
+      return b_.CreateInBoundsGEP(element_, p, ir_.I64(n * steps.a));
+    };
+    const auto b_at = [&](llvm::Value* p, int64_t n) { return b_.CreateInBoundsGEP(word_, p, ir_.I64(n * steps.b)); };
+    const int64_t whole = steps.count / steps.unroll * steps.unroll;
     llvm::Type* ptr = b_.getPtrTy();
     auto* head = llvm::BasicBlock::Create(ir_.ctx, "k", f_);
     auto* done = llvm::BasicBlock::Create(ir_.ctx, "kdone", f_);
@@ -110,12 +182,9 @@ class Emitter {
     std::vector<llvm::PHINode*> phis;
     for (llvm::Value* v : sums) phis.push_back(phi(vector_, v));
     Sums now(phis.begin(), phis.end());
-    for (int64_t u = 0; u < unroll; ++u)
-      now = Step(depth, u ? b_.CreateInBoundsGEP(element_, ai, ir_.I64(u * da)) : ai,
-                 u ? b_.CreateInBoundsGEP(element_, bi, ir_.I64(u * db)) : bi, std::move(now));
-    llvm::Value* next = b_.CreateAdd(i, ir_.I64(unroll), "", true, true);
-    llvm::Value *na = b_.CreateInBoundsGEP(element_, ai, ir_.I64(unroll * da)),
-                *nb = b_.CreateInBoundsGEP(element_, bi, ir_.I64(unroll * db));
+    for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
+    llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
+    llvm::Value *na = a_at(ai, steps.unroll), *nb = b_at(bi, steps.unroll);
     llvm::BasicBlock* latch = b_.GetInsertBlock();
     i->addIncoming(next, latch);
     ai->addIncoming(na, latch);
@@ -123,11 +192,11 @@ class Emitter {
     for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(now[k], latch);
     NotUnrolled(b_.CreateCondBr(b_.CreateICmpSLT(next, ir_.I64(whole)), head, done));
     b_.SetInsertPoint(done);
-    for (int64_t u = whole; u < count; ++u) {
-      now = Step(depth, na, nb, std::move(now));
-      if (u + 1 < count) {
-        na = b_.CreateInBoundsGEP(element_, na, ir_.I64(da));
-        nb = b_.CreateInBoundsGEP(element_, nb, ir_.I64(db));
+    for (int64_t u = whole; u < steps.count; ++u) {
+      now = body(na, nb, std::move(now));
+      if (u + 1 < steps.count) {
+        na = a_at(na, 1);
+        nb = b_at(nb, 1);
       }
     }
     return now;
@@ -149,7 +218,7 @@ class Emitter {
         if (live <= 0) continue;
         llvm::Value* to = b_.CreateInBoundsGEP(c_element, f_->getArg(2), ir_.I64(m * s_.c_stride + v * lanes_));
         llvm::Value* sum = sums[m * t_.vectors + v];
-        if (s_.c_type == s_.compute)
+        if (s_.c_type == sum_)
           StoreVector(sum, to, live, first);
         else if (IsIntegral(s_.c_type))
           StoreIntegers(sum, to, live, first);
@@ -201,19 +270,34 @@ class Emitter {
   }
 
   void StoreConverted(llvm::Value* sum, llvm::Value* to, int64_t live) {
+    if (s_.c_type == PrimitiveType::BF16 && live == lanes_) return StoreRounded(sum, to);
     for (int64_t k = 0; k < live; ++k) {
       Val e{b_.CreateExtractElement(sum, ir_.I64(k))};
-      ir_.Store(s_.c_type, ir_.Convert(e, s_.compute, s_.c_type), to, ir_.I64(k));
+      ir_.Store(s_.c_type, ir_.Convert(e, sum_, s_.c_type), to, ir_.I64(k));
     }
+  }
+
+  // A whole vector of f32 as bf16, to nearest even.
+  void StoreRounded(llvm::Value* sum, llvm::Value* to) {
+    llvm::FixedVectorType *words = VectorOf(b_.getInt32Ty()), *halves = VectorOf(b_.getInt16Ty());
+    const auto all = [&](uint32_t x) { return llvm::ConstantInt::get(words, x); };
+    llvm::Value* bits = b_.CreateBitCast(sum, words);
+    llvm::Value* high = b_.CreateLShr(bits, 16);
+    llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, all(0x7fff)), b_.CreateAnd(high, all(1)));
+    llvm::Value* quiet = b_.CreateOr(high, all(0x40));
+    llvm::Value* r = b_.CreateSelect(b_.CreateFCmpUNO(sum, sum), quiet, b_.CreateLShr(rounded, 16));
+    b_.CreateAlignedStore(b_.CreateTrunc(r, halves), to, ResultAlign());
   }
 
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const MatmulShape& s_;
   const MicroTile& t_;
+  const PrimitiveType sum_;
   const bool fp_;
-  const int64_t lanes_;
-  llvm::Type* const element_;
+  const int64_t group_, lanes_;
+  llvm::Type* const element_;  // of A
+  llvm::Type* const word_;     // of a panel of B, and a group of elements of A
   llvm::FixedVectorType* const vector_;
   llvm::Constant* const zero_;
   llvm::Function* f_ = nullptr;
@@ -235,7 +319,9 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   if (llvm::Function* f = ir.module.getFunction(name)) return f;
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type* ptr = b.getPtrTy();
-  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, ptr, ptr, b.getInt1Ty()}, false),
+  std::vector<llvm::Type*> types = {ptr, ptr, ptr, b.getInt1Ty()};
+  if (OffsetOfB(shape)) types.push_back(ptr);
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                    llvm::Function::InternalLinkage, name, ir.module);
   f->addFnAttr(llvm::Attribute::NoInline);
   f->addFnAttr(kWrittenAsRun);

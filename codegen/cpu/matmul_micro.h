@@ -18,14 +18,15 @@ struct MicroTile {
   int64_t rows, vectors, columns;  // the last vector may be partly beyond the columns
   std::vector<Segment> segments;   // of k, outermost first
   int64_t run;
-  int64_t b_stride;  // elements between rows of B
+  int64_t b_stride;  // words between rows of B: elements, or groups of them
   Sum sum;
 };
 
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
 
-// The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use.
+// The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use. Where
+// B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32).
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile);
 
 }  // namespace kiln::cpu

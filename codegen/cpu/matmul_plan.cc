@@ -25,7 +25,7 @@ int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 256;
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
-  if (s.c_type == s.compute) return kPanelRows;
+  if (s.c_type == SumType(s.compute)) return kPanelRows * Group(s.compute);
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
   if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
@@ -36,7 +36,7 @@ int64_t LongestSum(const MatmulShape& s) {
 // long runs, each byte once. 0 where too many would have to be summed at a time.
 int64_t FeaturesTogether(const MatmulShape& s, int64_t limit) {
   constexpr int64_t kStep = 16;  // whole vectors of every level
-  if (s.b_tap_rows == 0 || s.b_tap_stride != 1 || s.run != s.b_tap_rows) return 0;
+  if (Group(s.compute) != 1 || s.b_tap_rows == 0 || s.b_tap_stride != 1 || s.run != s.b_tap_rows) return 0;
   const int64_t taps = s.K() / s.run, most = limit + limit / 4;
   if (taps * s.run <= most) return s.run;
   return taps * kStep <= most ? most / taps / kStep * kStep : 0;
@@ -70,7 +70,8 @@ void CutSums(const MatmulShape& s, MatmulPlan& plan) {
     if (s.run % limit) plan.blocks.push_back({{}, s.run % limit, 1, pieces * limit});
   }
   plan.panel_rows = 0;
-  for (const SumBlock& k : plan.blocks) plan.panel_rows = std::max(plan.panel_rows, ElementsOf(k.segments, k.run));
+  for (const SumBlock& k : plan.blocks)
+    plan.panel_rows = std::max(plan.panel_rows, ElementsOf(k.segments, PanelRows(s, k.run)));
 }
 
 }  // namespace
@@ -95,12 +96,38 @@ std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, Primi
   return std::nullopt;
 }
 
+std::optional<PrimitiveType> HeldInGroups(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c) {
+  using P = PrimitiveType;
+  auto byte = [](P t) { return IsIntegral(t) && InfoOf(t).bits <= 8; };
+  if (l.dot_bytes && c == P::S32 && byte(a) && byte(b)) return IsUnsigned(a) ? P::U8 : P::S8;
+  // Eight bits of precision and the exponents of f32 hold these as they are.
+  auto fits = [&](P t) { return t == P::BF16 || byte(t) || (IsFloat(t) && InfoOf(t).bits == 8 && t != P::F8E8M0FNU); };
+  if (l.dot_bf16 && (c == P::F32 || c == P::BF16) && fits(a) && fits(b)) return P::BF16;
+  return std::nullopt;
+}
+
+int64_t Group(PrimitiveType compute) {
+  constexpr int64_t kWordBytes = 4;
+  const bool grouped = compute == PrimitiveType::BF16 || ByteWidth(compute) == 1;
+  return grouped ? kWordBytes / ByteWidth(compute) : 1;
+}
+
+PrimitiveType SumType(PrimitiveType compute) {
+  if (Group(compute) == 1) return compute;
+  return IsIntegral(compute) ? PrimitiveType::S32 : PrimitiveType::F32;
+}
+
+int64_t OffsetOfB(const MatmulShape& s) {
+  if (!IsIntegral(s.compute) || IsUnsigned(s.compute) != IsUnsigned(s.b_type)) return 0;
+  return IsUnsigned(s.compute) ? 128 : -128;
+}
+
 bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
                 int64_t run) {
   using P = PrimitiveType;
   auto byte = [](P t) { return t == P::S8 || t == P::U8; };
-  const bool types =
-      (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) || (byte(a) && byte(b) && c == P::S32);
+  const bool types = (l.dot_bf16 && a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) ||
+                     (byte(a) && byte(b) && c == P::S32);
   // The panel of B for all of k lies on the stack: 1 MiB at most.
   constexpr int64_t kLongestRun = 16384;
   constexpr int64_t kTileRowBytes = 64;
@@ -108,7 +135,7 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
          run % (kTileRowBytes / ByteWidth(a)) == 0;
 }
 
-int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(t); }
+int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
   const int64_t most = Accumulators(l) / TileVectors(l, t, n, m);
@@ -129,7 +156,8 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   CutSums(s, plan);
   // Reading B in place saves the copy where few rows would use it.
   constexpr int64_t kFewTiles = 4;
-  const bool same_type = s.b_type == s.compute && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
+  const bool same_type =
+      s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
   plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewTiles * plan.tile_rows;
   return plan;
 }

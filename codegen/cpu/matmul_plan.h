@@ -26,7 +26,7 @@ struct Segment {
 };
 
 struct MatmulShape {
-  PrimitiveType compute;  // what A holds in memory here: F32 or F64, or BF16 or an 8-bit integer for tile products
+  PrimitiveType compute;  // what A holds in memory here: F32, F64, or what HeldInGroups and TilesApply say
   PrimitiveType a_type;   // of A in the program: `compute` may hold another
   PrimitiveType b_type;   // of B in memory; converted while packing
   PrimitiveType c_type;   // of the result in memory
@@ -38,6 +38,7 @@ struct MatmulShape {
   // Where B holds the taps of a convolution apart from its features: rows of one tap, `b_k_stride` apart, and the
   // distance of one tap's from the next one's. 0: rows of all taps are `b_k_stride` apart.
   int64_t b_tap_rows = 0, b_tap_stride = 0;
+  bool tiles = false;       // tile products serve it
   bool accumulate = false;  // add to what C holds
   bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
   int64_t K() const;
@@ -55,11 +56,25 @@ int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
 // The type products of `a` and `b` are summed in for a result of `c`, or nullopt where only the plain loop serves.
 std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, PrimitiveType c);
 
+// What A is held as where the level's dot instructions serve products of `a` and `b` summed into `c`: BF16 or an 8-bit
+// integer, which hold every value of both types; nullopt where they do not serve.
+std::optional<PrimitiveType> HeldInGroups(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c);
+
+// Elements of k that a lane multiplies and adds at a time: 1, 2 of BF16, 4 of bytes.
+int64_t Group(PrimitiveType compute);
+
+// What products of elements that are held as `compute` are summed in.
+PrimitiveType SumType(PrimitiveType compute);
+
+// What is added to each sum of a row of A for every element of the row: products of bytes take one unsigned and one
+// signed operand, so that B may be held 128 above or below its value.
+int64_t OffsetOfB(const MatmulShape& shape);
+
 // True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`.
 bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
                 int64_t run);
 
-// Elements of one vector register.
+// Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 
 // Rows that one register tile holds for `n` columns.
@@ -68,6 +83,9 @@ int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_
 // Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
 // tile.
 int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows);
+
+// Rows of a panel of B that hold `run` rows of B.
+inline int64_t PanelRows(const MatmulShape& s, int64_t run) { return (run + Group(s.compute) - 1) / Group(s.compute); }
 
 // A part of k whose products are summed in registers before C is touched.
 struct SumBlock {

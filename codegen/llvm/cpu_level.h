@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,10 +19,19 @@ struct CpuLevel {
   int vector_registers;
   bool f16c;
   bool fma;
-  bool amx;  // tile products of 8-bit integers and bf16
+  bool dot_bytes;  // sums of products of four 8-bit integers in each lane: VNNI
+  bool dot_bf16;   // of two bf16: AVX512-BF16
+  bool amx;        // tile products of the same
 };
-// "v2", "v3", "v4" of x86-64, "amx" (v4 with tile products), or "native" for this machine. Fails naming the ones that
-// exist.
+// "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with VNNI and AVX512-BF16), "amx" (v4dot with
+// tile products), or "native" for this machine. Fails naming the ones that exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
+
+// The levels of an archive whose config names none: v2 to v4 with their dot levels. Of these an archive has only the
+// ones whose instructions its program can use.
+std::vector<std::string> DefaultCpuLevels();
+
+// The level that `level` adds instructions for products to: "v4" for "v4dot"; "" for a level of x86-64.
+std::string PlainLevelOf(const CpuLevel& level);
 
 }  // namespace kiln

@@ -8,7 +8,6 @@
 #include "runtime_min/cpu/level.h"
 
 typedef int32_t entry_fn(void* const*, void* const*, void*, const struct kiln_machine*, const struct kiln_comm*);
-enum { V2, V3, V4, AMX, LEVELS };
 // Null where the archive does not hold the level. Both are written by the compiler (aot/compile.cc).
 __attribute__((visibility("hidden"))) extern entry_fn* const kiln_model_entries[LEVELS];
 __attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
@@ -17,13 +16,8 @@ static entry_fn* choose(void) {
   static entry_fn* chosen;
   entry_fn* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (f) return f;
-  const int level = cpu_level();
-  entry_fn* const* e = kiln_model_entries;
-  f = level >= 4 && e[AMX] && have_tiles() ? e[AMX]
-      : level >= 4 && e[V4]                ? e[V4]
-      : level >= 3 && e[V3]                ? e[V3]
-      : level >= 2                         ? e[V2]
-                                           : NULL;
+  for (int level = LEVELS - 1; level >= 0 && !f; --level)
+    if (kiln_model_entries[level] && level_runs(level)) f = kiln_model_entries[level];
   __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   return f;
 }

@@ -4,6 +4,18 @@
 
 #include <cpuid.h>
 
+// The levels that code is made for, best last.
+enum { V2, V3, V3DOT, V4, V4DOT, AMX, LEVELS };
+#define KILN_CPU_LEVELS \
+  { "v2", "v3", "v3dot", "v4", "v4dot", "amx" }
+
+// Sums of products of bytes in 256-bit registers (AVX-VNNI), or of bytes and of bf16 in 512-bit ones.
+static int have_dots(int level) {
+  unsigned a, b, c, d, wide;
+  if (!__get_cpuid_count(7, 0, &a, &b, &wide, &d) || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return 0;
+  return level == V3DOT ? (a & bit_AVXVNNI) != 0 : (wide & bit_AVX512VNNI) && (a & bit_AVX512BF16);
+}
+
 // Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
 static int have_tiles(void) {
   unsigned a, b, c, d, lo, hi;
@@ -33,6 +45,25 @@ static int cpu_level(void) {
   if (!__get_cpuid(0x80000001, &x, &x, &c, &x) || !(c & bit_LZCNT)) return 2;
   const unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512CD | bit_AVX512VL;
   return (b & avx512) == avx512 && (lo & 0xe6) == 0xe6 ? 4 : 3;
+}
+
+// Whether code of a level runs here.
+static int level_runs(int level) {
+  const int machine = cpu_level();
+  switch (level) {
+    case V2:
+      return machine >= 2;
+    case V3:
+      return machine >= 3;
+    case V3DOT:
+      return machine >= 3 && have_dots(V3DOT);
+    case V4:
+      return machine >= 4;
+    case V4DOT:
+      return machine >= 4 && have_dots(V4DOT);
+    default:
+      return machine >= 4 && have_dots(V4DOT) && have_tiles();
+  }
 }
 
 #endif  // KILN_RUNTIME_MIN_CPU_LEVEL_H_

@@ -14,9 +14,10 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // As FindCpuLevel gives them, in what plans read.
-CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false}; }
-CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false}; }
-CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true}; }
+CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false, false, false}; }
+CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false, false, false}; }
+CpuLevel Avx512Dot() { return {"v4dot", "", "", 64, 32, true, true, true, true, false}; }
+CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true, true, true}; }
 
 std::unique_ptr<Module> Parse(const std::string& parameters_and_root) {
   auto m = ParseHlo(absl::StrCat("HloModule m\nENTRY e {\n", parameters_and_root, "\n}\n"), "t.hlo");
@@ -235,6 +236,26 @@ TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
   const MatmulPlan whole = PlanMatmul(Avx2(), ProductOf(P::BF16, P::BF16, 64, 2000), 64, 1);
   EXPECT_EQ(whole.panel_rows, 2000);
   EXPECT_THAT(whole.outer, IsEmpty());
+}
+
+TEST(MatmulPlan, DotInstructionsTakeGroupsOfK) {
+  using P = PrimitiveType;
+  EXPECT_EQ(HeldInGroups(Avx512Dot(), P::BF16, P::F8E4M3FN, P::F32), P::BF16);
+  EXPECT_EQ(HeldInGroups(Avx512Dot(), P::S4, P::U8, P::S32), P::S8);
+  EXPECT_EQ(HeldInGroups(Avx512Dot(), P::U8, P::S8, P::S32), P::U8);
+  EXPECT_EQ(HeldInGroups(Avx512Dot(), P::F16, P::F16, P::F32), std::nullopt);
+  EXPECT_EQ(HeldInGroups(Avx512Dot(), P::BF16, P::F8E8M0FNU, P::F32), std::nullopt);
+  EXPECT_EQ(HeldInGroups(Avx512(), P::BF16, P::BF16, P::F32), std::nullopt);
+  MatmulShape bytes = ProductOf(P::S8, P::S32, 64, 5001);
+  bytes.compute = P::S8;
+  const MatmulPlan p = PlanMatmul(Avx512Dot(), bytes, 64, 1);
+  EXPECT_EQ(p.lanes, 16);
+  EXPECT_EQ(p.panel_rows, 256);
+  EXPECT_EQ(p.blocks[0].run, 1024);
+  EXPECT_FALSE(p.direct);
+  EXPECT_EQ(OffsetOfB(bytes), -128);
+  bytes.b_type = P::U8;
+  EXPECT_EQ(OffsetOfB(bytes), 0);
 }
 
 TEST(MatmulPlan, BIsReadInPlaceForFewRows) {

@@ -1,0 +1,179 @@
+#include "codegen/cpu/matmul_pack.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/matmul_micro.h"
+
+namespace kiln::cpu {
+namespace {
+
+class GroupPacker {
+ public:
+  GroupPacker(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* panel,
+              int64_t width)
+      : ir_(ir),
+        b_(ir.b),
+        s_(shape),
+        run_(block.run),
+        taps_(ElementsOf(block.segments, 1)),
+        group_(Group(shape.compute)),
+        lanes_(Lanes(ir.level, shape.compute)),
+        width_(width),
+        held_(HeldType()),
+        element_(ir.MemType(held_)),
+        word_(ir.b.getInt32Ty()),
+        b_array_(b_array),
+        panel_(panel) {}
+
+  void Pack(llvm::Value* k, llvm::Value* column, int64_t columns) {
+    k_ = k;
+    column_ = column;
+    // Rows of the taps one after the other, unless each tap's lie apart or backwards.
+    const bool in_order = !s_.b_tap_rows && !s_.reverse_b, same = s_.b_type == held_;
+    ir_.Loop(ir_.I64(0), ir_.I64(taps_), 1, [&](llvm::Value* tap) {
+      const int64_t whole = run_ / group_, tail = run_ % group_;
+      const int64_t in_vectors = same && s_.b_n_stride == 1 ? columns / lanes_ * lanes_ : 0;
+      int64_t squares = 0, square_columns = 0;  // of lanes_ x lanes_ words
+      if (in_order && same && s_.b_k_stride == 1) {
+        squares = whole / lanes_ * lanes_;
+        square_columns = columns / lanes_ * lanes_;
+        ir_.Loop(ir_.I64(0), ir_.I64(squares), lanes_, [&](llvm::Value* q) {
+          ir_.Loop(ir_.I64(0), ir_.I64(square_columns), lanes_, [&](llvm::Value* j) { Square(tap, q, j); });
+        });
+      }
+      const auto rows = [&](int64_t from, int64_t to, int64_t live, int64_t first_column) {
+        ir_.Loop(ir_.I64(from), ir_.I64(to), 1, [&](llvm::Value* q) {
+          ir_.Loop(ir_.I64(first_column), ir_.I64(in_vectors), lanes_,
+                   [&](llvm::Value* j) { Vector(tap, q, j, live); });
+          if (std::max(first_column, in_vectors) == columns) return;
+          ir_.Loop(ir_.I64(std::max(first_column, in_vectors)), ir_.I64(columns), 1,
+                   [&](llvm::Value* j) { Word(tap, q, j, live); });
+        });
+      };
+      rows(0, squares, group_, square_columns);
+      rows(squares, whole, group_, 0);
+      if (tail) rows(whole, whole + 1, tail, 0);
+    });
+  }
+
+ private:
+  // B's elements in the panel: bytes are signed or not whatever A's are.
+  PrimitiveType HeldType() const {
+    if (s_.compute == PrimitiveType::BF16) return PrimitiveType::BF16;
+    return IsUnsigned(s_.b_type) ? PrimitiveType::U8 : PrimitiveType::S8;
+  }
+
+  // Element `e` of group `q` of a tap, of column `j`.
+  llvm::Value* PlaceInB(llvm::Value* tap, llvm::Value* q, int64_t e, llvm::Value* j) {
+    llvm::Value* row = ir_.Add(ir_.Add(k_, ir_.Mul(tap, run_)), ir_.Add(ir_.Mul(q, group_), ir_.I64(e)));
+    return ir_.Add(OffsetOfRow(ir_, s_, row), ir_.Mul(ir_.Add(column_, j), s_.b_n_stride));
+  }
+
+  // Word `j` of the row of group `q`.
+  llvm::Value* PlaceInPanel(llvm::Value* tap, llvm::Value* q, llvm::Value* j) {
+    llvm::Value* row = ir_.Add(ir_.Mul(tap, PanelRows(s_, run_)), q);
+    return b_.CreateInBoundsGEP(word_, panel_, ir_.Add(ir_.Mul(row, width_), j));
+  }
+
+  // Bytes with the offset that one operand of their products needs.
+  llvm::Value* Offset(llvm::Value* words) {
+    if (!OffsetOfB(s_)) return words;
+    return b_.CreateXor(words, llvm::ConstantInt::get(words->getType(), 0x80808080u));
+  }
+
+  llvm::FixedVectorType* VectorOf(llvm::Type* element, int64_t count) {
+    return llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
+  }
+
+  void Word(llvm::Value* tap, llvm::Value* q, llvm::Value* j, int64_t live) {
+    llvm::Value* word = ir_.b.getInt32(0);
+    for (int64_t e = 0; e < live; ++e) {
+      Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, PlaceInB(tap, q, e, j)), s_.b_type, held_);
+      llvm::Value* bits =
+          held_ == PrimitiveType::BF16 ? b_.CreateLShr(b_.CreateBitCast(v.re, word_), 16) : b_.CreateZExt(v.re, word_);
+      word = b_.CreateOr(word, b_.CreateShl(bits, static_cast<uint64_t>(e * 8 * ByteWidth(held_))));
+    }
+    b_.CreateAlignedStore(Offset(word), PlaceInPanel(tap, q, j), llvm::Align(4));
+  }
+
+  // The words of as many columns as a vector has, from rows of B that have them side by side.
+  void Vector(llvm::Value* tap, llvm::Value* q, llvm::Value* j, int64_t live) {
+    auto* line = VectorOf(element_, lanes_);
+    std::vector<llvm::Value*> rows;
+    for (int64_t e = 0; e < group_; ++e)
+      rows.push_back(e < live ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(
+                                    line, b_.CreateInBoundsGEP(element_, b_array_, PlaceInB(tap, q, e, j)),
+                                    llvm::Align(static_cast<uint64_t>(ByteWidth(held_)))))
+                              : llvm::Constant::getNullValue(line));
+    // Pairs of neighbours, then pairs of pairs.
+    for (unsigned bits = static_cast<unsigned>(8 * ByteWidth(held_)); rows.size() > 1; bits *= 2) {
+      std::vector<llvm::Value*> wider;
+      for (size_t e = 0; e < rows.size(); e += 2) {
+        llvm::Value* both = Interleaved(rows[e], rows[e + 1]);
+        wider.push_back(b_.CreateBitCast(both, VectorOf(b_.getIntNTy(2 * bits), lanes_)));
+      }
+      rows = std::move(wider);
+    }
+    b_.CreateAlignedStore(Offset(rows[0]), PlaceInPanel(tap, q, j), llvm::Align(4));
+  }
+
+  llvm::Value* Interleaved(llvm::Value* x, llvm::Value* y) {
+    const int n = static_cast<int>(lanes_);
+    std::vector<int> order;
+    for (int e = 0; e < n; ++e) {
+      order.push_back(e);
+      order.push_back(e + n);
+    }
+    return b_.CreateShuffleVector(x, y, order);
+  }
+
+  // As many columns as a vector has words, of as many words of each, which lie side by side in B.
+  void Square(llvm::Value* tap, llvm::Value* q, llvm::Value* j) {
+    auto* line = VectorOf(word_, lanes_);
+    std::vector<llvm::Value*> rows;
+    for (int64_t e = 0; e < lanes_; ++e)
+      rows.push_back(b_.CreateAlignedLoad(
+          line, b_.CreateInBoundsGEP(element_, b_array_, PlaceInB(tap, q, 0, ir_.Add(j, ir_.I64(e)))),
+          llvm::Align(static_cast<uint64_t>(ByteWidth(held_)))));
+    rows = Transposed(b_, std::move(rows));
+    for (int64_t e = 0; e < lanes_; ++e)
+      b_.CreateAlignedStore(Offset(rows[e]), PlaceInPanel(tap, ir_.Add(q, ir_.I64(e)), j), llvm::Align(4));
+  }
+
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const MatmulShape& s_;
+  const int64_t run_, taps_, group_, lanes_, width_;
+  const PrimitiveType held_;
+  llvm::Type *const element_, *const word_;
+  llvm::Value *const b_array_, *const panel_;
+  llvm::Value *k_ = nullptr, *column_ = nullptr;  // of the first row and column
+};
+
+}  // namespace
+
+std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows) {
+  // Rounds of interleaving the first half with the second.
+  const int n = static_cast<int>(rows.size());
+  std::vector<int> low, high;
+  for (int e = 0; e < n; ++e) {
+    low.push_back(e / 2 + (e % 2 ? n : 0));
+    high.push_back(low.back() + n / 2);
+  }
+  for (int round = 1; round < n; round *= 2) {
+    std::vector<llvm::Value*> next;
+    for (int k = 0; k < n / 2; ++k) {
+      next.push_back(b.CreateShuffleVector(rows[k], rows[k + n / 2], low));
+      next.push_back(b.CreateShuffleVector(rows[k], rows[k + n / 2], high));
+    }
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,
+                llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width) {
+  GroupPacker(ir, shape, block, b_array, panel, width).Pack(k, column, columns);
+}
+
+}  // namespace kiln::cpu

@@ -1,0 +1,20 @@
+// Panels of B as the dot instructions take them, and what packing in registers needs.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cpu/matmul_plan.h"
+#include "codegen/llvm/ir.h"
+
+namespace kiln::cpu {
+
+// `rows` as columns: as many vectors as each has elements, a power of two.
+std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows);
+
+// Copies the rows of B that `block` takes, from row `k` on, and `columns` columns from `column` to `panel`, for a
+// product that is held in groups. A row of the panel has `width` words; word j has the elements of column j of as many
+// rows as a group has, zeros after the last row of a run. Words past `columns` are not defined.
+void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,
+                llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width);
+
+}  // namespace kiln::cpu
