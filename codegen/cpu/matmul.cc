@@ -106,20 +106,46 @@ class VectorProducts {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
       llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, column);
-      auto tile = [&](llvm::Value* m, int64_t rows) {
+      auto tile = [&](llvm::Value* m, int64_t rows, int64_t ahead) {
         std::vector<llvm::Value*> arguments = {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), source,
                                                b_.CreateInBoundsGEP(c_element, c, ir_.Mul(m, s_.c_stride)), is_first};
         if (first_sums_) {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
-        b_.CreateCall(MicroKernel(ir_, s_, {rows, vectors, columns, block.segments, block.run, stride, sum}),
+        if (ahead) arguments.push_back(NextRows(block, start.k, column, m));
+        b_.CreateCall(MicroKernel(ir_, s_, {rows, vectors, columns, block.segments, block.run, stride, sum, ahead}),
                       arguments);
       };
       const int64_t whole = rows_ / plan_.tile_rows * plan_.tile_rows;
-      ir_.Loop(ir_.I64(0), ir_.I64(whole), plan_.tile_rows, [&](llvm::Value* m) { tile(m, plan_.tile_rows); });
-      if (whole < rows_) tile(ir_.I64(whole), rows_ - whole);
+      const int64_t fetching = FetchesAhead(block, columns) ? kFetchingTiles * plan_.tile_rows : 0;
+      const int64_t ahead = s_.b_k_stride * ByteWidth(s_.b_type);
+      ir_.Loop(ir_.I64(0), ir_.I64(fetching), plan_.tile_rows,
+               [&](llvm::Value* m) { tile(m, plan_.tile_rows, ahead); });
+      ir_.Loop(ir_.I64(fetching), ir_.I64(whole), plan_.tile_rows,
+               [&](llvm::Value* m) { tile(m, plan_.tile_rows, 0); });
+      if (whole < rows_) tile(ir_.I64(whole), rows_ - whole, 0);
     });
+  }
+
+  // The first tiles of a panel fetch the rows of B that the next columns take, one row in two steps: where rows lie far
+  // apart the machine would not foresee them, and a B beyond the second cache is far away.
+  static constexpr int64_t kFetchingTiles = 2;
+  bool FetchesAhead(const SumBlock& block, int64_t columns) const {
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
+    const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
+    const auto* one = llvm::dyn_cast<llvm::ConstantInt>(count_);
+    return one && one->isOne() && !plan_.direct && Group(s_.compute) == 1 && s_.b_n_stride == 1 &&
+           block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
+           rows_ >= 2 * kFetchingTiles * plan_.tile_rows && row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
+  }
+
+  // The first row of the next columns that the tile at `m` fetches.
+  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* m) {
+    llvm::Value* tile = b_.CreateUDiv(m, ir_.I64(plan_.tile_rows));
+    llvm::Value* row = ir_.Add(k, ir_.Mul(tile, block.run / kFetchingTiles));
+    llvm::Value* at = ir_.Add(ir_.Mul(row, s_.b_k_stride), ir_.Add(column, ir_.I64(plan_.tile_columns)));
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, at);
   }
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.

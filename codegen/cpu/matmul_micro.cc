@@ -16,6 +16,7 @@ std::string NameOf(const MatmulShape& s, const MicroTile& t) {
                    t.sum == Sum::kNew     ? ".n"
                    : t.sum == Sum::kAdded ? ".a"
                                           : "");
+  if (t.ahead) absl::StrAppend(&name, ".p", t.ahead);
   for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
   return name;
 }
@@ -136,7 +137,7 @@ class Emitter {
   Sums Run(llvm::Value* a, llvm::Value* b, Sums sums) {
     const int64_t whole = t_.run / group_, tail = t_.run % group_;
     if (whole)
-      sums = Loop({whole, Unroll(whole), group_, t_.b_stride}, a, b, std::move(sums),
+      sums = Loop({whole, Unroll(whole), group_, t_.b_stride, t_.ahead}, a, b, std::move(sums),
                   [&](llvm::Value* x, llvm::Value* y, Sums now) { return Products(x, y, std::move(now), group_); });
     if (!tail) return sums;
     return Products(b_.CreateInBoundsGEP(element_, a, ir_.I64(whole * group_)),
@@ -153,7 +154,8 @@ class Emitter {
 
   struct Steps {
     int64_t count, unroll;
-    int64_t a, b;  // distances of steps in elements of A and words of B
+    int64_t a, b;       // distances of steps in elements of A and words of B
+    int64_t ahead = 0;  // bytes between lines that are fetched for later, one for each time around; 0: none
   };
 
   // Sums travel as phis.
@@ -183,6 +185,7 @@ class Emitter {
     for (llvm::Value* v : sums) phis.push_back(phi(vector_, v));
     Sums now(phis.begin(), phis.end());
     for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
+    if (steps.ahead) Prefetch(b_.CreateMul(i, ir_.I64(steps.ahead / steps.unroll)));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
     llvm::Value *na = a_at(ai, steps.unroll), *nb = b_at(bi, steps.unroll);
     llvm::BasicBlock* latch = b_.GetInsertBlock();
@@ -200,6 +203,16 @@ class Emitter {
       }
     }
     return now;
+  }
+
+  // Fetches what the next panel is packed from, `offset` bytes on: as much as a panel's row takes.
+  void Prefetch(llvm::Value* offset) {
+    constexpr int64_t kLine = 64;
+    llvm::Value* from = b_.CreateInBoundsGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
+    for (int64_t at = 0; at < t_.columns * ByteWidth(s_.b_type); at += kLine)
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+          {b_.CreateInBoundsGEP(b_.getInt8Ty(), from, ir_.I64(at)), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
   void NotUnrolled(llvm::BranchInst* branch) {
@@ -321,6 +334,7 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   llvm::Type* ptr = b.getPtrTy();
   std::vector<llvm::Type*> types = {ptr, ptr, ptr, b.getInt1Ty()};
   if (OffsetOfB(shape)) types.push_back(ptr);
+  if (tile.ahead) types.push_back(ptr);
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                    llvm::Function::InternalLinkage, name, ir.module);
   f->addFnAttr(llvm::Attribute::NoInline);
