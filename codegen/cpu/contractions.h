@@ -3,18 +3,19 @@
 
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/dot_plan.h"
+#include "codegen/cpu/epilogue.h"
 #include "codegen/elemental/library.h"
 
 namespace kiln::cpu {
 
-void EmitPlainDot(Body& body, const DotPlan& plan);
-void EmitDotsWithVector(Body& body, const DotPlan& plan);
-void EmitMultiplesOfLines(Body& body, const DotPlan& plan);
-void EmitDotAsProducts(Body& body, const DotPlan& plan);
+void EmitPlainDot(Body& body, const DotPlan& plan, const Epilogue& epilogue);
+void EmitDotsWithVector(Body& body, const DotPlan& plan, const Epilogue& epilogue);
+void EmitMultiplesOfLines(Body& body, const DotPlan& plan, const Epilogue& epilogue);
+void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue);
 
-void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan);
-void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan);
-void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan);
+void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue);
+void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue);
+void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue);
 
 // A position of the input as the window sees it, with padding and holes, made one of the input itself.
 struct InputPlace {

@@ -4,17 +4,17 @@
 
 namespace kiln::cpu {
 
-absl::StatusOr<int64_t> EmitConvolution(Body& body) {
-  ASSIGN_OR_RETURN(const ConvolutionPlan plan, PlanConvolution(body.ir.level, body.i));
+absl::StatusOr<int64_t> EmitConvolution(Body& body, const Epilogue& epilogue) {
+  ASSIGN_OR_RETURN(const ConvolutionPlan plan, PlanConvolution(body.ir.level, body.i, static_cast<bool>(epilogue)));
   switch (plan.algorithm) {
     case ConvolutionAlgorithm::kDirect:
-      EmitDirectConvolution(body, plan);
+      EmitDirectConvolution(body, plan, epilogue);
       break;
     case ConvolutionAlgorithm::kPointwise:
-      EmitPointwiseConvolution(body, plan);
+      EmitPointwiseConvolution(body, plan, epilogue);
       break;
     case ConvolutionAlgorithm::kProducts:
-      EmitConvolutionAsProducts(body, plan);
+      EmitConvolutionAsProducts(body, plan, epilogue);
       break;
   }
   return plan.units;

@@ -7,8 +7,9 @@ namespace {
 
 class SlabConvolution {
  public:
-  SlabConvolution(Body& body, const ConvolutionPlan& plan)
+  SlabConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue)
       : body_(body),
+        epilogue_(epilogue),
         ir_(body.ir),
         b_(body.ir.b),
         p_(plan),
@@ -62,6 +63,11 @@ class SlabConvolution {
       EmitMatmul(ir_, p_.product, s_.out[innermost_], kernel, ir_.I64(ranges),
                  [&](llvm::Value* range) { return RangeAt(range, n, first, g, a); });
     });
+    if (!epilogue_) return;
+    const int64_t inner = OneDimension() ? 1 : Product(s_.out) / s_.out[0];
+    llvm::Value* row = ir_.Add(ir_.Mul(n, Product(s_.out)), ir_.Mul(first, inner));
+    const int64_t positions = OneDimension() ? s_.out[0] : rows * inner;
+    epilogue_({s_.out_features(), row, ir_.I64(positions), ir_.I64(0), ir_.I64(s_.out_features())});
   }
 
   // The `range`-th row of results of feature group `g`, of image `n` from its position `first`.
@@ -82,6 +88,7 @@ class SlabConvolution {
   }
 
   Body& body_;
+  const Epilogue& epilogue_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const ConvolutionPlan& p_;
@@ -93,9 +100,11 @@ class SlabConvolution {
 
 }  // namespace
 
-void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan) { SlabConvolution(body, plan).Emit(); }
+void EmitConvolutionAsProducts(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue) {
+  SlabConvolution(body, plan, epilogue).Emit();
+}
 
-void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan) {
+void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue) {
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
   const ConvolutionShape& s = plan.shape;
@@ -105,6 +114,7 @@ void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan) {
     llvm::Value *a = b.CreateInBoundsGEP(ir.MemType(plan.held), body.operands[0], ir.Mul(first, s.in_features())),
                 *y = b.CreateInBoundsGEP(ir.MemType(s.c), body.results[0], ir.Mul(first, s.out_features()));
     EmitMatmul(ir, plan.product, rows, body.operands[1], ir.I64(1), [&](llvm::Value*) { return RowRange{a, y}; });
+    if (epilogue) epilogue({s.out_features(), first, ir.I64(rows), ir.I64(0), ir.I64(s.out_features())});
   };
   ir.Loop(body.begin, body.end, 1, [&](llvm::Value* q) {
     if (pieces.tail == 0) return block(q, pieces.size);

@@ -7,21 +7,27 @@ namespace {
 
 class DirectConvolution {
  public:
-  DirectConvolution(Body& body, const ConvolutionPlan& plan)
-      : body_(body), ir_(body.ir), b_(body.ir.b), s_(plan.shape), held_(plan.held), at_(plan.shape.in.size()) {}
+  DirectConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue)
+      : body_(body),
+        epilogue_(epilogue),
+        ir_(body.ir),
+        b_(body.ir.b),
+        s_(plan.shape),
+        held_(plan.held),
+        at_(plan.shape.in.size()) {}
 
   void Emit() {
     const int64_t features = s_.out_features();
     sums_ = ir_.Alloca(ir_.RegType(held_), features * (IsComplex(held_) ? 2 : 1));
     llvm::FastMathFlags fast;
     fast.setAllowContract();
-    b_.setFastMathFlags(fast);
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* position) {
       llvm::Value* image = position;
       for (int64_t d = s_.spatial() - 1; d >= 0; --d) {
         at_[d] = b_.CreateURem(image, ir_.I64(s_.out[d]));
         image = b_.CreateUDiv(image, ir_.I64(s_.out[d]));
       }
+      b_.setFastMathFlags(fast);
       ir_.Loop(
           ir_.I64(0), ir_.I64(features), 1,
           [&](llvm::Value* f) { ir_.Store(held_, ir_.Constant(held_, Element{}), sums_, f); }, true);
@@ -34,8 +40,9 @@ class DirectConvolution {
                       ir_.Add(ir_.Mul(position, features), f));
           },
           true);
+      b_.setFastMathFlags({});
+      if (epilogue_) epilogue_({features, position, ir_.I64(1), ir_.I64(0), ir_.I64(features)});
     });
-    b_.setFastMathFlags({});
   }
 
  private:
@@ -82,6 +89,7 @@ class DirectConvolution {
   }
 
   Body& body_;
+  const Epilogue& epilogue_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const ConvolutionShape& s_;
@@ -92,6 +100,8 @@ class DirectConvolution {
 
 }  // namespace
 
-void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan) { DirectConvolution(body, plan).Emit(); }
+void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue) {
+  DirectConvolution(body, plan, epilogue).Emit();
+}
 
 }  // namespace kiln::cpu

@@ -90,7 +90,10 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes) {
   return {rows, bytes(rows)};
 }
 
-void PlanPointwise(const CpuLevel& level, bool tiles, ConvolutionPlan& p) {
+// Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel.
+constexpr int64_t kResultBytes = 512 << 10, kRowsForPanels = 8;
+
+void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
   const int64_t pixels = s.positions();
   p.algorithm = ConvolutionAlgorithm::kPointwise;
@@ -100,6 +103,8 @@ void PlanPointwise(const CpuLevel& level, bool tiles, ConvolutionPlan& p) {
   // What sums of rows begin with lies on the stack.
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
+  if (epilogue)
+    block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
   // Tile products need a tile of rows in the last block too.
   if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
   p.pieces = Pieces::Of(pixels, block);
@@ -143,7 +148,7 @@ int64_t ConvolutionShape::positions() const {
   return n;
 }
 
-absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Instruction* convolution) {
+absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Instruction* convolution, bool epilogue) {
   ConvolutionPlan p{};
   p.shape = ShapeOf(convolution);
   const ConvolutionShape& s = p.shape;
@@ -180,7 +185,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.reverse_b = window.reversed;
   const bool pack = window.padded || window.dilated || s.a != p.held;
   if (window.taps == 1 && !pack && !window.strided && s.groups == 1)
-    PlanPointwise(level, tiles, p);
+    PlanPointwise(level, tiles, epilogue, p);
   else
     PlanProducts(window, pack, *compute, p);
   return p;

@@ -51,8 +51,10 @@ struct ConvolutionPlan {
   SlabPlan slab;
 };
 
-// Fails where a position has more features than the plain loops hold.
-absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Instruction* convolution);
+// `epilogue`: something is made of the results while they are in cache. Fails where a position has more features than
+// the plain loops hold.
+absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Instruction* convolution,
+                                                bool epilogue = false);
 
 // Arena bytes that a copy of the input takes if it is too large for the stack, else 0.
 int64_t ConvolutionScratchBytes(const Instruction* convolution);

@@ -5,26 +5,26 @@
 
 namespace kiln::cpu {
 
-absl::StatusOr<int64_t> EmitDot(Body& body) {
-  ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(body.ir.level, body.i));
+absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored, const Epilogue& epilogue) {
+  ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(body.ir.level, body.i, stored));
   switch (plan.algorithm) {
     case DotAlgorithm::kPlainLoops:
-      EmitPlainDot(body, plan);
+      EmitPlainDot(body, plan, epilogue);
       break;
     case DotAlgorithm::kDotsWithVector:
-      EmitDotsWithVector(body, plan);
+      EmitDotsWithVector(body, plan, epilogue);
       break;
     case DotAlgorithm::kMultiplesOfLines:
-      EmitMultiplesOfLines(body, plan);
+      EmitMultiplesOfLines(body, plan, epilogue);
       break;
     case DotAlgorithm::kProducts:
-      EmitDotAsProducts(body, plan);
+      EmitDotAsProducts(body, plan, epilogue);
       break;
   }
   return plan.units;
 }
 
-void EmitPlainDot(Body& body, const DotPlan& plan) {
+void EmitPlainDot(Body& body, const DotPlan& plan, const Epilogue& epilogue) {
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
   const DotShape& s = plan.shape;
@@ -54,6 +54,7 @@ void EmitPlainDot(Body& body, const DotPlan& plan) {
         ir.Store(t, v, body.results[0], ir.Add(ir.Mul(g, s.m * s.n), ir.Add(ir.Mul(row, s.n), column)));
       });
     });
+    if (epilogue) epilogue({s.n, ir.Mul(g, s.m), ir.I64(s.m), ir.I64(0), ir.I64(s.n)});
   });
 }
 

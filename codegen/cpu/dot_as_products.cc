@@ -8,12 +8,12 @@ namespace {
 
 class BlockedDot {
  public:
-  BlockedDot(Body& body, const DotPlan& plan)
-      : body_(body), ir_(body.ir), b_(body.ir.b), s_(plan.shape), p_(plan.blocked), sum_(plan.sum) {}
+  BlockedDot(Body& body, const DotPlan& plan, const Epilogue& epilogue)
+      : body_(body), epilogue_(epilogue), ir_(body.ir), b_(body.ir.b), s_(plan.shape), p_(plan.blocked) {}
 
   void Emit() {
     slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), p_.rows.size * p_.slab_stride) : nullptr;
-    tile_ = p_.via_tile ? ir_.Alloca(ir_.RegType(sum_), p_.rows.size * s_.n) : nullptr;
+    tile_ = p_.via_tile ? ir_.Alloca(ir_.RegType(p_.product.c_type), p_.rows.size * p_.columns.size) : nullptr;
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) { Unit(unit); });
   }
 
@@ -37,32 +37,64 @@ class BlockedDot {
   // Results of `rows` rows of A from `first`.
   void Rows(llvm::Value* batch, llvm::Value* first, int64_t rows) {
     llvm::Value* a = At(s_.a, body_.operands[0], ir_.Add(ir_.Mul(batch, s_.m * s_.k), ir_.Mul(first, s_.a_m)));
-    llvm::Value* c = At(s_.c, body_.results[0], ir_.Add(ir_.Mul(batch, s_.m * s_.n), ir_.Mul(first, s_.n)));
+    if (p_.pack_a && WholeDepth()) Pack(a, rows, p_.depth.size);
+    llvm::Value* row = ir_.Add(ir_.Mul(batch, s_.m), first);
+    const int64_t size = p_.columns.size, whole = p_.columns.count * size;
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), size, [&](llvm::Value* column) {
+      Columns(batch, a, {s_.n, row, ir_.I64(rows), column, ir_.I64(size)}, rows, size);
+    });
+    if (p_.columns.tail)
+      Columns(batch, a, {s_.n, row, ir_.I64(rows), ir_.I64(whole), ir_.I64(p_.columns.tail)}, rows, p_.columns.tail);
+  }
+
+  bool WholeDepth() const { return p_.depth.count == 1 && p_.depth.tail == 0; }
+
+  // The results of `block`, which has `rows` rows and `columns` columns.
+  void Columns(llvm::Value* batch, llvm::Value* a, ResultBlock block, int64_t rows, int64_t columns) {
+    llvm::Value* c = At(s_.c, body_.results[0], ir_.Add(ir_.Mul(block.row, s_.n), block.column));
     const auto part = [&](llvm::Value* k0, int64_t depth, bool accumulate) {
-      Multiply(batch, a, p_.via_tile ? tile_ : c, rows, k0, depth, accumulate);
+      Multiply(batch, a, p_.via_tile ? tile_ : c, block.column, rows, columns, k0, depth, accumulate);
     };
     const int64_t piece = p_.depth.size, pieces = p_.depth.count;
     part(ir_.I64(0), piece, false);
     ir_.Loop(ir_.I64(1), ir_.I64(pieces), 1, [&](llvm::Value* q) { part(ir_.Mul(q, piece), piece, true); });
     if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
-    if (!p_.via_tile) return;
-    ir_.Loop(
-        ir_.I64(0), ir_.I64(rows * s_.n), 1,
-        [&](llvm::Value* e) { ir_.Store(s_.c, ir_.Convert(ir_.Load(sum_, tile_, e), sum_, s_.c), c, e); }, true);
+    if (p_.via_tile) {
+      block.tile = tile_;
+      block.tile_stride = p_.product.c_stride;
+      block.tile_type = p_.product.c_type;
+    }
+    if (epilogue_) return epilogue_(block);
+    if (p_.via_tile) Convert(c, rows, columns);
   }
 
-  // Products of `rows` rows of A from `a0` with rows [k0, k0 + depth) of B.
-  void Multiply(llvm::Value* batch, llvm::Value* a0, llvm::Value* out, int64_t rows, llvm::Value* k0, int64_t depth,
-                bool accumulate) {
+  // Stores the tile's sums as the result's type from `c` on.
+  void Convert(llvm::Value* c, int64_t rows, int64_t columns) {
+    ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* m) {
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(columns), 1,
+          [&](llvm::Value* j) {
+            const Val sum = ir_.Load(p_.product.c_type, tile_, ir_.Add(ir_.Mul(m, p_.product.c_stride), j));
+            ir_.Store(s_.c, ir_.Convert(sum, p_.product.c_type, s_.c), c, ir_.Add(ir_.Mul(m, s_.n), j));
+          },
+          true);
+    });
+  }
+
+  // Products of `rows` rows of A from `a0` with rows [k0, k0 + depth) of B and `columns` columns from `column`.
+  void Multiply(llvm::Value* batch, llvm::Value* a0, llvm::Value* out, llvm::Value* column, int64_t rows,
+                int64_t columns, llvm::Value* k0, int64_t depth, bool accumulate) {
     llvm::Value* a = At(s_.a, a0, ir_.Mul(k0, s_.a_k));
     if (p_.pack_a) {
-      Pack(a, rows, depth);
+      if (!WholeDepth()) Pack(a, rows, depth);
       a = slab_;
     }
     MatmulShape shape = p_.product;
     shape.run = depth;
+    shape.n = columns;
     shape.accumulate = accumulate;
-    llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.n * s_.k), ir_.Mul(k0, s_.b_k)));
+    llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
+    llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.n * s_.k), at));
     EmitMatmul(ir_, shape, rows, b, ir_.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
   }
 
@@ -91,16 +123,18 @@ class BlockedDot {
   }
 
   Body& body_;
+  const Epilogue& epilogue_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const DotShape& s_;
   const BlockedDotPlan& p_;
-  const PrimitiveType sum_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
 };
 
 }  // namespace
 
-void EmitDotAsProducts(Body& body, const DotPlan& plan) { BlockedDot(body, plan).Emit(); }
+void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue) {
+  BlockedDot(body, plan, epilogue).Emit();
+}
 
 }  // namespace kiln::cpu

@@ -48,43 +48,49 @@ bool PacksA(const DotShape& s, PrimitiveType held, bool tiles) {
   return s.a != held || s.a_k != 1 || conflicts;
 }
 
-absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instruction* i, const DotShape& s,
-                                              PrimitiveType sum) {
+BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
+                              std::optional<PrimitiveType> stored) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
   constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
+  // Results that wait for an epilogue or a conversion: rows of them together, and columns in steps of whole panels.
+  constexpr int64_t kMostRows = 512, kColumnStep = 64;
   BlockedDotPlan p{};
-  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it.
-  const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
+  // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
+  p.via_tile = (s.c != sum && !IsIntegral(s.c)) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
+  const bool waits = p.via_tile || stored;
+  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it, which cut no columns.
+  const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k) &&
+                     (!p.via_tile || s.n * ByteWidth(sum) <= kSlabBytes / kTileExtent);
   p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
   const int64_t group = Group(p.held);
   const int64_t piece = tiles || s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = PacksA(s, p.held, tiles);
   p.slab_stride = piece + kSlabPadding * group;
-  // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
-  p.via_tile = s.c != sum && !IsIntegral(s.c);
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, s.n, s.m);
   int64_t block = RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows);
-  if (p.via_tile) {
-    const int64_t row_bytes = s.n * ByteWidth(sum);
-    if (row_bytes > kSlabBytes)
-      return ErrorAt(i, absl::StrCat("a row of ", s.n, " results of ", TextOf(s.c), " is too wide"),
-                     absl::StatusCode::kUnimplemented);
-    block = std::max<int64_t>(1, std::min(block, std::max<int64_t>(kSlabBytes / row_bytes, tiles ? kTileExtent : 1)));
-  }
+  if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
+  if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
   block = std::min(block, s.m);
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
+  int64_t columns = s.n;
+  if (waits && !tiles) {
+    const int64_t most = RowsWithin(kSlabBytes, block * ByteWidth(sum), kColumnStep);
+    const int64_t pieces = (s.n + most - 1) / most;
+    columns = std::min(s.n, ((s.n + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
+  }
+  p.columns = {columns, s.n / columns, s.n % columns};
   p.rows = Pieces::Of(s.m, block);
   p.product.compute = p.held;
   p.product.tiles = tiles;
   p.product.a_type = s.a;
   p.product.b_type = s.b;
-  p.product.c_type = p.via_tile ? PrimitiveType::F32 : s.c;
-  p.product.n = s.n;
-  p.product.c_stride = s.n;
+  p.product.c_type = p.via_tile && !IsIntegral(s.c) ? sum : s.c;
+  p.product.n = columns;
+  p.product.c_stride = p.via_tile ? columns : s.n;
   p.product.a_stride = p.pack_a ? p.slab_stride : s.a_m;
   p.product.run = s.k;
   p.product.b_k_stride = s.b_k;
@@ -94,7 +100,7 @@ absl::StatusOr<BlockedDotPlan> PlanBlockedDot(const CpuLevel& level, const Instr
 
 }  // namespace
 
-absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot) {
+absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, std::optional<PrimitiveType> stored) {
   DotPlan plan{};
   ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
   const DotShape& s = plan.shape;
@@ -110,9 +116,11 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot) {
     plan.units = s.batch * plan.vector.pieces.count;
   } else {
     plan.algorithm = DotAlgorithm::kProducts;
-    ASSIGN_OR_RETURN(plan.blocked, PlanBlockedDot(level, dot, s, plan.sum));
+    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored);
     plan.units = s.batch * plan.blocked.rows.count;
   }
+  if (stored && plan.algorithm != DotAlgorithm::kProducts && ByteWidth(*stored) != ByteWidth(s.c))
+    return ErrorAt(dot, "has an epilogue of another width", absl::StatusCode::kInternal);
   return plan;
 }
 

@@ -36,9 +36,10 @@ struct BlockedDotPlan {
   PrimitiveType held;   // what A holds while it is multiplied
   bool pack_a;          // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
-  bool via_tile;  // sums lie on the stack until they are whole
-  Pieces rows;    // of A: a unit computes one piece
-  Pieces depth;   // of k; `count` counts whole ones only
+  bool via_tile;   // sums lie on the stack until they are whole
+  Pieces rows;     // of A: a unit computes one piece
+  Pieces columns;  // of B, that are finished before the next ones begin; `count` counts whole ones only
+  Pieces depth;    // of k; `count` counts whole ones only
 };
 
 struct DotPlan {
@@ -50,7 +51,9 @@ struct DotPlan {
   BlockedDotPlan blocked;  // of kProducts
 };
 
-// Fails where `dot` is not of the form that dot-decomposer gives, or has rows that are too wide for the stack.
-absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot);
+// `stored`: the type of what an epilogue stores, if there is one. Fails where `dot` is not of the form that
+// dot-decomposer gives, or where plain sums would have to be stored as another type first.
+absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot,
+                                std::optional<PrimitiveType> stored = std::nullopt);
 
 }  // namespace kiln::cpu

@@ -7,8 +7,9 @@ namespace {
 
 class VectorDot {
  public:
-  VectorDot(Body& body, const DotPlan& plan)
+  VectorDot(Body& body, const DotPlan& plan, const Epilogue& epilogue)
       : body_(body),
+        epilogue_(epilogue),
         ir_(body.ir),
         b_(body.ir.b),
         s_(plan.shape),
@@ -30,6 +31,9 @@ class VectorDot {
       ir_.If(b_.CreateNot(last), [&] { Dots(first, group); });
       ir_.If(last, [&] { ir_.Loop(first, ir_.I64(p_.lines), 1, [&](llvm::Value* line) { Dots(line, 1); }); });
     });
+    if (!epilogue_) return;
+    if (s_.batch == 1) return Finish(ir_.I64(0), ir_.Mul(body_.begin, group), EndOf(body_.end));
+    ForUnits([&](llvm::Value* piece) { Finish(batch_, ir_.Mul(piece, group), EndOf(ir_.Add(piece, ir_.I64(1)))); });
   }
 
   // Adds multiples of rows of k, some at a time, over a strip that stays in cache.
@@ -47,6 +51,7 @@ class VectorDot {
           true);
       ir_.Loop(ir_.I64(0), ir_.I64(whole), kRowsAtOnce, [&](llvm::Value* k0) { AddRows(k0, kRowsAtOnce); });
       ir_.Loop(ir_.I64(whole), ir_.I64(k_), 1, [&](llvm::Value* k0) { AddRows(k0, 1); });
+      if (epilogue_) Finish(batch_, from_, to_);
     });
   }
 
@@ -63,6 +68,18 @@ class VectorDot {
       visit(s_.batch == 1 ? unit : b_.CreateURem(unit, ir_.I64(p_.pieces.count)));
     });
     b_.setFastMathFlags({});
+  }
+
+  // The line behind the last of the pieces before `piece`.
+  llvm::Value* EndOf(llvm::Value* piece) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Mul(piece, p_.pieces.size), ir_.I64(p_.lines));
+  }
+
+  // Lines [from, to) of `batch` have their sums.
+  void Finish(llvm::Value* batch, llvm::Value* from, llvm::Value* to) {
+    llvm::IRBuilderBase::FastMathFlagGuard exact(b_);
+    b_.setFastMathFlags({});
+    epilogue_({p_.lines, batch, ir_.I64(1), from, b_.CreateSub(to, from)});
   }
 
   // The element of the vector at `k` of this batch.
@@ -113,6 +130,7 @@ class VectorDot {
   }
 
   Body& body_;
+  const Epilogue& epilogue_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const DotShape& s_;
@@ -127,7 +145,11 @@ class VectorDot {
 
 }  // namespace
 
-void EmitDotsWithVector(Body& body, const DotPlan& plan) { VectorDot(body, plan).EmitDots(); }
-void EmitMultiplesOfLines(Body& body, const DotPlan& plan) { VectorDot(body, plan).EmitMultiples(); }
+void EmitDotsWithVector(Body& body, const DotPlan& plan, const Epilogue& epilogue) {
+  VectorDot(body, plan, epilogue).EmitDots();
+}
+void EmitMultiplesOfLines(Body& body, const DotPlan& plan, const Epilogue& epilogue) {
+  VectorDot(body, plan, epilogue).EmitMultiples();
+}
 
 }  // namespace kiln::cpu

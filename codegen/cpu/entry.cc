@@ -20,7 +20,7 @@ class CpuEntry : public HostEntry {
     int64_t n = 0;
     for (const Slice& s : t.reads) n += s.size;
     for (const Slice& s : t.writes) n += s.size;
-    if (t.instruction->Is(Opcode::Dot) || t.instruction->Is(Opcode::Convolution)) n *= 8;
+    if (t.instruction->Is(Opcode::Dot) || t.instruction->Is(Opcode::Convolution) || ProductOf(t.instruction)) n *= 8;
     return n;
   }
 
@@ -126,6 +126,7 @@ class CpuEntry : public HostEntry {
 
 bool GainsByLevel(const CpuLevel& level, const Instruction* i) {
   const auto gains = [](const MatmulShape& product) { return product.tiles || Group(product.compute) > 1; };
+  if (const Instruction* product = ProductOf(i)) return GainsByLevel(level, product);
   if (i->Is(Opcode::Dot)) {
     const auto plan = PlanDot(level, i);
     return plan.ok() && plan->algorithm == DotAlgorithm::kProducts && gains(plan->blocked.product);

@@ -38,6 +38,10 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
     FusionBody fusion(body, f);
     return EmitRows(fusion);
   }
+  if (const Instruction* product = ProductOf(body.i)) {
+    FusionBody fusion(body, f);
+    return EmitProduct(fusion, product);
+  }
   if (auto collapsed = Collapse(f)) return EmitByRoot({body, *collapsed->entry()});
   return EmitByRoot({body, f});
 }

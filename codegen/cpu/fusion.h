@@ -21,6 +21,8 @@ struct FusionBody {
   ElementEmitter elements;
 };
 
+// `product` and what is made of its elements.
+absl::StatusOr<int64_t> EmitProduct(FusionBody& fusion, const Instruction* product);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);

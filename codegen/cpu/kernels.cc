@@ -43,7 +43,16 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
 
 }  // namespace
 
+const Instruction* ProductOf(const Instruction* fusion) {
+  if (!fusion->Is(Opcode::Fusion) || !fusion->attrs().fusion_kind || *fusion->attrs().fusion_kind != "kOutput")
+    return nullptr;
+  for (const auto& i : (*fusion->attrs().calls)->instructions())
+    if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return i.get();
+  return nullptr;
+}
+
 int64_t ScratchBytes(const Instruction* i) {
+  if (const Instruction* product = ProductOf(i)) return ScratchBytes(product);
   if (i->Is(Opcode::Convolution)) return ConvolutionScratchBytes(i);
   return LibraryScratchBytes(i, kStackBytes);
 }
@@ -118,7 +127,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) f->addFnAttr(kCallsMicroKernels);
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || ProductOf(i)) f->addFnAttr(kCallsMicroKernels);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
   for (size_t k = 0; k < operands + results + 1; ++k)

@@ -4,9 +4,11 @@
 // results', then the scratch's; [begin, end) is a part of the kernel's units, so that a pool can split it.
 #pragma once
 
+#include <optional>
 #include <set>
 
 #include "absl/status/statusor.h"
+#include "codegen/cpu/epilogue.h"
 #include "codegen/elemental/library.h"
 #include "codegen/llvm/ir.h"
 
@@ -26,7 +28,12 @@ int64_t ScratchBytes(const Instruction* i);
 
 // Emitters by family, used by EmitKernel.
 absl::StatusOr<int64_t> EmitFusion(Body& body);
-absl::StatusOr<int64_t> EmitDot(Body& body);
-absl::StatusOr<int64_t> EmitConvolution(Body& body);
+// `stored`: what `epilogue` stores, if there is one.
+absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored = {}, const Epilogue& epilogue = {});
+absl::StatusOr<int64_t> EmitConvolution(Body& body, const Epilogue& epilogue = {});
+
+// The dot or convolution of a fusion of kind kOutput, whose other operations are made of its elements; null for any
+// other instruction.
+const Instruction* ProductOf(const Instruction* fusion);
 
 }  // namespace kiln::cpu

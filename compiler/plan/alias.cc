@@ -188,6 +188,8 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
   if (i->Is(Opcode::AllReduce)) return k == output;
+  // A product's sums lie in the result before the other operands are read.
+  if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kOutput") return false;
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
   const bool in_place = ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||

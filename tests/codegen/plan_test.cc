@@ -97,9 +97,26 @@ TEST(DotPlan, ConvertedResultsGoThroughATile) {
   const auto p = DotOf(Avx2(), "bf16[1,32,64]", "bf16[1,64,48]", "bf16[1,32,48]");
   EXPECT_TRUE(p->blocked.via_tile);
   EXPECT_EQ(p->blocked.product.c_type, PrimitiveType::F32);
+  EXPECT_THAT(p->blocked.columns, Cut(48, 1, 0));
   const auto wide = DotOf(Avx2(), "bf16[1,32,4]", "bf16[1,4,70000]", "bf16[1,32,70000]");
-  EXPECT_EQ(wide.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(wide.status().message(), HasSubstr("a row of 70000 results of bf16 is too wide"));
+  EXPECT_THAT(wide->blocked.columns, Cut(2048, 34, 368));
+  EXPECT_EQ(wide->blocked.product.c_stride, 2048);
+}
+
+TEST(DotPlan, ResultsWaitForAnEpilogueInTheSecondCache) {
+  using P = PrimitiveType;
+  const auto m = Parse(
+      "  x = f32[1,1000,64] parameter(0)\n  y = f32[1,64,1000] parameter(1)\n  ROOT d = f32[1,1000,1000] dot(x, y), "
+      "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}");
+  const Instruction* dot = m->entry()->root();
+  EXPECT_THAT(PlanDot(Avx512(), dot)->blocked.columns, Cut(1000, 1, 0));
+  const auto in_place = PlanDot(Avx512(), dot, P::S32)->blocked;
+  EXPECT_FALSE(in_place.via_tile);
+  EXPECT_LE(in_place.rows.size * in_place.columns.size * 4, kSlabBytes);
+  EXPECT_EQ(in_place.product.c_stride, 1000);
+  const auto narrower = PlanDot(Avx512(), dot, P::BF16)->blocked;
+  EXPECT_TRUE(narrower.via_tile);
+  EXPECT_EQ(narrower.product.c_stride, narrower.columns.size);
 }
 
 TEST(DotPlan, TileProductsKeepSixteenRowsInTheLastBlock) {

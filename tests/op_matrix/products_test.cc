@@ -1,8 +1,10 @@
-// Dots and convolutions of narrow types at every CPU level that this machine runs: extents around the groups, vectors
-// and blocks of the dot instructions, both layouts of each operand, windows of every kind. The evaluator says what is
-// right.
+// Dots and convolutions, narrow types above all, at every CPU level that this machine runs: extents around the groups,
+// vectors and blocks of the dot instructions, both layouts of each operand, windows of every kind. The evaluator says
+// what is right.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
@@ -17,9 +19,10 @@ struct Types {
   const char *a, *b, *c;
 };
 constexpr Types kTypes[] = {
-    {"s8", "s8", "s32"},    {"u8", "u8", "s32"}, {"s8", "u8", "s32"},         {"u8", "s8", "s32"},
-    {"s4", "s8", "s32"},    {"u8", "u4", "s32"}, {"bf16", "bf16", "f32"},     {"bf16", "bf16", "bf16"},
-    {"s8", "bf16", "bf16"}, {"s8", "s8", "f32"}, {"f8e4m3fn", "bf16", "f32"}, {"f8e5m2", "f8e4m3fn", "f32"},
+    {"s8", "s8", "s32"},    {"u8", "u8", "s32"},   {"s8", "u8", "s32"},         {"u8", "s8", "s32"},
+    {"s4", "s8", "s32"},    {"u8", "u4", "s32"},   {"bf16", "bf16", "f32"},     {"bf16", "bf16", "bf16"},
+    {"s8", "bf16", "bf16"}, {"s8", "s8", "f32"},   {"f8e4m3fn", "bf16", "f32"}, {"f8e5m2", "f8e4m3fn", "f32"},
+    {"s32", "s32", "s32"},  {"f16", "f16", "f16"}, {"f64", "f64", "f64"},
 };
 
 struct DotCase {
@@ -40,7 +43,8 @@ struct ConvolutionCase {
 constexpr ConvolutionCase kConvolutions[] = {
     {4, 16, 3, 1, 1, 1, 1, 1, false, false},  {3, 20, 3, 1, 2, 0, 1, 1, false, false},
     {16, 33, 1, 1, 1, 0, 1, 1, false, false}, {5, 8, 3, 2, 1, 1, 2, 1, false, false},
-    {6, 16, 2, 1, 1, 0, 1, 2, true, true},    {33, 5, 3, 1, 1, 1, 1, 1, false, true},
+    {6, 16, 2, 1, 1, 0, 1, 2, true, true},    {4, 1, 3, 1, 1, 1, 1, 1, false, false},
+    {1, 1, 3, 20, 1, 1, 1, 1, false, false},  {33, 5, 3, 1, 1, 1, 1, 1, false, true},
 };
 
 std::string Array(const char* type, const Ints& dims) { return absl::StrCat(type, "[", absl::StrJoin(dims, ","), "]"); }
@@ -70,6 +74,17 @@ std::string TextOf(const Types& t, const ConvolutionCase& v) {
                       "}, dim_labels=", f ? "bf01_oi01->bf01" : "b01f_01io->b01f", ", feature_group_count=", v.groups);
 }
 
+// The same with a bias of the last dimension added to its results, which become f32 or bf16.
+std::string WithBias(const std::string& text, const char* type) {
+  const size_t root = text.find("ROOT r = "), from = text.find('[', root), to = text.find(']', root);
+  const std::string dims = text.substr(from + 1, to - from - 1);
+  const std::vector<std::string> extents = absl::StrSplit(dims, ',');
+  return absl::StrCat(absl::StrReplaceAll(text, {{"ROOT r", "r"}}), "\n  w = ", type, "[", dims,
+                      "] convert(r)\n  b = ", type, "[", extents.back(), "] parameter(2)\n  bs = ", type, "[", dims,
+                      "] broadcast(b), dimensions={", extents.size() - 1, "}\n  ROOT s = ", type, "[", dims,
+                      "] add(w, bs)");
+}
+
 class Products : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -77,9 +92,8 @@ class Products : public testing::TestWithParam<int> {
   }
   std::string Level() const { return kNames[GetParam()]; }
 
-  template <typename Case>
-  void Compare(const Types& t, const Case& c) {
-    const std::string text = absl::StrCat("HloModule m\nENTRY e {\n", TextOf(t, c), "\n}\n");
+  void Compare(const std::string& body, bool exact) {
+    const std::string text = absl::StrCat("HloModule m\nENTRY e {\n", body, "\n}\n");
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status();
     const std::vector<Values> arguments = {SeededValues(**module, 7)};
@@ -91,7 +105,7 @@ class Products : public testing::TestWithParam<int> {
     const auto want = RunProgram(**module, arguments, compile, run);
     ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
     // Sums of bf16 have another order, and round once more where the result is bf16.
-    const Tolerance tolerance = t.c[0] == 's' ? Tolerance{0, 0} : Tolerance{0.02, 0.01};
+    const Tolerance tolerance = exact ? Tolerance{0, 0} : Tolerance{0.02, 0.01};
     const absl::Status same = SameValues((*got)[0], (*want)[0], tolerance);
     EXPECT_TRUE(same.ok()) << text << Level() << ": " << same;
   }
@@ -99,18 +113,30 @@ class Products : public testing::TestWithParam<int> {
 
 // Each case with a third of the types, each type with a third of the cases.
 template <typename Case, size_t cases, typename Visit>
-void ForPairs(const Case (&list)[cases], const Visit& visit) {
+void ForPairs(size_t shift, const Case (&list)[cases], const Visit& visit) {
   for (size_t t = 0; t < std::size(kTypes); ++t)
     for (size_t c = 0; c < cases; ++c)
-      if ((t + c) % 3 == 0) visit(kTypes[t], list[c]);
+      if ((t + c + shift) % 3 == 0) visit(TextOf(kTypes[t], list[c]), kTypes[t].c[0] == 's');
 }
 
 TEST_P(Products, OfMatrices) {
-  ForPairs(kDots, [&](const Types& t, const DotCase& c) { Compare(t, c); });
+  ForPairs(0, kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
 }
 
 TEST_P(Products, OfWindows) {
-  ForPairs(kConvolutions, [&](const Types& t, const ConvolutionCase& c) { Compare(t, c); });
+  ForPairs(0, kConvolutions, [&](const std::string& text, bool exact) { Compare(text, exact); });
+}
+
+TEST_P(Products, OfMatricesWithABias) {
+  int count = 0;
+  ForPairs(1, kDots,
+           [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
+}
+
+TEST_P(Products, OfWindowsWithABias) {
+  int count = 0;
+  ForPairs(1, kConvolutions,
+           [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Products, testing::Range(0, static_cast<int>(LEVELS)),

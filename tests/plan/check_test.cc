@@ -43,7 +43,7 @@ left {
 right {
   p = f32[64,64] parameter(0)
   d = f32[64,64] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT s = f32[64,64] sine(d)
+  ROOT s = f32[64,64] dot(d, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 
 ENTRY e {
