@@ -1,13 +1,13 @@
 """bitcode: C sources compiled by clang to LLVM bitcode, as a C++ array."""
 
-def bitcode(name, src, symbol, deps = []):
+def bitcode(name, src, symbol, deps = [], defines = ""):
     native.genrule(
         name = name,
         srcs = [src] + deps,
         outs = [name + ".cc"],
         cmd = " && ".join([
             "/usr/bin/clang-19 -std=c11 -O1 -ffreestanding -fPIC -ffp-contract=on -fno-math-errno -fno-builtin -fno-stack-protector " +
-            "-Wall -Wno-incompatible-library-redeclaration -I. -emit-llvm -c $(location %s) -o $@.bc" % src,
+            "-Wall -Wno-incompatible-library-redeclaration -I. %s -emit-llvm -c $(location %s) -o $@.bc" % (defines, src),
             "echo '#include \"codegen/kernels/bitcode.h\"' > $@",
             "echo 'namespace kiln {' >> $@",
             "echo 'const unsigned char %s[] = {' >> $@" % symbol,

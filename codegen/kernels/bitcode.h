@@ -7,6 +7,9 @@ namespace kiln {
 
 extern const unsigned char kMathBitcode[];
 extern const size_t kMathBitcodeSize;
+// The same for machines that have fused multiply-add.
+extern const unsigned char kFusedMathBitcode[];
+extern const size_t kFusedMathBitcodeSize;
 extern const unsigned char kAlgorithmsBitcode[];
 extern const size_t kAlgorithmsBitcodeSize;
 extern const unsigned char kLapackBitcode[];

@@ -182,13 +182,13 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
 
 }  // namespace
 
-absl::Status LinkKernelLibrary(llvm::Module& m) {
+absl::Status LinkKernelLibrary(llvm::Module& m, bool fma) {
   std::set<std::string> own;
   for (const llvm::GlobalValue& g : m.global_values())
     if (!g.isDeclaration() && g.hasExternalLinkage()) own.insert(g.getName().str());
   using Part = std::pair<const unsigned char*, size_t>;
-  std::vector<Part> libraries = {
-      {kMathBitcode, kMathBitcodeSize}, {kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, {kMathBitcode, kMathBitcodeSize}};
+  const Part math = fma ? Part{kFusedMathBitcode, kFusedMathBitcodeSize} : Part{kMathBitcode, kMathBitcodeSize};
+  std::vector<Part> libraries = {math, {kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, math};
   for (const llvm::Function& f : m)
     if (f.isDeclaration() && f.getName().starts_with("kiln_lapack_")) {
       libraries.push_back({kLapackBitcode, kLapackBitcodeSize});
@@ -211,7 +211,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
-  RETURN_IF_ERROR(LinkKernelLibrary(m));
+  RETURN_IF_ERROR(LinkKernelLibrary(m, level.fma));
   Retarget(m, level);
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }

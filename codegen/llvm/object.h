@@ -12,8 +12,9 @@ namespace kiln {
 // Instrumentation for a program that is linked with -fsanitize=address or -fsanitize=thread.
 enum class Sanitizer { kNone, kAddress, kThread };
 
-// Links what the module, whose triple and layout are set, uses of the kernel library, and makes it internal.
-absl::Status LinkKernelLibrary(llvm::Module& module);
+// Links what the module, whose triple and layout are set, uses of the kernel library, and makes it internal. `fma`: the
+// machine has fused multiply-add.
+absl::Status LinkKernelLibrary(llvm::Module& module, bool fma);
 
 // Links what the module uses of the kernel library, makes it internal, optimises for the level and returns an ELF
 // object. Deterministic. `ir_text`, if given, receives the optimised IR. A module with unwind tables (setUwtable) has

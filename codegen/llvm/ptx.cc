@@ -144,7 +144,7 @@ absl::StatusOr<std::string> CompileToPtx(llvm::Module& m, const CpuLevel& wanted
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
-  RETURN_IF_ERROR(LinkKernelLibrary(m));
+  RETURN_IF_ERROR(LinkKernelLibrary(m, /*fma=*/true));
   RETURN_IF_ERROR(LinkMathFunctions(m, libdevice));
   Retarget(m, flush);
   std::string problem;
