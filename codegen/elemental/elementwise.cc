@@ -372,36 +372,35 @@ class Op {
       default:
         break;
     }
-    // The complex functions of the kernel library take and give doubles through memory.
+    // The complex functions of the kernel library take and give doubles.
     static const absl::flat_hash_map<Opcode, const char*>* names = new absl::flat_hash_map<Opcode, const char*>{
-        {Opcode::Divide, "cdiv"},      {Opcode::Power, "cpow"},
-        {Opcode::Exponential, "cexp"}, {Opcode::ExponentialMinusOne, "cexpm1"},
-        {Opcode::Log, "clog"},         {Opcode::LogPlusOne, "clog1p"},
-        {Opcode::Sqrt, "csqrt"},       {Opcode::Rsqrt, "crsqrt"},
-        {Opcode::Sine, "csin"},        {Opcode::Cosine, "ccos"},
-        {Opcode::Tan, "ctan"},         {Opcode::Tanh, "ctanh"},
-        {Opcode::Sinh, "csinh"},       {Opcode::Cosh, "ccosh"},
-        {Opcode::Sign, "csign"},       {Opcode::Logistic, "clogistic"},
-        {Opcode::Asin, "casin"},       {Opcode::Acos, "cacos"},
-        {Opcode::Asinh, "casinh"},     {Opcode::Acosh, "cacosh"},
-        {Opcode::Atanh, "catanh"},     {Opcode::Atan2, "catan2"},
-        {Opcode::Cbrt, "ccbrt"}};
+        {Opcode::Divide, "div"},      {Opcode::Power, "pow"},
+        {Opcode::Exponential, "exp"}, {Opcode::ExponentialMinusOne, "expm1"},
+        {Opcode::Log, "log"},         {Opcode::LogPlusOne, "log1p"},
+        {Opcode::Sqrt, "sqrt"},       {Opcode::Rsqrt, "rsqrt"},
+        {Opcode::Sine, "sin"},        {Opcode::Cosine, "cos"},
+        {Opcode::Tan, "tan"},         {Opcode::Tanh, "tanh"},
+        {Opcode::Sinh, "sinh"},       {Opcode::Cosh, "cosh"},
+        {Opcode::Sign, "sign"},       {Opcode::Logistic, "logistic"},
+        {Opcode::Asin, "asin"},       {Opcode::Acos, "acos"},
+        {Opcode::Asinh, "asinh"},     {Opcode::Acosh, "acosh"},
+        {Opcode::Atanh, "atanh"},     {Opcode::Atan2, "atan2"},
+        {Opcode::Cbrt, "cbrt"}};
     auto wide = [&](llvm::Value* v) { return b.CreateFPCast(v, b.getDoubleTy()); };
     auto narrow = [&](llvm::Value* v) { return b.CreateFPCast(v, p.re->getType()); };
+    const std::string suffix = absl::StrCat("_", TextOf(t));
     if (i->Is(Opcode::Abs))
-      return Val{narrow(ir.CallLibrary("kiln_hypot_f64", b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
+      return Val{narrow(ir.CallLibrary("kiln_cabs" + suffix, b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
     auto it = names->find(i->opcode());
     if (it == names->end()) return Bad();
-    llvm::Value *re = ir.Alloca(b.getDoubleTy(), 1, 8), *im = ir.Alloca(b.getDoubleTy(), 1, 8);
     std::vector<llvm::Value*> args = {wide(p.re), wide(p.im)};
     if (q.re) {
       args.push_back(wide(q.re));
       args.push_back(wide(q.im));
     }
-    args.push_back(re);
-    args.push_back(im);
-    ir.CallLibrary(absl::StrCat("kiln_", it->second, "_f64"), b.getVoidTy(), args);
-    return Val{narrow(b.CreateLoad(b.getDoubleTy(), re)), narrow(b.CreateLoad(b.getDoubleTy(), im))};
+    llvm::Type* parts = llvm::StructType::get(b.getDoubleTy(), b.getDoubleTy());
+    llvm::Value* r = ir.CallLibrary(absl::StrCat("kiln_c", it->second, suffix), parts, args);
+    return Val{narrow(b.CreateExtractValue(r, 0)), narrow(b.CreateExtractValue(r, 1))};
   }
 
   Val Mul(const Val& p, const Val& q) {

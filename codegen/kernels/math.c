@@ -201,41 +201,42 @@ INLINE float kiln_erf_f32(float x) {
   return x != x ? x : y;
 }
 
+#include "double.inc"
 #include "formats.inc"
 #include "single.inc"
 
-// Complex arithmetic without intermediate overflow.
-INLINE void kiln_cdiv_f64(double a, double b, double c, double d, double* x, double* y) {
-  double m = __builtin_fabs(c) > __builtin_fabs(d) ? __builtin_fabs(c) : __builtin_fabs(d);
-  double s = m > 0.0 && m < __builtin_inf() ? 1.0 / bits_f64(f64_bits(m) & 0x7ff0000000000000ull) : 1.0;
-  double cs = c * s, ds = d * s, den = cs * cs + ds * ds;
-  double re = (a * cs + b * ds) / den * s, im = (b * cs - a * ds) / den * s;
-  double inf = __builtin_inf();
-  int both_nan = re != re && im != im;
-  int zero = both_nan && den == 0.0 && (a == a || b == b);
-  int num_inf = both_nan && !zero && (__builtin_fabs(a) == inf || __builtin_fabs(b) == inf) && m < inf;
-  int den_inf = both_nan && !zero && !num_inf && m == inf && __builtin_fabs(a) < inf && __builtin_fabs(b) < inf;
-  double ai = __builtin_copysign(__builtin_fabs(a) == inf ? 1.0 : 0.0, a),
-         bi = __builtin_copysign(__builtin_fabs(b) == inf ? 1.0 : 0.0, b);
-  double ci = __builtin_copysign(__builtin_fabs(c) == inf ? 1.0 : 0.0, c),
-         di = __builtin_copysign(__builtin_fabs(d) == inf ? 1.0 : 0.0, d);
-  re = zero      ? __builtin_copysign(inf, c) * a
-       : num_inf ? inf * (ai * c + bi * d)
-       : den_inf ? 0.0 * (a * ci + b * di)
-                 : re;
-  im = zero      ? __builtin_copysign(inf, c) * b
-       : num_inf ? inf * (bi * c - ai * d)
-       : den_inf ? 0.0 * (b * ci - a * di)
-                 : im;
-  *x = re;
-  *y = im;
+// Both parts of a complex number, in registers.
+typedef struct {
+  double re, im;
+} complex;
+static INLINE complex parts(double re, double im) {
+  complex c = {re, im};
+  return c;
 }
-INLINE double kiln_hypot_f64(double a, double b) {
-  double x = __builtin_fabs(a), y = __builtin_fabs(b);
-  double hi = x > y ? x : y, lo = x > y ? y : x;
-  double q = lo / hi;
-  double r = hi * __builtin_sqrt(1.0 + q * q);
-  r = hi == 0.0 ? 0.0 : r;
-  double inf = __builtin_inf();
-  return x == inf || y == inf ? inf : a != a || b != b ? __builtin_nan("") : r;
+static INLINE complex times(complex a, complex b) {
+  return parts(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
 }
+static INLINE complex times_i(complex a) { return parts(-a.im, a.re); }
+static INLINE complex over_i(complex a) { return parts(a.im, -a.re); }
+static INLINE complex conjugate(complex a) { return parts(a.re, -a.im); }
+// Infinite parts become one, others zero, with their signs.
+static INLINE complex unit_box(complex a) {
+  double inf = __builtin_inf();
+  return parts(__builtin_copysign(__builtin_fabs(a.re) == inf ? 1.0 : 0.0, a.re),
+               __builtin_copysign(__builtin_fabs(a.im) == inf ? 1.0 : 0.0, a.im));
+}
+
+double sin(double), cos(double), sinh(double), cosh(double), asinh(double), atan2(double, double), log1p(double),
+    expm1(double);
+#include "complex_parts.inc"
+
+#define REAL(name) name##_of_doubles
+#define COMPLEX(name) kiln_c##name##_c128
+#include "complex.inc"
+#undef REAL
+#undef COMPLEX
+#define REAL(name) name##_of_floats
+#define COMPLEX(name) kiln_c##name##_c64
+#include "complex.inc"
+#undef REAL
+#undef COMPLEX
