@@ -1,4 +1,5 @@
 // Elementwise operations on values in registers.
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/elemental/element.h"
@@ -84,12 +85,14 @@ class Op {
     return b.CreateSelect(b.CreateFCmpUNO(p, q), llvm::ConstantFP::getNaN(p->getType()), r);
   }
 
-  // f32 through the kernel library; f64 through it where it has the function, else libm.
+  // Through the kernel library, but where the C library is faster: without fused multiply-add, products with their
+  // rounding errors take too long.
   llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {
-    static const char* const kLibrary64[] = {"exp", "log", "logistic"};
+    static const char* const kOfPairs[] = {"sin", "cos", "tan", "pow"};
     if (!args[0]->getType()->isDoubleTy()) return ir.CallMath(stem, PrimitiveType::F32, args);
-    for (const char* k : kLibrary64)
-      if (!strcmp(k, stem)) return ir.CallMath(stem, PrimitiveType::F64, args);
+    const bool slow = !ir.level.fma && std::any_of(std::begin(kOfPairs), std::end(kOfPairs),
+                                                   [&](const char* f) { return !strcmp(f, stem); });
+    if (!slow) return ir.CallMath(stem, PrimitiveType::F64, args);
     llvm::Value* r = ir.CallLibrary(stem, b.getDoubleTy(), args);
     llvm::cast<llvm::CallInst>(r)->setDoesNotAccessMemory();
     return r;

@@ -60,67 +60,6 @@ INLINE float kiln_exp_f32(float x) {
   return x != x ? x : y;
 }
 
-static INLINE double exp_core_f64(double x) {
-  double n = __builtin_rint(x * 1.4426950408889634074);
-  double r = x - n * 6.93145751953125e-1;
-  r = r - n * 1.42860682030941723212e-6;
-  double p = 2.08767569878680989792e-9;
-  p = p * r + 2.50521083854417187751e-8;
-  p = p * r + 2.75573192239858906526e-7;
-  p = p * r + 2.75573192239858906526e-6;
-  p = p * r + 2.48015873015873015873e-5;
-  p = p * r + 1.98412698412698412698e-4;
-  p = p * r + 1.38888888888888888889e-3;
-  p = p * r + 8.33333333333333333333e-3;
-  p = p * r + 4.16666666666666666667e-2;
-  p = p * r + 1.66666666666666666667e-1;
-  p = p * r + 0.5;
-  p = p * (r * r) + r + 1.0;
-  int64_t k = (int64_t)n;
-  int64_t h = k >> 1;
-  return p * exp2i_f64(h) * exp2i_f64(k - h);
-}
-
-INLINE double kiln_exp_f64(double x) {
-  double c = x < -746.0 ? -746.0 : x;
-  c = c > 710.0 ? 710.0 : c;
-  double y = exp_core_f64(c);
-  return x != x ? x : y;
-}
-
-// Natural logarithm of a positive finite double, good to about 2 ulp; the exponent is split off by bits.
-static INLINE double log_core_f64(double x) {
-  // Subnormals are scaled up first.
-  int sub = x < 2.2250738585072014e-308;
-  double v = sub ? x * 18014398509481984.0 : x;
-  uint64_t b = f64_bits(v);
-  int64_t e = (int64_t)(b >> 52) - 1023 - (sub ? 54 : 0);
-  double m = bits_f64((b & 0xfffffffffffffull) | 0x3ff0000000000000ull);
-  int big = m > 1.41421356237309504880;
-  m = big ? m * 0.5 : m;
-  e += big;
-  double f = m - 1.0;
-  double s = f / (2.0 + f);
-  double z = s * s;
-  double p = 1.479819860511658591e-1;
-  p = p * z + 1.531383769920937332e-1;
-  p = p * z + 1.818357216161805012e-1;
-  p = p * z + 2.222219843214978396e-1;
-  p = p * z + 2.857142874366239149e-1;
-  p = p * z + 3.999999999940941908e-1;
-  p = p * z + 6.666666666666735130e-1;
-  double hfsq = 0.5 * f * f;
-  double k = (double)e;
-  return k * 6.93147180369123816490e-01 - ((hfsq - (s * (hfsq + p * z) + k * 1.90821492927058770002e-10)) - f);
-}
-
-INLINE double kiln_log_f64(double x) {
-  double y = log_core_f64(x);
-  y = x == 0.0 ? -__builtin_inf() : y;
-  y = x == __builtin_inf() ? x : y;
-  return x < 0.0 || x != x ? __builtin_nan("") : y;
-}
-
 INLINE float kiln_log_f32(float x) {
   int sub = x < 1.17549435e-38f;
   float v = sub ? x * 8388608.0f : x;
@@ -175,10 +114,6 @@ INLINE float kiln_logistic_f32(float x) {
   float e = kiln_exp_f32(-__builtin_fabsf(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
-INLINE double kiln_logistic_f64(double x) {
-  double e = kiln_exp_f64(-__builtin_fabs(x));
-  return (x < 0.0 ? e : 1.0) / (1.0 + e);
-}
 
 // erf: rational in x on [-4, 4], beyond which it rounds to one.
 INLINE float kiln_erf_f32(float x) {
@@ -201,7 +136,11 @@ INLINE float kiln_erf_f32(float x) {
   return x != x ? x : y;
 }
 
+double sin(double), cos(double), tan(double), atan2(double, double), pow(double, double), erf(double);
 #include "double.inc"
+#include "pairs.inc"
+INLINE double kiln_erf_f64(double x) { return erf(x); }
+
 #include "formats.inc"
 #include "single.inc"
 
@@ -226,8 +165,6 @@ static INLINE complex unit_box(complex a) {
                __builtin_copysign(__builtin_fabs(a.im) == inf ? 1.0 : 0.0, a.im));
 }
 
-double sin(double), cos(double), sinh(double), cosh(double), asinh(double), atan2(double, double), log1p(double),
-    expm1(double);
 #include "complex_parts.inc"
 
 #define REAL(name) name##_of_doubles

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/kernels/bitcode.h"
+#include "codegen/llvm/rare_calls.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
@@ -158,6 +159,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
       }
     }
     passes.run(m, mam);
+    InlineVariantsOfRareCalls(m, mam);
     ReduceStrength(m, fam);
   }
   if (ir_text) {
@@ -212,6 +214,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());
   RETURN_IF_ERROR(LinkKernelLibrary(m, level.fma));
+  AddVariantsOfRareCalls(m, level);
   Retarget(m, level);
   return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
