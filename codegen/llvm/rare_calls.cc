@@ -1,6 +1,7 @@
 #include "codegen/llvm/rare_calls.h"
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/ir.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/VFABIDemangler.h"
@@ -19,36 +20,44 @@ std::vector<llvm::Function*> RareFunctions(llvm::Module& m) {
   return out;
 }
 
-// name(x, ..., out, mask): calls `f` for every lane of the mask.
+// name(x, ..., mask): calls `f` for every lane of the mask.
 llvm::Function* EachLane(llvm::Function* f, llvm::FixedVectorType* vector, const std::string& name) {
   llvm::IRBuilder<> b(f->getContext());
-  const uint64_t lanes = vector->getNumElements();
+  const unsigned lanes = vector->getNumElements();
   std::vector<llvm::Type*> types(f->arg_size(), vector);
-  types.push_back(vector);
-  types.push_back(llvm::FixedVectorType::get(b.getInt1Ty(), static_cast<unsigned>(lanes)));
+  types.push_back(llvm::FixedVectorType::get(b.getInt1Ty(), lanes));
   auto* out = llvm::Function::Create(llvm::FunctionType::get(vector, types, false), llvm::Function::InternalLinkage,
                                      name, *f->getParent());
   out->addFnAttr(llvm::Attribute::NoInline);
   out->addFnAttr(llvm::Attribute::Cold);
-  b.SetInsertPoint(llvm::BasicBlock::Create(b.getContext(), "entry", out));
-  llvm::Value *result = out->getArg(static_cast<unsigned>(f->arg_size())), *mask = out->getArg(out->arg_size() - 1);
-  for (uint64_t lane = 0; lane < lanes; ++lane) {
-    auto* call = llvm::BasicBlock::Create(b.getContext(), "call", out);
-    auto* next = llvm::BasicBlock::Create(b.getContext(), "next", out);
-    llvm::BasicBlock* before = b.GetInsertBlock();
-    b.CreateCondBr(b.CreateExtractElement(mask, lane), call, next);
-    b.SetInsertPoint(call);
-    std::vector<llvm::Value*> args;
-    for (unsigned k = 0; k < f->arg_size(); ++k) args.push_back(b.CreateExtractElement(out->getArg(k), lane));
-    llvm::Value* with = b.CreateInsertElement(result, b.CreateCall(f, args), lane);
-    b.CreateBr(next);
-    b.SetInsertPoint(next);
-    llvm::PHINode* phi = b.CreatePHI(vector, 2);
-    phi->addIncoming(result, before);
-    phi->addIncoming(with, call);
-    result = phi;
+  out->addFnAttr(kWrittenAsRun);
+  auto* entry = llvm::BasicBlock::Create(b.getContext(), "entry", out);
+  auto* loop = llvm::BasicBlock::Create(b.getContext(), "loop", out);
+  auto* done = llvm::BasicBlock::Create(b.getContext(), "done", out);
+  b.SetInsertPoint(entry);
+  std::vector<llvm::Value*> arrays;
+  for (unsigned k = 0; k < f->arg_size(); ++k) {
+    arrays.push_back(b.CreateAlloca(vector));
+    b.CreateStore(out->getArg(k), arrays.back());
   }
-  b.CreateRet(result);
+  llvm::Value* all = b.CreateBitCast(out->getArg(out->arg_size() - 1), b.getIntNTy(lanes));
+  all = b.CreateZExt(all, b.getInt32Ty());
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* left = b.CreatePHI(b.getInt32Ty(), 2);
+  llvm::Value* lane = b.CreateIntrinsic(llvm::Intrinsic::cttz, {b.getInt32Ty()}, {left, b.getTrue()});
+  std::vector<llvm::Value*> places, args;
+  for (llvm::Value* array : arrays) {
+    places.push_back(b.CreateInBoundsGEP(b.getDoubleTy(), array, lane));
+    args.push_back(b.CreateLoad(b.getDoubleTy(), places.back()));
+  }
+  b.CreateStore(b.CreateCall(f, args), places[0]);
+  llvm::Value* next = b.CreateAnd(left, b.CreateSub(left, b.getInt32(1)));
+  left->addIncoming(all, entry);
+  left->addIncoming(next, loop);
+  b.CreateCondBr(b.CreateICmpEQ(next, b.getInt32(0)), done, loop);
+  b.SetInsertPoint(done);
+  b.CreateRet(b.CreateLoad(vector, arrays[0]));
   return out;
 }
 
@@ -77,7 +86,6 @@ void AddVariant(llvm::Function* f, unsigned lanes, const std::string& name) {
   std::vector<llvm::Value*> args;
   for (unsigned k = 0; k < f->arg_size(); ++k) args.push_back(out->getArg(k));
   llvm::Value* none = llvm::PoisonValue::get(vector);
-  args.push_back(llvm::Constant::getNullValue(vector));
   args.push_back(mask);
   llvm::Value* result = b.CreateCall(EachLane(f, vector, name + "_each"), args);
   b.CreateBr(done);
@@ -95,6 +103,9 @@ void AddVariantsOfRareCalls(llvm::Module& m, const CpuLevel& level) {
   for (llvm::Function* f : RareFunctions(m)) {
     const std::string name = f->getName().str(), variant = absl::StrCat(name, "_", lanes);
     AddVariant(f, lanes, variant);
+    // The library is compiled without builtins; the vectoriser takes no variants of such calls.
+    for (llvm::User* u : f->users())
+      if (auto* call = llvm::dyn_cast<llvm::CallInst>(u)) call->removeFnAttr(llvm::Attribute::NoBuiltin);
     f->addFnAttr(llvm::VFABI::MappingsAttrName,
                  absl::StrCat("_ZGV_LLVM_M", lanes, std::string(f->arg_size(), 'v'), "_", name, "(", variant, ")"));
   }

@@ -1,0 +1,141 @@
+// Elementary functions at every CPU level that this machine has: ordinary arguments, some that only a few lanes have
+// and that take another way, and complex ones. op_matrix_test has every operation and type, at one level.
+#include <cmath>
+#include <complex>
+#include <random>
+
+#include "aot/tools/runner.h"
+#include "aot/tools/ulp.h"
+#include "compiler/eval/evaluator.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+constexpr Opcode kReal[] = {
+    Opcode::Acos,  Opcode::Acosh, Opcode::Asin,        Opcode::Asinh,
+    Opcode::Atan2, Opcode::Atanh, Opcode::Cbrt,        Opcode::Cosh,
+    Opcode::Sine,  Opcode::Erf,   Opcode::Exponential, Opcode::ExponentialMinusOne,
+    Opcode::Log,   Opcode::Power, Opcode::LogPlusOne,  Opcode::Logistic,
+    Opcode::Tan,   Opcode::Tanh,  Opcode::Cosine,      Opcode::Sinh,
+};
+constexpr Opcode kComplex[] = {
+    Opcode::Exponential, Opcode::ExponentialMinusOne,
+    Opcode::Log,         Opcode::LogPlusOne,
+    Opcode::Sqrt,        Opcode::Rsqrt,
+    Opcode::Sine,        Opcode::Cosine,
+    Opcode::Tan,         Opcode::Tanh,
+    Opcode::Sign,        Opcode::Divide,
+    Opcode::Logistic,    Opcode::Power,
+};
+constexpr int64_t kCount = 1003;  // no multiple of any vector
+
+std::vector<std::string> Levels() {
+  std::vector<std::string> levels = {"v2"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back("v3");
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) levels.push_back("v4");
+  return levels;
+}
+
+template <size_t N>
+std::unique_ptr<Module> Program(PrimitiveType t, const Opcode (&ops)[N]) {
+  auto m = std::make_unique<Module>("functions");
+  Computation* c = m->AddComputation("main");
+  m->set_entry(c);
+  const Shape s = Shape::Array(t, {kCount});
+  Instruction* x = c->AddParameter(0, s, "x");
+  Instruction* y = c->AddParameter(1, s, "y");
+  std::vector<Instruction*> results;
+  for (Opcode op : ops)
+    results.push_back(
+        c->Add(op, s, InfoOf(op).arity == 2 ? std::vector<Instruction*>{x, y} : std::vector<Instruction*>{x}));
+  c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(std::vector<Shape>(N, s)), results));
+  return m;
+}
+
+// Ordinary numbers, and now and then one at an end of the range.
+double Value(int64_t k, std::mt19937_64& random) {
+  static const double kRare[] = {0.0,  -0.0, 1e300,    -1e300,    1e-300,       5e-324,   1e22, -3e9,
+                                 1e30, 1.0,  INFINITY, -INFINITY, std::nan(""), 0x1p1023, -1.0, 0x1p-1022};
+  if (k % 11 == 3) return kRare[random() % std::size(kRare)];
+  return std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -61 + static_cast<int>(random() % 6));
+}
+
+TEST(Functions, EveryLevelEqualsTheReference) {
+  for (PrimitiveType t : {PrimitiveType::F32, PrimitiveType::F64}) {
+    std::mt19937_64 random(5);
+    Literal x(Shape::Array(t, {kCount})), y(x.shape());
+    for (int64_t k = 0; k < kCount; ++k) {
+      x.Set(k, Element{.re = Value(k, random)});
+      y.Set(k, Element{.re = Value(k + 1, random)});
+    }
+    auto want = Evaluate(*Program(t, kReal), {x, y});
+    ASSERT_TRUE(want.ok()) << want.status();
+    for (const std::string& level : Levels()) {
+      CompileOptions o;
+      o.cpu_levels = {level};
+      o.flush_subnormals = false;
+      auto got = RunModule(Program(t, kReal), {x, y}, o, {});
+      ASSERT_TRUE(got.ok()) << got.status();
+      for (size_t r = 0; r < std::size(kReal); ++r) {
+        const UlpError e = LargestUlpError(got->results[r], want->elements()[r]);
+        EXPECT_LE(e.ulps, t == PrimitiveType::F64 ? 4 : 8)
+            << TextOf(kReal[r]) << " of " << TextOf(t) << " at " << level << ", x = " << x.Get(e.element).re
+            << ", y = " << y.Get(e.element).re << ": got " << e.got << ", want " << e.want;
+      }
+    }
+  }
+}
+
+// The error of both parts together, by the modulus: a part near zero may be off by more than its own last place.
+TEST(Functions, ComplexOnesAtEveryLevelAreNearTheReference) {
+  for (PrimitiveType t : {PrimitiveType::C64, PrimitiveType::C128}) {
+    std::mt19937_64 random(6);
+    Literal x(Shape::Array(t, {kCount})), y(x.shape());
+    const auto part = [&] { return std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -61); };
+    for (int64_t k = 0; k < kCount; ++k) {
+      x.Set(k, Element{.re = k % 7 ? part() : 0.0, .im = k % 5 ? part() : 0.0});
+      y.Set(k, Element{.re = part(), .im = part()});
+    }
+    auto want = Evaluate(*Program(t, kComplex), {x, y});
+    ASSERT_TRUE(want.ok()) << want.status();
+    for (const std::string& level : Levels()) {
+      CompileOptions o;
+      o.cpu_levels = {level};
+      auto got = RunModule(Program(t, kComplex), {x, y}, o, {});
+      ASSERT_TRUE(got.ok()) << got.status();
+      const double unit = t == PrimitiveType::C64 ? 0x1p-23 : 0x1p-52;
+      for (size_t r = 0; r < std::size(kComplex); ++r)
+        for (int64_t k = 0; k < kCount; ++k) {
+          const Element a = got->results[r].Get(k), b = want->elements()[r].Get(k);
+          const std::complex<double> g(a.re, a.im), w(b.re, b.im);
+          if (!std::isfinite(std::abs(w))) {
+            EXPECT_FALSE(std::isfinite(std::abs(g))) << TextOf(kComplex[r]);
+            continue;
+          }
+          // Both are rounded, and a power multiplies the error of the logarithm.
+          EXPECT_LE(std::abs(g - w), (kComplex[r] == Opcode::Power ? 64 : 6) * unit * std::abs(w) + unit * unit)
+              << TextOf(kComplex[r]) << " of " << TextOf(t) << " at " << level << ", x = (" << x.Get(k).re << ", "
+              << x.Get(k).im << "): got " << g << ", want " << w;
+        }
+    }
+  }
+}
+
+// A branch to what few arguments need is taken for all lanes at once: the variant for a vector is there, and no loop
+// calls the C library for each element.
+TEST(Functions, LoopsWithRareCallsRunInVectors) {
+  CompileOptions o;
+  o.cpu_levels = {"v3", "v4"};
+  constexpr Opcode kRare[] = {Opcode::Sine, Opcode::Cosine, Opcode::Tan, Opcode::Power, Opcode::Atan2};
+  auto compiled = Compile(Program(PrimitiveType::F64, kRare), o);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  for (const char* function : {"sin", "cos", "tan", "pow", "atan2"})
+    for (const char* lanes : {"4", "8"}) {
+      const std::string name = std::string("kiln_rare_") + function + "_" + lanes + "_each";
+      EXPECT_NE(compiled->archive.find(name), std::string::npos) << name;
+    }
+}
+
+}  // namespace
+}  // namespace kiln
