@@ -88,7 +88,7 @@ class Op {
   // Through the kernel library, but where the C library is faster: without fused multiply-add, products with their
   // rounding errors take too long.
   llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {
-    static const char* const kOfPairs[] = {"sin", "cos", "tan", "pow"};
+    static const char* const kOfPairs[] = {"sin", "cos", "tan", "pow", "erf"};
     if (!args[0]->getType()->isDoubleTy()) return ir.CallMath(stem, PrimitiveType::F32, args);
     const bool slow = !ir.level.fma && std::any_of(std::begin(kOfPairs), std::end(kOfPairs),
                                                    [&](const char* f) { return !strcmp(f, stem); });

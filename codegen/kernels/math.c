@@ -1,8 +1,7 @@
 // Elementary functions and number formats, compiled to LLVM bitcode and inlined into every kernel that uses them.
 //
-// Everything is branch-free (selects only), so that loops around it vectorise on every target, and nothing here depends
-// on the host's libm. f32 functions whose accuracy needs it work in double inside. Error bounds are in
-// docs/numerics.md.
+// Everything is branch-free (selects only) but for calls of RARE functions, so that loops around it vectorise on every
+// target. f32 functions whose accuracy needs it work in double inside. Error bounds are in docs/numerics.md.
 #include <stdint.h>
 
 #define INLINE __attribute__((always_inline))
@@ -38,13 +37,14 @@ static INLINE double bits_f64(uint64_t u) {
 
 // 2^n for integral n in [-126, 127].
 static INLINE float exp2i_f32(int32_t n) { return bits_f32((uint32_t)(n + 127) << 23); }
-static INLINE double exp2i_f64(int64_t n) { return bits_f64((uint64_t)(n + 1023) << 52); }
 
-// Degree-7 minimax tail of exp on [-ln2/2, ln2/2]; scaled in two steps so that subnormal results round once.
+// Degree-7 minimax tail of exp on [-ln2/2, ln2/2]; scaled in two steps so that subnormal results round once. The low
+// bits of `t` are the exponent, of which each step takes a half.
 INLINE float kiln_exp_f32(float x) {
+  const float to_integer = 0x1.8p23f;
   float c = x < -104.0f ? -104.0f : x;
   c = c > 89.0f ? 89.0f : c;
-  float n = __builtin_rintf(c * 1.44269504088896341f);
+  float t = c * 1.44269504088896341f + to_integer, n = t - to_integer;
   float r = c - n * 0.693359375f;
   r = r - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -54,22 +54,16 @@ INLINE float kiln_exp_f32(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  int32_t k = (int32_t)n;
-  int32_t h = k >> 1;
-  float y = p * exp2i_f32(h) * exp2i_f32(k - h);
-  return x != x ? x : y;
+  uint32_t one = f32_bits(1.0f), half = (f32_bits(t) << 22) & 0xff800000u;
+  return p * bits_f32(half + one) * bits_f32((f32_bits(t) << 23) - half + one);
 }
 
 INLINE float kiln_log_f32(float x) {
   int sub = x < 1.17549435e-38f;
   float v = sub ? x * 8388608.0f : x;
-  uint32_t b = f32_bits(v);
-  int32_t e = (int32_t)(b >> 23) - 127 - (sub ? 23 : 0);
-  float m = bits_f32((b & 0x7fffffu) | 0x3f800000u);
-  int big = m > 1.41421356f;
-  m = big ? m * 0.5f : m;
-  e += big;
-  float f = m - 1.0f;
+  // v = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2).
+  int32_t e = (int32_t)(f32_bits(v) - f32_bits(0.70710678f)) >> 23;
+  float f = bits_f32(f32_bits(v) - ((uint32_t)e << 23)) - 1.0f;
   float z = f * f;
   float p = 7.0376836292e-2f;
   p = p * f - 1.1514610310e-1f;
@@ -80,11 +74,11 @@ INLINE float kiln_log_f32(float x) {
   p = p * f + 2.0000714765e-1f;
   p = p * f - 2.4999993993e-1f;
   p = p * f + 3.3333331174e-1f;
-  float k = (float)e;
+  float k = (float)(e - (sub ? 23 : 0));
   float y = f * z * p + k * -2.12194440e-4f - 0.5f * z + f + k * 0.693359375f;
   y = x == 0.0f ? -__builtin_inff() : y;
-  y = x == __builtin_inff() ? x : y;
-  return x < 0.0f || x != x ? __builtin_nanf("") : y;
+  y = x < __builtin_inff() ? y : x;  // also a NaN
+  return x < 0.0f ? __builtin_nanf("") : y;
 }
 
 // Rational approximation on [-7.99881172180175781, 7.99881172180175781], outside which tanh rounds to one.
@@ -105,8 +99,7 @@ INLINE float kiln_tanh_f32(float x) {
   q = q * z + 4.89352518554385e-03f;
   float y = c * p / q;
   y = __builtin_fabsf(x) > 9.0f ? __builtin_copysignf(1.0f, x) : y;
-  y = __builtin_fabsf(x) < 0.0004f ? x : y;
-  return x != x ? x : y;
+  return __builtin_fabsf(x) < 0.0004f ? x : y;
 }
 
 // exp(-|x|) cannot overflow, so that the small side keeps its digits.
@@ -132,16 +125,13 @@ INLINE float kiln_erf_f32(float x) {
   q = q * z + -1.68282697438203e-03f;
   q = q * z + -7.37332916720468e-03f;
   q = q * z + -1.42647390514189e-02f;
-  float y = c * (p / q);  // c * p would be subnormal before y is
-  return x != x ? x : y;
+  return c * (p / q);  // c * p would be subnormal before the result is
 }
 
-double sin(double), cos(double), tan(double), atan2(double, double), pow(double, double), erf(double);
+double sin(double), cos(double), tan(double), atan2(double, double), pow(double, double);
 #include "double.inc"
-#include "pairs.inc"
-INLINE double kiln_erf_f64(double x) { return erf(x); }
-
 #include "formats.inc"
+#include "pairs.inc"
 #include "single.inc"
 
 // Both parts of a complex number, in registers.
