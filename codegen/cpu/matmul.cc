@@ -102,50 +102,56 @@ class VectorProducts {
     else
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
-    ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
+    const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchesAhead(block, columns) ? kFetchingTiles : 0;
+    // Tiles that fetch: the first of the first range, or the first of as many ranges if each has but one.
+    const int64_t ranges_fetching = fetching == 0 ? 0 : whole >= fetching ? 1 : fetching;
+    const int64_t ahead = s_.b_k_stride * ByteWidth(s_.b_type);
+    const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles) {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
       llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, column);
-      auto tile = [&](llvm::Value* m, int64_t rows, int64_t ahead) {
+      const auto tile = [&](llvm::Value* t, int64_t rows, bool fetches) {
+        llvm::Value* m = ir_.Mul(t, plan_.tile_rows);
         std::vector<llvm::Value*> arguments = {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), source,
                                                b_.CreateInBoundsGEP(c_element, c, ir_.Mul(m, s_.c_stride)), is_first};
         if (first_sums_) {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
-        if (ahead) arguments.push_back(NextRows(block, start.k, column, m));
-        b_.CreateCall(MicroKernel(ir_, s_, {rows, vectors, columns, block.segments, block.run, stride, sum, ahead}),
-                      arguments);
+        if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t)));
+        b_.CreateCall(
+            MicroKernel(ir_, s_, {rows, vectors, columns, block.segments, block.run, stride, sum, fetches ? ahead : 0}),
+            arguments);
       };
-      const int64_t whole = rows_ / plan_.tile_rows * plan_.tile_rows;
-      const int64_t fetching = FetchesAhead(block, columns) ? kFetchingTiles * plan_.tile_rows : 0;
-      const int64_t ahead = s_.b_k_stride * ByteWidth(s_.b_type);
-      ir_.Loop(ir_.I64(0), ir_.I64(fetching), plan_.tile_rows,
-               [&](llvm::Value* m) { tile(m, plan_.tile_rows, ahead); });
-      ir_.Loop(ir_.I64(fetching), ir_.I64(whole), plan_.tile_rows,
-               [&](llvm::Value* m) { tile(m, plan_.tile_rows, 0); });
-      if (whole < rows_) tile(ir_.I64(whole), rows_ - whole, 0);
-    });
+      ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
+      ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
+      if (rows_ % plan_.tile_rows) tile(ir_.I64(whole), rows_ % plan_.tile_rows, false);
+    };
+    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1, [&](llvm::Value* r) { tiles_of(r, std::min(fetching, whole)); });
+    ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
-  // The first tiles of a panel fetch the rows of B that the next columns take, one row in two steps: where rows lie far
+  // The first tiles of a panel fetch the rows of B that the next panel takes, one row in two steps: where rows lie far
   // apart the machine would not foresee them, and a B beyond the second cache is far away.
   static constexpr int64_t kFetchingTiles = 2;
   bool FetchesAhead(const SumBlock& block, int64_t columns) const {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
-    const auto* one = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    return one && one->isOne() && !plan_.direct && Group(s_.compute) == 1 && s_.b_n_stride == 1 &&
+    const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
+    return ranges && !plan_.direct && Group(s_.compute) == 1 && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
            block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
-           rows_ >= 2 * kFetchingTiles * plan_.tile_rows && row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
+           ranges->getSExtValue() * (rows_ / plan_.tile_rows) >= 2 * kFetchingTiles && row_bytes >= kFarBytes &&
+           row_bytes * s_.K() > kSecondCache;
   }
 
-  // The first row of the next columns that the tile at `m` fetches.
-  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* m) {
-    llvm::Value* tile = b_.CreateUDiv(m, ir_.I64(plan_.tile_rows));
-    llvm::Value* row = ir_.Add(k, ir_.Mul(tile, block.run / kFetchingTiles));
-    llvm::Value* at = ir_.Add(ir_.Mul(row, s_.b_k_stride), ir_.Add(column, ir_.I64(plan_.tile_columns)));
-    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, at);
+  // The first row that tile `t` fetches of the panel behind the one of `k` and `column`.
+  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* t) {
+    llvm::Value* next = ir_.Add(k, ir_.I64(block.run));
+    llvm::Value* around = b_.CreateICmpSGE(next, ir_.I64(s_.K()));
+    next = b_.CreateSelect(around, b_.CreateSub(next, ir_.I64(s_.K())), next);
+    column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(plan_.tile_columns)), column);
+    llvm::Value* row = ir_.Add(next, ir_.Mul(t, block.run / kFetchingTiles));
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), column));
   }
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
