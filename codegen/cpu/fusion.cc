@@ -13,6 +13,8 @@ absl::StatusOr<int64_t> EmitByRoot(FusionBody fusion) {
   switch (root->opcode()) {
     case Opcode::Reduce:
       return EmitReduce(fusion, root);
+    case Opcode::Tuple:
+      return root->operand(0)->Is(Opcode::Reduce) ? EmitReduce(fusion, root) : EmitLoops(fusion, root);
     case Opcode::DynamicUpdateSlice:
       return EmitUpdate(fusion, root);
     case Opcode::Scatter:
@@ -85,14 +87,17 @@ absl::Status Nest(FusionBody& fusion, const Ints& dims, const Ints& order,
     }
     const int64_t d = order[k];
     const bool first = k == 0 && units;
-    llvm::Value *from = first ? fusion.body.begin : ir.I64(0), *to = first ? fusion.body.end : ir.I64(dims[d]);
-    ir.Loop(
-        from, to, 1,
-        [&](llvm::Value* i) {
-          at[d] = i;
-          level(k + 1);
-        },
-        parallel && k + 1 == order.size());
+    const auto step = [&](llvm::Value* i) {
+      at[d] = i;
+      level(k + 1);
+    };
+    const bool inner = parallel && k + 1 == order.size();
+    if (first)
+      ir.Loop(fusion.body.begin, fusion.body.end, 1, step, inner);
+    else if (inner)
+      ir.VectorLoop(dims[d], step, true);
+    else
+      ir.Loop(ir.I64(0), ir.I64(dims[d]), 1, step);
   };
   level(0);
   return status;

@@ -1,52 +1,75 @@
 // Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension.
 #include <algorithm>
 
+#include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
 
+// One or several reductions of the same elements. A part is a reduce instruction with its arrays.
 class Reduction {
  public:
   Reduction(FusionBody& fusion, const Instruction* root)
       : body_(fusion.body),
         ir_(fusion.ir),
         elements_(fusion.elements),
-        root_(root),
-        in_(root->operand(0)->shape()),
+        in_((root->Is(Opcode::Tuple) ? root->operand(0) : root)->operand(0)->shape()),
         outs_(Leaves(root->shape())),
         at_(in_.rank(), fusion.ir.I64(0)) {
-    const Ints& dims = *root->attrs().dimensions;
+    size_t first = 0;
+    for (const Instruction* r :
+         root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{fusion.f.root()}) {
+      parts_.push_back({r, first, Leaves(r->shape()).size(), ExtremeKeys(**r->attrs().to_apply)});
+      first += parts_.back().arrays;
+    }
+    const Ints& dims = *parts_[0].reduce->attrs().dimensions;
     for (int64_t d = 0; d < in_.rank(); ++d)
       (std::find(dims.begin(), dims.end(), d) != dims.end() ? reduced_ : kept_).push_back(d);
   }
 
   absl::StatusOr<int64_t> Emit() {
     constexpr int64_t kNarrow = 4;  // elements of a dimension that gain nothing from a strip
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(outs_.size() + k)), Index{}));
-      init_.push_back(v);
-    }
+    for (const Part& part : parts_)
+      for (size_t k = 0; k < part.arrays; ++k) {
+        const Instruction* init = part.reduce->operand(static_cast<int64_t>(part.arrays + k));
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(init, Index{}));
+        init_.push_back(part.keys.Apply() ? part.keys.Encode(ir_, v) : v);
+      }
     const int64_t minor = MinorDim(in_);
-    const bool strips = std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
+    const bool strips =
+        !reduced_.empty() && std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
     const int64_t units = strips ? Strips(minor) : OneByOne();
     RETURN_IF_ERROR(status_);
     return units;
   }
 
  private:
+  struct Part {
+    const Instruction* reduce;
+    size_t first;   // of its results among all
+    size_t arrays;  // reduced together
+    ExtremeKeys keys;
+  };
+
   void Reserve(int64_t count) {
-    for (const Shape& o : outs_) sums_.emplace_back(ir_, o.type(), count);
+    for (const Part& part : parts_)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k)
+        sums_.emplace_back(ir_, part.keys.Apply() ? part.keys.KeyType() : outs_[k].type(), count);
   }
 
   // Loops over dimensions of the input from the `k`-th of `order` inwards.
   void NestFrom(const Ints& order, size_t k, const std::function<void()>& inner) {
     if (k == order.size()) return inner();
-    ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, [&](llvm::Value* i) {
+    const auto step = [&](llvm::Value* i) {
       at_[order[k]] = i;
       NestFrom(order, k + 1, inner);
-    });
+    };
+    if (order[k] == MinorDim(in_))
+      ir_.VectorLoop(in_.dim(order[k]), step, false);
+    else
+      ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, step);
   }
 
   void Begin(llvm::Value* slot) {
@@ -55,32 +78,39 @@ class Reduction {
 
   // Adds the element at this position.
   void Add(llvm::Value* slot) {
-    if (status_.ok()) status_ = Combine(slot, IndexIn(in_, at_));
+    for (const Part& part : parts_)
+      if (status_.ok()) status_ = Combine(part, slot, IndexIn(in_, at_));
   }
 
   void Store(llvm::Value* slot) {
     Index o;
     for (int64_t d : kept_) o.dims.push_back(at_[d]);
     if (kept_.size() == 1) o.linear = o.dims[0];
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      Val v = sums_[k].Get(slot);
-      ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
-    }
+    for (const Part& part : parts_)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k) {
+        Val v = sums_[k].Get(slot);
+        if (part.keys.Apply()) v = part.keys.Decode(ir_, v);
+        ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
+      }
   }
 
-  absl::Status Combine(llvm::Value* slot, const Index& x) {
-    const size_t n = sums_.size();
+  absl::Status Combine(const Part& part, llvm::Value* slot, const Index& x) {
+    const size_t n = part.arrays;
     std::vector<Val> args;
-    for (const Slots& s : sums_) args.push_back(s.Get(slot));
+    for (size_t k = 0; k < n; ++k) args.push_back(sums_[part.first + k].Get(slot));
     for (size_t k = 0; k < n; ++k) {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(k)), x));
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(part.reduce->operand(static_cast<int64_t>(k)), x));
       args.push_back(v);
     }
+    if (part.keys.Apply()) {
+      sums_[part.first].Put(slot, part.keys.Combine(ir_, args[0], part.keys.Encode(ir_, args[1])));
+      return absl::OkStatus();
+    }
     AllowReassociation(ir_, n == 1);
-    auto r = CombineWide(**root_->attrs().to_apply, args);
+    auto r = CombineWide(**part.reduce->attrs().to_apply, args);
     AllowReassociation(ir_, false);
     if (!r.ok()) return r.status();
-    for (size_t k = 0; k < n; ++k) sums_[k].Put(slot, (*r)[k]);
+    for (size_t k = 0; k < n; ++k) sums_[part.first + k].Put(slot, (*r)[k]);
     return absl::OkStatus();
   }
 
@@ -142,32 +172,27 @@ class Reduction {
     llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
                                             : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
                                                                           ir_.b.CreateSub(ir_.I64(width), from));
-    auto at = [&](llvm::Value* j) { at_[minor] = ir_.Add(from, j); };
-    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) { Begin(j); });
-    NestFrom(reduced_, 0, [&] {
-      ir_.Loop(
-          ir_.I64(0), count, 1,
-          [&](llvm::Value* j) {
-            at(j);
-            Add(j);
-          },
-          true);
-    });
-    ir_.Loop(
-        ir_.I64(0), count, 1,
-        [&](llvm::Value* j) {
-          at(j);
-          Store(j);
-        },
-        true);
+    const auto columns = [&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
+      const auto column = [&](llvm::Value* j) {
+        at_[minor] = ir_.Add(from, j);
+        visit(j);
+      };
+      if (width % strip == 0)
+        ir_.VectorLoop(strip, column, parallel);
+      else
+        ir_.Loop(ir_.I64(0), count, 1, column, parallel);
+    };
+    columns([&](llvm::Value* j) { Begin(j); }, false);
+    NestFrom(reduced_, 0, [&] { columns([&](llvm::Value* j) { Add(j); }, true); });
+    columns([&](llvm::Value* j) { Store(j); }, true);
   }
 
   Body& body_;
   Ir& ir_;
   ElementEmitter& elements_;
-  const Instruction* const root_;
   const Shape& in_;
   const std::vector<Shape> outs_;
+  std::vector<Part> parts_;
   std::vector<llvm::Value*> at_;  // of the input
   Ints kept_, reduced_;
   std::vector<Val> init_;

@@ -246,6 +246,32 @@ llvm::AllocaInst* Ir::Alloca(llvm::Type* type, int64_t count, int64_t align) {
 
 void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
               bool parallel) {
+  LoopWith({}, from, to, step, body, parallel);
+}
+
+void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel) {
+  constexpr int64_t kLanes = 16;
+  constexpr int64_t kShortest = 5;    // scalars are as fast below
+  constexpr int64_t kLongest = 4096;  // what is left of a longer loop is not worth code
+  if (level.vector_bytes != 64 || n < kShortest || n > kLongest) return Loop(I64(0), I64(n), 1, body, parallel);
+  const auto hint = [&](const char* name, llvm::Metadata* value) {
+    return llvm::MDNode::get(ctx, value ? llvm::ArrayRef<llvm::Metadata*>{llvm::MDString::get(ctx, name), value}
+                                        : llvm::ArrayRef<llvm::Metadata*>{llvm::MDString::get(ctx, name)});
+  };
+  const auto flag = [&] { return llvm::ConstantAsMetadata::get(b.getInt1(true)); };
+  // Unrolled before it is a loop over vectors, a short loop would stay scalar.
+  const Hints whole = {hint("llvm.loop.unroll.disable", nullptr),
+                       hint("llvm.loop.vectorize.followup_vectorized",
+                            hint("llvm.loop.isvectorized", llvm::ConstantAsMetadata::get(b.getInt32(1))))};
+  Hints masked = whole;
+  masked.push_back(hint("llvm.loop.vectorize.predicate.enable", flag()));
+  const int64_t rest = n % kLanes;
+  LoopWith(whole, I64(0), I64(n - rest), 1, body, parallel);
+  LoopWith(masked, I64(n - rest), I64(n), 1, body, parallel);
+}
+
+void Ir::LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
+                  const std::function<void(llvm::Value*)>& body, bool parallel) {
   auto* cf = llvm::dyn_cast<llvm::ConstantInt>(from);
   auto* ct = llvm::dyn_cast<llvm::ConstantInt>(to);
   if (cf && ct) {
@@ -277,10 +303,11 @@ void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::funct
   llvm::Value* next = b.CreateAdd(i, I64(step), "", true, true);
   i->addIncoming(next, b.GetInsertBlock());
   llvm::BranchInst* back = b.CreateCondBr(b.CreateICmpSLT(next, to), head, done);
-  if (parallel) {
-    llvm::Metadata* parallel_md =
-        llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group});
-    llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, {nullptr, parallel_md});
+  if (parallel)
+    hints.push_back(llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group}));
+  if (!hints.empty()) {
+    hints.insert(hints.begin(), nullptr);
+    llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, hints);
     id->replaceOperandWith(0, id);
     back->setMetadata(llvm::LLVMContext::MD_loop, id);
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -70,6 +71,9 @@ class Ir {
   // for (i = from; i < to; i += step) body(i). Nothing is emitted for an empty constant range.
   void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
             bool parallel = false);
+  // for (i = 0; i < n; ++i) body(i), as whole vectors and, where the level has masks, one more vector for the rest. An
+  // innermost loop of elements; `body` may be called twice.
+  void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel);
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
   // In the entry block, so that it is one slot a call.
@@ -78,6 +82,9 @@ class Ir {
   llvm::MDNode* access_group = nullptr;
 
  private:
+  using Hints = std::vector<llvm::Metadata*>;  // of one loop
+  void LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
+                const std::function<void(llvm::Value*)>& body, bool parallel);
   void Tag(llvm::Instruction* i);
   void CheckBounds(llvm::Value* base, llvm::Value* element);
 };
