@@ -27,8 +27,12 @@ Val ExtremeKeys::Encode(Ir& ir, const Val& number) const {
   llvm::Type* type = ir.RegType(key_);
   llvm::Value* key = Turn(ir, ir.b.CreateBitCast(number.re, type));
   if (minimum_) key = ir.b.CreateNot(key);
-  llvm::Value* nan = ir.b.CreateBitCast(llvm::ConstantFP::getNaN(number.re->getType()), type);
-  return {ir.b.CreateSelect(ir.b.CreateFCmpUNO(number.re, number.re), nan, key)};
+  // NaN of one sign is above all already, that of the other below the last number. A comparison of floats would be done
+  // in f16 where that is what was loaded, one element at a time.
+  const bool wide = key_ == PrimitiveType::S64;
+  llvm::Value* last = llvm::ConstantInt::get(type, wide ? 0x800fffffffffffff : 0x807fffff);
+  llvm::Value* nan = llvm::ConstantInt::get(type, wide ? 0x7ff8000000000000 : 0x7fc00000);
+  return {ir.b.CreateSelect(ir.b.CreateICmpSLT(key, last), nan, key)};
 }
 
 Val ExtremeKeys::Decode(Ir& ir, const Val& key) const {

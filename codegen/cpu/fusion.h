@@ -65,6 +65,7 @@ class Slots {
   void Put(llvm::Value* k, const Val& v) const;
 
  private:
+  llvm::Type* PartType() const;
   llvm::Value* PartAt(llvm::Value* part) const;
   Ir& ir_;
   PrimitiveType type_;

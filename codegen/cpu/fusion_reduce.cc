@@ -66,7 +66,9 @@ class Reduction {
       at_[order[k]] = i;
       NestFrom(order, k + 1, inner);
     };
-    if (order[k] == MinorDim(in_))
+    // A shorter loop is unrolled, and LLVM makes vectors of the loop around it.
+    constexpr int64_t kShortest = 16;
+    if (order[k] == MinorDim(in_) && in_.dim(order[k]) >= kShortest)
       ir_.VectorLoop(in_.dim(order[k]), step, false);
     else
       ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, step);
@@ -125,11 +127,16 @@ class Reduction {
   }
 
   int64_t OneByOne() {
-    Reserve(1);
+    const int64_t lanes = Lanes();
+    Reserve(lanes);
     const Ints order = UsefulFirst(in_.dims(), kept_);
     auto one = [&] {
-      Begin(ir_.I64(0));
-      NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+      if (lanes > 1) {
+        ByLanes(lanes);
+      } else {
+        Begin(ir_.I64(0));
+        NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+      }
       Store(ir_.I64(0));
     };
     if (order.empty()) {
@@ -141,6 +148,91 @@ class Reduction {
       NestFrom(Ints(order.begin() + 1, order.end()), 0, one);
     });
     return in_.dim(order[0]);
+  }
+
+  // How many places a search is split among: elements that lie next to each other are then combined in vectors. 1 for
+  // anything but a choice between elements by a function of them and of their places along the minor dimension.
+  int64_t Lanes() const {
+    constexpr int64_t kMost = 64, kLeast = 16, kWorth = 4;  // kWorth: elements of a lane
+    const Instruction* r = parts_[0].reduce;
+    int64_t dims = 0;
+    for (int64_t d : reduced_) dims += in_.dim(d) != 1;
+    if (parts_.size() != 1 || parts_[0].arrays != 2 || dims != 1 || Along() != MinorDim(in_) ||
+        !Chooses((*r->attrs().to_apply)->root()) || !r->operand(1)->Is(Opcode::Iota) ||
+        r->operand(1)->attrs().iota_dimension.value_or(0) != Along() || !IsIntegral(outs_[1].type()))
+      return 1;
+    const int64_t n = in_.dim(Along());
+    return n >= kMost * kWorth ? kMost : n >= kLeast * kWorth ? kLeast : 1;
+  }
+
+  // Each result of the scalar function is that argument of the two elements which a predicate picks.
+  static bool Chooses(const Instruction* root) {
+    if (!root->Is(Opcode::Tuple) || root->operand_count() != 2) return false;
+    for (int64_t k = 0; k < 2; ++k) {
+      const Instruction* s = root->operand(k);
+      if (!s->Is(Opcode::Select)) return false;
+      for (int64_t o = 1; o < 3; ++o)
+        if (!s->operand(o)->Is(Opcode::Parameter) || *s->operand(o)->attrs().parameter_number % 2 != k) return false;
+    }
+    return true;
+  }
+
+  // The one dimension that is reduced.
+  int64_t Along() const {
+    for (int64_t d : reduced_)
+      if (in_.dim(d) != 1) return d;
+    return -1;
+  }
+
+  // Leaves in slot 0 what a walk from the first element to the last would: of two elements that lanes chose, the
+  // function is given the one with the lower place first.
+  void ByLanes(int64_t lanes) {
+    const int64_t d = Along(), n = in_.dim(d), rest = n % lanes;
+    const auto row = [&](llvm::Value* first, int64_t count) {
+      const auto add = [&](llvm::Value* j) {
+        at_[d] = ir_.Add(first, j);
+        Add(j);
+      };
+      ir_.VectorLoop(count, add, true);
+    };
+    const auto begin = [&](llvm::Value* j) {
+      at_[d] = j;
+      for (size_t k = 0; k < 2; ++k) {
+        auto v = elements_.Emit(parts_[0].reduce->operand(static_cast<int64_t>(k)), IndexIn(in_, at_));
+        if (v.ok())
+          sums_[k].Put(j, *v);
+        else
+          status_.Update(v.status());
+      }
+    };
+    ir_.VectorLoop(lanes, begin, true);
+    ir_.Loop(ir_.I64(lanes), ir_.I64(n - rest), lanes, [&](llvm::Value* i) { row(i, lanes); });
+    if (rest) row(ir_.I64(n - rest), rest);
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+      ir_.VectorLoop(
+          half,
+          [&](llvm::Value* j) {
+            Join({sums_[0].Get(j), sums_[1].Get(j)}, ir_.Add(j, ir_.I64(half)), j);
+          },
+          true);
+    Join(init_, ir_.I64(0), ir_.I64(0), /*in_order=*/true);
+  }
+
+  // Slot `to` becomes what the function chooses of `x` and slot `other`.
+  void Join(const std::vector<Val>& x, llvm::Value* other, llvm::Value* to, bool in_order = false) {
+    const Val value = sums_[0].Get(other), place = sums_[1].Get(other);
+    std::vector<Val> args = {x[0], x[1], value, place};
+    if (!in_order) {
+      llvm::Value* swap =
+          IsSigned(outs_[1].type()) ? ir_.b.CreateICmpSLT(place.re, x[1].re) : ir_.b.CreateICmpULT(place.re, x[1].re);
+      const auto pick = [&](const Val& a, const Val& b) {
+        return Val{ir_.Select(swap, a.re, b.re), a.im ? ir_.Select(swap, a.im, b.im) : nullptr};
+      };
+      args = {pick(value, x[0]), pick(place, x[1]), pick(x[0], value), pick(x[1], place)};
+    }
+    auto r = elements_.Apply(**parts_[0].reduce->attrs().to_apply, args);
+    if (!r.ok()) return status_.Update(r.status());
+    for (size_t k = 0; k < 2; ++k) sums_[k].Put(to, (*r)[k]);
   }
 
   // Columns: a strip of accumulators along the minor dimension.
@@ -177,7 +269,8 @@ class Reduction {
         at_[minor] = ir_.Add(from, j);
         visit(j);
       };
-      if (width % strip == 0)
+      constexpr int64_t kLanes = 16;  // accumulators under a mask would wait for themselves
+      if (width % strip == 0 && strip % kLanes == 0)
         ir_.VectorLoop(strip, column, parallel);
       else
         ir_.Loop(ir_.I64(0), count, 1, column, parallel);

@@ -76,7 +76,9 @@ class Transpose {
     const Shape& array = transpose_->operand(0)->shape();
     const auto turned = std::count_if(f.instructions().begin(), f.instructions().end(),
                                       [](const auto& i) { return i->Is(Opcode::Transpose); });
-    in_registers_ = turned == 1 && array.HasDefaultLayout() && !IsComplex(array.type()) && ir_.on_overrun.empty();
+    constexpr int64_t kWidest = 8;  // bytes
+    in_registers_ =
+        turned == 1 && array.HasDefaultLayout() && ByteWidth(array.type()) <= kWidest && ir_.on_overrun.empty();
     if (!in_registers_) return;
     const int64_t lanes = std::min<int64_t>(kLargest, ir_.level.vector_bytes / ByteWidth(array.type()));
     int64_t n = 1;
