@@ -19,24 +19,48 @@ Ints MergedDims(const Ints& dims, const Groups& g) {
   return out;
 }
 
+std::vector<const Instruction*> Roots(const Computation& f) {
+  const Instruction* root = f.root();
+  if (!root->Is(Opcode::Tuple)) return {root};
+  return {root->operands().begin(), root->operands().end()};
+}
+
+// The dimensions that the loops run over; none where results differ in them.
+Ints LoopSpace(const Computation& f) {
+  const auto space = [](const Instruction* i) {
+    const Shape& s = i->Is(Opcode::Reduce) ? i->operand(0)->shape() : i->shape();
+    return s.IsArray() ? s.dims() : Ints();
+  };
+  const std::vector<const Instruction*> roots = Roots(f);
+  if (roots.empty()) return {};
+  for (const Instruction* r : roots)
+    if (r->opcode() != roots[0]->opcode() && (r->Is(Opcode::Reduce) || roots[0]->Is(Opcode::Reduce)))
+      return {};
+    else if (space(r) != space(roots[0]))
+      return {};
+  return space(roots[0]);
+}
+
 // Which neighbours among the dimensions of the loop space must stay apart.
 class Boundaries {
  public:
   Boundaries(const Computation& f, const Ints& space)
-      : root_(f.root()), space_(space), n_(static_cast<int64_t>(space.size())), split_(space.size() - 1, false) {}
+      : roots_(Roots(f)), space_(space), n_(static_cast<int64_t>(space.size())), split_(space.size() - 1, false) {}
 
   // Adds what `i` keeps apart; false if it does not let dimensions merge at all.
   bool Add(const Instruction* i) {
     if (i->shape().IsArray() && !i->shape().HasDefaultLayout()) return false;
-    if (i == root_ && i->Is(Opcode::Reduce)) {
+    if (i->Is(Opcode::Reduce)) {
+      if (std::find(roots_.begin(), roots_.end(), i) == roots_.end()) return false;
       AddReduce(i);
       return true;
     }
-    if (i->Is(Opcode::Parameter) || i->Is(Opcode::Constant)) return true;
+    if (i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::Tuple)) return true;
     if (i->IsElementwise()) return i->shape().dims() == space_ || i->shape().rank() == 0;
-    const bool broadcast = i->Is(Opcode::Broadcast);
-    if (!(broadcast || i->Is(Opcode::Iota)) || i->shape().dims() != space_) return false;
-    if (broadcast) return AddBroadcast(i);
+    if (i->shape().dims() != space_) return false;
+    if (i->Is(Opcode::Broadcast)) return AddBroadcast(i);
+    if (i->Is(Opcode::Transpose)) return AddTranspose(i);
+    if (!i->Is(Opcode::Iota)) return false;
     const int64_t k = *i->attrs().iota_dimension;
     if (k > 0) split_[k - 1] = true;
     if (k + 1 < n_) split_[k] = true;
@@ -73,19 +97,31 @@ class Boundaries {
     return std::is_sorted(map.begin(), map.end());
   }
 
-  const Instruction* const root_;
+  bool AddTranspose(const Instruction* i) {
+    const Ints& from = *i->attrs().dimensions;
+    for (int64_t d = 0; d + 1 < n_; ++d)
+      if (from[d + 1] != from[d] + 1) split_[d] = true;
+    return i->operand(0)->Is(Opcode::Parameter);
+  }
+
+  const std::vector<const Instruction*> roots_;
   const Ints& space_;
   const int64_t n_;
   std::vector<bool> split_;  // [d]: dimensions d and d+1 must stay apart
 };
 
-// A parameter is used at the loop space, through one broadcast, or as a scalar; used in two ways it cannot change
-// shape.
+// Reads its operand at a place of other dimensions.
+bool Moves(const Instruction* i) {
+  return (i->Is(Opcode::Broadcast) && i->operand(0)->shape().rank() > 0) || i->Is(Opcode::Transpose);
+}
+
+// A parameter is used at the loop space, through one broadcast or transpose, or as a scalar; used in two ways it cannot
+// change shape.
 bool UsedInOneWay(const Instruction* parameter, const Ints& space) {
   const Instruction* seen = nullptr;
   for (const Instruction* u : parameter->users()) {
-    if (u->Is(Opcode::Broadcast) && parameter->shape().rank() > 0) {
-      if (seen && (!seen->Is(Opcode::Broadcast) || *seen->attrs().dimensions != *u->attrs().dimensions)) return false;
+    if (Moves(u)) {
+      if (seen && (seen->opcode() != u->opcode() || *seen->attrs().dimensions != *u->attrs().dimensions)) return false;
       if (parameter->users().size() > 1 && parameter->shape().dims() == space) return false;
       seen = u;
     } else if (seen) {
@@ -110,7 +146,9 @@ class Merger {
     for (const Instruction* i : f_.PostOrder()) {
       std::vector<Instruction*> operands;
       for (const Instruction* o : i->operands()) operands.push_back(copies_.at(o));
-      copies_[i] = i == f_.root() && i->Is(Opcode::Reduce) ? CopyReduce(c, i, operands) : CopyPlain(c, i, operands);
+      copies_[i] = i->Is(Opcode::Reduce)  ? CopyReduce(c, i, operands)
+                   : i->Is(Opcode::Tuple) ? CopyTuple(c, i, operands)
+                                          : CopyPlain(c, i, operands);
     }
     c->set_root(copies_.at(f_.root()));
     m->set_entry(c);
@@ -159,18 +197,47 @@ class Merger {
     return copy;
   }
 
+  static Instruction* CopyTuple(Computation* c, const Instruction* i, const std::vector<Instruction*>& operands) {
+    std::vector<Shape> parts;
+    for (const Instruction* o : operands) parts.push_back(o->shape());
+    return c->AddClone(i, Shape::Tuple(parts), operands);
+  }
+
+  // The groups of a transposed parameter's own dimensions, in their order; `order`: of each group of the loop space,
+  // where it is among them.
+  Groups Transposed(const Ints& from, Ints* order) const {
+    Groups groups;
+    for (const Ints& group : groups_) {
+      groups.emplace_back();
+      for (int64_t d : group) groups.back().push_back(from[d]);
+    }
+    const Groups by_result = groups;
+    std::sort(groups.begin(), groups.end());
+    for (const Ints& group : by_result)
+      order->push_back(std::find(groups.begin(), groups.end(), group) - groups.begin());
+    return groups;
+  }
+
   Instruction* CopyPlain(Computation* c, const Instruction* i, const std::vector<Instruction*>& operands) {
     Shape s = i->shape();
     if (s.rank() > 0) {
-      const Instruction* broadcast = nullptr;
+      const Instruction* moved = nullptr;
       if (i->Is(Opcode::Parameter))
         for (const Instruction* u : i->users())
-          if (u->Is(Opcode::Broadcast)) broadcast = u;
-      const Groups groups = broadcast ? Broadcast(*broadcast->attrs().dimensions).groups : groups_;
+          if (Moves(u)) moved = u;
+      Ints order;
+      const Groups groups = !moved                         ? groups_
+                            : moved->Is(Opcode::Transpose) ? Transposed(*moved->attrs().dimensions, &order)
+                                                           : Broadcast(*moved->attrs().dimensions).groups;
       s = Shape::Array(s.type(), MergedDims(s.dims(), groups));
     }
     Instruction* copy = c->AddClone(i, s, operands);
     if (i->Is(Opcode::Broadcast)) copy->mutable_attrs().dimensions = Broadcast(*i->attrs().dimensions).to;
+    if (i->Is(Opcode::Transpose)) {
+      Ints order;
+      Transposed(*i->attrs().dimensions, &order);
+      copy->mutable_attrs().dimensions = order;
+    }
     if (i->Is(Opcode::Iota)) copy->mutable_attrs().iota_dimension = position_[*i->attrs().iota_dimension];
     return copy;
   }
@@ -185,10 +252,7 @@ class Merger {
 }  // namespace
 
 std::unique_ptr<Module> Collapse(const Computation& f) {
-  const Instruction* root = f.root();
-  const Ints space = root->Is(Opcode::Reduce)  ? root->operand(0)->shape().dims()
-                     : root->shape().IsArray() ? root->shape().dims()
-                                               : Ints();
+  const Ints space = LoopSpace(f);
   if (space.size() < 2) return nullptr;
   Boundaries boundaries(f, space);
   for (const auto& i : f.instructions())

@@ -13,6 +13,8 @@ absl::StatusOr<int64_t> EmitByRoot(FusionBody fusion) {
   switch (root->opcode()) {
     case Opcode::Reduce:
       return EmitReduce(fusion, root);
+    case Opcode::Tuple:
+      return root->operand(0)->Is(Opcode::Reduce) ? EmitReduce(fusion, root) : EmitLoops(fusion, root);
     case Opcode::DynamicUpdateSlice:
       return EmitUpdate(fusion, root);
     case Opcode::Scatter:
@@ -85,34 +87,47 @@ absl::Status Nest(FusionBody& fusion, const Ints& dims, const Ints& order,
     }
     const int64_t d = order[k];
     const bool first = k == 0 && units;
-    llvm::Value *from = first ? fusion.body.begin : ir.I64(0), *to = first ? fusion.body.end : ir.I64(dims[d]);
-    ir.Loop(
-        from, to, 1,
-        [&](llvm::Value* i) {
-          at[d] = i;
-          level(k + 1);
-        },
-        parallel && k + 1 == order.size());
+    const auto step = [&](llvm::Value* i) {
+      at[d] = i;
+      level(k + 1);
+    };
+    const bool inner = parallel && k + 1 == order.size();
+    if (first)
+      ir.Loop(fusion.body.begin, fusion.body.end, 1, step, inner);
+    else if (inner)
+      ir.VectorLoop(dims[d], step, true);
+    else
+      ir.Loop(ir.I64(0), ir.I64(dims[d]), 1, step);
   };
   level(0);
   return status;
 }
 
 Slots::Slots(Ir& ir, PrimitiveType type, int64_t count)
-    : ir_(ir), type_(type), base_(ir.Alloca(ir.RegType(type), count * (IsComplex(type) ? 2 : 1))) {}
+    : ir_(ir), type_(type), base_(ir.Alloca(PartType(), count * (IsComplex(type) ? 2 : 1))) {}
 
-llvm::Value* Slots::PartAt(llvm::Value* part) const { return ir_.b.CreateInBoundsGEP(ir_.RegType(type_), base_, part); }
+// Integers of less than a byte take one: LLVM makes no vectors of others in memory.
+llvm::Type* Slots::PartType() const {
+  llvm::Type* type = ir_.RegType(type_);
+  return type->isIntegerTy() && type->getIntegerBitWidth() < 8 ? ir_.b.getInt8Ty() : type;
+}
+
+llvm::Value* Slots::PartAt(llvm::Value* part) const { return ir_.b.CreateInBoundsGEP(PartType(), base_, part); }
 
 Val Slots::Get(llvm::Value* k) const {
-  llvm::Type* type = ir_.RegType(type_);
-  if (!IsComplex(type_)) return {ir_.b.CreateLoad(type, PartAt(k))};
+  const auto load = [&](llvm::Value* part) {
+    llvm::Value* v = ir_.b.CreateLoad(PartType(), PartAt(part));
+    return PartType() == ir_.RegType(type_) ? v : ir_.b.CreateTrunc(v, ir_.RegType(type_));
+  };
+  if (!IsComplex(type_)) return {load(k)};
   llvm::Value* e = ir_.Mul(k, 2);
-  return {ir_.b.CreateLoad(type, PartAt(e)), ir_.b.CreateLoad(type, PartAt(ir_.Add(e, ir_.I64(1))))};
+  return {load(e), load(ir_.Add(e, ir_.I64(1)))};
 }
 
 void Slots::Put(llvm::Value* k, const Val& v) const {
   llvm::Value* e = IsComplex(type_) ? ir_.Mul(k, 2) : k;
-  ir_.b.CreateStore(v.re, PartAt(e));
+  llvm::Value* re = PartType() == ir_.RegType(type_) ? v.re : ir_.b.CreateZExt(v.re, PartType());
+  ir_.b.CreateStore(re, PartAt(e));
   if (v.im) ir_.b.CreateStore(v.im, PartAt(ir_.Add(e, ir_.I64(1))));
 }
 

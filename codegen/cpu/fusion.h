@@ -24,7 +24,12 @@ struct FusionBody {
 // `product` and what is made of its elements.
 absl::StatusOr<int64_t> EmitProduct(FusionBody& fusion, const Instruction* product);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
+// A transpose inside the loop of `root` that walks its operand across lines of memory, where the array is large enough
+// to leave the first cache; else null.
+const Instruction* TransposeAcross(const Computation& f, const Instruction* root);
+absl::StatusOr<int64_t> EmitTranspose(FusionBody& fusion, const Instruction* root, const Instruction* transpose);
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
+// A reduction, or a tuple of several that reduce the same dimensions of the same elements.
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root);
@@ -60,6 +65,7 @@ class Slots {
   void Put(llvm::Value* k, const Val& v) const;
 
  private:
+  llvm::Type* PartType() const;
   llvm::Value* PartAt(llvm::Value* part) const;
   Ir& ir_;
   PrimitiveType type_;

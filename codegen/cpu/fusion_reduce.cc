@@ -1,52 +1,77 @@
 // Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension.
 #include <algorithm>
 
+#include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
 
+// One or several reductions of the same elements. A part is a reduce instruction with its arrays.
 class Reduction {
  public:
   Reduction(FusionBody& fusion, const Instruction* root)
       : body_(fusion.body),
         ir_(fusion.ir),
         elements_(fusion.elements),
-        root_(root),
-        in_(root->operand(0)->shape()),
+        in_((root->Is(Opcode::Tuple) ? root->operand(0) : root)->operand(0)->shape()),
         outs_(Leaves(root->shape())),
         at_(in_.rank(), fusion.ir.I64(0)) {
-    const Ints& dims = *root->attrs().dimensions;
+    size_t first = 0;
+    for (const Instruction* r :
+         root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{fusion.f.root()}) {
+      parts_.push_back({r, first, Leaves(r->shape()).size(), ExtremeKeys(**r->attrs().to_apply)});
+      first += parts_.back().arrays;
+    }
+    const Ints& dims = *parts_[0].reduce->attrs().dimensions;
     for (int64_t d = 0; d < in_.rank(); ++d)
       (std::find(dims.begin(), dims.end(), d) != dims.end() ? reduced_ : kept_).push_back(d);
   }
 
   absl::StatusOr<int64_t> Emit() {
     constexpr int64_t kNarrow = 4;  // elements of a dimension that gain nothing from a strip
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(outs_.size() + k)), Index{}));
-      init_.push_back(v);
-    }
+    for (const Part& part : parts_)
+      for (size_t k = 0; k < part.arrays; ++k) {
+        const Instruction* init = part.reduce->operand(static_cast<int64_t>(part.arrays + k));
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(init, Index{}));
+        init_.push_back(part.keys.Apply() ? part.keys.Encode(ir_, v) : v);
+      }
     const int64_t minor = MinorDim(in_);
-    const bool strips = std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
+    const bool strips =
+        !reduced_.empty() && std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
     const int64_t units = strips ? Strips(minor) : OneByOne();
     RETURN_IF_ERROR(status_);
     return units;
   }
 
  private:
+  struct Part {
+    const Instruction* reduce;
+    size_t first;   // of its results among all
+    size_t arrays;  // reduced together
+    ExtremeKeys keys;
+  };
+
   void Reserve(int64_t count) {
-    for (const Shape& o : outs_) sums_.emplace_back(ir_, o.type(), count);
+    for (const Part& part : parts_)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k)
+        sums_.emplace_back(ir_, part.keys.Apply() ? part.keys.KeyType() : outs_[k].type(), count);
   }
 
   // Loops over dimensions of the input from the `k`-th of `order` inwards.
   void NestFrom(const Ints& order, size_t k, const std::function<void()>& inner) {
     if (k == order.size()) return inner();
-    ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, [&](llvm::Value* i) {
+    const auto step = [&](llvm::Value* i) {
       at_[order[k]] = i;
       NestFrom(order, k + 1, inner);
-    });
+    };
+    // A shorter loop is unrolled, and LLVM makes vectors of the loop around it.
+    constexpr int64_t kShortest = 16;
+    if (order[k] == MinorDim(in_) && in_.dim(order[k]) >= kShortest)
+      ir_.VectorLoop(in_.dim(order[k]), step, false);
+    else
+      ir_.Loop(ir_.I64(0), ir_.I64(in_.dim(order[k])), 1, step);
   }
 
   void Begin(llvm::Value* slot) {
@@ -55,32 +80,39 @@ class Reduction {
 
   // Adds the element at this position.
   void Add(llvm::Value* slot) {
-    if (status_.ok()) status_ = Combine(slot, IndexIn(in_, at_));
+    for (const Part& part : parts_)
+      if (status_.ok()) status_ = Combine(part, slot, IndexIn(in_, at_));
   }
 
   void Store(llvm::Value* slot) {
     Index o;
     for (int64_t d : kept_) o.dims.push_back(at_[d]);
     if (kept_.size() == 1) o.linear = o.dims[0];
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      Val v = sums_[k].Get(slot);
-      ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
-    }
+    for (const Part& part : parts_)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k) {
+        Val v = sums_[k].Get(slot);
+        if (part.keys.Apply()) v = part.keys.Decode(ir_, v);
+        ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
+      }
   }
 
-  absl::Status Combine(llvm::Value* slot, const Index& x) {
-    const size_t n = sums_.size();
+  absl::Status Combine(const Part& part, llvm::Value* slot, const Index& x) {
+    const size_t n = part.arrays;
     std::vector<Val> args;
-    for (const Slots& s : sums_) args.push_back(s.Get(slot));
+    for (size_t k = 0; k < n; ++k) args.push_back(sums_[part.first + k].Get(slot));
     for (size_t k = 0; k < n; ++k) {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(root_->operand(static_cast<int64_t>(k)), x));
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(part.reduce->operand(static_cast<int64_t>(k)), x));
       args.push_back(v);
     }
+    if (part.keys.Apply()) {
+      sums_[part.first].Put(slot, part.keys.Combine(ir_, args[0], part.keys.Encode(ir_, args[1])));
+      return absl::OkStatus();
+    }
     AllowReassociation(ir_, n == 1);
-    auto r = CombineWide(**root_->attrs().to_apply, args);
+    auto r = CombineWide(**part.reduce->attrs().to_apply, args);
     AllowReassociation(ir_, false);
     if (!r.ok()) return r.status();
-    for (size_t k = 0; k < n; ++k) sums_[k].Put(slot, (*r)[k]);
+    for (size_t k = 0; k < n; ++k) sums_[part.first + k].Put(slot, (*r)[k]);
     return absl::OkStatus();
   }
 
@@ -95,11 +127,16 @@ class Reduction {
   }
 
   int64_t OneByOne() {
-    Reserve(1);
+    const int64_t lanes = Lanes();
+    Reserve(lanes);
     const Ints order = UsefulFirst(in_.dims(), kept_);
     auto one = [&] {
-      Begin(ir_.I64(0));
-      NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+      if (lanes > 1) {
+        ByLanes(lanes);
+      } else {
+        Begin(ir_.I64(0));
+        NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+      }
       Store(ir_.I64(0));
     };
     if (order.empty()) {
@@ -111,6 +148,91 @@ class Reduction {
       NestFrom(Ints(order.begin() + 1, order.end()), 0, one);
     });
     return in_.dim(order[0]);
+  }
+
+  // How many places a search is split among: elements that lie next to each other are then combined in vectors. 1 for
+  // anything but a choice between elements by a function of them and of their places along the minor dimension.
+  int64_t Lanes() const {
+    constexpr int64_t kMost = 64, kLeast = 16, kWorth = 4;  // kWorth: elements of a lane
+    const Instruction* r = parts_[0].reduce;
+    int64_t dims = 0;
+    for (int64_t d : reduced_) dims += in_.dim(d) != 1;
+    if (parts_.size() != 1 || parts_[0].arrays != 2 || dims != 1 || Along() != MinorDim(in_) ||
+        !Chooses((*r->attrs().to_apply)->root()) || !r->operand(1)->Is(Opcode::Iota) ||
+        r->operand(1)->attrs().iota_dimension.value_or(0) != Along() || !IsIntegral(outs_[1].type()))
+      return 1;
+    const int64_t n = in_.dim(Along());
+    return n >= kMost * kWorth ? kMost : n >= kLeast * kWorth ? kLeast : 1;
+  }
+
+  // Each result of the scalar function is that argument of the two elements which a predicate picks.
+  static bool Chooses(const Instruction* root) {
+    if (!root->Is(Opcode::Tuple) || root->operand_count() != 2) return false;
+    for (int64_t k = 0; k < 2; ++k) {
+      const Instruction* s = root->operand(k);
+      if (!s->Is(Opcode::Select)) return false;
+      for (int64_t o = 1; o < 3; ++o)
+        if (!s->operand(o)->Is(Opcode::Parameter) || *s->operand(o)->attrs().parameter_number % 2 != k) return false;
+    }
+    return true;
+  }
+
+  // The one dimension that is reduced.
+  int64_t Along() const {
+    for (int64_t d : reduced_)
+      if (in_.dim(d) != 1) return d;
+    return -1;
+  }
+
+  // Leaves in slot 0 what a walk from the first element to the last would: of two elements that lanes chose, the
+  // function is given the one with the lower place first.
+  void ByLanes(int64_t lanes) {
+    const int64_t d = Along(), n = in_.dim(d), rest = n % lanes;
+    const auto row = [&](llvm::Value* first, int64_t count) {
+      const auto add = [&](llvm::Value* j) {
+        at_[d] = ir_.Add(first, j);
+        Add(j);
+      };
+      ir_.VectorLoop(count, add, true);
+    };
+    const auto begin = [&](llvm::Value* j) {
+      at_[d] = j;
+      for (size_t k = 0; k < 2; ++k) {
+        auto v = elements_.Emit(parts_[0].reduce->operand(static_cast<int64_t>(k)), IndexIn(in_, at_));
+        if (v.ok())
+          sums_[k].Put(j, *v);
+        else
+          status_.Update(v.status());
+      }
+    };
+    ir_.VectorLoop(lanes, begin, true);
+    ir_.Loop(ir_.I64(lanes), ir_.I64(n - rest), lanes, [&](llvm::Value* i) { row(i, lanes); });
+    if (rest) row(ir_.I64(n - rest), rest);
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+      ir_.VectorLoop(
+          half,
+          [&](llvm::Value* j) {
+            Join({sums_[0].Get(j), sums_[1].Get(j)}, ir_.Add(j, ir_.I64(half)), j);
+          },
+          true);
+    Join(init_, ir_.I64(0), ir_.I64(0), /*in_order=*/true);
+  }
+
+  // Slot `to` becomes what the function chooses of `x` and slot `other`.
+  void Join(const std::vector<Val>& x, llvm::Value* other, llvm::Value* to, bool in_order = false) {
+    const Val value = sums_[0].Get(other), place = sums_[1].Get(other);
+    std::vector<Val> args = {x[0], x[1], value, place};
+    if (!in_order) {
+      llvm::Value* swap =
+          IsSigned(outs_[1].type()) ? ir_.b.CreateICmpSLT(place.re, x[1].re) : ir_.b.CreateICmpULT(place.re, x[1].re);
+      const auto pick = [&](const Val& a, const Val& b) {
+        return Val{ir_.Select(swap, a.re, b.re), a.im ? ir_.Select(swap, a.im, b.im) : nullptr};
+      };
+      args = {pick(value, x[0]), pick(place, x[1]), pick(x[0], value), pick(x[1], place)};
+    }
+    auto r = elements_.Apply(**parts_[0].reduce->attrs().to_apply, args);
+    if (!r.ok()) return status_.Update(r.status());
+    for (size_t k = 0; k < 2; ++k) sums_[k].Put(to, (*r)[k]);
   }
 
   // Columns: a strip of accumulators along the minor dimension.
@@ -142,32 +264,28 @@ class Reduction {
     llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
                                             : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
                                                                           ir_.b.CreateSub(ir_.I64(width), from));
-    auto at = [&](llvm::Value* j) { at_[minor] = ir_.Add(from, j); };
-    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) { Begin(j); });
-    NestFrom(reduced_, 0, [&] {
-      ir_.Loop(
-          ir_.I64(0), count, 1,
-          [&](llvm::Value* j) {
-            at(j);
-            Add(j);
-          },
-          true);
-    });
-    ir_.Loop(
-        ir_.I64(0), count, 1,
-        [&](llvm::Value* j) {
-          at(j);
-          Store(j);
-        },
-        true);
+    const auto columns = [&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
+      const auto column = [&](llvm::Value* j) {
+        at_[minor] = ir_.Add(from, j);
+        visit(j);
+      };
+      constexpr int64_t kLanes = 16;  // accumulators under a mask would wait for themselves
+      if (width % strip == 0 && strip % kLanes == 0)
+        ir_.VectorLoop(strip, column, parallel);
+      else
+        ir_.Loop(ir_.I64(0), count, 1, column, parallel);
+    };
+    columns([&](llvm::Value* j) { Begin(j); }, false);
+    NestFrom(reduced_, 0, [&] { columns([&](llvm::Value* j) { Add(j); }, true); });
+    columns([&](llvm::Value* j) { Store(j); }, true);
   }
 
   Body& body_;
   Ir& ir_;
   ElementEmitter& elements_;
-  const Instruction* const root_;
   const Shape& in_;
   const std::vector<Shape> outs_;
+  std::vector<Part> parts_;
   std::vector<llvm::Value*> at_;  // of the input
   Ints kept_, reduced_;
   std::vector<Val> init_;

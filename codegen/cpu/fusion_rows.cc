@@ -5,6 +5,7 @@
 // matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again.
 #include <algorithm>
 
+#include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
 
 namespace kiln::cpu {
@@ -148,15 +149,20 @@ class Rows {
     const Computation& f = **i->attrs().to_apply;
     // A plain sum in a narrow float is accumulated unrounded in f32.
     const bool wide = f.root()->Is(Opcode::Add) && IsFloat(t) && InfoOf(t).bits < 32;
-    const Slots sum(ir_, t, 1);
+    const ExtremeKeys keys(f);
+    const Slots sum(ir_, keys.Apply() ? keys.KeyType() : t, 1);
     llvm::Value* only = ir_.I64(0);
     ASSIGN_OR_RETURN(Val initial, elements_.Emit(i->operand(1), Index{}));
-    sum.Put(only, initial);
+    sum.Put(only, keys.Apply() ? keys.Encode(ir_, initial) : initial);
     absl::Status status;
-    ir_.Loop(ir_.I64(0), ir_.I64(length_), 1, [&](llvm::Value* k) {
-      status = [&]() -> absl::Status {
+    const auto step = [&](llvm::Value* k) {
+      const absl::Status one = [&]() -> absl::Status {
         RETURN_IF_ERROR(Keep(p, k));
         ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(i->operand(0)->shape(), k)));
+        if (keys.Apply()) {
+          sum.Put(only, keys.Combine(ir_, sum.Get(only), keys.Encode(ir_, v)));
+          return absl::OkStatus();
+        }
         AllowReassociation(ir_, true);
         absl::StatusOr<std::vector<Val>> r = std::vector<Val>();
         if (wide)
@@ -168,9 +174,11 @@ class Rows {
         sum.Put(only, (*r)[0]);
         return absl::OkStatus();
       }();
-    });
+      status.Update(one);
+    };
+    ir_.VectorLoop(length_, step, false);
     RETURN_IF_ERROR(status);
-    Val out = sum.Get(only);
+    Val out = keys.Apply() ? keys.Decode(ir_, sum.Get(only)) : sum.Get(only);
     if (IsFloat(t)) out.re = ir_.Round(t, out.re);
     return out;
   }
@@ -184,10 +192,10 @@ class Rows {
       ir_.Store(outputs_[o]->shape().type(), v, body_.results[o], elements_.Offset(outputs_[o]->shape(), x));
     };
     if (!whole.empty())
-      ir_.Loop(
-          ir_.I64(0), ir_.I64(length_), 1,
+      ir_.VectorLoop(
+          length_,
           [&](llvm::Value* k) {
-            status = [&]() -> absl::Status {
+            const absl::Status one = [&]() -> absl::Status {
               RETURN_IF_ERROR(Keep(passes_.size() - 1, k));
               // All are computed before any is stored: a result may lie where an operand lay.
               std::vector<Val> values;
@@ -198,6 +206,7 @@ class Rows {
               for (size_t n = 0; n < whole.size(); ++n) store(whole[n], values[n], At(outputs_[whole[n]]->shape(), k));
               return absl::OkStatus();
             }();
+            status.Update(one);
           },
           true);
     RETURN_IF_ERROR(status);

@@ -103,6 +103,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
     const std::vector<Shape> leaves = ArrayLeaves(i->shape());
     for (size_t k = 0; k < results; ++k) watch(body.results[k], leaves[k], absl::StrCat("result ", k));
   }
+  ir.masked_stores = shared.empty();
   absl::StatusOr<int64_t> units;
   switch (i->opcode()) {
     case Opcode::Fusion:

@@ -36,6 +36,8 @@ class ElementEmitter {
   absl::StatusOr<std::vector<Val>> Apply(const Computation& f, const std::vector<Val>& arguments);
   // Element offset of `index` in memory of `shape`.
   llvm::Value* Offset(const Shape& shape, const Index& index);
+  // Where the array of a parameter lies.
+  llvm::Value* Address(const Instruction* parameter) const { return params_[*parameter->attrs().parameter_number]; }
   // Start index operand as i64, clamped to [0, extent - window].
   absl::StatusOr<llvm::Value*> ClampedStart(const Instruction* start, const Index& at, int64_t extent, int64_t window);
 

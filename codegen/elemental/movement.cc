@@ -1,6 +1,8 @@
 // Operations that compute nothing: their element is one of an operand, at another index or chosen among several.
 #include "codegen/elemental/movement.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace kiln {
@@ -88,6 +90,29 @@ absl::StatusOr<Val> Bitcast(ElementEmitter& elements, const Instruction* i, cons
   return elements.Emit(i->operand(0), in);
 }
 
+// The element of `i` at `index` where `cond` holds, else `other`.
+absl::StatusOr<Val> EmitIf(ElementEmitter& elements, llvm::Value* cond, const Instruction* i, const Index& index,
+                           const Val& other) {
+  Ir& ir = elements.ir();
+  llvm::IRBuilder<>& b = ir.b;
+  llvm::BasicBlock *before = b.GetInsertBlock(), *then = nullptr;
+  absl::StatusOr<Val> v = Val{};
+  ir.If(cond, [&] {
+    v = elements.Emit(i, index);
+    then = b.GetInsertBlock();
+  });
+  RETURN_IF_ERROR(v.status());
+  const auto either = [&](llvm::Value* x, llvm::Value* y) {
+    llvm::PHINode* r = b.CreatePHI(x->getType(), 2);
+    r->addIncoming(x, then);
+    r->addIncoming(y, before);
+    return r;
+  };
+  Val r{either(v->re, other.re)};
+  if (v->im) r.im = either(v->im, other.im);
+  return r;
+}
+
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
@@ -95,10 +120,15 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
   ASSIGN_OR_RETURN(Val fill, elements.Emit(i->operand(1), Index{}));
   fill = elements.ir().Convert(fill, i->operand(1)->shape().type(), i->operand(0)->shape().type());
   if (from.ElementCount() == 0) return fill;
+  const attr::Padding& padding = *i->attrs().padding;
+  const bool interior = std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p.interior != 0; });
+  // A vector is loaded under a mask where the level has masks and elements lie next to each other. Elsewhere one is
+  // read at a harmless position, where there is no element, and not used.
+  const bool masked = ir.level.vector_bytes == 64 && !interior;
   llvm::Value* inside = b.getTrue();
   Index in;
   for (int64_t d = 0; d < from.rank(); ++d) {
-    const PadDim& p = (*i->attrs().padding)[d];
+    const PadDim& p = padding[static_cast<size_t>(d)];
     llvm::Value* v = index.dims[d];
     if (p == PadDim{}) {
       in.dims.push_back(v);
@@ -116,8 +146,9 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
       ok = b.CreateICmpULT(v, ir.I64(from.dim(d)));
     }
     inside = b.CreateAnd(inside, ok);
-    in.dims.push_back(b.CreateSelect(ok, v, ir.I64(0)));  // a harmless position where there is no element
+    in.dims.push_back(masked ? v : b.CreateSelect(ok, v, ir.I64(0)));
   }
+  if (masked) return EmitIf(elements, inside, i->operand(0), in, fill);
   ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));
   Val r{b.CreateSelect(inside, v.re, fill.re)};
   if (v.im) r.im = b.CreateSelect(inside, v.im, fill.im);

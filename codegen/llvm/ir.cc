@@ -134,8 +134,10 @@ Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
     if (t == PrimitiveType::F32 || t == PrimitiveType::F64) return {v};
     if (t == PrimitiveType::BF16)
       return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
-    if (t == PrimitiveType::F16 && level.f16c)
+    if (t == PrimitiveType::F16 && level.f16c) {
+      halves_ = true;
       return {b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), b.getFloatTy())};
+    }
     llvm::Value* bits = b.CreateZExt(v, b.getInt32Ty());
     if (InfoOf(t).flavour == FloatFlavour::Exponent) return {CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {bits})};
     const TypeInfo& f = InfoOf(t);
@@ -161,11 +163,12 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
   llvm::Value* p = b.CreateInBoundsGEP(mem, base, element);
   llvm::Value* x = v.re;
   if (IsFloat(t) && t != PrimitiveType::F32 && t != PrimitiveType::F64) {
-    if (t == PrimitiveType::BF16)
+    if (t == PrimitiveType::BF16) {
       x = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
-    else if (t == PrimitiveType::F16 && level.f16c)
+    } else if (t == PrimitiveType::F16 && level.f16c) {
+      halves_ = false;
       x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
-    else {
+    } else {
       const TypeInfo& f = InfoOf(t);
       x = f.flavour == FloatFlavour::Exponent
               ? CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {x})
@@ -246,6 +249,41 @@ llvm::AllocaInst* Ir::Alloca(llvm::Type* type, int64_t count, int64_t align) {
 
 void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
               bool parallel) {
+  LoopWith({}, from, to, step, body, parallel);
+}
+
+llvm::Metadata* Ir::Hint(const std::string& name, llvm::Metadata* value) {
+  llvm::SmallVector<llvm::Metadata*, 2> parts = {llvm::MDString::get(ctx, "llvm.loop." + name)};
+  if (value) parts.push_back(value);
+  return llvm::MDNode::get(ctx, parts);
+}
+
+namespace {
+llvm::Metadata* Number(llvm::Constant* c) { return llvm::ConstantAsMetadata::get(c); }
+}  // namespace
+
+void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel) {
+  constexpr int64_t kLanes = 16;
+  constexpr int64_t kShortest = 5;    // scalars are as fast below
+  constexpr int64_t kLongest = 4096;  // what is left of a longer loop is not worth code
+  const int64_t rest = n % kLanes, even = n - rest;
+  if (level.vector_bytes != 64 || n < kShortest || n > kLongest || (rest && n < kLanes && !masked_stores))
+    return Loop(I64(0), I64(n), 1, body, parallel);
+  // Unrolled before it is a loop over vectors, a short loop would stay scalar.
+  const Hints whole = {Hint("unroll.disable"),
+                       Hint("vectorize.followup_vectorized", Hint("isvectorized", Number(b.getInt32(1))))};
+  Hints masked = whole;
+  masked.push_back(Hint("vectorize.predicate.enable", Number(b.getTrue())));
+  LoopWith(whole, I64(0), I64(even), 1, body, parallel);
+  if (masked_stores) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);
+  const int64_t eight = even + (rest & 8), four = eight + (rest & 4);
+  LoopWith(whole, I64(even), I64(eight), 1, body, parallel);
+  LoopWith(whole, I64(eight), I64(four), 1, body, parallel);
+  Loop(I64(four), I64(n), 1, body, parallel);
+}
+
+void Ir::LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
+                  const std::function<void(llvm::Value*)>& body, bool parallel) {
   auto* cf = llvm::dyn_cast<llvm::ConstantInt>(from);
   auto* ct = llvm::dyn_cast<llvm::ConstantInt>(to);
   if (cf && ct) {
@@ -272,15 +310,19 @@ void Ir::Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::funct
     group = llvm::MDNode::getDistinct(ctx, {});
     access_group = group;
   }
+  halves_ = false;
   body(i);
   access_group = outer;
+  if (halves_ && level.vector_bytes == 64) hints.push_back(Hint("vectorize.width", Number(b.getInt32(16))));
+  halves_ = false;
   llvm::Value* next = b.CreateAdd(i, I64(step), "", true, true);
   i->addIncoming(next, b.GetInsertBlock());
   llvm::BranchInst* back = b.CreateCondBr(b.CreateICmpSLT(next, to), head, done);
-  if (parallel) {
-    llvm::Metadata* parallel_md =
-        llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group});
-    llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, {nullptr, parallel_md});
+  if (parallel)
+    hints.push_back(llvm::MDNode::get(ctx, {llvm::MDString::get(ctx, "llvm.loop.parallel_accesses"), group}));
+  if (!hints.empty()) {
+    hints.insert(hints.begin(), nullptr);
+    llvm::MDNode* id = llvm::MDNode::getDistinct(ctx, hints);
     id->replaceOperandWith(0, id);
     back->setMetadata(llvm::LLVMContext::MD_loop, id);
   }

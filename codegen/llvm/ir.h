@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -70,14 +71,26 @@ class Ir {
   // for (i = from; i < to; i += step) body(i). Nothing is emitted for an empty constant range.
   void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
             bool parallel = false);
+  // for (i = 0; i < n; ++i) body(i), as whole vectors and, where the level has masks, one more vector for the rest. An
+  // innermost loop of elements; `body` may be called several times.
+  void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel);
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
   // In the entry block, so that it is one slot a call.
   llvm::AllocaInst* Alloca(llvm::Type* type, int64_t count = 1, int64_t align = 64);
+  // Whether vector loops may store under masks. A load from where such a store wrote in part waits until it is in the
+  // cache, so kernels that work in place do without.
+  bool masked_stores = true;
   // Loads and stores emitted while set carry this access group: loop iterations do not depend on each other.
   llvm::MDNode* access_group = nullptr;
 
  private:
+  // Since the innermost loop began F16 was loaded and none stored: LLVM makes vectors of four of them in a reduction.
+  bool halves_ = false;
+  using Hints = std::vector<llvm::Metadata*>;  // of one loop
+  llvm::Metadata* Hint(const std::string& name, llvm::Metadata* value = nullptr);
+  void LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
+                const std::function<void(llvm::Value*)>& body, bool parallel);
   void Tag(llvm::Instruction* i);
   void CheckBounds(llvm::Value* base, llvm::Value* element);
 };

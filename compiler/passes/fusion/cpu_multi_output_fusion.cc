@@ -2,10 +2,10 @@
 //
 // A producer joins its consumer if the consumer reads it only at the element it writes: it is then written only if
 // somebody else reads it, and never read back. Two loops that read an array in common join if someone takes both of
-// their results: otherwise one result would wait in memory for no use. A pair that another path connects stays apart,
-// for the one loop would have to run before and after that path.
-// Pairs are taken in the order of the bytes they save.
-// Cost: pairs of users of one value (at most kMostUsers of each), with a bounded search for paths.
+// their results: otherwise one result would wait in memory for no use. Two reductions of the same dimensions join
+// whoever takes them, for what they give is small. A pair that another path connects stays apart, for the one loop
+// would have to run before and after that path. Pairs are taken in the order of the bytes they save. Cost: pairs of
+// users of one value (at most kMostUsers of each), with a bounded search for paths.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -23,14 +23,25 @@ constexpr size_t kMostArrays = 24;           // read and written by one loop: mo
 constexpr int64_t kMostInstructions = 300;   // of one loop
 constexpr int64_t kMostTranscendentals = 6;  // of one loop: each is some fifty instructions of the machine
 constexpr int64_t kLeastElements = 64;       // below this a loop saves next to nothing
+constexpr size_t kMostReductions = 4;        // of one loop: each has a strip of accumulators in the first cache
+
+const Instruction* RootOf(const Instruction* fusion) { return (*fusion->attrs().calls)->root(); }
+
+// What the loop of fusion `i` runs over.
+const Shape& LoopShape(const Instruction* i) {
+  const Instruction* root = RootOf(i);
+  return root->Is(Opcode::Reduce) ? root->operand(0)->shape() : i->shape();
+}
 
 bool Loop(const Instruction* i) {
   if (!i->Is(Opcode::Fusion) || IsCustomFusion(i) || !i->shape().IsArray() || !i->control_predecessors().empty() ||
       !i->control_successors().empty() || !i->shape().HasDefaultLayout() || i->shape().HasDynamic() ||
-      i->shape().ElementCount() < kLeastElements || (i->users().empty() && !i->IsRoot()))
+      (i->users().empty() && !i->IsRoot()))
     return false;
   const Computation* f = *i->attrs().calls;
-  if (!f->root()->IsElementwise()) return false;
+  if (!(f->root()->IsElementwise() || f->root()->Is(Opcode::Reduce)) || !LoopShape(i).HasDefaultLayout() ||
+      LoopShape(i).HasDynamic() || LoopShape(i).ElementCount() < kLeastElements)
+    return false;
   // A loop over a transposed array is blocked, which takes a loop of its own.
   for (const auto& x : f->instructions())
     if (x->Is(Opcode::Transpose)) return false;
@@ -91,15 +102,23 @@ class Joiner {
     return out;
   }
 
-  bool Alike(size_t a, size_t b) const { return order_[a]->shape().dims() == order_[b]->shape().dims(); }
+  bool Alike(size_t a, size_t b) const {
+    const Instruction *x = RootOf(order_[a]), *y = RootOf(order_[b]);
+    const bool reductions = x->Is(Opcode::Reduce);
+    return reductions == y->Is(Opcode::Reduce) && LoopShape(order_[a]).dims() == LoopShape(order_[b]).dims() &&
+           (!reductions || *x->attrs().dimensions == *y->attrs().dimensions);
+  }
 
   bool TakenTogether(size_t a, size_t b) const {
+    if (RootOf(order_[a])->Is(Opcode::Reduce)) return true;
     for (const Instruction* u : order_[a]->users())
       if (order_[b]->users().end() != std::find(order_[b]->users().begin(), order_[b]->users().end(), u)) return true;
     return false;
   }
 
   bool Fits(size_t x, size_t y) const {
+    if (RootOf(order_[members_[x][0]])->Is(Opcode::Reduce) && members_[x].size() + members_[y].size() > kMostReductions)
+      return false;
     absl::flat_hash_set<const Instruction*> arrays;
     int64_t instructions = 0, transcendentals = 0;
     for (size_t g : {x, y})
@@ -215,7 +234,7 @@ class Joiner {
     Instruction* fusion = c_->Add(Opcode::Fusion, shape, operands, "fusion");
     fusion->set_loc(results[0]->loc());
     fusion->mutable_attrs().calls = f;
-    fusion->mutable_attrs().fusion_kind = "kLoop";
+    fusion->mutable_attrs().fusion_kind = roots[0]->Is(Opcode::Reduce) ? "kInput" : "kLoop";
     for (size_t k = 0; k < results.size(); ++k) {
       Instruction* with = fusion;
       if (!one) {

@@ -1,0 +1,28 @@
+// Maxima and minima of floats, reduced as integers.
+//
+// The maximum of HLO gives NaN for NaN and tells +0 from -0: five dependent instructions of a vector machine. A key is
+// an integer that orders like its number, NaN above all, so that a step of a reduction is one integer maximum.
+// Guarantees: the same number as the reducer gives in any order; NaN is some NaN.
+#pragma once
+
+#include "codegen/llvm/ir.h"
+
+namespace kiln::cpu {
+
+class ExtremeKeys {
+ public:
+  // Of a reduction of one array by `reducer`; Apply() says whether it is one that has keys.
+  explicit ExtremeKeys(const Computation& reducer);
+  bool Apply() const { return apply_; }
+  PrimitiveType KeyType() const { return key_; }
+
+  Val Encode(Ir& ir, const Val& number) const;
+  Val Decode(Ir& ir, const Val& key) const;
+  Val Combine(Ir& ir, const Val& a, const Val& b) const;
+
+ private:
+  bool apply_ = false, minimum_ = false;
+  PrimitiveType key_ = PrimitiveType::S32;
+};
+
+}  // namespace kiln::cpu
