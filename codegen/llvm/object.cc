@@ -10,6 +10,8 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
@@ -59,6 +61,11 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
+
+// LLVM says on standard error where it did not make vectors of a loop that asks for them; users have no use for it.
+struct OnlyErrors : llvm::DiagnosticHandler {
+  bool handleDiagnostics(const llvm::DiagnosticInfo& d) override { return d.getSeverity() != llvm::DS_Error; }
+};
 
 // The functions of a module read this way are decoded when something links them.
 absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(llvm::LLVMContext& ctx, const unsigned char* data,
@@ -210,6 +217,7 @@ absl::Status LinkKernelLibrary(llvm::Module& m, bool fma) {
 
 absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& level, Sanitizer sanitizer,
                                             int64_t* text_bytes, std::string* ir_text) {
+  m.getContext().setDiagnosticHandler(std::make_unique<OnlyErrors>());
   auto tm = MakeTarget(level);
   m.setTargetTriple(kTriple);
   m.setDataLayout(tm->createDataLayout());

@@ -160,4 +160,21 @@ grep -q '"name":"result0_size1"' out/m.manifest.json || fail "the size of a resu
 echo 'result_names: "chosen"' > sized.config
 "$kiln" compile sized.hlo --name m --out out --target v3 --config sized.config > /dev/null
 grep -q '"name":"chosen_size1"' out/m.manifest.json || fail "a config that names arrays leaves their sizes without names"
+# A loop that LLVM makes no vectors of is nobody's business: what it asks for is said to nobody.
+cat > scalar.hlo <<'EOF'
+HloModule m
+f {
+  a = f16[] parameter(0)
+  b = f16[] parameter(1)
+  c = f16[] add(a, b)
+  ROOT d = f16[] multiply(c, a)
+}
+ENTRY e {
+  x = f16[40,19] parameter(0)
+  z = f16[] constant(1)
+  ROOT r = f16[40] reduce(x, z), dimensions={1}, to_apply=f
+}
+EOF
+"$kiln" compile scalar.hlo --name m --out out --target v4 > log 2>&1 || fail "compile scalar.hlo"
+[ "$(wc -l < log)" = 1 ] || fail "LLVM's remarks reach the user: $(cat log)"
 echo "command line: ok"
