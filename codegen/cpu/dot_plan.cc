@@ -73,6 +73,9 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
   block = std::min(block, s.m);
+  // Blocks of about one size, so that threads share them evenly.
+  const int64_t blocks = (s.m + block - 1) / block, even = (s.m + blocks - 1) / blocks;
+  block = std::min(block, (even + tile_rows - 1) / tile_rows * tile_rows);
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
