@@ -71,22 +71,9 @@ bool GoesOnWith(const Instruction* c, const Instruction* p, const Instruction* r
     return (i->IsElementwise() || i->Is(Opcode::Bitcast)) && i->shape().IsArray() && i->shape().HasDefaultLayout() &&
            i->shape().ElementCount() == p->shape().ElementCount() && MinorExtent(i->shape()) == MinorExtent(p->shape());
   };
-  for (int64_t k = 0; k < c->operand_count(); ++k) {
-    if (c->operand(k) != read) {
-      if (MayShareWithOperand(c, k) && IsUpdated(c->operand(k))) return false;
-      continue;
-    }
-    std::vector<const Instruction*> work = {f->parameter(k)};
-    while (!work.empty()) {
-      const Instruction* i = work.back();
-      work.pop_back();
-      for (const Instruction* u : i->users()) {
-        if (!same(u)) return false;
-        work.push_back(u);
-      }
-    }
-  }
-  return true;
+  for (int64_t k = 0; k < c->operand_count(); ++k)
+    if (c->operand(k) != read && MayShareWithOperand(c, k) && IsUpdated(c->operand(k))) return false;
+  return EveryUseIs(c, read, same);
 }
 
 }  // namespace

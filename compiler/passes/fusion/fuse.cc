@@ -114,6 +114,22 @@ bool IsCustomFusion(const Instruction* i) {
   return i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kCustom";
 }
 
+bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
+                const std::function<bool(const Instruction*)>& keeps) {
+  std::vector<const Instruction*> work;
+  for (int64_t k = 0; k < fusion->operand_count(); ++k)
+    if (fusion->operand(k) == operand) work.push_back((*fusion->attrs().calls)->parameter(k));
+  while (!work.empty()) {
+    const Instruction* i = work.back();
+    work.pop_back();
+    for (const Instruction* u : i->users()) {
+      if (!keeps(u)) return false;
+      work.push_back(u);
+    }
+  }
+  return true;
+}
+
 // Readers of fusion `i` read elements of `fusion` from number `next` on; returns the next number.
 static int64_t ReadElements(Instruction* i, Instruction* fusion, int64_t next) {
   Computation* c = i->parent();

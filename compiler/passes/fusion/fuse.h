@@ -1,6 +1,8 @@
 // Making and growing fusions: what every fusion pass does once it has decided.
 #pragma once
 
+#include <functional>
+
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
@@ -22,6 +24,10 @@ Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
 
 // A fusion whose kernel is chosen by what made it: passes that grow loops leave it as it is.
 bool IsCustomFusion(const Instruction* i);
+
+// Whether all that `fusion` makes of `operand`, up to its root, satisfies `keeps`.
+bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
+                const std::function<bool(const Instruction*)>& keeps);
 
 // One fusion with the results of `a` and `b`, neither of which may depend on the other, in place of both.
 Instruction* FuseSiblings(Instruction* a, Instruction* b);

@@ -36,19 +36,7 @@ bool GoesOnWith(const Instruction* c, const Instruction* r) {
     if (!i->Is(Opcode::Parameter) && !i->Is(Opcode::Constant) && !i->Is(Opcode::Bitcast) &&
         InfoOf(i->opcode()).lowering != Lowering::Elemental)
       return false;
-  for (int64_t k = 0; k < c->operand_count(); ++k) {
-    if (c->operand(k) != r) continue;
-    std::vector<const Instruction*> work = {f->parameter(k)};
-    while (!work.empty()) {
-      const Instruction* i = work.back();
-      work.pop_back();
-      for (const Instruction* u : i->users()) {
-        if (!same(u)) return false;
-        work.push_back(u);
-      }
-    }
-  }
-  return true;
+  return EveryUseIs(c, r, same);
 }
 
 }  // namespace
