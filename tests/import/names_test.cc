@@ -81,6 +81,28 @@ TEST(Names, HloTextKeepsThem) {
   EXPECT_EQ(ResultNames(*again), ResultNames(*m));
 }
 
+// Where functions inside take the names first, the entry's parameters have others in HLO text.
+TEST(Names, HloTextKeepsThoseThatMlirGave) {
+  const auto m = Import(R"(
+module @m {
+  func.func public @main(%arg0: tensor<4xf32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = call @inner(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.add %0, %x : tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+  func.func private @inner(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.abs %arg0 : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+})",
+                        "f.mlir");
+  ASSERT_TRUE(m);
+  EXPECT_NE(m->entry()->parameter(0)->name(), "arg0");
+  const auto again = Import(ToText(*m), "f.hlo");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->argument_names, (Names{"arg0", "x"}));
+}
+
 TEST(Names, ParametersThatShareAnOriginKeepTheirOwn) {
   const auto m = Import(R"(HloModule m
 ENTRY e {

@@ -75,6 +75,8 @@ class Converter {
   // What the front end calls an argument; what a function called from `f` calls one of f's. Empty: nothing says.
   std::string GivenName(const mlir::BlockArgument& a);
   std::string NameInCallee(const mlir::Function& f, const std::string& argument);
+  // What the argument is called in headers: its given name, or else MLIR's.
+  std::string ArgumentName(const mlir::Function& main, const mlir::BlockArgument& a);
 
   const mlir::Program& program_;
   const ImportOptions& options_;

@@ -111,7 +111,9 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
     Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
     p->set_loc(f.loc);
     if (is_entry) SetEntrySharding(absl::StrCat("{", a.attributes, "}"), p);
-    if (const std::string m = origins_.Of(a.origin).Metadata(); !m.empty()) p->mutable_attrs().metadata = attr::Raw(m);
+    Origin origin = origins_.Of(a.origin);
+    if (is_entry) origin.name = ArgumentName(f, a);  // so that HLO text keeps it
+    if (const std::string m = origin.Metadata(); !m.empty()) p->mutable_attrs().metadata = attr::Raw(m);
     Mark(p, a.type.quantized);
     env[a.name] = {p};
   }
@@ -163,14 +165,16 @@ std::string Converter::NameInCallee(const Function& f, const std::string& argume
   return "";
 }
 
+std::string Converter::ArgumentName(const Function& main, const mlir::BlockArgument& a) {
+  std::string name = GivenName(a);
+  if (name.empty()) name = NameInCallee(main, a.name);
+  return name.empty() ? a.name : name;
+}
+
 // What the front end calls arguments and results.
 void Converter::ReadNames(const Function& main) {
   std::vector<std::string> results;
-  for (const mlir::BlockArgument& a : main.body.arguments) {
-    std::string name = GivenName(a);
-    if (name.empty()) name = NameInCallee(main, a.name);
-    module_->argument_names.push_back(name.empty() ? a.name : std::move(name));
-  }
+  for (const mlir::BlockArgument& a : main.body.arguments) module_->argument_names.push_back(ArgumentName(main, a));
   for (const std::string& attributes : main.result_attributes)
     results.push_back(TextAttribute(attributes, "jax.result_info"));
   SetResultNames(results, module_.get());
