@@ -193,4 +193,28 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   return fusion;
 }
 
+size_t Evaluations(const Instruction* c, const Instruction* p) {
+  if (!c->Is(Opcode::Fusion)) return 1;
+  const std::vector<Instruction*> order = (*c->attrs().calls)->PostOrder();
+  // Places by name: what changes an index makes new ones of those it has.
+  constexpr size_t kMix = 0x9e3779b97f4a7c15;
+  absl::flat_hash_map<const Instruction*, absl::flat_hash_set<size_t>> places;
+  places[order.back()] = {0};
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    const absl::flat_hash_set<size_t> own = places[*i];
+    for (int64_t k = 0; k < (*i)->operand_count(); ++k) {
+      absl::flat_hash_set<size_t>& of = places[(*i)->operand(k)];
+      const bool same = (*i)->IsElementwise() || (*i)->Is(Opcode::Tuple);
+      for (const size_t place : own) {
+        if (of.size() > kMostEvaluations) break;
+        of.insert(same ? place : place * kMix + static_cast<size_t>((*i)->id() * 64 + k));
+      }
+    }
+  }
+  size_t n = 0;
+  for (int64_t k = 0; k < c->operand_count(); ++k)
+    if (c->operand(k) == p) n = std::max(n, places[(*c->attrs().calls)->parameter(k)].size());
+  return n;
+}
+
 }  // namespace kiln

@@ -29,6 +29,11 @@ bool IsCustomFusion(const Instruction* i);
 bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
                 const std::function<bool(const Instruction*)>& keeps);
 
+// At how many places kernel `c` evaluates its operand `p` to compute one element, counted up to one more than
+// kMostEvaluations: each is code, so that chains of slices or shifts, fused whole, grow without limit.
+inline constexpr size_t kMostEvaluations = 15;  // as XLA's fusions allow
+size_t Evaluations(const Instruction* c, const Instruction* p);
+
 // One fusion with the results of `a` and `b`, neither of which may depend on the other, in place of both.
 Instruction* FuseSiblings(Instruction* a, Instruction* b);
 

@@ -1,5 +1,6 @@
 // Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters, with windows up to 8 x 8,
-// which one thread reduces wherever they stand, and across reshapes: memory costs more than arithmetic on places.
+// which one thread reduces wherever they stand, across reshapes and into concatenations: memory costs more than
+// arithmetic on places.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
 
@@ -10,6 +11,7 @@ absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   limits.operands = 96;
   limits.window = 64;
   limits.reshapes = true;
+  limits.concatenations = true;
   return FuseVertically(m, ctx, limits);
 }
 

@@ -141,12 +141,14 @@ class Fuser {
     if (fused && (*c->attrs().calls)->instruction_count() > limits_.instructions) return false;
     if (c->operand_count() + p->operand_count() > limits_.operands) return false;
     if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape))
-      return DegenerateBitcast(p) || (limits_.reshapes && JoinsLoops(p, c));
+      return DegenerateBitcast(p) || (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c)));
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
-    // An element of a concatenation is found by comparing its place with those of the operands: that pays only where
-    // a window of it is taken, as rolling an array does.
-    if (p->Is(Opcode::Concatenate)) return p->operand_count() <= 4 && TakesWindow(c, p);
     const bool reads_once = ReadsOnce(c, p);
+    // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
+    // where a window of it is taken, as rolling an array does.
+    if (p->Is(Opcode::Concatenate) &&
+        (p->operand_count() > 4 || !(TakesWindow(c, p) || (limits_.concatenations && reads_once))))
+      return false;
     if (Expensive(p) && !reads_once) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant);
@@ -158,7 +160,7 @@ class Fuser {
       if (p->operand_count() > 2) return false;
     }
     if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
-    return true;
+    return p->shape().rank() == 0 || Evaluations(c, p) <= kMostEvaluations;
   }
 
   // A reshape between two loops that visit the same elements in the same order: they become one, and what lies between
@@ -170,6 +172,16 @@ class Fuser {
     return elementwise && x->IsElementwise() && x->operand_count() > 0 && x->users().size() == 1 &&
            reshape->users().size() == 1 && x->shape().type() == reshape->shape().type() &&
            x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout() && ReadsOnce(c, reshape);
+  }
+
+  // A reshape between a loop and the reduction of its elements, as grouped and split reductions have it.
+  static bool JoinsReduction(const Instruction* reshape, const Instruction* c) {
+    const Instruction* x = reshape->operand(0);
+    const bool loop = x->IsElementwise() || x->Is(Opcode::Pad);
+    const bool free = x->Is(Opcode::Iota) || x->Is(Opcode::Broadcast);
+    return RootOf(c)->Is(Opcode::Reduce) && (free || (loop && x->operand_count() > 0 && x->users().size() == 1)) &&
+           x->shape().type() == reshape->shape().type() && x->shape().HasDefaultLayout() &&
+           reshape->shape().HasDefaultLayout() && ReadsOnce(c, reshape);
   }
 
   static bool HoldsWindow(const Instruction* c) {

@@ -15,10 +15,11 @@
 namespace kiln {
 
 struct FusionLimits {
-  int64_t instructions = 400;  // of a fusion that still grows
-  int64_t operands = 1 << 20;  // of the fusion and the producer together
-  int64_t window = 0;          // elements of a reduce-window that is computed within the loop that reads it
-  bool reshapes = false;       // loops join across reshapes: an element's place is computed anew
+  int64_t instructions = 400;   // of a fusion that still grows
+  int64_t operands = 1 << 20;   // of the fusion and the producer together
+  int64_t window = 0;           // elements of a reduce-window that is computed within the loop that reads it
+  bool reshapes = false;        // loops join across reshapes: an element's place is computed anew
+  bool concatenations = false;  // of few arrays, wherever an element is read once
 };
 
 // True if anything was fused.
