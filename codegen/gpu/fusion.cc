@@ -107,10 +107,9 @@ absl::Status EmitLoop(Body& body, const Outputs& outputs) {
   });
 }
 
-absl::Status EmitUpdate(Body& body, const Computation& f) {
+absl::Status EmitUpdate(Body& body, const Instruction* root) {
   Ir& ir = body.ir;
   ElementEmitter elements(ir, body.operands);
-  const Instruction* root = f.root();
   const Shape &s = root->shape(), &u = root->operand(1)->shape();
   return ForEach(body, u.ElementCount(), [&](llvm::Value* place) -> absl::Status {
     const std::vector<llvm::Value*> at = Delinearize(ir, place, u.dims(), MemoryOrder(s));
@@ -139,7 +138,7 @@ absl::Status EmitFusion(Body& body) {
   if (RunningDim(f.root()) >= 0) return EmitScan(body, f);
   switch (f.root()->opcode()) {
     case Opcode::DynamicUpdateSlice:
-      return EmitUpdate(body, f);
+      return EmitUpdate(body, f.root());
     case Opcode::Scatter:
       return EmitScatter(body, f);
     default: {

@@ -81,7 +81,7 @@ absl::Status EmitSegments(Body& body, const std::vector<Outputs>& segments);
 std::vector<Outputs> SegmentsOf(const Computation& f);
 // Rows that are reduced and used again, a block for each.
 absl::Status EmitRows(Body& body, const Computation& f);
-absl::Status EmitUpdate(Body& body, const Computation& f);
+absl::Status EmitUpdate(Body& body, const Instruction* update);
 absl::Status EmitScatter(Body& body, const Computation& f);
 // A running reduction: the root is a reduce-window with a RunningDim.
 absl::Status EmitScan(Body& body, const Computation& f);

@@ -12,7 +12,9 @@ namespace {
 
 constexpr int64_t kTeam = 256;  // threads of a block, whatever it works on
 
-bool Alone(const Instruction* o) { return o->Is(Opcode::Concatenate) || (!o->Is(Opcode::Reduce) && TurnsTiles(o)); }
+bool Alone(const Instruction* o) {
+  return o->Is(Opcode::Concatenate) || o->Is(Opcode::DynamicUpdateSlice) || (!o->Is(Opcode::Reduce) && TurnsTiles(o));
+}
 
 const Shape& Reduced(const Instruction* reduce) { return reduce->operand(0)->shape(); }
 
@@ -33,6 +35,7 @@ int64_t Leaves(const Instruction* o) {
 
 absl::Status EmitOne(Body& body, const Outputs& outputs) {
   if (Reduces(outputs)) return EmitReduction(body, outputs);
+  if (outputs[0]->Is(Opcode::DynamicUpdateSlice)) return EmitUpdate(body, outputs[0]);
   if (outputs.size() == 1) {
     ASSIGN_OR_RETURN(const bool done, EmitTransposedTiles(body, outputs[0]));
     if (done) return absl::OkStatus();

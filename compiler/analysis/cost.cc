@@ -51,11 +51,19 @@ int64_t OperandBytes(const Instruction* i, int64_t k) {
   return std::min(whole, touched);
 }
 
-int64_t ResultBytes(const Instruction* i) {
-  const Instruction* r = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+int64_t BytesWritten(const Instruction* r) {
   if (r->Is(Opcode::DynamicUpdateSlice)) return r->operand(1)->shape().ByteSize();
   if (r->Is(Opcode::Scatter)) return r->operand(r->operand_count() - 1)->shape().ByteSize();
-  return i->shape().ByteSize();
+  return r->shape().ByteSize();
+}
+
+int64_t ResultBytes(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion)) return BytesWritten(i);
+  const Instruction* root = (*i->attrs().calls)->root();
+  if (!root->Is(Opcode::Tuple)) return BytesWritten(root);
+  int64_t bytes = 0;
+  for (const Instruction* r : root->operands()) bytes += BytesWritten(r);
+  return bytes;
 }
 
 }  // namespace

@@ -154,12 +154,25 @@ std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root) {
 }
 
 int64_t InPlaceOperand(const Instruction* i, int64_t output) {
-  const Instruction* root = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
-  if (!root->Is(Opcode::DynamicUpdateSlice) && !root->Is(Opcode::Scatter)) return -1;
-  if (!i->Is(Opcode::Fusion)) return output;
-  const Instruction* target = root->operand(output);
+  const Instruction* update = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  int64_t array = output;
+  if (i->Is(Opcode::Fusion) && update->Is(Opcode::Tuple)) {  // results of several kernels, of which each may update
+    update = update->operand(output);
+    array = 0;
+    if (!update->Is(Opcode::DynamicUpdateSlice)) return -1;
+  }
+  if (!update->Is(Opcode::DynamicUpdateSlice) && !update->Is(Opcode::Scatter)) return -1;
+  if (!i->Is(Opcode::Fusion)) return array;
+  const Instruction* target = update->operand(array);
   while (target->Is(Opcode::Bitcast)) target = target->operand(0);
   return target->Is(Opcode::Parameter) ? *target->attrs().parameter_number : -1;
+}
+
+bool UpdatesInPlace(const Instruction* i) {
+  const int64_t outputs = i->shape().IsTuple() ? static_cast<int64_t>(i->shape().tuple().size()) : 1;
+  for (int64_t o = 0; o < outputs; ++o)
+    if (InPlaceOperand(i, o) >= 0) return true;
+  return false;
 }
 
 bool ReadsAtOwnElement(const Instruction* i, int64_t k) {

@@ -37,6 +37,8 @@ std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root = nullptr);
 // Operand that the instruction's kernel overwrites with its result: the array of a dynamic-update-slice or scatter.
 // -1 if there is none.
 int64_t InPlaceOperand(const Instruction* i, int64_t output = 0);
+// True if any of its results lies in an operand that it overwrites.
+bool UpdatesInPlace(const Instruction* i);
 // True if fusion `i`, a loop whose results all have one shape, reads operand `k` only at the element it writes.
 bool ReadsAtOwnElement(const Instruction* i, int64_t k);
 // True if moreover the operand and result `output` take the same bytes, so that both may be one buffer.

@@ -234,7 +234,7 @@ class Assigner {
     for (Instruction* i : schedule_.at(c)) {
       if (i->Is(Opcode::While) || i->Is(Opcode::Conditional))
         for (const Computation* f : i->called()) ShareElementwise(f);
-      if (!(i->Is(Opcode::Fusion) || i->Is(Opcode::AllReduce)) || InPlaceOperand(i) >= 0) continue;
+      if (!(i->Is(Opcode::Fusion) || i->Is(Opcode::AllReduce)) || UpdatesInPlace(i)) continue;
       EachArray(i->shape(), [&](const ShapeIndex& idx, const Shape&) { ShareOperand(i, idx); });
     }
   }

@@ -23,17 +23,25 @@ bool Reaches(const Instruction* from, const Instruction* to) {
   return false;
 }
 
+// The update that makes a fusion's result `output`, and its operand that it overwrites.
+std::pair<Instruction*, int64_t> UpdateOf(const Computation* body, int64_t output) {
+  Instruction* root = body->root();
+  if (root->Is(Opcode::Tuple)) return {root->operand(output), 0};
+  return {root, output};
+}
+
 // True if `i` needs the old elements of operand `k` only where output `output`, which takes the operand's place, leaves
 // them as they are: no index, update or other output is computed from them.
 bool OnlyUpdates(const Instruction* i, int64_t k, int64_t output) {
   if (!i->Is(Opcode::Fusion)) return true;
   const Computation* body = *i->attrs().calls;
+  const auto [update, array] = UpdateOf(body, output);
   // The way from the parameter to the updated operand of the root; a second use anywhere on it reads elements.
   for (const Instruction* v = body->parameter(k);;) {
     if (v->users().size() != 1) return false;
     const Instruction* user = v->users()[0];
     if (std::count(user->operands().begin(), user->operands().end(), v) != 1) return false;
-    if (user == body->root()) return user->operand(output) == v;
+    if (user == update) return user->operand(array) == v;
     if (!user->Is(Opcode::Bitcast)) return false;
     v = user;
   }
@@ -184,10 +192,10 @@ class Inserter {
     Computation* body = *fusion->attrs().calls;
     const int64_t number = fusion->operand_count();
     Instruction* target = body->AddParameter(number, body->parameter(k)->shape(), "again");
-    Instruction* root = body->root();
-    if (root->operand(o)->Is(Opcode::Bitcast))
-      target = body->AddClone(root->operand(o), root->operand(o)->shape(), {target});
-    root->ReplaceOperand(o, target);
+    const auto [update, array] = UpdateOf(body, o);
+    if (update->operand(array)->Is(Opcode::Bitcast))
+      target = body->AddClone(update->operand(array), update->operand(array)->shape(), {target});
+    update->ReplaceOperand(array, target);
     fusion->AppendOperand(fusion->operand(k));
     return number;
   }
@@ -239,7 +247,7 @@ class Inserter {
   // works in other storage, reads `storage` at other positions than it writes, or a reader needs it.
   bool WriteInto(const Leaf& src, const Leaf& storage) {
     Instruction* w = src.instruction;
-    if (InPlaceOperand(w) >= 0 || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || w->Is(Opcode::Parameter) ||
+    if (UpdatesInPlace(w) || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || w->Is(Opcode::Parameter) ||
         OverwrittenLater(src)) {
       return false;
     }
@@ -324,7 +332,7 @@ class Inserter {
         const Leaf src = SourceOf({b->root(), idx});
         const bool borrowed = src.instruction->Is(Opcode::Parameter) || src.instruction->Is(Opcode::Constant) ||
                               src.instruction->Is(Opcode::While) || src.instruction->Is(Opcode::Conditional) ||
-                              InPlaceOperand(src.instruction) >= 0 || !taken.insert(src).second;
+                              UpdatesInPlace(src.instruction) || !taken.insert(src).second;
         if (!borrowed) continue;
         b->set_root(Rebuild(b->root(), idx, 0, Copy(Extract(b->root(), idx))));
       }

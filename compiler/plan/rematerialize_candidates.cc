@@ -23,7 +23,7 @@ bool MayRunTwice(const Instruction* i) {
     return false;
   for (const Opcode op : {Opcode::Parameter, Opcode::CustomCall, Opcode::Copy, Opcode::Tuple})
     if (i->Is(op)) return false;
-  return InPlaceOperand(i) < 0;
+  return !UpdatesInPlace(i);
 }
 
 // Time of an instruction, as the bytes that could be moved in it.

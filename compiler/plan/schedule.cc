@@ -23,7 +23,7 @@ bool TakesStorage(const Instruction* i) {
     case Opcode::While:
       return false;
     default:
-      return InPlaceOperand(i) < 0 && !i->shape().LiesInSlowMemory();
+      return !UpdatesInPlace(i) && !i->shape().LiesInSlowMemory();
   }
 }
 
@@ -144,7 +144,9 @@ class ComputationScheduler {
         break;
     }
     if (bytes_.at(i) > 0) out.push_back(i);
-    if (const int64_t k = InPlaceOperand(i); k >= 0) add(i->operand(k));  // works in its operand's storage
+    const int64_t outputs = i->shape().IsTuple() ? static_cast<int64_t>(i->shape().tuple().size()) : 1;
+    for (int64_t o = 0; o < outputs; ++o)
+      if (const int64_t k = InPlaceOperand(i, o); k >= 0) add(i->operand(k));  // works in its operand's storage
     return out;
   }
 

@@ -4,6 +4,7 @@
 // other would count it. So fusions are grouped by that number, first from the arguments and then from the results, and
 // whole groups become one fusion with several results. A group changes no number, so that all groups of one round hold
 // together.
+// Updates of parts of arrays join too, where nobody else needs the old array later: each works in its operand's memory.
 // What runs earlier or later than it must keeps arrays in memory: beyond kSmallBytes only what can hardly wait joins.
 // Cost: linear in the instructions.
 #include <algorithm>
@@ -34,7 +35,30 @@ bool IsKernel(const Instruction* i) {
   }
 }
 
-// Roots whose kernels take any number of blocks: loops over elements and reductions, which update nothing in place.
+// The parameter that update `r`, a result of a fused computation, overwrites and nothing else there reads; null if
+// there is none.
+const Instruction* UpdatedParameter(const Instruction* r) {
+  if (r->operand(1)->shape().ElementCount() == 0) return nullptr;
+  const Instruction* v = r->operand(0);
+  for (; v->users().size() == 1; v = v->operand(0)) {
+    if (v->Is(Opcode::Parameter)) return v;
+    if (!v->Is(Opcode::Bitcast)) break;
+  }
+  return nullptr;
+}
+
+const Instruction* WithoutBitcasts(const Instruction* v) {
+  while (v->Is(Opcode::Bitcast)) v = v->operand(0);
+  return v;
+}
+
+// The array that result `r` of `fusion` overwrites, if it updates one.
+const Instruction* UpdatedArray(const Instruction* fusion, const Instruction* r) {
+  if (!r->Is(Opcode::DynamicUpdateSlice)) return nullptr;
+  return WithoutBitcasts(fusion->operand(*UpdatedParameter(r)->attrs().parameter_number));
+}
+
+// Roots whose kernels take any number of blocks: loops over elements, reductions, updates of a part of an array.
 bool RootJoins(const Instruction* root) {
   if (!root->shape().IsArray() || root->shape().HasDynamic() || root->shape().ElementCount() == 0) return false;
   if (root->IsElementwise()) return true;
@@ -53,6 +77,8 @@ bool RootJoins(const Instruction* root) {
     case Opcode::Slice:
     case Opcode::Transpose:
       return true;
+    case Opcode::DynamicUpdateSlice:
+      return UpdatedParameter(root) != nullptr;
     default:
       return false;
   }
@@ -76,16 +102,19 @@ bool Turns(const Instruction* fusion) {
   return false;
 }
 
-// Arrays that live only because somebody will read them.
+// Arrays that live only because somebody will read them; what an update overwrites lives anyway.
 int64_t HeldOperandBytes(const Instruction* fusion) {
   int64_t bytes = 0;
   for (const Instruction* o : fusion->operands())
     if (o->shape().IsArray() && !o->Is(Opcode::Parameter) && !o->Is(Opcode::Constant)) bytes += o->shape().ByteSize();
+  for (const Instruction* r : ResultsOf(*fusion->attrs().calls))
+    if (r->Is(Opcode::DynamicUpdateSlice)) bytes -= r->shape().ByteSize();
   return bytes;
 }
 int64_t HeldResultBytes(const Instruction* fusion) {
   int64_t bytes = 0;
-  ForEachLeaf(fusion->shape(), [&](const ShapeIndex&, const Shape& s) { bytes += s.ByteSize(); });
+  for (const Instruction* r : ResultsOf(*fusion->attrs().calls))
+    if (!r->Is(Opcode::DynamicUpdateSlice)) bytes += r->shape().ByteSize();
   return bytes;
 }
 
@@ -114,6 +143,60 @@ struct Depths {
   absl::flat_hash_map<const Instruction*, int64_t> before, after;
   int64_t length = 0;
 };
+
+// Whether every other reader of `array`, which `fusion` updates, can run before a kernel that `fusion` is a part of:
+// none needs a result of what joins it.
+bool ReadersRunBefore(const Instruction* array, const Instruction* fusion, const Depths& depths, bool from_arguments) {
+  if (array->IsRoot()) return false;
+  if (array->Is(Opcode::GetTupleElement))
+    for (const Instruction* u : array->operand(0)->users())
+      if (u != array && (!u->Is(Opcode::GetTupleElement) || *u->attrs().tuple_index == *array->attrs().tuple_index))
+        return false;
+  std::vector<const Instruction*> views = {array};
+  for (size_t k = 0; k < views.size(); ++k)
+    for (const Instruction* u : views[k]->users()) {
+      if (u->IsRoot() && u != fusion) return false;
+      if (u->Is(Opcode::Bitcast)) {
+        views.push_back(u);
+      } else if (u != fusion) {
+        const bool before = from_arguments ? depths.before.at(u) <= depths.before.at(fusion)
+                                           : depths.after.at(u) >= depths.after.at(fusion);
+        if (!IsKernel(u) || !before) return false;
+      }
+    }
+  return std::count_if(fusion->operands().begin(), fusion->operands().end(),
+                       [&](const Instruction* o) { return WithoutBitcasts(o) == array; }) == 1;
+}
+
+// Whether `kernel` writes its result into `array`.
+bool Overwrites(const Instruction* kernel, const Instruction* array) {
+  if (!kernel->Is(Opcode::Fusion)) return false;
+  for (const Instruction* r : ResultsOf(*kernel->attrs().calls)) {
+    const int64_t arrays = r->Is(Opcode::DynamicUpdateSlice) ? 1 : r->Is(Opcode::Scatter) ? r->operand_count() / 2 : 0;
+    for (int64_t k = 0; k < arrays; ++k) {
+      const Instruction* v = WithoutBitcasts(r->operand(k));
+      if (v->Is(Opcode::Parameter) && WithoutBitcasts(kernel->operand(*v->attrs().parameter_number)) == array)
+        return true;
+    }
+  }
+  return false;
+}
+
+// Whether what overwrites the arrays that `fusion` reads can run behind a kernel that `fusion` is a part of: nothing
+// that joins it needs the new ones.
+bool UpdatesRunAfter(const Instruction* fusion, const Depths& depths, bool from_arguments) {
+  for (const Instruction* o : fusion->operands()) {
+    std::vector<const Instruction*> views = {WithoutBitcasts(o)};
+    for (size_t k = 0; k < views.size(); ++k)
+      for (const Instruction* u : views[k]->users()) {
+        if (u->Is(Opcode::Bitcast)) views.push_back(u);
+        const bool after = from_arguments ? depths.before.at(u) >= depths.before.at(fusion)
+                                          : depths.after.at(u) <= depths.after.at(fusion);
+        if (u != fusion && !after && Overwrites(u, views[0])) return false;
+      }
+  }
+  return true;
+}
 
 // One fusion with all the results of `group`, in the order of the group.
 void Merge(const std::vector<Instruction*>& group) {
@@ -181,11 +264,14 @@ class Group {
     const size_t results = results_ + ResultsOf(f).size();
     const int64_t instructions = instructions_ + f->instruction_count(), turns = turns_ + Turns(i);
     const bool fits = operands.size() <= kMostOperands && results <= kMostResults &&
-                      instructions <= kMostInstructions && turns <= kMostTurns;
+                      instructions <= kMostInstructions && turns <= kMostTurns && KeepsApart(i);
     if (!fits) {
       Close();
       operands = {i->operands().begin(), i->operands().end()};
     }
+    for (const Instruction* o : i->operands()) read_.insert(WithoutBitcasts(o));
+    for (const Instruction* r : ResultsOf(f))
+      if (const Instruction* array = UpdatedArray(i, r)) updated_.insert(array);
     members_.push_back(i);
     operands_ = std::move(operands);
     results_ += ResultsOf(f).size();
@@ -200,15 +286,26 @@ class Group {
     }
     members_.clear();
     operands_.clear();
+    read_.clear();
+    updated_.clear();
     results_ = 0;
     instructions_ = turns_ = 0;
   }
   bool changed() const { return changed_; }
 
  private:
+  // What one member overwrites no other reads: their blocks run in any order.
+  bool KeepsApart(const Instruction* i) const {
+    for (const Instruction* o : i->operands())
+      if (updated_.contains(WithoutBitcasts(o))) return false;
+    for (const Instruction* r : ResultsOf(*i->attrs().calls))
+      if (const Instruction* array = UpdatedArray(i, r); array && read_.contains(array)) return false;
+    return true;
+  }
+
   PassContext& ctx_;
   std::vector<Instruction*> members_;
-  absl::flat_hash_set<const Instruction*> operands_;
+  absl::flat_hash_set<const Instruction*> operands_, read_, updated_;
   size_t results_ = 0;
   int64_t instructions_ = 0, turns_ = 0;
   bool changed_ = false;
@@ -227,6 +324,14 @@ bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
   std::map<int64_t, std::vector<Instruction*>> groups;
   for (Instruction* i : c->PostOrder()) {
     if (!Joins(i)) continue;
+    const std::vector<Instruction*> results = ResultsOf(*i->attrs().calls);
+    if (!std::all_of(results.begin(), results.end(),
+                     [&](const Instruction* r) {
+                       const Instruction* array = UpdatedArray(i, r);
+                       return !array || ReadersRunBefore(array, i, depths, from_arguments);
+                     }) ||
+        !UpdatesRunAfter(i, depths, from_arguments))
+      continue;
     const int64_t held = from_arguments ? HeldResultBytes(i) : HeldOperandBytes(i);
     if (held > kSmallBytes && depths.Slack(i) > kLittleSlack) continue;
     groups[from_arguments ? depths.before.at(i) : depths.after.at(i)].push_back(i);

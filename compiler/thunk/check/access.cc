@@ -7,25 +7,35 @@
 namespace kiln {
 namespace {
 
-// The instruction whose operands the update of result `output` reads, if `i` is an update.
-const Instruction* UpdateOf(const Instruction* i, int64_t output) {
-  const Instruction* update = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
-  if (update->Is(Opcode::DynamicUpdateSlice)) return output == 0 ? update : nullptr;
-  if (update->Is(Opcode::Scatter)) return output < update->operand_count() / 2 ? update : nullptr;
-  return nullptr;
+// An update and which of its operands it overwrites for a result.
+struct Update {
+  const Instruction* instruction = nullptr;
+  int64_t array = 0;
+};
+
+// What makes result `output` of `i`, if that is an update.
+Update UpdateOf(const Instruction* i, int64_t output) {
+  const Instruction* root = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+  if (i->Is(Opcode::Fusion) && root->Is(Opcode::Tuple)) {
+    const Instruction* result = root->operand(output);
+    return result->Is(Opcode::DynamicUpdateSlice) ? Update{result, 0} : Update{};
+  }
+  if (root->Is(Opcode::DynamicUpdateSlice) && output == 0) return {root, 0};
+  if (root->Is(Opcode::Scatter) && output < root->operand_count() / 2) return {root, output};
+  return {};
 }
 
 bool UpdatesInPlace(const Instruction* i, int64_t k, int64_t output) {
-  const Instruction* update = UpdateOf(i, output);
+  const auto [update, array] = UpdateOf(i, output);
   if (!update) return false;
   if (update == i) return k == output;
   // From the updated array up to the parameter; nothing else may read what lies on the way.
-  const Instruction* v = update->operand(output);
+  const Instruction* v = update->operand(array);
   const Instruction* below = update;
   for (;;) {
     for (const Instruction* u : v->users())
       for (int64_t slot = 0; slot < u->operand_count(); ++slot)
-        if (u->operand(slot) == v && (u != below || (u == update && slot != output))) return false;
+        if (u->operand(slot) == v && (u != below || (u == update && slot != array))) return false;
     if (!v->Is(Opcode::Bitcast)) break;
     below = v;
     v = v->operand(0);
@@ -61,10 +71,11 @@ class PositionAnalysis {
   absl::flat_hash_map<const Instruction*, Dependence> known_;
 };
 
-// Results of equally many elements are made together, but those of transposes apart.
+// Results of equally many elements are made together, but those of transposes and updates apart.
 bool OneLoop(const Computation* body, const std::vector<Instruction*>& results) {
   for (const Instruction* r : results)
-    if (r->shape().ElementCount() != results[0]->shape().ElementCount()) return false;
+    if (r->Is(Opcode::DynamicUpdateSlice) || r->shape().ElementCount() != results[0]->shape().ElementCount())
+      return false;
   for (const auto& i : body->instructions())
     if (i->Is(Opcode::Transpose)) return false;
   return true;
