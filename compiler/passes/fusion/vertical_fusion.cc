@@ -119,7 +119,9 @@ class Fuser {
   }
 
   bool ShouldFuse(const Instruction* p, const Instruction* c) {
-    const bool consumer = FusibleConsumer(c) || (c->Is(Opcode::ReduceWindow) && MayBeProducer(c));
+    // On GPUs windows of several arrays, as of a pooling's gradient, compute what costs nothing.
+    const bool windows = c->Is(Opcode::ReduceWindow) && (MayBeProducer(c) || (limits_.window && c->shape().IsTuple()));
+    const bool consumer = FusibleConsumer(c) || windows;
     if (!consumer || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
     if (p->Is(Opcode::Fusion)) return false;
     const Instruction* root = RootOf(c);
@@ -151,7 +153,8 @@ class Fuser {
       return false;
     if (Expensive(p) && !reads_once) return false;
     if (!reads_once && HoldsWindow(c))
-      return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant);
+      return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+             (limits_.window && p->Is(Opcode::Pad));
     // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
     if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
                          p->shape().ElementCount() == 1)) {
@@ -174,14 +177,16 @@ class Fuser {
            x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout() && ReadsOnce(c, reshape);
   }
 
-  // A reshape between a loop and the reduction of its elements, as grouped and split reductions have it.
+  // A reshape between a loop and the reduction of its elements, as grouped and split reductions have it, or between
+  // places and the windows that choose among them.
   static bool JoinsReduction(const Instruction* reshape, const Instruction* c) {
-    const Instruction* x = reshape->operand(0);
-    const bool loop = x->IsElementwise() || x->Is(Opcode::Pad);
+    const Instruction *x = reshape->operand(0), *root = RootOf(c);
     const bool free = x->Is(Opcode::Iota) || x->Is(Opcode::Broadcast);
-    return RootOf(c)->Is(Opcode::Reduce) && (free || (loop && x->operand_count() > 0 && x->users().size() == 1)) &&
-           x->shape().type() == reshape->shape().type() && x->shape().HasDefaultLayout() &&
-           reshape->shape().HasDefaultLayout() && ReadsOnce(c, reshape);
+    const bool loop = (x->IsElementwise() || x->Is(Opcode::Pad)) && x->operand_count() > 0 && x->users().size() == 1;
+    const bool joins = root->Is(Opcode::Reduce) ? (free || loop) && ReadsOnce(c, reshape)
+                                                : root->Is(Opcode::ReduceWindow) && x->Is(Opcode::Iota);
+    return joins && x->shape().type() == reshape->shape().type() && x->shape().HasDefaultLayout() &&
+           reshape->shape().HasDefaultLayout();
   }
 
   static bool HoldsWindow(const Instruction* c) {
