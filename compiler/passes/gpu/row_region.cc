@@ -44,12 +44,49 @@ bool Free(const Instruction* i, int depth = 0) {
          std::all_of(i->operands().begin(), i->operands().end(), [&](auto* o) { return Free(o, depth + 1); });
 }
 
+// The kernel that alone reads `i` outside `inside` computes it as well: a reduction or loop that reads one array
+// instead of another.
+bool ReaderComputes(const Instruction* i, const RowForm& form, const absl::flat_hash_set<const Instruction*>& inside) {
+  const Instruction* reader = nullptr;
+  for (const Instruction* u : i->users()) {
+    if (inside.contains(u)) continue;
+    if (reader || (!u->Is(Opcode::Reduce) && !u->IsElementwise()) || form.RowReduce(u)) return false;
+    reader = u;
+  }
+  if (!reader || i->IsRoot() || !form.Whole(i->shape())) return false;
+  constexpr size_t kMostSteps = 6;
+  std::vector<const Instruction*> work = {i};
+  absl::flat_hash_set<const Instruction*> steps, arrays;
+  while (!work.empty()) {
+    const Instruction* v = work.back();
+    work.pop_back();
+    if (v->Is(Opcode::Bitcast)) {
+      work.push_back(v->operand(0));
+      continue;
+    }
+    if (Free(v) || form.RowBroadcast(v) || !steps.insert(v).second) continue;
+    if (!v->IsElementwise() || v->operand_count() == 0) {
+      arrays.insert(v);
+      continue;
+    }
+    if (v->HasTrait(Transcendental) || v->Is(Opcode::Divide) || v->Is(Opcode::Remainder)) return false;
+    work.insert(work.end(), v->operands().begin(), v->operands().end());
+  }
+  // The array that is read instead shall not live longer for it: it is an argument, or a loop's state.
+  const auto lives = [](const Instruction* a) {
+    while (a->Is(Opcode::Bitcast) || a->Is(Opcode::GetTupleElement)) a = a->operand(0);
+    return a->Is(Opcode::Parameter);
+  };
+  return arrays.size() <= 1 && std::all_of(arrays.begin(), arrays.end(), lives) && steps.size() <= kMostSteps;
+}
+
 class Grower {
  public:
   Grower(Instruction* root, const RowForm& form, const absl::flat_hash_map<const Instruction*, size_t>& place)
       : root_(root), form_(form), place_(place) {}
 
   RowRegion Run() {
+    if (ReaderComputes(root_, form_, {})) return {};
     Take(root_, true);
     region_.outputs.push_back(root_);
     while (!work_.empty() && region_.members.size() < kMostMembers) {
@@ -81,7 +118,7 @@ class Grower {
     bool inside = !i->IsRoot();
     for (const Instruction* u : i->users()) inside = inside && moved_.contains(u);
     if (inside) return Take(i, true);
-    if (Free(i)) return Take(i, false);
+    if (Free(i) || ReaderComputes(i, form_, moved_)) return Take(i, false);
     const bool gives = i->IsElementwise() ? form_.Whole(i->shape()) || form_.Row(i->shape()) : form_.RowReduce(i);
     if (!gives || region_.outputs.size() >= kMostOutputs) return;
     for (const Instruction* u : i->users())
