@@ -12,6 +12,12 @@ struct kiln_machine {
   void* slow_arena;
 };
 
+// The same in a library that measures its operations. Its entry makes one for each run.
+struct kiln_profiled_machine {
+  struct kiln_machine machine;
+  int64_t sampled;  // the run is measured
+};
+
 // An argument or a result, as <model>_run checks it.
 struct kiln_port {
   int64_t bytes;

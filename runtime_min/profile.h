@@ -1,7 +1,8 @@
 // What a library built with `debug { profile: true }` tells of its operations. C99, C++11.
 //
-// Counters are the library's: runs in several threads add up. Times are of the processor's time stamp counter, which
-// runs at one speed on every x86-64 CPU of this century, turned into nanoseconds by the system's clock.
+// Counters are the library's: runs in several threads add up. A program may have one run in N measured. Times are of
+// the processor's time stamp counter, which runs at one speed on every x86-64 CPU of this century, turned into
+// nanoseconds by the system's clock.
 #ifndef KILN_PROFILE_H_
 #define KILN_PROFILE_H_
 

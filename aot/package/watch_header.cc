@@ -13,12 +13,15 @@ constexpr char kNumericsTypes[] =
     ;
 
 constexpr char kProfile[] = R"(
-// How often each operation ran and how long, of all runs since the library was loaded or reset. Entries are numbered as
-// the program runs them; the time of a loop includes its body's. Counting is safe in any number of threads; the
-// functions that reset or trace need that no run is under way.
+// How often each operation ran and how long, of all measured runs since the library was loaded or reset. Entries are
+// numbered as the program runs them; the time of a loop includes its body's. Counting is safe in any number of threads;
+// the functions that reset or trace need that no run is under way.
 void $NAME_profile_reset(void) $[profile_reset$];
 int64_t $NAME_profile_count(void) $[profile_count$];
 kiln_profile_entry $NAME_profile_entry(int64_t entry) $[profile_entry$];
+// From now on one run in `every` is measured, chosen as the run begins: 1, as at first, is every run, 0 none. Runs that
+// are not measured count one number. At any time.
+void $NAME_profile_sample(int64_t every) $[profile_sample$];
 // From now on the latest `room` events are kept in memory of the caller's; NULL: none are.
 void $NAME_profile_trace(kiln_profile_event* events, int64_t room) $[profile_trace$];
 // Writes these events as JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing show. 0, or -1 with errno set.
@@ -39,6 +42,7 @@ constexpr char kProfileMembers[] = R"(
     static void reset() { $NAME_profile_reset(); }
     static std::int64_t size() { return $NAME_profile_count(); }
     static kiln_profile_entry entry(std::int64_t k) { return $NAME_profile_entry(k); }
+    static void sample(std::int64_t every) { $NAME_profile_sample(every); }
     static void trace(kiln_profile_event* events, std::int64_t room) { $NAME_profile_trace(events, room); }
     static bool write_trace(const char* path) { return $NAME_profile_write_trace(path) == 0; }
   };

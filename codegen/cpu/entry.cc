@@ -59,7 +59,7 @@ class CpuEntry : public HostEntry {
       return;
     }
     std::vector<llvm::Type*> types = {ptr, ptr, ptr, i64, i64};
-    std::vector<llvm::Value*> arguments = {fn_->getArg(3), function, table_, ir_.I64(units), ir_.I64(options_.threads)};
+    std::vector<llvm::Value*> arguments = {machine_, function, table_, ir_.I64(units), ir_.I64(options_.threads)};
     if (options_.profile) {
       types.push_back(i64);
       arguments.push_back(ir_.I64(OpOf(t)));
@@ -101,7 +101,7 @@ class CpuEntry : public HostEntry {
 
   // Of kiln_machine (runtime_min/abi.h).
   llvm::Value* SlowArena(int64_t) override {
-    return b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), fn_->getArg(3), ir_.I64(1)));
+    return b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), machine_, ir_.I64(1)));
   }
   llvm::Value* Weights() override {
     const std::string symbol = options_.library + "_weights";

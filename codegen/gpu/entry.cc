@@ -45,7 +45,7 @@ class GpuEntry : public HostEntry {
  private:
   llvm::Value* Member(Field f) {
     llvm::Type* ptr = b_.getPtrTy();
-    return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, fn_->getArg(3), ir_.I64(f)));
+    return b_.CreateLoad(ptr, b_.CreateInBoundsGEP(ptr, machine_, ir_.I64(f)));
   }
   void Ask(Field f, std::vector<llvm::Value*> arguments) {
     steps_ += f >= kLaunch && f <= kWrite;

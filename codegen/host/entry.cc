@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMostThunks = 128;
 constexpr int kMostDepth = 8;
 
+constexpr unsigned kMachine = 3;  // which argument of an entry it is
+
 // Thunks with those nested in them, up to `most` + 1.
 size_t Count(const ThunkSequence& thunks, size_t most) {
   size_t n = 0;
@@ -51,6 +53,8 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
   made_.push_back(fn_);
   b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", fn_));
   table_ = ir_.Alloca(ptr, WidestTable(thunks), 16);
+  machine_ = fn_->getArg(kMachine);
+  if (options_.profile) BeginSampling(entry);
   RETURN_IF_ERROR(thunks.size() > kMostThunks && !(entry && KeepsEntryWhole()) ? EmitInPieces(thunks)
                                                                                : Emit(thunks, entry));
   b_.CreateRet(b_.getInt32(KILN_OK));
@@ -65,7 +69,7 @@ absl::Status HostEntry::EmitFunction(const std::string& symbol, const ThunkSeque
 absl::StatusOr<llvm::Function*> HostEntry::EmitPart(const std::string& symbol, const ThunkSequence& thunks) {
   llvm::IRBuilderBase::InsertPointGuard back(b_);
   llvm::Function* outer = fn_;
-  llvm::Value* outer_table = table_;
+  llvm::Value *outer_table = table_, *outer_machine = machine_, *outer_sampled = sampled_;
   std::map<kiln_status, llvm::BasicBlock*> outer_ends;
   ends_.swap(outer_ends);
   const int outer_depth = std::exchange(depth_, 0);
@@ -74,6 +78,8 @@ absl::StatusOr<llvm::Function*> HostEntry::EmitPart(const std::string& symbol, c
   llvm::Function* part = fn_;
   fn_ = outer;
   table_ = outer_table;
+  machine_ = outer_machine;
+  sampled_ = outer_sampled;
   ends_.swap(outer_ends);
   return part;
 }
@@ -82,7 +88,7 @@ absl::Status HostEntry::CallPart(const ThunkSequence& thunks) {
   ASSIGN_OR_RETURN(llvm::Function * part, EmitPart(absl::StrCat(name_, "_piece_", pieces_++), thunks));
   part->addFnAttr(llvm::Attribute::NoInline);
   std::vector<llvm::Value*> arguments;
-  for (llvm::Argument& a : fn_->args()) arguments.push_back(&a);
+  for (llvm::Argument& a : fn_->args()) arguments.push_back(a.getArgNo() == kMachine ? machine_ : &a);
   llvm::Value* code = b_.CreateCall(part, arguments);
   auto* next = llvm::BasicBlock::Create(ir_.ctx, "next", fn_);
   auto* failed = llvm::BasicBlock::Create(ir_.ctx, "failed", fn_);

@@ -103,6 +103,7 @@ class HostEntry {
   const EntryOptions& options_;
   llvm::Function* fn_ = nullptr;
   llvm::Value* table_ = nullptr;
+  llvm::Value* machine_ = nullptr;  // what the function runs kernels with
 
  private:
   static void Touched(const Thunk& t, std::vector<Slice>* out);
@@ -117,6 +118,9 @@ class HostEntry {
   absl::Status EmitWhile(const Thunk& t);
   // The run of a thunk with the calls of the profiler and the numeric check that the options ask for.
   absl::Status EmitWatched(const Thunk& t);
+  absl::Status EmitTimed(const Thunk& t);
+  // Whether the profiler measures this run: the entry asks, and other functions find it with the machine.
+  void BeginSampling(bool entry);
   // The operation as the check knows it, none if it is not looked at, and what its inputs were that it overwrites.
   struct NumericsCheck {
     llvm::Constant* op = nullptr;
@@ -144,6 +148,7 @@ class HostEntry {
   std::map<kiln_status, llvm::BasicBlock*> ends_;
   std::vector<llvm::Function*> made_;
   int64_t regions_ = 0, parts_ = 0, pieces_ = 0;  // so far
+  llvm::Value* sampled_ = nullptr;                // in the function that is being emitted: the run is measured
   int depth_ = 0;                                 // of nested thunks in the function that is being emitted
 };
 

@@ -1,5 +1,6 @@
 // Thunks whose time is measured and whose results are looked at.
 #include <algorithm>
+#include <cstddef>
 
 #include "codegen/host/entry.h"
 #include "codegen/llvm/tables.h"
@@ -67,19 +68,48 @@ llvm::FunctionCallee HostEntry::Runtime(const std::string& function, llvm::Type*
   return f;
 }
 
+void HostEntry::BeginSampling(bool entry) {
+  llvm::Type *word = b_.getInt64Ty(), *ptr = b_.getPtrTy();
+  constexpr int64_t kWords = sizeof(kiln_profiled_machine) / sizeof(int64_t);
+  constexpr int64_t kSampled = offsetof(kiln_profiled_machine, sampled) / sizeof(int64_t);
+  if (entry) {
+    llvm::Value* own = ir_.Alloca(ptr, kWords, alignof(kiln_profiled_machine));
+    const llvm::Align align(alignof(kiln_machine));
+    b_.CreateMemCpy(own, align, machine_, align, sizeof(kiln_machine));
+    b_.CreateStore(b_.CreateCall(Runtime("profile_begins", word, {})),
+                   b_.CreateInBoundsGEP(word, own, ir_.I64(kSampled)));
+    machine_ = own;
+  }
+  llvm::Value* sampled = b_.CreateLoad(word, b_.CreateInBoundsGEP(word, machine_, ir_.I64(kSampled)));
+  sampled_ = b_.CreateICmpNE(sampled, ir_.I64(0));
+}
+
+absl::Status HostEntry::EmitTimed(const Thunk& t) {
+  llvm::Type* i64 = b_.getInt64Ty();
+  const auto ticks = [&] { return b_.CreateIntrinsic(llvm::Intrinsic::readcyclecounter, {}, {}); };
+  auto* timed = llvm::BasicBlock::Create(ir_.ctx, "timed", fn_);
+  auto* begins = llvm::BasicBlock::Create(ir_.ctx, "begins", fn_);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  b_.CreateCondBr(sampled_, timed, begins);
+  b_.SetInsertPoint(timed);
+  llvm::Value* now = ticks();
+  b_.CreateBr(begins);
+  b_.SetInsertPoint(begins);
+  llvm::PHINode* begin = b_.CreatePHI(i64, 2);
+  begin->addIncoming(ir_.I64(0), before);
+  begin->addIncoming(now, timed);
+  RETURN_IF_ERROR(EmitThunk(t));
+  ir_.If(sampled_, [&] {
+    b_.CreateCall(Runtime("profile_record", b_.getVoidTy(), {i64, i64, i64, i64}),
+                  {ir_.I64(OpOf(t)), begin, ticks(), ir_.I64(0)});
+  });
+  return absl::OkStatus();
+}
+
 absl::Status HostEntry::EmitWatched(const Thunk& t) {
   NumericsCheck check;
   if (options_.check_numerics && Computes(t.kind)) check = BeginNumericsCheck(t);
-  if (options_.profile) {
-    llvm::Type* i64 = b_.getInt64Ty();
-    const auto ticks = [&] { return b_.CreateIntrinsic(llvm::Intrinsic::readcyclecounter, {}, {}); };
-    llvm::Value* begin = ticks();
-    RETURN_IF_ERROR(EmitThunk(t));
-    b_.CreateCall(Runtime("profile_record", b_.getVoidTy(), {i64, i64, i64, i64}),
-                  {ir_.I64(OpOf(t)), begin, ticks(), ir_.I64(0)});
-  } else {
-    RETURN_IF_ERROR(EmitThunk(t));
-  }
+  RETURN_IF_ERROR(options_.profile ? EmitTimed(t) : EmitThunk(t));
   if (!check.op) return absl::OkStatus();
   FillTable(t);
   llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();

@@ -30,6 +30,26 @@ double kiln_model_profile_ns_per_tick(void) {
   return (m.ns - origin.ns) / (double)(m.ticks - origin.ticks);
 }
 
+// One run in `sampled_of` is measured; 0: none.
+static int64_t sampled_of = 1;
+static uint64_t runs;  // since that was said
+
+void kiln_model_profile_sample(int64_t every) {
+  __atomic_store_n(&runs, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&sampled_of, every < 0 ? 0 : every, __ATOMIC_RELAXED);
+}
+
+// Called as a run begins: whether it is measured. Of each `sampled_of` runs it is one, at a place that looks random, so
+// that programs which take turns are all met.
+HIDDEN int64_t kiln_model_profile_begins(void) {
+  const uint64_t every = (uint64_t)__atomic_load_n(&sampled_of, __ATOMIC_RELAXED);
+  if (every <= 1) return (int64_t)every;
+  const uint64_t run = __atomic_fetch_add(&runs, 1, __ATOMIC_RELAXED);
+  uint64_t place = (run / every + 1) * 0x9e3779b97f4a7c15u;
+  place = (place ^ place >> 32) * 0xd6e8feb86659fd93u;
+  return run % every == (place >> 32) % every;
+}
+
 static uint64_t this_thread(void) {
   uint64_t pointer;
   __asm__("mov %%fs:0, %0" : "=r"(pointer));

@@ -22,6 +22,10 @@ static void run_timed(void* arg, int64_t begin, int64_t end) {
 
 HIDDEN void kiln_model_profile_parallel(const struct kiln_machine* machine, kernel_fn* fn, void* args, int64_t units,
                                         int64_t limit, int64_t op) {
+  if (!((const struct kiln_profiled_machine*)machine)->sampled) {
+    kiln_model_parallel(machine, fn, args, units, limit);
+    return;
+  }
   struct timed t = {fn, args, op};
   kiln_model_parallel(machine, run_timed, &t, units, limit);
 }

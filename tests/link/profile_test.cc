@@ -64,6 +64,49 @@ void Counts() {
   Expect(profiled::Profile::entry(-1).calls == 0 && *profiled::Profile::entry(1 << 20).op.name == 0, "no such entry");
 }
 
+// How often the first operation and the first of the loop were counted in `runs` runs of each of `threads` threads.
+void Sampled(std::int64_t every, int runs, int threads, std::int64_t want, const char* what) {
+  profiled::Profile::reset();
+  profiled::Profile::sample(every);
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) all.emplace_back([&] { RunTimes(runs, nullptr); });
+  for (std::thread& t : all) t.join();
+  const kiln_profile_entry dot = profiled::Profile::entry(EntryOf("layer0/dot_general")),
+                           log = profiled::Profile::entry(EntryOf("body/exp"));
+  Expect(dot.calls == want && log.calls == 5 * want, what);
+  Expect((dot.ns > 0) == (want > 0) && (dot.thread_ns > 0) == (want > 0), "only measured runs take time");
+}
+
+void Sampling() {
+  Sampled(4, 12, 1, 3, "one run in four");
+  Sampled(3, 6, 4, 8, "one run in three, of several threads");
+  Sampled(0, 5, 1, 0, "no run");
+  Sampled(-7, 5, 1, 0, "fewer than no run");
+  Sampled(1, 5, 1, 5, "every run again");
+
+  // A kernel that is split is not measured by its threads either.
+  profiled::Profile::reset();
+  profiled::Profile::sample(0);
+  std::vector<kiln_profile_event> events(64, {-1, 0, 0, 0, 0});
+  profiled::Profile::trace(events.data(), 64);
+  kiln_pool* pool = profiled_pool_create(3);
+  RunTimes(3, pool);
+  profiled_pool_destroy(pool);
+  Expect(events[0].entry == -1, "runs that are not measured leave no events");
+  profiled::Profile::trace(nullptr, 0);
+
+  // Every second run is another program's: both are met.
+  profiled::Profile::sample(2);
+  int even = 0, odd = 0;
+  for (int k = 0; k < 64; ++k) {
+    profiled::Profile::reset();
+    RunTimes(1, nullptr);
+    (k % 2 ? odd : even) += static_cast<int>(profiled::Profile::entry(0).calls);
+  }
+  Expect(even + odd == 32 && even > 4 && odd > 4, "programs that take turns are all measured");
+  profiled::Profile::sample(1);
+}
+
 void Trace() {
   std::vector<kiln_profile_event> events(8);
   profiled::Profile::trace(events.data(), 8);
@@ -87,6 +130,7 @@ void Trace() {
 
 int main() {
   Counts();
+  Sampling();
   Trace();
   if (!failures) std::printf("profiles hold\n");
   return failures ? 1 : 0;
