@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "aot/tools/difference.h"
 #include "aot/tools/runner.h"
-#include "aot/tools/ulp.h"
 #include "compiler/hlo/verify.h"
 
 namespace kiln {
@@ -30,10 +30,10 @@ std::string DifferenceOf(const std::vector<Literal>& got, const std::vector<Lite
   if (got.size() != want.size()) return absl::StrCat(got.size(), " results, not ", want.size());
   for (size_t k = 0; k < want.size(); ++k) {
     if (!want[k].shape().IsArray()) continue;
-    const UlpError e = LargestUlpError(got[k], want[k]);
+    const Difference d = CompareArrays(got[k], want[k]);
     const bool real = IsFloat(want[k].type()) || IsComplex(want[k].type());
-    if (e.ulps > (real ? ulps : 0) || std::isinf(e.ulps))
-      return absl::StrCat("result ", k, ", element ", e.element, ": ", e.got, ", not ", e.want);
+    if (d.ulps.value > (real ? ulps : 0) || std::isinf(d.ulps.value))
+      return absl::StrCat("result ", k, ", ", Describe(d, got[k], want[k]));
   }
   return "";
 }

@@ -10,8 +10,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/difference.h"
 #include "aot/tools/runner.h"
-#include "aot/tools/ulp.h"
 #include "compiler/import/import.h"
 #include "compiler/pipeline/registry.h"
 
@@ -66,7 +66,7 @@ absl::Status Compare(const Check& c, const Literal& got, const Literal& want) {
     ok = real ? Near(got, want, tolerance, tolerance) : got == want;
   } else if (absl::StrContains(c.kind, "close")) {
     const double ulps = Limit(c, "max_ulp_difference", 3);
-    ok = real ? LargestUlpError(got, want).ulps <= ulps : got == want;
+    ok = real ? CompareArrays(got, want).ulps.value <= ulps : got == want;
     // Error bounds of transforms and triangular solves are in terms of the whole array's size.
     if (!ok && c.normwise) {
       const double unit = std::ldexp(1.0, -InfoOf(ComponentType(t)).mantissa_bits);
@@ -76,8 +76,8 @@ absl::Status Compare(const Check& c, const Literal& got, const Literal& want) {
     ok = real ? Near(got, want, 0, 0) : got == want;
   }
   if (ok) return absl::OkStatus();
-  const UlpError e = LargestUlpError(got, want);
-  return InvalidArgument(c.kind, ": element ", e.element, " is ", e.got, ", expected ", e.want, " (", e.ulps, " ulps)");
+  const Difference d = CompareArrays(got, want);
+  return InvalidArgument(c.kind, ": ", Describe(d, got, want), " (", d.ulps.value, " ulps)");
 }
 
 bool IsTarget(const Instruction* i, absl::string_view prefix) {

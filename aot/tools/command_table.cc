@@ -110,8 +110,9 @@ const Command kDiff = {
     1,
     1,
     "Compares compiled code with the reference evaluator on the same inputs.",
-    "Says the types, the extents and the largest difference of each result. The exit code is 1 if anything but floats "
-    "differs, or floats by more than --atol + --rtol * |reference|, or than --ulps. A device has inputs of its own.",
+    "Says the types, the extents and the largest absolute, relative and last-place difference of each result, with "
+    "where they are. The exit code is 1 if anything but floats differs, or floats by more "
+    "than --atol + --rtol * |reference|, or than --ulps. A device has inputs of its own.",
     {kInput,
      kSeed,
      kBackend,
@@ -124,7 +125,8 @@ const Command kDiff = {
      {"atol", "X", "the absolute difference that floats may have"},
      {"rtol", "X", "the difference that floats may have, relative to the reference"},
      {"ulps", "N", "the difference that floats may have, in units of the last place"},
-     {"bisect", "DIR", "where it differs: also find the rewrite at fault, and write the modules around it to DIR"}}};
+     {"bisect", "DIR", "where it differs: also find the rewrite at fault, and write the modules around it to DIR"},
+     {"json", nullptr, "print the same as one line of JSON, the last"}}};
 
 const Command kTune = {
     "tune",

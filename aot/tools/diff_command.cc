@@ -5,10 +5,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/difference.h"
 #include "aot/tools/inputs.h"
 #include "aot/tools/program.h"
-#include "aot/tools/ulp.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
 
@@ -29,48 +31,61 @@ absl::StatusOr<Limits> ReadLimits(const Arguments& args) {
   return out;
 }
 
-// The largest differences of two arrays of floats; where one is NaN or infinite and the other is not, infinite.
-struct Differences {
-  double absolute = 0, relative = 0;
-  bool within = true;
-};
-
-Differences Between(const Literal& got, const Literal& want, const Limits& limits) {
-  Differences out;
-  for (int64_t k = 0; k < want.size(); ++k) {
-    const Element g = got.Get(k), w = want.Get(k);
-    for (const auto& [a, b] : {std::pair<double, double>{g.re, w.re}, {g.im, w.im}}) {
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      const double d = std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : HUGE_VAL;
-      out.absolute = std::max(out.absolute, d);
-      out.relative = std::max(out.relative, d / std::fabs(b));
-      out.within = out.within && std::isfinite(d) && d <= limits.absolute + limits.relative * std::fabs(b);
-    }
-  }
-  return out;
+bool Within(double got, double want, const Limits& limits) {
+  if (got == want || (std::isnan(got) && std::isnan(want))) return true;
+  const double d = std::fabs(got - want);
+  return std::isfinite(d) && d <= limits.absolute + limits.relative * std::fabs(want);
 }
 
-// Prints how a result compares; whether it is within the limits.
-bool Report(const std::string& title, const Literal& got, const Literal& want, const Limits& limits) {
+// Whether every element is within the limits of floats; anything else has to be equal.
+bool Within(const Literal& got, const Literal& want, const Difference& d, const Limits& limits) {
+  if (!IsFloat(want.type()) && !IsComplex(want.type())) return d.differing == 0;
+  for (int64_t k = 0; k < want.size(); ++k) {
+    const Element g = got.Get(k), w = want.Get(k);
+    if (!Within(g.re, w.re, limits) || !Within(g.im, w.im, limits)) return false;
+  }
+  return d.ulps.value <= limits.ulps;
+}
+
+// A result of a device, and what is said of it.
+struct Compared {
+  bool within = false;
+  std::string text, json;
+};
+
+// ": compiled 1.5, reference 2"
+std::string Both(const WorstElement& w, const Literal& got, const Literal& want) {
+  return absl::StrCat(": compiled ", ElementText(got, w.element), ", reference ", ElementText(want, w.element));
+}
+
+std::string Differs(const Difference& d, const Literal& got, const Literal& want) {
+  const auto index = [&](const WorstElement& w) {
+    const std::string text = IndexText(want.shape(), w.element);
+    return text.empty() ? "" : " " + text;
+  };
+  const bool real = IsFloat(want.type()) || IsComplex(want.type());
+  std::string out = real
+                        ? absl::StrFormat("largest difference %.3g absolute, %.3g relative; %.1f ulps of the reference",
+                                          d.absolute.value, d.relative.value, d.ulps.value)
+                        : "differs";
+  absl::StrAppend(&out, " at element ", d.ulps.element, index(d.ulps), Both(d.ulps, got, want), "\n");
+  for (const auto& [name, w] :
+       {std::pair<const char*, const WorstElement&>{"absolute", d.absolute}, {"relative", d.relative}})
+    absl::StrAppend(&out, "  ", name, absl::StrFormat(" %.3g", w.value), " at element ", w.element, index(w),
+                    Both(w, got, want), "\n");
+  return absl::StrCat(out, "  ", d.differing, " of ", want.size(), " elements differ\n");
+}
+
+Compared Compare(const Literal& got, const Literal& want, const Limits& limits) {
   const std::string shape = want.shape().ToString(false);
   if (got.type() != want.type() || got.shape().dims() != want.shape().dims()) {
-    std::printf("%s: compiled %s, reference %s\n", title.c_str(), got.shape().ToString(false).c_str(), shape.c_str());
-    return false;
+    const std::string other = got.shape().ToString(false);
+    return {false, absl::StrCat(": compiled ", other, ", reference ", shape, "\n"),
+            absl::StrCat(",\"compiled_shape\":", JsonQuote(other))};
   }
-  const UlpError e = LargestUlpError(got, want);
-  if (e.ulps == 0) {
-    std::printf("%s %s: equal\n", title.c_str(), shape.c_str());
-    return true;
-  }
-  const std::string where = absl::StrCat("at element ", e.element, ": compiled ", e.got, ", reference ", e.want);
-  if (!IsFloat(want.type()) && !IsComplex(want.type())) {
-    std::printf("%s %s: differs %s\n", title.c_str(), shape.c_str(), where.c_str());
-    return false;
-  }
-  const Differences d = Between(got, want, limits);
-  std::printf("%s %s: largest difference %.3g absolute, %.3g relative; %.1f ulps of the reference %s\n", title.c_str(),
-              shape.c_str(), d.absolute, d.relative, e.ulps, where.c_str());
-  return d.within && e.ulps <= limits.ulps;
+  const Difference d = CompareArrays(got, want);
+  return {Within(got, want, d, limits), absl::StrCat(" ", shape, ": ", d.differing ? Differs(d, got, want) : "equal\n"),
+          absl::StrCat(",\"elements\":", want.size(), ",", DifferenceJson(d, got, want))};
 }
 
 // The library's own options where there is a config, with its levels unless the command line names others.
@@ -115,7 +130,13 @@ absl::StatusOr<std::vector<Values>> ReadArguments(const Arguments& args, const M
   return out;
 }
 
-absl::StatusOr<int> Run(const Arguments& args) {
+// What a whole comparison says. `json` is empty unless it was asked for.
+struct Outcome {
+  bool within = true;
+  std::string json;
+};
+
+absl::StatusOr<Outcome> Run(const Arguments& args) {
   ASSIGN_OR_RETURN(ImportOptions import, SettleFromInputs(args.All("input")));
   ASSIGN_OR_RETURN(const CompileOptions compile, ReadCompileOptions(args));
   RETURN_IF_ERROR(ReadImportOptions(args, compile, &import));
@@ -129,14 +150,36 @@ absl::StatusOr<int> Run(const Arguments& args) {
   compiled.launcher = args.Get("launcher", "threads");
   ASSIGN_OR_RETURN(const std::vector<Values> want, RunProgram(*module, inputs, compile, reference));
   ASSIGN_OR_RETURN(const std::vector<Values> got, RunProgram(*module, inputs, compile, compiled));
-  bool within = true;
+  Outcome out;
+  std::vector<std::string> results;
   for (size_t d = 0; d < want.size(); ++d)
     for (size_t k = 0; k < want[d].size(); ++k) {
-      const std::string title =
-          want.size() > 1 ? absl::StrCat("device ", d, " result ", k) : absl::StrCat("result ", k);
-      within = Report(title, got[d][k], want[d][k], limits) && within;
+      const Compared c = Compare(got[d][k], want[d][k], limits);
+      out.within = out.within && c.within;
+      if (args.Has("json"))
+        results.push_back(absl::StrCat(
+            "{\"device\":", d, ",\"result\":", k, ",\"dtype\":", JsonQuote(TextOf(want[d][k].type())), ",\"shape\":[",
+            absl::StrJoin(want[d][k].shape().dims(), ","), "],\"within\":", c.within ? "true" : "false", c.json, "}"));
+      else if (want.size() > 1)
+        std::printf("device %zu result %zu%s", d, k, c.text.c_str());
+      else
+        std::printf("result %zu%s", k, c.text.c_str());
     }
-  return within ? 0 : 1;
+  if (args.Has("json"))
+    out.json = absl::StrCat("{\"within\":", out.within ? "true" : "false", ",\"results\":[",
+                            absl::StrJoin(results, ","), "]}\n");
+  return out;
+}
+
+// --bisect: the search for what changed a result.
+void FindRewrite(const Arguments& args) {
+  std::printf("which rewrite changes the result:\n");
+  Arguments bisect;
+  bisect.positional = args.positional;
+  for (const char* key : {"input", "seed", "ulps", "dim", "entry"})
+    for (const std::string& value : args.All(key)) bisect.options.insert({key, value});
+  bisect.options.insert({"out", args.Get("bisect")});
+  BisectCommand(bisect);
 }
 
 }  // namespace
@@ -147,15 +190,9 @@ int DiffCommand(const Arguments& args) {
     std::fprintf(stderr, "%s\n", std::string(r.status().message()).c_str());
     return 1;
   }
-  if (*r == 0 || !args.Has("bisect")) return *r;
-  std::printf("which rewrite changes the result:\n");
-  Arguments bisect;
-  bisect.positional = args.positional;
-  for (const char* key : {"input", "seed", "ulps", "dim", "entry"})
-    for (const std::string& value : args.All(key)) bisect.options.insert({key, value});
-  bisect.options.insert({"out", args.Get("bisect")});
-  BisectCommand(bisect);
-  return *r;
+  if (!r->within && args.Has("bisect")) FindRewrite(args);
+  std::fputs(r->json.c_str(), stdout);
+  return r->within ? 0 : 1;
 }
 
 }  // namespace kiln

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "aot/tools/ulp.h"
+#include "aot/tools/difference.h"
 
 namespace kiln {
 namespace {
@@ -182,11 +182,8 @@ absl::Status SameValues(const Values& got, const Values& want, const Tolerance& 
     for (int64_t k = 0; k < want[r].size(); ++k) {
       const Element g = got[r].Get(k), w = want[r].Get(k);
       if (real ? near(g.re, w.re) && near(g.im, w.im) : g.i == w.i) continue;
-      auto text = [&](const Element& e) {
-        if (!real) return std::to_string(e.i);
-        return IsComplex(t) ? absl::StrCat("(", e.re, ", ", e.im, ")") : FloatText(t, e.re);
-      };
-      return InvalidArgument("result ", r, " element ", k, " is ", text(g), ", expected ", text(w));
+      return InvalidArgument("result ", r, ": ", Describe(CompareArrays(got[r], want[r]), got[r], want[r]),
+                             "; the first beyond the tolerance is element ", k);
     }
   }
   return absl::OkStatus();

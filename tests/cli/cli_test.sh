@@ -104,6 +104,18 @@ printf 'HloModule d\nENTRY e {\n  x = f32[64,512] parameter(0)\n  y = f32[512,64
 if grep -q 'which rewrite' log; then fail "diff --bisect without a difference"; fi
 code=0; "$kiln" diff dot.hlo --rtol 0 --bisect found > log 2>&1 || code=$?
 [ $code = 1 ] && grep -q '^which rewrite changes the result:$' log && tail -1 log | grep -q 'bisect_after\|compiled code' log || fail "diff --bisect: $(cat log)"
+# Where it differs, by each measure; the same for scripts, in one line that is the last.
+code=0; "$kiln" diff dot.hlo --rtol 0 > log || code=$?
+[ $code = 1 ] && grep -q '^result 0 f32\[64,64\]: largest difference [^ ]* absolute, [^ ]* relative; [0-9.]* ulps of the reference at element [0-9]* \[[0-9]*,[0-9]*\]: compiled [^ ]*, reference [^ ]*$' log ||
+  fail "the largest difference: $(cat log)"
+for measure in absolute relative; do
+  grep -q "^  $measure [0-9.e-]* at element [0-9]* \[[0-9]*,[0-9]*\]: compiled [^ ]*, reference [^ ]*$" log || fail "the $measure difference: $(cat log)"
+done
+grep -q '^  [0-9]* of 4096 elements differ$' log || fail "how many differ: $(cat log)"
+code=0; "$kiln" diff dot.hlo --rtol 0 --json --bisect found > log 2>&1 || code=$?
+[ $code = 1 ] && tail -1 log | grep -q '^{"within":false,"results":\[{"device":0,"result":0,"dtype":"f32","shape":\[64,64\],"within":false,"elements":4096,"differing":[0-9]*,"absolute":{"value":[0-9.e-]*,"element":[0-9]*,"index":\[[0-9]*,[0-9]*\],"got":"[^"]*","want":"[^"]*"},"relative":{.*"ulps":{.*}}\]}$' ||
+  fail "diff --json: $(cat log)"
+[ "$("$kiln" diff sum.hlo --json)" = '{"within":true,"results":[{"device":0,"result":0,"dtype":"f32","shape":[4],"within":true,"elements":4,"differing":0,"absolute":{"value":0},"relative":{"value":0},"ulps":{"value":0}}]}' ] || fail "diff --json of equal results"
 # What a library takes, and a program that times it; both from its manifest.
 "$kiln" sizes out/digits.manifest.json out/two.manifest.json > sizes 2> err || true
 grep -q 'two.manifest.json' err || fail "sizes of what is not there: $(cat err)"

@@ -4,8 +4,8 @@
 #include <complex>
 #include <random>
 
+#include "aot/tools/difference.h"
 #include "aot/tools/runner.h"
-#include "aot/tools/ulp.h"
 #include "compiler/eval/evaluator.h"
 #include "gtest/gtest.h"
 
@@ -78,10 +78,12 @@ TEST(Functions, EveryLevelEqualsTheReference) {
       auto got = RunModule(Program(t, kReal), {x, y}, o, {});
       ASSERT_TRUE(got.ok()) << got.status();
       for (size_t r = 0; r < std::size(kReal); ++r) {
-        const UlpError e = LargestUlpError(got->results[r], want->elements()[r]);
-        EXPECT_LE(e.ulps, t == PrimitiveType::F64 ? 4 : 8)
+        const Literal &have = got->results[r], &wanted = want->elements()[r];
+        const WorstElement e = CompareArrays(have, wanted).ulps;
+        EXPECT_LE(e.value, t == PrimitiveType::F64 ? 4 : 8)
             << TextOf(kReal[r]) << " of " << TextOf(t) << " at " << level << ", x = " << x.Get(e.element).re
-            << ", y = " << y.Get(e.element).re << ": got " << e.got << ", want " << e.want;
+            << ", y = " << y.Get(e.element).re << ": got " << ElementText(have, e.element) << ", want "
+            << ElementText(wanted, e.element);
       }
     }
   }

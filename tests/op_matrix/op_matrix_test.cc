@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "aot/tools/difference.h"
 #include "aot/tools/runner.h"
-#include "aot/tools/ulp.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/verify.h"
@@ -131,10 +131,12 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
   auto got = RunModule(std::move(m), args, o, TestedBackend());
   ASSERT_TRUE(got.ok()) << got.status();
   for (size_t r = 0; r < names.size(); ++r) {
-    const UlpError e = LargestUlpError(got->results[r], want->elements()[r]);
-    EXPECT_LE(e.ulps, bounds[r]) << names[r] << " at x = " << args[0].Get(e.element).re << "/"
-                                 << args[0].Get(e.element).i << ", y = " << args[1].Get(e.element).re << "/"
-                                 << args[1].Get(e.element).i << ": got " << e.got << ", want " << e.want;
+    const Literal &have = got->results[r], &wanted = want->elements()[r];
+    const WorstElement e = CompareArrays(have, wanted).ulps;
+    EXPECT_LE(e.value, bounds[r]) << names[r] << " at x = " << args[0].Get(e.element).re << "/"
+                                  << args[0].Get(e.element).i << ", y = " << args[1].Get(e.element).re << "/"
+                                  << args[1].Get(e.element).i << ": got " << ElementText(have, e.element) << ", want "
+                                  << ElementText(wanted, e.element);
   }
   RecordProperty("operations", static_cast<int>(names.size()));
 }

@@ -1,7 +1,7 @@
 #include "tests/random/pass_specs.h"
 
 #include "aot/planning.h"
-#include "aot/tools/ulp.h"
+#include "aot/tools/difference.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/pipeline/registry.h"
@@ -93,9 +93,9 @@ void CheckResults(const Module& before, const Module& after, const std::vector<L
   if (!want.ok() || !got.ok()) return tell("results", absl::StrCat(want.status().message(), got.status().message()));
   if (want->results.size() != got->results.size()) return tell("results", Story(ToText(before), after));
   for (size_t r = 0; r < want->results.size(); ++r) {
-    const UlpError e = LargestUlpError(got->results[r], want->results[r]);
-    if (e.ulps == 0) continue;
-    tell("results", absl::StrCat("result ", r, " element ", e.element, ": ", e.got, ", expected ", e.want, "\n",
+    const Difference d = CompareArrays(got->results[r], want->results[r]);
+    if (d.differing == 0) continue;
+    tell("results", absl::StrCat("result ", r, ": ", Describe(d, got->results[r], want->results[r]), "\n",
                                  Story(ToText(before), after)));
   }
 }
