@@ -70,6 +70,7 @@ struct CompileOptions {
   // convolution has no result for a GPU of the library.
   std::shared_ptr<const TuningResults> tuning;
   gpu::LibraryAlgorithms library_algorithms;  // of these results
+  std::vector<std::string> tuning_texts;      // the files that they come from, denylists included
   int tuning_level = 4;
   bool strict_tuning = false;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.

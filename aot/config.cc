@@ -225,7 +225,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     return InvalidArgument(at("gpu.tuning_level"), ": error: the tuning level is 0 to 4, not ", o.tuning_level);
   if (o.strict_tuning && o.tuning_level == 0)
     return InvalidArgument(at("gpu.strict_tuning"), ": error: strict tuning and tuning level 0 contradict each other");
-  ASSIGN_OR_RETURN(o.tuning, LoadTuning(tuning.results, tuning.denylist, nullptr, &o.library_algorithms));
+  ASSIGN_OR_RETURN(o.tuning,
+                   LoadTuning(tuning.results, tuning.denylist, nullptr, &o.library_algorithms, &o.tuning_texts));
   for (size_t k = 0; k < o.cpu_levels.size(); ++k)
     if (auto level = FindCpuLevel(o.cpu_levels[k]); !level.ok())
       return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());

@@ -44,6 +44,12 @@ const Command kCompile = {
      kDim,
      kEntries,
      {"shared", nullptr, "also write DIR/libNAME.so, for programs that load models (kiln.h); no linker is needed"},
+     {"cache", "DIR",
+      "keep products in DIR, and take them from there when all that decides them is as it was; default: KILN_CACHE of "
+      "the environment; \"\": none"},
+     {"cache-limit", "SIZE",
+      "what the cache may take, as 500M or 5G, before the products that were not asked for longest go; 0: any size; "
+      "default: KILN_CACHE_LIMIT, else 5G"},
      {"check-plan", nullptr, "check every read and write of the plan against what the program says"},
      {"json", nullptr, "print sizes and counts as one line of JSON"},
      {"verbose", nullptr, "say each stage as it begins, how much is left, and at the end what each took", Takes::kOne,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -13,6 +14,7 @@
 #include "aot/package/safetensors.h"
 #include "aot/package/shared_library.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/compile_cache.h"
 #include "aot/tools/entry_sources.h"
 #include "aot/tools/output_files.h"
 #include "aot/tools/stages.h"
@@ -66,11 +68,12 @@ std::string SlowestPasses(const std::vector<PassRecord>& records) {
   return out;
 }
 
-absl::Status Run(const Arguments& args) {
+// What the command line and the configuration ask for; `config` gets the latter's text.
+absl::StatusOr<CompileOptions> ReadOptions(const Arguments& args, std::string* config) {
   CompileOptions o;
   if (args.Has("config")) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
-    ASSIGN_OR_RETURN(o, ParseConfig(text, args.Get("config")));
+    ASSIGN_OR_RETURN(*config, ReadFile(args.Get("config")));
+    ASSIGN_OR_RETURN(o, ParseConfig(*config, args.Get("config")));
   }
   o.name = args.Get("name");
   RETURN_IF_ERROR(CheckLibraryName(o.name));
@@ -78,44 +81,70 @@ absl::Status Run(const Arguments& args) {
   RETURN_IF_ERROR(AddBatchSizes(args.All("batch"), &o));
   if (args.Has("check-plan")) o.check_plan = true;
   if (args.Has("tuning")) {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms));
+    ASSIGN_OR_RETURN(o.tuning,
+                     LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms, &o.tuning_texts));
   }
+  return o;
+}
+
+std::string Summary(const CompiledModel& m) {
+  const std::string entries = m.entries.empty() ? "" : absl::StrCat(" (", EntryList(m), ")");
+  return absl::StrFormat("%s%s: %d kernels, %d bytes of code, %d of weights, arena %d bytes, %.0f ms\n", m.name,
+                         entries, m.kernels, m.code_bytes, m.constant_bytes, m.temp_bytes, m.compile_ms);
+}
+
+// A compiled program, and its product, which points into it.
+struct Compiled {
+  CompiledModel model;
+  std::string weights_header;
+  CachedProduct product;
+};
+
+absl::Status CompileProgram(const Arguments& args, CompileOptions o, Stages* stages, Compiled* out) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, o, &import));
-  Stages stages(o.name, args.Has("verbose"));
-  stages.Begin("reading");
+  stages->Begin("reading");
   ASSIGN_OR_RETURN(std::vector<EntryPrograms> entries, LoadEntries(args, o, import));
-  o.pipeline.on_change = [&](const std::string& pass, const Module&) { stages.Note("after " + pass); };
-  o.on_object = [&](size_t done, size_t all) { stages.Advance(done, all); };
-  ASSIGN_OR_RETURN(CompiledModel m,
-                   Compile(std::move(entries), o, [&](const std::string& stage) { stages.Begin(stage); }));
-  stages.Begin("writing");
-  for (const std::string& n : m.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
-  const std::string dir = args.Get("out");
-  std::vector<OutputFile> files = {{absl::StrCat(dir, "/lib", m.name, ".a"), {m.archive}},
-                                   {absl::StrCat(dir, "/", m.name, ".h"), {m.header}},
-                                   {absl::StrCat(dir, "/", m.name, "_c.h"), {m.c_header}},
-                                   {absl::StrCat(dir, "/", m.name, ".manifest.json"), {m.manifest}}};
-  std::string weights_header;
+  o.pipeline.on_change = [&](const std::string& pass, const Module&) { stages->Note("after " + pass); };
+  o.on_object = [&](size_t done, size_t all) { stages->Advance(done, all); };
+  CompiledModel& m = out->model;
+  ASSIGN_OR_RETURN(m, Compile(std::move(entries), o, [&](const std::string& stage) { stages->Begin(stage); }));
+  CachedProduct& p = out->product;
+  p.files = {{absl::StrCat("lib", m.name, ".a"), {m.archive}},
+             {m.name + ".h", {m.header}},
+             {m.name + "_c.h", {m.c_header}},
+             {m.name + ".manifest.json", {m.manifest}}};
   if (!m.weight_constants.empty())
-    files.push_back(
-        {absl::StrCat(dir, "/", m.name, ".safetensors"), SafetensorsPieces(m.weight_constants, &weights_header)});
-  for (const auto& [file, text] : m.texts) files.push_back({absl::StrCat(dir, "/", file), {text}});
+    p.files.push_back({m.name + ".safetensors", SafetensorsPieces(m.weight_constants, &out->weights_header)});
+  for (const auto& [file, text] : m.texts) p.files.push_back({file, {text}});
+  p.notes = m.notes;
+  p.summary = Summary(m);
+  p.json = absl::StrFormat("{%s,\"compile_ms\":%.3f}\n", StatsJson(m), m.compile_ms);
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Arguments& args) {
+  std::string config;
+  ASSIGN_OR_RETURN(CompileOptions o, ReadOptions(args, &config));
+  const std::string dir = args.Get("out"), stem = absl::StrCat(dir, "/lib", CIdentifier(o.name));
+  Stages stages(o.name, args.Has("verbose"));
+  ASSIGN_OR_RETURN(const CompileCache cache, CompileCache::Open(args, o, config));
+  Compiled compiled;
+  std::optional<CachedProduct> found = cache.Find();
+  if (!found) RETURN_IF_ERROR(CompileProgram(args, std::move(o), &stages, &compiled));
+  const CachedProduct& product = found ? *found : compiled.product;
+  stages.Begin("writing");
+  for (const std::string& n : product.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
+  std::vector<OutputFile> files;
+  for (const CachedProduct::File& f : product.files) files.push_back({absl::StrCat(dir, "/", f.name), f.pieces});
   RETURN_IF_ERROR(WriteFiles(files));
+  if (!found) cache.Keep(product);
   if (args.Has("shared")) {
     stages.Begin("linking");
-    const std::string stem = absl::StrCat(dir, "/lib", m.name);
     RETURN_IF_ERROR(LinkModels({stem + ".a"}, stem + ".so"));
   }
-  stages.End(SlowestPasses(m.passes));
-  if (args.Has("json")) {
-    std::printf("{%s,\"compile_ms\":%.3f}\n", StatsJson(m).c_str(), m.compile_ms);
-  } else {
-    const std::string entries = m.entries.empty() ? "" : absl::StrCat(" (", EntryList(m), ")");
-    std::printf("%s%s: %lld kernels, %lld bytes of code, %lld of weights, arena %lld bytes, %.0f ms\n", m.name.c_str(),
-                entries.c_str(), static_cast<long long>(m.kernels), static_cast<long long>(m.code_bytes),
-                static_cast<long long>(m.constant_bytes), static_cast<long long>(m.temp_bytes), m.compile_ms);
-  }
+  stages.End(SlowestPasses(compiled.model.passes));
+  std::fputs((args.Has("json") ? product.json : product.summary).c_str(), stdout);
   return absl::OkStatus();
 }
 

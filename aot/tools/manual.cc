@@ -43,6 +43,16 @@ and
 .B diff
 too.
 .TP
+.B KILN_CACHE
+The folder in which
+.B compile
+keeps products where
+.B \-\-cache
+does not say; none if it is not set.
+.TP
+.B KILN_CACHE_LIMIT
+What it may take, as 500M or 5G.
+.TP
 .B PATH
 Where
 .B ptxas

@@ -46,11 +46,13 @@ gpu::LibraryAlgorithm AlgorithmOf(const tuning::Candidate& c) {
 
 absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vector<std::string>& files,
                                                                 const std::string& denylist, const TuningResults* known,
-                                                                gpu::LibraryAlgorithms* words) {
+                                                                gpu::LibraryAlgorithms* words,
+                                                                std::vector<std::string>* texts) {
   auto out = known ? std::make_shared<TuningResults>(*known) : std::make_shared<TuningResults>();
   std::vector<tuning::Results> all;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    if (texts) texts->push_back(text);
     FieldPlaces places(file);
     ASSIGN_OR_RETURN(tuning::Results results,
                      ParseTextProto<tuning::Results>(text, file, "tuning results (kiln.tuning.Results)", &places));
@@ -71,6 +73,7 @@ absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vecto
   }
   if (denylist.empty()) return out;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(denylist));
+  if (texts) texts->push_back(text);
   ASSIGN_OR_RETURN(const tuning::Denylist list,
                    ParseTextProto<tuning::Denylist>(text, denylist, "a denylist (kiln.tuning.Denylist)"));
   for (const tuning::Denied& d : list.denied()) {
