@@ -30,12 +30,19 @@ std::string CppType(PrimitiveType t) {
   return absl::StrCat("::std::", CType(t));
 }
 
-std::string CppArray(const Shape& s, bool constant) {
-  const std::string element = absl::StrCat("::kiln::Array<", constant ? "const " : "", CppType(s.type()));
+namespace {
+
+std::string ArrayOf(const std::string& type, const Shape& s, bool constant) {
+  const std::string element = absl::StrCat("::kiln::", type, "<", constant ? "const " : "", CppType(s.type()));
   if (s.HasDefaultLayout())
     return absl::StrCat(element, s.dims().empty() ? "" : ", ", absl::StrJoin(s.dims(), ", "), ">");
   return absl::StrCat(element, ", ", s.ElementCount(), ">");
 }
+
+}  // namespace
+
+std::string CppArray(const Shape& s, bool constant) { return ArrayOf("Array", s, constant); }
+std::string CppDeviceArray(const Shape& s, bool constant) { return ArrayOf("DeviceArray", s, constant); }
 
 // One that has another shape for another batch.
 bool Varies(const CompiledModel& m, bool result, size_t k) {

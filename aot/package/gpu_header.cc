@@ -4,6 +4,8 @@
 namespace kiln {
 namespace {
 
+constexpr absl::string_view kSeparator = ",\n                    ";
+
 constexpr char kGpuComm[] =
     R"(// The device that this program is, the caller's; needed before the first run. What devices exchange passes through
 // page-locked memory of the host, and a run waits for it.
@@ -93,6 +95,27 @@ constexpr char kGpuClassBegin[] = R"(
     Status download(void* host, const void* array, std::size_t bytes) {
       return {gpu_ ? $NAME_gpu_download(gpu_, host, array, bytes) : code_};
     }
+    // The same of typed arrays. `host` is any that a run takes.
+    template <typename T, std::size_t... E>
+    Status upload(::kiln::DeviceArray<T, E...> array,
+                  typename ::kiln::internal::NotDeduced<::kiln::Array<const T, E...>>::Type host) {
+      return host.fits() ? upload(array.pointer(), host.data(), array.kBytes) : Status{$LIBUPPER_EXTENT};
+    }
+    template <typename T, std::size_t... E>
+    Status download(
+        typename ::kiln::internal::NotDeduced<::kiln::Array<typename std::remove_const<T>::type, E...>>::Type host,
+        ::kiln::DeviceArray<T, E...> array) {
+      return host.fits() ? download(host.data(), array.pointer(), array.kBytes) : Status{$LIBUPPER_EXTENT};
+    }
+    // Memory on the device for an array of type A, which holds nothing yet; empty where there is none. `release` frees it.
+    template <typename A>
+    typename A::Mutable allocate() {
+      return typename A::Mutable(gpu_ ? $NAME_gpu_malloc(gpu_, A::kBytes) : nullptr);
+    }
+    template <typename T, std::size_t... E>
+    void release(::kiln::DeviceArray<T, E...> array) {
+      $NAME_gpu_free(gpu_, const_cast<void*>(static_cast<const void*>(array.pointer())));
+    }
 )";
 
 constexpr char kGpuClassEnd[] = R"(
@@ -103,13 +126,24 @@ constexpr char kGpuClassEnd[] = R"(
   };
 )";
 
-// With checks of what the C interface takes as it is.
-std::string Tables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address) {
-  std::string out = PointerTables(m, address);
-  for (const auto& [ports, table] : {std::pair{&m.arguments, "arguments"}, {&m.results, "results"}})
-    if (!ports->empty())
-      absl::StrAppend(&out, "    for (void* p : ", table, ")\n      if (!p) return {$UPPER_NULL_POINTER};\n");
+// Arrays on the device by the names of arguments and results.
+std::string DeviceTypes(const CompiledModel& m) {
+  std::string out = "    // Arrays in the device's memory, made of its addresses.\n";
+  for (const Port& p : m.arguments)
+    absl::StrAppend(&out, "    using DeviceArgument_", p.name, " = ", CppDeviceArray(p.shape, p.alias < 0), ";\n");
+  for (const Port& p : m.results)
+    if (p.alias < 0)
+      absl::StrAppend(&out, "    using DeviceResult_", p.name, " = ", CppDeviceArray(p.shape, false), ";\n");
   return out;
+}
+
+// run_on_device of parameters that `type` declares, and whose addresses `address` gives.
+std::string RunOnDevice(const CompiledModel& m, const std::string& begin,
+                        const std::function<std::string(const Port&, bool result)>& type,
+                        const std::function<std::string(const std::string&)>& address) {
+  return absl::StrCat("    Status run_on_device(void* arena", TypedParameters(m, std::string(kSeparator), type), begin,
+                      PointerTables(m, address),
+                      "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n");
 }
 
 }  // namespace
@@ -119,20 +153,25 @@ std::string GpuDeclarations(const CompiledModel& m) {
 }
 
 std::string GpuClass(const CompiledModel& m) {
-  const std::string separator = ",\n                    ";
   const std::string spans = ArrayParameters(m);
-  const std::string pointers = TypedParameters(m, separator, [](const Port& p, bool result) {
-    return absl::StrCat(!result && p.alias < 0 ? "const " : "", CppType(p.shape.type()), "*");
-  });
-  const std::string own = spans.empty() ? "" : spans.substr(separator.size());
+  const std::string own = spans.empty() ? "" : spans.substr(kSeparator.size());
   const std::string begin = ") {\n    if (!gpu_) return {code_};\n";
+  const auto typed = [](const Port& p, bool result) {
+    return absl::StrCat(result ? "DeviceResult_" : "DeviceArgument_", p.name);
+  };
+  const auto pointers = [](const Port& p, bool result) {
+    return absl::StrCat(!result && p.alias < 0 ? "const " : "", CppType(p.shape.type()), "*");
+  };
   std::string out = absl::StrCat(
-      kGpuClassBegin, m.communicates ? kGpuClassComm : "",
+      kGpuClassBegin, m.communicates ? kGpuClassComm : "", DeviceTypes(m),
       "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
-      "    Status run_on_device(void* arena", pointers, begin, Tables(m, [](const std::string& name) { return name; }),
-      "    return {$NAME_gpu_run(gpu_, arguments, results, arena)};\n    }\n",
-      "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own, begin, FitChecks(m),
-      Tables(m, DataOf), "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
+      RunOnDevice(m, begin, typed, [](const std::string& name) { return name + ".pointer()"; }));
+  if (!spans.empty())
+    absl::StrAppend(&out, "    // The same of addresses that say nothing of extents.\n",
+                    RunOnDevice(m, begin, pointers, [](const std::string& name) { return name; }));
+  absl::StrAppend(&out, "    // Arrays of the host: copied in, run, waited for, copied out.\n    Status run(", own,
+                  begin, FitChecks(m), PointerTables(m, DataOf),
+                  "    return {$NAME_gpu_run_host(gpu_, arguments, results)};\n    }\n", kGpuClassEnd);
   if (m.on_cpu) {
     const std::string passed = TypedNames(m);
     absl::StrAppend(

@@ -23,6 +23,8 @@ std::string CppType(PrimitiveType type);
 // The view of an array whose elements are all of `shape`, in row-major order; of as many elements in one dimension
 // where the layout is another.
 std::string CppArray(const Shape& shape, bool constant);
+// The same in a GPU's memory.
+std::string CppDeviceArray(const Shape& shape, bool constant);
 // The type of an argument or result in the C++ header: without extents if they differ by batch.
 std::string CppPort(const CompiledModel& model, bool result, size_t k);
 // Includes that the header needs for the element types of its arrays, each on a line.
