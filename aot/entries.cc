@@ -28,10 +28,11 @@ void Append(const std::vector<T>& from, std::vector<T>* to) {
 }
 
 void AddFigures(const CompiledModel& entry, CompiledModel* library) {
-  for (int64_t CompiledModel::*sum :
-       {&CompiledModel::flops, &CompiledModel::bytes_accessed, &CompiledModel::thunks, &CompiledModel::fusions})
+  for (int64_t CompiledModel::*sum : {&CompiledModel::flops, &CompiledModel::gpu_flops, &CompiledModel::bytes_accessed,
+                                      &CompiledModel::thunks, &CompiledModel::fusions})
     library->*sum += entry.*sum;
-  for (int64_t CompiledModel::*most : {&CompiledModel::temp_bytes, &CompiledModel::slow_bytes, &CompiledModel::devices})
+  for (int64_t CompiledModel::*most : {&CompiledModel::temp_bytes, &CompiledModel::slow_bytes,
+                                       &CompiledModel::gpu_temp_bytes, &CompiledModel::devices})
     library->*most = std::max(library->*most, entry.*most);
   library->communicates = library->communicates || entry.communicates;
   Append(entry.collectives, &library->collectives);
@@ -60,9 +61,9 @@ std::string EntryList(const CompiledModel& library) {
 
 absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const CompileOptions& o, CompiledModel* library) {
   if (programs.size() < 2) return absl::OkStatus();
-  if (!o.gpu_targets.empty() || Emulates(o))
-    return Unimplemented("error: gpu.targets: a library with a GPU program has one entry, and this has ",
-                         programs.size(), "; --entry NAME (or entries in the config) chooses one");
+  if (Emulates(o))
+    return Unimplemented("error: the emulator runs one entry, and these are ", programs.size(),
+                         "; --entry NAME chooses one");
   for (const auto& [names, field] : {std::pair{&o.argument_names, "argument_names"}, {&o.result_names, "result_names"}})
     if (!names->empty())
       return InvalidArgument("error: ", field, " does not say which entry's they are, and there are ", programs.size());

@@ -35,7 +35,7 @@ struct Variant {
   std::vector<const GpuTarget*> targets;
   std::string ptx, text;
   std::vector<std::string> cubins;  // beside `targets`
-  gpu::Program program;
+  std::vector<gpu::Program> programs;
   absl::Status status;
 };
 
@@ -46,41 +46,73 @@ struct Image {
   std::string name;
 };
 
-// The description that the runtime reads (<library>_gpu_program), and the code it points to.
-void Describe(Ir& ir, const std::string& library, const std::vector<Image>& images, const gpu::Program& program,
-              const gpu::EntryUse& use, bool products, const GpuPorts& ports, const std::string& architectures) {
+// A program that the runtime is told of, and what runs it.
+struct Described {
+  const std::string& name;
+  const gpu::Program& kernels;
+  const gpu::EntryUse& use;
+  bool products;
+  const GpuPorts& ports;
+};
+
+// Hidden in the library, and defined there.
+llvm::Function* FunctionOfLibrary(Ir& ir, const std::string& name) {
+  if (llvm::Function* f = ir.module.getFunction(name)) return f;
+  auto* type = llvm::FunctionType::get(ir.b.getPtrTy(), false);
+  auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, ir.module);
+  f->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return f;
+}
+
+llvm::Constant* WeightsOfLibrary(Ir& ir, const std::string& name) {
+  if (llvm::GlobalVariable* known = ir.module.getGlobalVariable(name)) return known;
+  auto* data =
+      new llvm::GlobalVariable(ir.module, ir.b.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage, nullptr, name);
+  data->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return data;
+}
+
+// The descriptions that the runtime reads (<name>_gpu_program), and the code they point to, which is there once.
+void Describe(Ir& ir, const std::string& library, const std::vector<Image>& images,
+              const std::vector<Described>& programs, const std::string& architectures) {
   constexpr uint64_t kCodeAlignment = 64;
   Tables t(ir, library + "_gpu_data");
-  std::vector<llvm::Constant*> list, names;
+  std::vector<llvm::Constant*> list;
   for (const Image& i : images)
     list.push_back(t.Struct({t.Number(i.machine_code), t.Number(i.major), t.Number(i.minor),
                              t.Text(*i.bytes, kCodeAlignment), t.Text(i.name)}));
-  // What the description names is linked, and nothing else of the archive that these programs could do without.
-  llvm::Constant *gemm = t.Null(), *weights = t.Null();
-  if (products) {
-    auto* type = llvm::FunctionType::get(ir.b.getPtrTy(), false);
-    auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, library + "_gpu_gemm", ir.module);
-    f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    gemm = f;
+  llvm::Constant *code = t.Array(list), *named = t.Text(architectures);
+  for (const Described& p : programs) {
+    const GpuPorts& ports = p.ports;
+    // What the description names is linked, and nothing else of the archive that these programs could do without.
+    llvm::Constant* gemm = p.products ? FunctionOfLibrary(ir, library + "_gpu_gemm") : t.Null();
+    llvm::Constant* weights = ports.weights_bytes > 0 ? WeightsOfLibrary(ir, library + "_weights") : t.Null();
+    std::vector<llvm::Constant*> names;
+    for (const gpu::Program::Kernel& k : p.kernels.kernels) names.push_back(t.Text(k.symbol));
+    t.Publish(p.name + "_gpu_program", t.Struct({t.Number(static_cast<int64_t>(images.size())),
+                                                 code,
+                                                 t.Number(static_cast<int64_t>(names.size())),
+                                                 t.Array(names),
+                                                 t.Number(p.use.regions),
+                                                 t.Number(static_cast<int64_t>(p.use.calls.size())),
+                                                 t.Array(p.use.calls),
+                                                 gemm,
+                                                 weights,
+                                                 t.Number(ports.weights_bytes),
+                                                 t.Number(ports.arena_bytes),
+                                                 t.Number(ports.communicates),
+                                                 t.Number(ports.exchange_bytes),
+                                                 t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                                                 t.Number(static_cast<int64_t>(ports.result_bytes.size())),
+                                                 t.Numbers(ports.argument_bytes),
+                                                 t.Numbers(ports.result_bytes),
+                                                 t.Numbers(ports.result_in_argument),
+                                                 named,
+                                                 FunctionOfLibrary(ir, p.name + "_gpu_entry")}));
   }
-  if (ports.weights_bytes > 0) {
-    auto* data = new llvm::GlobalVariable(ir.module, ir.b.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage,
-                                          nullptr, library + "_weights");
-    data->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    weights = data;
-  }
-  for (const gpu::Program::Kernel& k : program.kernels) names.push_back(t.Text(k.symbol));
-  t.Publish(library + "_gpu_program",
-            t.Struct({t.Number(static_cast<int64_t>(images.size())), t.Array(list),
-                      t.Number(static_cast<int64_t>(names.size())), t.Array(names), t.Number(use.regions),
-                      t.Number(static_cast<int64_t>(use.calls.size())), t.Array(use.calls), gemm, weights,
-                      t.Number(ports.weights_bytes), t.Number(ports.arena_bytes), t.Number(ports.communicates),
-                      t.Number(ports.exchange_bytes), t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
-                      t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
-                      t.Numbers(ports.result_bytes), t.Numbers(ports.result_in_argument), t.Text(architectures)}));
 }
 
-using EmitForTarget = std::function<absl::StatusOr<gpu::Program>(Ir&, const GpuTarget&)>;
+using EmitForTarget = std::function<absl::StatusOr<std::vector<gpu::Program>>(Ir&, const GpuTarget&)>;
 
 absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, const std::string& ptxas,
                             const CompileOptions& options, Variant* v) {
@@ -88,8 +120,8 @@ absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, 
   llvm::Module module(name, context);
   const CpuLevel level = PtxLevel(v->targets[0]->llvm_cpu, v->targets[0]->llvm_features);
   Ir ir(context, module, level);
-  ASSIGN_OR_RETURN(v->program, emit(ir, *v->targets[0]));
-  gpu::LowerToDevice(ir, v->program);
+  ASSIGN_OR_RETURN(v->programs, emit(ir, *v->targets[0]));
+  gpu::LowerToDevice(ir, v->programs);
   ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
   for (const GpuTarget* t : v->targets) {
@@ -103,9 +135,17 @@ absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, 
 struct DeviceCode {
   std::vector<Variant> variants;
   std::vector<Image> images;
-  std::vector<gpu::Image> started;  // beside `images`
+  // Beside `images`: of which variant they are, and what tuning chose for.
+  std::vector<std::pair<const Variant*, std::string>> started;
   std::string architectures;
   int64_t bytes = 0;  // of machine code
+
+  // How the images start one of the programs.
+  std::vector<gpu::Image> ImagesOf(size_t program) const {
+    std::vector<gpu::Image> out;
+    for (const auto& [variant, target] : started) out.push_back({&variant->programs[program], target});
+    return out;
+  }
 };
 
 // Emits and compiles for each of `code->variants`; PTX of the newest serves devices to come.
@@ -121,7 +161,7 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
     RETURN_IF_ERROR(v.status);
     for (size_t k = 0; k < v.cubins.size(); ++k) {
       code->images.push_back({true, v.targets[k]->major, v.targets[k]->minor, &v.cubins[k], v.targets[k]->name});
-      code->started.push_back({&v.program, v.targets[k]->name});
+      code->started.push_back({&v, v.targets[k]->name});
       architectures.push_back(v.targets[k]->name);
       code->bytes += static_cast<int64_t>(v.cubins[k].size());
     }
@@ -138,7 +178,7 @@ absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name,
     const std::string digits = cpu.substr(3);
     code->images.push_back(
         {false, std::stoi(digits.substr(0, digits.size() - 1)), digits.back() - '0', &v.ptx, "PTX of " + cpu});
-    code->started.push_back({&v.program, ptxas.empty() ? v.targets[0]->name : ""});
+    code->started.push_back({&v, ptxas.empty() ? v.targets[0]->name : ""});
     architectures.push_back("PTX of " + cpu);
   }
   code->architectures = absl::StrJoin(architectures, ", ");
@@ -155,30 +195,60 @@ absl::Status CheckArrays(const gpu::Program& program) {
   return absl::OkStatus();
 }
 
-}  // namespace
+// The kernels of every program, and what these stand on.
+struct Plans {
+  std::vector<KernelPlan> list;
+  std::vector<std::unique_ptr<Module>> stand_ins;
+};
 
-absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
-                                              const std::vector<GpuTarget>& targets, const GpuPorts& ports,
-                                              const CompileOptions& options,
-                                              const std::function<void(const std::string&)>& note) {
-  // Kernels are named within their image.
-  const std::string file = CIdentifier(options.name);
-  KernelPlan plan = PlanKernels(file, *program.thunks);
-  std::unique_ptr<Module> stand_ins;
-  if (options.gpu_fallback_kernels) {
-    ASSIGN_OR_RETURN(stand_ins, gpu::PlanStandIns(file, *program.thunks, &plan));
+absl::StatusOr<Plans> PlanAll(const std::string& library, const std::vector<ProgramToGenerate>& programs,
+                              const CompileOptions& options) {
+  Plans out;
+  for (const ProgramToGenerate& p : programs) {
+    // Kernels are named within their image.
+    const std::string prefix = CIdentifier(options.name) + p.name.substr(library.size());
+    out.list.push_back(PlanKernels(prefix, *p.thunks));
+    if (!options.gpu_fallback_kernels) continue;
+    ASSIGN_OR_RETURN(auto stand_ins, gpu::PlanStandIns(prefix, *p.thunks, &out.list.back()));
+    out.stand_ins.push_back(std::move(stand_ins));
   }
-  DeviceCode code;
+  return out;
+}
+
+// Targets that the same kernels serve are one variant.
+std::vector<Variant> VariantsFor(const std::vector<GpuTarget>& targets, const Plans& plans) {
+  std::vector<Variant> out;
   for (const GpuTarget& t : targets) {
-    auto at = std::find_if(code.variants.begin(), code.variants.end(),
-                           [&](const Variant& v) { return gpu::SameKernels(plan, *v.targets[0], t); });
-    if (at == code.variants.end()) at = code.variants.emplace(code.variants.end());
+    const auto same = [&](const Variant& v) {
+      return std::all_of(plans.list.begin(), plans.list.end(),
+                         [&](const KernelPlan& p) { return gpu::SameKernels(p, *v.targets[0], t); });
+    };
+    auto at = std::find_if(out.begin(), out.end(), same);
+    if (at == out.end()) at = out.emplace(out.end());
     at->targets.push_back(&t);
   }
-  const auto emit = [&](Ir& ir, const GpuTarget& target) -> absl::StatusOr<gpu::Program> {
-    ASSIGN_OR_RETURN(gpu::Program emitted, gpu::EmitKernels(ir, plan, target));
-    RETURN_IF_ERROR(CheckArrays(emitted));  // before seconds are spent on its code
-    return emitted;
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
+                                              const std::vector<ProgramToGenerate>& programs,
+                                              const std::vector<GpuTarget>& targets, const std::vector<GpuPorts>& ports,
+                                              const CompileOptions& options,
+                                              const std::function<void(const std::string&)>& note) {
+  const std::string file = CIdentifier(options.name);
+  ASSIGN_OR_RETURN(const Plans plans, PlanAll(library, programs, options));
+  DeviceCode code;
+  code.variants = VariantsFor(targets, plans);
+  const auto emit = [&](Ir& ir, const GpuTarget& target) -> absl::StatusOr<std::vector<gpu::Program>> {
+    std::vector<gpu::Program> out;
+    for (const KernelPlan& plan : plans.list) {
+      ASSIGN_OR_RETURN(gpu::Program emitted, gpu::EmitKernels(ir, plan, target));
+      RETURN_IF_ERROR(CheckArrays(emitted));  // before seconds are spent on its code
+      out.push_back(std::move(emitted));
+    }
+    return out;
   };
   RETURN_IF_ERROR(CompileVariants(emit, file, options, note, &code));
   GeneratedCode out;
@@ -187,17 +257,25 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const 
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, host);
-  // What starts the kernels is the same for every architecture.
-  const gpu::Program& kernels = code.variants[0].program;
-  const EntryOptions entry = EntryOptionsFor(library, program, options);
-  ASSIGN_OR_RETURN(const gpu::EntryUse use, gpu::EmitEntry(ir, program.name + "_gpu_entry", *program.thunks, plan,
-                                                           code.started, &options.library_algorithms, entry));
-  Describe(ir, program.name, code.images, kernels, use, !use.calls.empty(), ports, code.architectures);
+  std::vector<gpu::EntryUse> uses;
+  for (size_t k = 0; k < programs.size(); ++k) {
+    ASSIGN_OR_RETURN(gpu::EntryUse use, gpu::EmitEntry(ir, programs[k].name + "_gpu_entry", *programs[k].thunks,
+                                                       plans.list[k], code.ImagesOf(k), &options.library_algorithms,
+                                                       EntryOptionsFor(library, programs[k], options)));
+    uses.push_back(std::move(use));
+  }
+  std::vector<Described> described;
+  for (size_t k = 0; k < programs.size(); ++k) {
+    // What starts the kernels is the same for every architecture.
+    const gpu::Program& kernels = code.variants[0].programs[k];
+    described.push_back({programs[k].name, kernels, uses[k], !uses[k].calls.empty(), ports[k]});
+    out.kernels += static_cast<int64_t>(kernels.kernels.size());
+    out.gpu_steps += uses[k].steps;
+  }
+  Describe(ir, library, code.images, described, code.architectures);
   int64_t host_bytes = 0;
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.code_bytes += host_bytes;
-  out.kernels = static_cast<int64_t>(kernels.kernels.size());
-  out.gpu_steps = use.steps;
   out.members.push_back({file + "_gpu.o", std::move(object)});
   return out;
 }
@@ -239,10 +317,10 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   TunerCode out;
   for (const Instruction* i : subjects) out.calls_cublas = out.calls_cublas || IsCallTo(i, kGemmTarget);
   std::vector<gpu::TuneSubject> measured;
-  const auto emit = [&](Ir& ir, const GpuTarget& t) -> absl::StatusOr<gpu::Program> {
-    gpu::Program program;
-    ASSIGN_OR_RETURN(measured, gpu::EmitCandidates(ir, t, name, subjects, options.tuning.get(), &program));
-    return program;
+  const auto emit = [&](Ir& ir, const GpuTarget& t) -> absl::StatusOr<std::vector<gpu::Program>> {
+    std::vector<gpu::Program> programs(1);
+    ASSIGN_OR_RETURN(measured, gpu::EmitCandidates(ir, t, name, subjects, options.tuning.get(), &programs[0]));
+    return programs;
   };
   llvm::LLVMContext context;
   llvm::Module module(name, context);
@@ -250,9 +328,9 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   if (options.emulation != CompileOptions::Emulation::kNone) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
     Ir ir(context, module, level);
-    ASSIGN_OR_RETURN(const gpu::Program program, emit(ir, target));
+    ASSIGN_OR_RETURN(const std::vector<gpu::Program> programs, emit(ir, target));
     const bool checked = options.emulation == CompileOptions::Emulation::kChecked;
-    RETURN_IF_ERROR(gpu::LowerToHost(ir, program, name, "", checked));
+    RETURN_IF_ERROR(gpu::LowerToHost(ir, programs[0], name, "", checked));
     ASSIGN_OR_RETURN(std::string object, CompileToObject(module, level, Sanitizer::kNone, &host_bytes));
     out.members.push_back({name + "_emulated.o", std::move(object)});
     return out;
@@ -268,7 +346,7 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   }
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   Ir ir(context, module, host);
-  Describe(ir, name, code.images, code.variants[0].program, {}, out.calls_cublas, {}, code.architectures);
+  Describe(ir, name, code.images, {{name, code.variants[0].programs[0], {}, out.calls_cublas, {}}}, code.architectures);
   RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.tuning_level, code.images.size(), measured));
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.members.push_back({name + "_gpu.o", std::move(object)});

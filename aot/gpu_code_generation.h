@@ -17,8 +17,10 @@ struct GpuPorts {
 
 // Machine code for every target, PTX of the newest for devices to come, the entry and the program's description
 // (runtime_min/gpu/program.h). Without ptxas there is PTX only. `note` is told what a user should know.
-absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library, const ProgramToGenerate& program,
-                                              const std::vector<GpuTarget>& targets, const GpuPorts& ports,
+// All programs' kernels are in the same images.
+absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
+                                              const std::vector<ProgramToGenerate>& programs,
+                                              const std::vector<GpuTarget>& targets, const std::vector<GpuPorts>& ports,
                                               const CompileOptions& options,
                                               const std::function<void(const std::string&)>& note);
 

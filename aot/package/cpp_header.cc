@@ -247,7 +247,10 @@ std::string CppHeader(const CompiledModel& m) {
   }
   out = FillTemplate(absl::StrCat(out, WeightsClass(m), m.communicates ? MpiClass() : ""), m);
   for (const CompiledModel& e : m.entries)
-    out += FillTemplate(absl::StrCat(kEntry, Indented(kEntryArena + ProgramMembers(e)), "};\n"), e);
+    out += FillTemplate(
+        absl::StrCat(kEntry, Indented(kEntryArena + ProgramMembers(e) + (e.gpu_targets.empty() ? "" : GpuClass(e))),
+                     "};\n"),
+        e);
   return out + FillTemplate(kEnd, m);
 }
 

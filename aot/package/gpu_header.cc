@@ -9,7 +9,7 @@ constexpr absl::string_view kSeparator = ",\n                    ";
 constexpr char kGpuComm[] =
     R"(// The device that this program is, the caller's; needed before the first run. What devices exchange passes through
 // page-locked memory of the host, and a run waits for it.
-void $NAME_gpu_set_comm($NAME_gpu* gpu, const kiln_comm* comm) $[gpu_set_comm$];
+void $NAME_gpu_set_comm($NAME_gpu* gpu, const kiln_comm* comm) $L[gpu_set_comm$];
 )";
 
 constexpr char kGpuClassComm[] = R"(    // The device that this program is; needed before the first run.
@@ -31,40 +31,40 @@ typedef struct $NAME_gpu $NAME_gpu;
 // given, then says which (up to 1024 bytes). One thread at a time is served; others wait for their turn.
 int32_t $NAME_gpu_create($NAME_gpu** gpu, int32_t device, void* stream, char* error, size_t error_bytes)
     $[gpu_create$];
-void $NAME_gpu_destroy($NAME_gpu* gpu) $[gpu_destroy$];
+void $NAME_gpu_destroy($NAME_gpu* gpu) $L[gpu_destroy$];
 // Arguments and results (16-byte aligned) and arena (256-byte aligned; NULL: the program's own) on the device; others are
 // refused with $UPPER_NULL_POINTER or $UPPER_MISALIGNED. Puts the run on the stream and returns; it allocates nothing but
 // its own arena, once, and waits for nothing but values that decide what runs. Where the caller records the stream as a
 // graph (cudaStreamBeginCapture), the run becomes a part of that, which must not outlive the program; run once before.
-int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* results, void* arena) $[gpu_run$];
-int32_t $NAME_gpu_wait($NAME_gpu* gpu) $[gpu_wait$];
+int32_t $NAME_gpu_run($NAME_gpu* gpu, void* const* arguments, void* const* results, void* arena) $L[gpu_run$];
+int32_t $NAME_gpu_wait($NAME_gpu* gpu) $L[gpu_wait$];
 // The same with arrays of the host, all in one: copies in, runs, waits, copies out. Its arrays on the device stay.
-int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results) $[gpu_run_host$];
+int32_t $NAME_gpu_run_host($NAME_gpu* gpu, const void* const* arguments, void* const* results) $L[gpu_run_host$];
 // Arrays on the device, for programs without a CUDA interface of their own. When $NAME_gpu_to_device returns, the bytes
 // of the host have been taken, also from page-locked memory, for which it waits. $NAME_gpu_to_host waits for what was
 // started.
-void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes) $[gpu_malloc$];
-void $NAME_gpu_free($NAME_gpu* gpu, void* array) $[gpu_free$];
-int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_to_device$];
-int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_to_host$];
+void* $NAME_gpu_malloc($NAME_gpu* gpu, size_t bytes) $L[gpu_malloc$];
+void $NAME_gpu_free($NAME_gpu* gpu, void* array) $L[gpu_free$];
+int32_t $NAME_gpu_to_device($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $L[gpu_to_device$];
+int32_t $NAME_gpu_to_host($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $L[gpu_to_host$];
 // Copies beside runs: an upload is to an array that no run under way uses, and the next run waits for it; a download
 // begins when the runs that were started so far have ended, and later ones must not change its array. $NAME_gpu_wait
 // waits for both, and until then the host's memory is theirs. From and to memory that is not page-locked they are
 // slower, and may wait.
-int32_t $NAME_gpu_upload($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $[gpu_upload$];
-int32_t $NAME_gpu_download($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $[gpu_download$];
+int32_t $NAME_gpu_upload($NAME_gpu* gpu, void* array, const void* host, size_t bytes) $L[gpu_upload$];
+int32_t $NAME_gpu_download($NAME_gpu* gpu, void* host, const void* array, size_t bytes) $L[gpu_download$];
 // Page-locked memory of the host.
-void* $NAME_gpu_malloc_host($NAME_gpu* gpu, size_t bytes) $[gpu_malloc_host$];
-void $NAME_gpu_free_host($NAME_gpu* gpu, void* memory) $[gpu_free_host$];
+void* $NAME_gpu_malloc_host($NAME_gpu* gpu, size_t bytes) $L[gpu_malloc_host$];
+void $NAME_gpu_free_host($NAME_gpu* gpu, void* memory) $L[gpu_free_host$];
 // Whether long runs of kernels are recorded as graphs (they are).
-void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on) $[gpu_set_graphs$];
+void $NAME_gpu_set_graphs($NAME_gpu* gpu, int32_t on) $L[gpu_set_graphs$];
 // What the last failure was.
-const char* $NAME_gpu_error(const $NAME_gpu* gpu) $[gpu_error$];
+const char* $NAME_gpu_error(const $NAME_gpu* gpu) $L[gpu_error$];
 // The image that runs: "sm_90", or "PTX of sm_90".
-const char* $NAME_gpu_image(const $NAME_gpu* gpu) $[gpu_image$];
+const char* $NAME_gpu_image(const $NAME_gpu* gpu) $L[gpu_image$];
 // For people: the image and those that the driver refused, how many products cuBLASLt computes and why not the others,
 // how many stretches of kernels are recorded and why not the others. Until the next call.
-const char* $NAME_gpu_report($NAME_gpu* gpu) $[gpu_report$];
+const char* $NAME_gpu_report($NAME_gpu* gpu) $L[gpu_report$];
 )";
 
 constexpr char kGpuClassBegin[] = R"(

@@ -71,6 +71,8 @@ extern "C" {
 #define $UPPER_ARENA_BYTES ((size_t)$ARENA)
 )";
 constexpr char kSlowDefinition[] = "#define $UPPER_SLOW_ARENA_BYTES ((size_t)$SLOWBYTES)\n";
+constexpr char kGpuArenas[] =
+    "// The GPU's, enough for every entry.\n#define $UPPER_GPU_ARENA_BYTES ((size_t)$GPUARENA)\n";
 constexpr char kAlignment[] = "#define $UPPER_ALIGNMENT ((size_t)64)\n";
 constexpr char kCounts[] = R"(#define $UPPER_ARGUMENTS $NARGS
 #define $UPPER_RESULTS $NRESULTS
@@ -235,21 +237,23 @@ std::string ProgramDeclarations(const CompiledModel& m) {
 }
 
 std::string EntryDeclarations(const CompiledModel& e) {
-  return absl::StrCat(kEntry, e.slow_bytes > 0 ? kSlowDefinition : "", kCounts, BatchDeclarations(e), kRunCall, kRun,
-                      WeightsRunDeclarations(e), kModel, "\n", WatchedRange(e), Ports(e, false), Ports(e, true),
-                      TileFunctions(e));
+  return absl::StrCat(kEntry, e.slow_bytes > 0 ? kSlowDefinition : "", kCounts, BatchDeclarations(e),
+                      e.on_cpu ? absl::StrCat(kRunCall, kRun) : "", WeightsRunDeclarations(e),
+                      e.gpu_targets.empty() ? "" : GpuDeclarations(e), kModel, "\n", WatchedRange(e), Ports(e, false),
+                      Ports(e, true), TileFunctions(e));
 }
 
 }  // namespace
 
 std::string CHeader(const CompiledModel& m) {
   const bool several = !m.entries.empty();
-  std::string out = absl::StrCat(several ? kBeginEntries : kBegin, m.slow_bytes > 0 ? kSlowDoc : "",
-                                 m.communicates ? kCommDoc : "", kGuarantees, kTypes + 1, WatchTypes(m), kDefinitions,
-                                 m.slow_bytes > 0 ? kSlowDefinition : "", kAlignment);
+  std::string out =
+      absl::StrCat(several ? kBeginEntries : kBegin, m.slow_bytes > 0 ? kSlowDoc : "", m.communicates ? kCommDoc : "",
+                   kGuarantees, kTypes + 1, WatchTypes(m), kDefinitions, m.slow_bytes > 0 ? kSlowDefinition : "",
+                   several && !m.gpu_targets.empty() ? kGpuArenas : "", kAlignment);
   if (!several) return FillTemplate(absl::StrCat(out, ProgramDeclarations(m), StatusText(), kEnd), m);
-  absl::StrAppend(&out, "\n", Statuses(), kPoolType, WeightsDeclarations(m), SharedDeclarations(m), kModels,
-                  CustomCallDeclarations(m));
+  absl::StrAppend(&out, "\n", Statuses(), m.on_cpu ? kPoolType : "", WeightsDeclarations(m), SharedDeclarations(m),
+                  kModels, CustomCallDeclarations(m));
   out = FillTemplate(std::move(out), m);
   for (const CompiledModel& e : m.entries) out += FillTemplate(EntryDeclarations(e), e);
   return out + FillTemplate(StatusText() + kEnd, m);

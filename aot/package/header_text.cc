@@ -71,6 +71,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
   const bool slow = m.slow_bytes > 0, batch = !m.batches.empty();
   const std::vector<std::pair<std::string, std::string>> values = {
       {"$[", absl::StrCat("__asm__(\"", m.symbols, "_")},
+      {"$L[", absl::StrCat("__asm__(\"", SharedSymbolOf(m, ""))},
       {"$]", "\")"},
       {"$NAME", m.name},
       {"$UPPER", absl::AsciiStrToUpper(m.name)},

@@ -2,7 +2,8 @@
 //
 // Headers are written as templates in which $NAME is the model's name, $UPPER the same in capitals, and $[f$] names the
 // symbol of function f: symbols carry a hash (fingerprint.h), names in headers do not. What entries of one library
-// share is $LIBRARY's; for a library with one program that is $NAME.
+// share is $LIBRARY's, and functions of theirs that are the library's own are $L[f$]; for a library with one program
+// that is $NAME, and $[f$].
 #pragma once
 
 #include <functional>

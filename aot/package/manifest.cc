@@ -64,17 +64,17 @@ std::string EntriesJson(const CompiledModel& m) {
   if (m.entries.empty()) return "";
   return absl::StrCat(
       ",\n\"entries\":[",
-      absl::StrJoin(m.entries, ",",
-                    [](std::string* s, const CompiledModel& e) {
-                      const auto batch = [](std::string* sizes, const BatchPorts& b) {
-                        absl::StrAppend(sizes, b.batch);
-                      };
-                      absl::StrAppend(s, "\n{\"name\":", JsonQuote(e.entry), ",\"argument_bytes\":", e.argument_bytes,
-                                      ",\"output_bytes\":", e.output_bytes, ",\"temp_bytes\":", e.temp_bytes,
-                                      ",\"slow_arena_bytes\":", e.slow_bytes, ",\"batch_sizes\":[",
-                                      absl::StrJoin(e.batches, ",", batch), "],\n\"arguments\":", PortJson(e, false),
-                                      ",\n\"results\":", PortJson(e, true), "}");
-                    }),
+      absl::StrJoin(
+          m.entries, ",",
+          [](std::string* s, const CompiledModel& e) {
+            const auto batch = [](std::string* sizes, const BatchPorts& b) { absl::StrAppend(sizes, b.batch); };
+            absl::StrAppend(s, "\n{\"name\":", JsonQuote(e.entry), ",\"argument_bytes\":", e.argument_bytes,
+                            ",\"output_bytes\":", e.output_bytes, ",\"temp_bytes\":", e.temp_bytes,
+                            ",\"slow_arena_bytes\":", e.slow_bytes,
+                            e.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_temp_bytes\":", e.gpu_temp_bytes),
+                            ",\"batch_sizes\":[", absl::StrJoin(e.batches, ",", batch),
+                            "],\n\"arguments\":", PortJson(e, false), ",\n\"results\":", PortJson(e, true), "}");
+          }),
       "]");
 }
 

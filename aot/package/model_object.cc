@@ -167,8 +167,8 @@ void PointToGpu(size_t at, const CompiledModel& m, Image* image) {
   kiln_gpu_functions gpu = {};
   gpu.struct_bytes = sizeof gpu;
   const size_t place = image->Put(&gpu, sizeof gpu);
-#define FUNCTION(name) image->Point(place + offsetof(kiln_gpu_functions, name), SymbolOf(m, "gpu_" #name));
-  FUNCTION(create)
+  image->Point(place + offsetof(kiln_gpu_functions, create), SymbolOf(m, "gpu_create"));
+#define FUNCTION(name) image->Point(place + offsetof(kiln_gpu_functions, name), SharedSymbolOf(m, "gpu_" #name));
   FUNCTION(destroy)
   FUNCTION(run)
   FUNCTION(wait)

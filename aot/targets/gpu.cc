@@ -75,25 +75,38 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
   return ports;
 }
 
-absl::Status CheckOneSize(const std::vector<Planned>& programs) {
-  return programs.size() == 1 ? absl::OkStatus() : Unimplemented("error: batch_sizes: a GPU program has one size");
+absl::Status CheckOneSize(const CompiledModel& library) {
+  for (const CompiledModel* m : ProgramsOf(library))
+    if (!m->batches.empty()) return Unimplemented("error: batch_sizes: a GPU program has one size");
+  return absl::OkStatus();
 }
 
 absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
-  RETURN_IF_ERROR(CheckOneSize(programs));
-  const Planned& p = programs[0];
+  RETURN_IF_ERROR(CheckOneSize(c->out));
   ASSIGN_OR_RETURN(const std::vector<GpuTarget> devices, DevicesOf(c->options));
   for (const GpuTarget& d : devices) c->out.gpu_targets.push_back(d.name);
-  RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
-  ASSIGN_OR_RETURN(GeneratedCode code,
-                   GenerateGpuCode(c->out.symbols, c->ToGenerate(p), devices, PortsOf(p, c->out), c->options,
-                                   [&](const std::string& s) { c->out.notes.push_back(s); }));
+  std::vector<ProgramToGenerate> to_generate;
+  std::vector<GpuPorts> ports;
+  for (const Planned& p : programs) {
+    CompiledModel& m = c->ModelOf(p.entry);
+    m.gpu_targets = c->out.gpu_targets;
+    RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
+    to_generate.push_back(c->ToGenerate(p));
+    ports.push_back(PortsOf(p, m));
+    for (const RuntimeMember& part : RuntimeMembers(RuntimeNeed::GpuPrograms)) {
+      ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part, c->options.sanitizer,
+                                                         c->options.debug.KeepsKernels()));
+      c->members.push_back({absl::StrCat(m.name, "_", part.member, ".o"), std::move(object)});
+    }
+  }
+  ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(c->out.symbols, to_generate, devices, ports, c->options,
+                                                       [&](const std::string& s) { c->out.notes.push_back(s); }));
   c->Add(std::move(code));
   return absl::OkStatus();
 }
 
 absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) {
-  RETURN_IF_ERROR(CheckOneSize(programs));
+  RETURN_IF_ERROR(CheckOneSize(c->out));
   ASSIGN_OR_RETURN(GeneratedCode code,
                    GenerateEmulatedCode(c->out.symbols, c->ToGenerate(programs[0]),
                                         c->options.emulation == CompileOptions::Emulation::kChecked, c->options));
@@ -104,12 +117,13 @@ absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) 
 
 }  // namespace
 
-const Target kGpuTarget = {"gpu", ProgramTarget::kGpu,
-                           [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
-                           [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
-                             const bool products = HasProducts(programs[0].program.thunks);
-                             return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
-                           }};
+const Target kGpuTarget = {
+    "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
+    [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
+      const bool products =
+          std::any_of(programs.begin(), programs.end(), [](const Planned& p) { return HasProducts(p.program.thunks); });
+      return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
+    }};
 
 const Target kEmulatedTarget = {"gpu-emulated", ProgramTarget::kGpu, Emulates, EmitEmulated,
                                 [](const std::vector<Planned>&, const CompileOptions&) -> unsigned { return 0; }};

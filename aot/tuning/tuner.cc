@@ -37,7 +37,7 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   out.candidates = code.candidates;
   unsigned needs = 0;
   if (o.emulation == CompileOptions::Emulation::kNone) {
-    needs = RuntimeNeed::Gpu | RuntimeNeed::Tuner;
+    needs = RuntimeNeed::Gpu | RuntimeNeed::GpuPrograms | RuntimeNeed::Tuner;
     if (code.calls_cublas) needs |= RuntimeNeed::GpuLibraries;
   }
   for (const RuntimeMember& m : RuntimeMembers(needs)) {

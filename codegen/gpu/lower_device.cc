@@ -4,7 +4,7 @@
 
 namespace kiln::gpu {
 
-void LowerToDevice(Ir& ir, const Program& program) {
+void LowerToDevice(Ir& ir, const std::vector<Program>& programs) {
   llvm::IRBuilder<>& b = ir.b;
   const auto define = [&](const char* name, const std::function<llvm::Value*(llvm::Function*)>& value) {
     llvm::Function* f = ir.module.getFunction(name);
@@ -45,11 +45,12 @@ void LowerToDevice(Ir& ir, const Program& program) {
     annotations->addOperand(llvm::MDNode::get(ir.ctx, {llvm::ValueAsMetadata::get(f), llvm::MDString::get(ir.ctx, key),
                                                        llvm::ConstantAsMetadata::get(b.getInt32(value))}));
   };
-  for (const Program::Kernel& k : program.kernels) {
-    llvm::Function* f = ir.module.getFunction(k.symbol);
-    note(f, "kernel", 1);
-    note(f, "maxntidx", static_cast<uint32_t>(std::stoul(f->getFnAttribute(kKernel).getValueAsString().str())));
-  }
+  for (const Program& program : programs)
+    for (const Program::Kernel& k : program.kernels) {
+      llvm::Function* f = ir.module.getFunction(k.symbol);
+      note(f, "kernel", 1);
+      note(f, "maxntidx", static_cast<uint32_t>(std::stoul(f->getFnAttribute(kKernel).getValueAsString().str())));
+    }
 }
 
 }  // namespace kiln::gpu

@@ -6,6 +6,6 @@
 namespace kiln::gpu {
 
 // Makes the functions of grid.h instructions of NVPTX, and the program's kernels entry points.
-void LowerToDevice(Ir& ir, const Program& program);
+void LowerToDevice(Ir& ir, const std::vector<Program>& programs);
 
 }  // namespace kiln::gpu

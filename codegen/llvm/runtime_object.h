@@ -34,6 +34,7 @@ struct RuntimeNeed {
     Numerics = 2048,
     WeightedRuns = 4096,  // beside Weights, for each program whose arguments these are
     Entries = 8192,       // a library has several
+    GpuPrograms = 16384,  // beside Gpu, for each program
   };
 };
 

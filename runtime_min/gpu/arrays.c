@@ -64,7 +64,7 @@ int32_t kiln_model_gpu_to_host(struct kiln_model_gpu* g, void* host, const void*
 // The arrays of run_host on the device stay, so that recordings find them where they were. A donated argument and its
 // result are one array.
 static int32_t stage(struct kiln_model_gpu* g) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   for (int64_t k = 0; k < p->arguments + p->results; ++k) {
     const int64_t argument = k < p->arguments ? k : p->result_in_argument[k - p->arguments];
     if (g->staged[k]) continue;
@@ -81,7 +81,7 @@ static int32_t stage(struct kiln_model_gpu* g) {
 }
 
 static int32_t run_staged(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   if ((!arguments && p->arguments) || (!results && p->results)) return KILN_NULL_POINTER;
   for (int64_t k = 0; k < p->arguments; ++k)
     if (!arguments[k] && p->argument_bytes[k]) return KILN_NULL_POINTER;

@@ -1,4 +1,4 @@
-// <model>_gpu_create: a device, a context, a stream, the program's code, its libraries and its weights.
+// A program on a device: a context, a stream, its code, its libraries and its weights.
 // kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 #include <string.h>
@@ -56,23 +56,8 @@ static int32_t take_stream(struct kiln_model_gpu* g, void* stream) {
   return 0;
 }
 
-static int32_t copy_weights(struct kiln_model_gpu* g) {
-  const size_t bytes = (size_t)kiln_model_gpu_program.weights_bytes;
-  if (!bytes) return 0;
-  TRY(g, "no memory for the weights", g->driver->Alloc(&g->weights, bytes));
-  TRY(g, "the weights cannot be copied",
-      g->driver->ToDevice(g->weights, kiln_model_gpu_program.weights, bytes, g->stream));
-  // The caller may begin a recording of the stream next.
-  TRY(g, "the weights cannot be copied", g->driver->StreamWait(g->stream));
-  return 0;
-}
-
 static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
-  enum { kMajor = 75, kMinor = 76 };
-  int major = 0, minor = 0;
-  TRY(g, "the GPU cannot be asked", g->driver->DeviceGetAttribute(&major, kMajor, g->device));
-  TRY(g, "the GPU cannot be asked", g->driver->DeviceGetAttribute(&minor, kMinor, g->device));
+  const struct kiln_gpu_program* p = g->program;
   g->functions = calloc((size_t)p->kernels + 1, sizeof(void*));
   g->regions = calloc((size_t)p->regions + 1, sizeof(struct region));
   g->staged = calloc((size_t)(p->arguments + p->results) + 1, sizeof(void*));
@@ -80,15 +65,17 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
     snprintf(g->error, sizeof g->error, "no memory");
     return KILN_GPU;
   }
-  int32_t status = kiln_model_gpu_load_image(g, device, major, minor);
-  if (!status) status = take_stream(g, stream);
+  int32_t status = take_stream(g, stream);
+  if (!status) status = kiln_model_gpu_settle(g, device);
+  for (int64_t k = 0; k < p->kernels && !status; ++k)
+    TRY(g, p->kernel[k], g->driver->ModuleFunction(&g->functions[k], g->residence->module, p->kernel[k]));
   if (!status) status = kiln_model_gpu_open_products(g);
   if (!status && p->exchange_bytes) {
     void* exchange = NULL;
     TRY(g, "no page-locked memory", g->driver->HostAlloc(&exchange, (size_t)p->exchange_bytes, 0));
     g->exchange = exchange;
   }
-  return status ? status : copy_weights(g);
+  return status;
 }
 
 static int32_t enter_and_set_up(struct kiln_model_gpu* g, int device, void* stream) {
@@ -101,8 +88,8 @@ static int32_t enter_and_set_up(struct kiln_model_gpu* g, int device, void* stre
   return status ? status : kiln_model_gpu_leave(g, 0, set_up(g, device, stream));
 }
 
-int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void* stream, char* error,
-                              size_t error_bytes) {
+int32_t kiln_library_gpu_open(struct kiln_model_gpu** out, const struct kiln_gpu_program* program, int32_t device,
+                              void* stream, char* error, size_t error_bytes) {
   if (!out) return KILN_NULL_POINTER;
   *out = NULL;
   struct kiln_model_gpu* g = calloc(1, sizeof *g);
@@ -110,6 +97,7 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
     if (error && error_bytes) snprintf(error, error_bytes, "no memory");
     return KILN_GPU;
   }
+  g->program = program;
   pthread_mutex_init(&g->turn, NULL);
   g->graphs = 1;
   const char* problem = kiln_model_gpu_driver(&g->driver);
@@ -130,7 +118,7 @@ int32_t kiln_model_gpu_create(struct kiln_model_gpu** out, int32_t device, void*
 
 static void release(struct kiln_model_gpu* g) {
   const struct kiln_gpu_driver* d = g->driver;
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   if (g->stream) d->StreamWait(g->stream);
   kiln_model_gpu_end_copies(g);
   kiln_model_gpu_forget(g);
@@ -138,11 +126,11 @@ static void release(struct kiln_model_gpu* g) {
     if (g->staged[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
       d->Free((uint64_t)g->staged[k]);
   if (g->gemm_state) g->gemm->close(g->gemm_state);
-  const uint64_t blocks[] = {g->weights, g->arena, g->workspace};
-  for (int k = 0; k < 3; ++k)
+  const uint64_t blocks[] = {g->arena, g->workspace};
+  for (int k = 0; k < 2; ++k)
     if (blocks[k]) d->Free(blocks[k]);
   if (g->exchange) d->HostFree(g->exchange);
-  if (g->module) d->ModuleUnload(g->module);
+  kiln_model_gpu_move_out(g, 1);
   void* const events[] = {g->default_reached, g->own_reached};
   for (int k = 0; k < 2; ++k)
     if (events[k]) d->EventDestroy(events[k]);
@@ -157,6 +145,7 @@ void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
       release(g);
       kiln_model_gpu_leave(g, 0, 0);
     } else {
+      kiln_model_gpu_move_out(g, 0);
       free(g->regions);
     }
     g->driver->ContextRelease(g->device);

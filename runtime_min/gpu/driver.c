@@ -37,7 +37,7 @@ static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* cons
   for (int64_t k = 0; k < what->buffers; ++k) parameters[k] = (void*)&buffers[k];
   int64_t number = what->number;
   parameters[what->buffers] = &number;
-  const int64_t blocks = what->grid[2 * g->image], threads = what->grid[2 * g->image + 1];
+  const int64_t blocks = what->grid[2 * g->residence->image], threads = what->grid[2 * g->residence->image + 1];
   if (blocks == 0) return 0;
   TRY(g, "a kernel does not start",
       g->driver->Launch(g->functions[what->kernel], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, g->stream,
@@ -132,7 +132,7 @@ static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* b
 
 void kiln_model_gpu_fill_table(struct kiln_model_gpu* g) {
   g->table = (struct kiln_gpu){g,
-                               (void*)g->weights,
+                               (void*)g->residence->weights,
                                launch,
                                call,
                                copy,

@@ -99,15 +99,16 @@ struct region {
 
 struct kiln_model_gpu {
   struct kiln_gpu table;
+  const struct kiln_gpu_program* program;
+  struct kiln_gpu_residence* residence;
   pthread_mutex_t turn;  // of the threads that call
   int device, own_stream, graphs;
-  int64_t image;  // that was loaded, by place
-  void *context, *module, *stream;
+  void *context, *stream;
   // Where the caller's stream is CUDA's default one: the program has its own, and events order both.
   int follows_default;
   void *default_reached, *own_reached;
   void** functions;
-  uint64_t weights, arena, workspace;
+  uint64_t arena, workspace;
   const struct kiln_gpu_driver* driver;
   const struct kiln_gpu_gemm* gemm;
   void* gemm_state;      // null: there is no library
@@ -126,7 +127,7 @@ struct kiln_model_gpu {
   int uploads_pending;
   void** staged;  // run_host's arrays on the device
   char error[1024];
-  char images_refused[512], library_missing[512];  // for the report
+  char library_missing[512];  // for the report
   char report[2048];
 };
 
@@ -144,15 +145,33 @@ static inline int32_t failed(struct kiln_model_gpu* g, const char* what, int cod
   } while (0)
 
 #define INTERNAL __attribute__((visibility("hidden")))
-INTERNAL extern const struct kiln_gpu_program kiln_model_gpu_program;
+
+// What programs of a library share on a device, from the first of them that is created to the last that goes.
+struct kiln_gpu_residence {
+  struct kiln_gpu_residence* next;
+  int device;
+  int64_t users;
+  void* module;
+  int64_t image;  // that was loaded, by place
+  char images_refused[512];
+  uint64_t weights;
+};
 
 // driver.c: the driver's functions, opened once; not null: why there are none. The functions of kiln_gpu (abi.h).
 INTERNAL const char* kiln_model_gpu_driver(const struct kiln_gpu_driver** driver);
 INTERNAL void kiln_model_gpu_fill_table(struct kiln_model_gpu* g);
 INTERNAL int32_t kiln_model_gpu_read(void* self, void* host, const void* device, int64_t bytes);
 INTERNAL int32_t kiln_model_gpu_write(void* self, void* device, const void* host, int64_t bytes);
-// images.c: loads the best image that the driver takes, and the kernels of it.
-INTERNAL int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, int device, int major, int minor);
+// create.c: <model>_gpu_create of the program that it names.
+INTERNAL int32_t kiln_library_gpu_open(struct kiln_model_gpu** out, const struct kiln_gpu_program* program,
+                                       int32_t device, void* stream, char* error, size_t error_bytes);
+// residence.c: has the library's code and weights on the device, once for all programs; `move_out` gives them up, and
+// frees them for the last one. Not `usable`: the context is gone, and they with it.
+INTERNAL int32_t kiln_model_gpu_settle(struct kiln_model_gpu* g, int device);
+INTERNAL void kiln_model_gpu_move_out(struct kiln_model_gpu* g, int usable);
+// images.c: loads the best image that the driver takes.
+INTERNAL int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, struct kiln_gpu_residence* r, int device,
+                                           int major, int minor);
 // products.c: opens the library of products, and has each computed by it or by kiln's own kernel from then on.
 INTERNAL int32_t kiln_model_gpu_open_products(struct kiln_model_gpu* g);
 INTERNAL int32_t kiln_model_gpu_product(struct kiln_model_gpu* g, const struct kiln_gpu_call* what,

@@ -8,19 +8,20 @@
 
 // What a region reads and writes, as a recording keeps it.
 struct addresses {
+  const struct kiln_gpu_program* program;
   void* const* arguments;
   void* const* results;
   void* arena;
 };
 
 static int same(const struct recording* r, const struct addresses* at) {
-  const size_t na = (size_t)kiln_model_gpu_program.arguments, nr = (size_t)kiln_model_gpu_program.results;
+  const size_t na = (size_t)at->program->arguments, nr = (size_t)at->program->results;
   return r->exec && r->addresses[na + nr] == at->arena && !memcmp(r->addresses, at->arguments, na * sizeof(void*)) &&
          !memcmp(r->addresses + na, at->results, nr * sizeof(void*));
 }
 
 static int keep_addresses(struct recording* r, const struct addresses* at) {
-  const size_t na = (size_t)kiln_model_gpu_program.arguments, nr = (size_t)kiln_model_gpu_program.results;
+  const size_t na = (size_t)at->program->arguments, nr = (size_t)at->program->results;
   if (!r->addresses) r->addresses = malloc((na + nr + 1) * sizeof(void*));
   if (!r->addresses) return 0;
   if (na) memcpy(r->addresses, at->arguments, na * sizeof(void*));
@@ -78,7 +79,7 @@ int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region code, 
                               void* const* results, void* arena, const void* comm) {
   struct kiln_model_gpu* g = self;
   struct region* region = &g->regions[number];
-  const struct addresses at = {arguments, results, arena};
+  const struct addresses at = {g->program, arguments, results, arena};
   // Within a recording, the caller's or another region's, this becomes a part of it.
   const int direct = !g->graphs || g->recording || region->failures >= kTries;
   // The first run loads what libraries and the driver load lazily, which a recording must not.
@@ -99,7 +100,7 @@ int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region code, 
 }
 
 void kiln_model_gpu_forget(struct kiln_model_gpu* g) {
-  for (int64_t k = 0; g->regions && k < kiln_model_gpu_program.regions; ++k)
+  for (int64_t k = 0; g->regions && k < g->program->regions; ++k)
     for (int i = 0; i < kRecordings; ++i) {
       if (g->regions[k].recording[i].exec) g->driver->GraphExecFree(g->regions[k].recording[i].exec);
       free(g->regions[k].recording[i].addresses);

@@ -23,8 +23,9 @@ static void say(char* text, size_t bytes, const char* more) {
   snprintf(text + n, bytes - n, "%s%s", n ? "; " : "", more);
 }
 
-int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, int device, int major, int minor) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, struct kiln_gpu_residence* r, int device, int major,
+                                  int minor) {
+  const struct kiln_gpu_program* p = g->program;
   const struct kiln_gpu_image* last = NULL;
   for (;;) {
     const struct kiln_gpu_image* best = NULL;
@@ -34,17 +35,15 @@ int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, int device, int majo
     }
     if (!best) break;
     last = best;
-    const int code = g->driver->ModuleLoad(&g->module, best->data);
+    const int code = g->driver->ModuleLoad(&r->module, best->data);
     if (code) {
-      g->module = NULL;
+      r->module = NULL;
       failed(g, best->name, code);
-      say(g->images_refused, sizeof g->images_refused, g->error);
+      say(r->images_refused, sizeof r->images_refused, g->error);
       continue;
     }
-    g->image = best - p->image;
+    r->image = best - p->image;
     g->error[0] = 0;
-    for (int64_t k = 0; k < p->kernels; ++k)
-      TRY(g, p->kernel[k], g->driver->ModuleFunction(&g->functions[k], g->module, p->kernel[k]));
     return 0;
   }
   if (!last) {
@@ -54,7 +53,7 @@ int32_t kiln_model_gpu_load_image(struct kiln_model_gpu* g, int device, int majo
     int driver_version = 0;
     g->driver->DriverGetVersion(&driver_version);
     snprintf(g->error, sizeof g->error, "the driver (for CUDA %d.%d) loads none of the library's images: %s",
-             driver_version / 1000, driver_version % 1000 / 10, g->images_refused);
+             driver_version / 1000, driver_version % 1000 / 10, r->images_refused);
   }
   return KILN_NO_DEVICE;
 }

@@ -12,7 +12,7 @@ static struct kiln_gemm_memory memory_of(const struct kiln_model_gpu* g) {
 
 // kiln's own kernel computes the product from now on; `g->error` says why the library does not.
 static int32_t take_over(struct kiln_model_gpu* g, int64_t k) {
-  if (!kiln_model_gpu_program.call[k]->kernel) {
+  if (!g->program->call[k]->kernel) {
     const size_t n = strlen(g->error);
     snprintf(g->error + n, sizeof g->error - n,
              "; kiln's own kernel, which would compute it, was left out (gpu { fallback_kernels: false })");
@@ -57,7 +57,7 @@ static int32_t relu_keeps_nan(struct kiln_model_gpu* g, const struct kiln_gpu_ca
 }
 
 int32_t kiln_model_gpu_open_products(struct kiln_model_gpu* g) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   enum { kTypes = 64, kUnknown = 0, kKeeps = 1, kLoses = 2 };
   char relu[kTypes] = {kUnknown};  // by the type of the operands
   if (!p->gemm) return 0;
@@ -77,7 +77,8 @@ int32_t kiln_model_gpu_open_products(struct kiln_model_gpu* g) {
   const struct kiln_gemm_memory memory = memory_of(g);
   for (int64_t k = 0; k < p->calls; ++k) {
     const struct kiln_gpu_call* c = p->call[k];
-    int32_t status = g->gemm->prepare(g->gemm_state, c, &c->algorithm[g->image], &memory, g->error, sizeof g->error);
+    int32_t status =
+        g->gemm->prepare(g->gemm_state, c, &c->algorithm[g->residence->image], &memory, g->error, sizeof g->error);
     const int64_t type = c->numbers[kGemmIn];
     if (!status && c->numbers[kGemmEpilogue] & kGemmRelu && type >= 0 && type < kTypes) {
       int keeps = relu[type] == kKeeps;
@@ -96,13 +97,13 @@ int32_t kiln_model_gpu_open_products(struct kiln_model_gpu* g) {
 }
 
 int32_t kiln_model_gpu_product(struct kiln_model_gpu* g, const struct kiln_gpu_call* what, void* const* buffers) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   int64_t k = 0;
   while (k < p->calls && p->call[k] != what) ++k;
   if (g->gemm_state && (k == p->calls || !g->gemm_refused[k])) {
     const struct kiln_gemm_memory memory = memory_of(g);
-    const int32_t status = g->gemm->multiply(g->gemm_state, what, &what->algorithm[g->image], buffers, &memory,
-                                             g->stream, g->error, sizeof g->error);
+    const int32_t status = g->gemm->multiply(g->gemm_state, what, &what->algorithm[g->residence->image], buffers,
+                                             &memory, g->stream, g->error, sizeof g->error);
     if (status == kGemmDone) return 0;
     // A tuning program measures what the library refuses as a failure.
     if (status == kGemmFailed || k == p->calls || take_over(g, k)) return KILN_GPU;

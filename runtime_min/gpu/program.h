@@ -1,4 +1,5 @@
-// A library's GPU program as data: code for each architecture, and what the runtime must know of the model. C11.
+// A GPU program as data: code for each architecture, and what the runtime must know of the model. Programs of one
+// library have the same images, in which kernels have names of their own, and the same weights. C11.
 #ifndef KILN_RUNTIME_MIN_GPU_PROGRAM_H_
 #define KILN_RUNTIME_MIN_GPU_PROGRAM_H_
 
@@ -34,6 +35,8 @@ struct kiln_gpu_program {
   const int64_t* result_bytes;
   const int64_t* result_in_argument;  // the argument that holds it, or -1
   const char* architectures;          // for people: "sm_80, sm_90, PTX of sm_90"
+  // What a run does, asking `gpu` (abi.h).
+  int32_t (*entry)(void* const* arguments, void* const* results, void* arena, const void* gpu, const void* comm);
 };
 
 #endif  // KILN_RUNTIME_MIN_GPU_PROGRAM_H_

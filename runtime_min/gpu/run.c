@@ -18,7 +18,7 @@ static int32_t check(struct kiln_model_gpu* g, const char* what, int64_t k, cons
 }
 
 static int32_t check_all(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   if ((!arguments && p->arguments) || (!results && p->results)) {
     snprintf(g->error, sizeof g->error, "the table of %s is a null pointer", arguments ? "results" : "arguments");
     return KILN_NULL_POINTER;
@@ -32,7 +32,7 @@ static int32_t check_all(struct kiln_model_gpu* g, void* const* arguments, void*
 }
 
 static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   int32_t status = check_all(g, arguments, results, arena);
   if (status) return status;
   if (p->communicates && !g->comm) {
@@ -56,7 +56,7 @@ static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* con
     arena = (void*)g->arena;
   }
   g->recording = recorded != 0;
-  if (!status) status = kiln_model_gpu_entry(arguments, results, arena, &g->table, g->comm);
+  if (!status) status = p->entry(arguments, results, arena, &g->table, g->comm);
   g->recording = 0;
   if (recorded) g->driver->CaptureMode(&mode);
   return status;
@@ -94,7 +94,7 @@ void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on) { g->graphs
 
 const char* kiln_model_gpu_error(const struct kiln_model_gpu* g) { return g->error; }
 
-const char* kiln_model_gpu_image(const struct kiln_model_gpu* g) { return kiln_model_gpu_program.image[g->image].name; }
+const char* kiln_model_gpu_image(const struct kiln_model_gpu* g) { return g->program->image[g->residence->image].name; }
 
 void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_bytes, char* versions,
                              size_t versions_bytes) {
@@ -118,10 +118,10 @@ static void say(struct kiln_model_gpu* g, const char* format, long long number, 
 }
 
 const char* kiln_model_gpu_report(struct kiln_model_gpu* g) {
-  const struct kiln_gpu_program* p = &kiln_model_gpu_program;
+  const struct kiln_gpu_program* p = g->program;
   pthread_mutex_lock(&g->turn);
   snprintf(g->report, sizeof g->report, "image: %s", kiln_model_gpu_image(g));
-  if (g->images_refused[0]) say(g, "%.0lld (refused: %s)", 0, g->images_refused);
+  if (g->residence->images_refused[0]) say(g, "%.0lld (refused: %s)", 0, g->residence->images_refused);
   if (g->gemm_state) say(g, "\nproducts: %lld by cuBLASLt%s", (long long)(p->calls - g->own_products), "");
   if (g->own_products) {
     say(g, g->gemm_state ? ", %lld by kiln's own kernels%s" : "\nproducts: %lld by kiln's own kernels%s",

@@ -88,6 +88,63 @@ done
 more=$(($(cat "$out/both.size") - $(cat "$out/library_only.size")))
 [ $more -gt 0 ]
 [ $more -lt 60000 ]
+# Several entries: a class for each, beside programs of the CPU and alone; C hosts have functions for each.
+cat >"$out/lm.mlir" <<'EOF'
+func.func public @prefill(%x: tensor<3x4xf32> loc("x")) -> (tensor<3x4xf32> {jax.result_info = "y"}) {
+  %t = stablehlo.constant dense<[[0.0, -1.0, 2.0, -1.0], [1.0, -0.5, 0.0, 2.0], [-0.5, -2.0, -2.0, -2.0], [0.5, 2.0, 1.0, 2.0]]> : tensor<4x4xf32>
+  %y = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0] : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  return %y : tensor<3x4xf32>
+}
+func.func public @decode(%x: tensor<4x4xf32> loc("x")) -> (tensor<4x4xf32> {jax.result_info = "y"}) {
+  %t = stablehlo.constant dense<[[0.0, -1.0, 2.0, -1.0], [1.0, -0.5, 0.0, 2.0], [-0.5, -2.0, -2.0, -2.0], [0.5, 2.0, 1.0, 2.0]]> : tensor<4x4xf32>
+  %y = stablehlo.multiply %x, %t : tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+EOF
+mkdir "$out/lm" "$out/lm_gpu"
+cat >"$out/main.cc" <<'EOF'
+#include <cstdio>
+
+#include "lm.h"
+
+int main() {
+  lm::Context context;
+  lm::prefill::Gpu prefill;
+  lm::decode::Gpu decode;
+  float x[3][4] = {{1}, {2}, {3}}, y[3][4], s[4][4] = {{1, 1, 1, 1}}, t[4][4];
+  const bool ok = lm::prefill::run_anywhere(prefill, context, x, y) && lm::decode::run_anywhere(decode, context, s, t);
+  static_assert(LM_GPU_ARENA_BYTES >= LM_PREFILL_GPU_ARENA_BYTES && LM_GPU_ARENA_BYTES >= LM_DECODE_GPU_ARENA_BYTES, "");
+  std::printf("%d %g %g\n", ok, y[2][2], t[0][2]);
+}
+EOF
+cat >"$out/main.c" <<'EOF'
+#include <stdio.h>
+
+#include "lm_c.h"
+
+int main(void) {
+  char error[1024] = "none";
+  lm_decode_gpu* decode = NULL;
+  lm_prefill_gpu* prefill = NULL;
+  const int code = lm_decode_gpu_create(&decode, 0, LM_DECODE_GPU_OWN_STREAM, error, sizeof error);
+  if (lm_prefill_gpu_create(&prefill, 0, LM_PREFILL_GPU_OWN_STREAM, error, sizeof error) != code) return 1;
+  lm_decode_gpu_destroy(decode);
+  lm_prefill_gpu_destroy(prefill);
+  return code == LM_OK || code == LM_NO_DEVICE ? 0 : 1;
+}
+EOF
+"$kiln" compile "$out/lm.mlir" --name lm --out "$out/lm" --target sm_90 --target v3 --entry prefill --entry decode \
+  >"$out/said" 2>&1
+grep -q '^lm (prefill, decode): ' "$out/said"
+c++ -std=c++17 -Wall -Wextra -Werror "$out/main.cc" -I"$out/lm" "$out/lm/liblm.a" -o "$out/lm/main"
+"$out/lm/main" | grep -qx '1 6 2'
+"$kiln" compile "$out/lm.mlir" --name lm --out "$out/lm_gpu" --target sm_90 >/dev/null 2>&1
+for folder in lm lm_gpu; do
+  cc -std=c11 -Wall -Wextra -Werror "$out/main.c" -I"$out/$folder" "$out/$folder/liblm.a" -o "$out/lm/main_c"
+  "$out/lm/main_c"
+  echo '#include "lm.h"' | c++ -std=c++17 -Wall -Wextra -Werror -I"$out/$folder" -fsyntax-only -x c++ -
+done
+"$kiln" inspect "$out/lm_gpu/liblm.a" --entry decode | grep -q 'GPUs: sm_90'
 # Without the CUDA Toolkit the archive holds PTX, and the compile says so.
 env PATH=/nonexistent "$kiln" compile tests/gpu/pack/transpose_4096.hlo --name m --out "$out/ptx" --target sm_90 \
   >"$out/said" 2>&1 || true

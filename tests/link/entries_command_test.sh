@@ -168,7 +168,12 @@ refused 1 'no function is named @train (--entry); there are @prefill, @decode' l
 refused 1 'no function is named @train (--entry); there are @prefill, @decode' --entry train=lm.mlir --entry decode=decode.mlir
 refused 1 'none.mlir: error: cannot open' --entry a=none.mlir --entry b=decode.mlir
 refused 1 'no dimension is unbounded' lm.mlir --batch 4
-refused 1 'a library with a GPU program has one entry' lm.mlir --target cuda
+"$kiln" compile lm.mlir --name lm --out gpu --target cuda > said 2>&1 || fail "entries for GPUs: $(cat said)"
+for f in a b; do
+  printf 'func.func public @%s(%%x: tensor<?xf32>) -> tensor<?xf32> {\n  %%y = stablehlo.add %%x, %%x : tensor<?xf32>\n' $f
+  printf '  return %%y : tensor<?xf32>\n}\n'
+done > sizes.mlir
+refused 1 'batch_sizes: a GPU program has one size' sizes.mlir --target cuda --batch 4
 echo 'argument_names: "x"' > argument_names.config
 refused 1 "argument_names does not say which entry's they are" lm.mlir --config argument_names.config
 echo 'max_arena_bytes: 1024' > small.config
