@@ -2,8 +2,11 @@
 
 import collections
 import dataclasses
+import os
 import tempfile
 import unittest
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
 
 import jax
 import jax.numpy as jnp
@@ -179,6 +182,34 @@ class JaxTest(unittest.TestCase):
             np.testing.assert_array_equal(compiled(x), x @ w)
         with self.assertRaisesRegex(ValueError, "batch sizes 1, 8"):
             compiled(np.ones((2, 3), np.float32))
+
+    def test_shardings(self):
+        """A function whose arrays are cut among four devices takes and gives whole ones, JAX's own among them."""
+        mesh = jax.make_mesh((2, 2), ("rows", "columns"))
+
+        def cut(*axes):
+            return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes))
+
+        def f(params, x):
+            return {"y": jnp.tanh(x @ params["w"]), "total": x.sum()}
+
+        params_cut, x_cut = {"w": cut(None, "columns")}, cut("rows", None)
+        jitted = jax.jit(
+            f, in_shardings=(params_cut, x_cut), out_shardings={"y": cut("rows", "columns"), "total": cut()}
+        )
+        rng = np.random.default_rng(0)
+        params = {"w": rng.normal(size=(6, 4)).astype(np.float32)}
+        x = rng.normal(size=(8, 6)).astype(np.float32)
+        compiled = kiln.compile(jitted, params, x, name="cut")
+        want = f(params, x)
+        with tempfile.TemporaryDirectory() as folder:
+            compiled.write(folder)
+            loaded = kiln.load(f"{folder}/libcut.so")
+            for model in (compiled, loaded):
+                for given in ((params, x), (jax.device_put(params, params_cut), jax.device_put(x, x_cut))):
+                    got = model(*given)
+                    np.testing.assert_allclose(got["y"], want["y"], rtol=1e-5)
+                    np.testing.assert_allclose(got["total"], want["total"], rtol=1e-5)
 
     def test_entries(self):
         """A model's two functions over one table, which the library has once; structures as the functions have them."""

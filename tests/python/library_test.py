@@ -65,6 +65,23 @@ ENTRY e {{
 }}""".encode()
 
 
+PARTITIONED = """module @parts attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["rows"=4]>
+  func.func public @main(%x: tensor<ROWSx4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"rows"}, {}]>} loc("x"),
+                         %w: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>} loc("w"),
+                         %s: tensor<ROWSx3xf32> {tf.aliasing_output = 1 : i32, sdy.sharding = #sdy.sharding<@mesh, [{"rows"}, {}]>} loc("s"))
+      -> (tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>},
+          tensor<ROWSx3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"rows"}, {}]>}) {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<ROWSx4xf32>, tensor<4x3xf32>) -> tensor<ROWSx3xf32>
+    %1 = stablehlo.add %0, %s : tensor<ROWSx3xf32>
+    %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<ROWSx3xf32>, tensor<f32>) -> tensor<f32>
+    return %2, %1 : tensor<f32>, tensor<ROWSx3xf32>
+  }
+}
+"""
+
+
 class OnlyDLPack:
     """An array of another framework's."""
 
@@ -252,8 +269,37 @@ class LibraryTest(unittest.TestCase):
     def test_what_cannot_run(self):
         devices = "HloModule m, replica_count=2\n\nadd {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
         devices += "ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] all-reduce(x), replica_groups={}, to_apply=add\n}\n"
-        with self.assertRaisesRegex(kiln.KilnError, "a program of 2 devices"):
+        with self.assertRaisesRegex(kiln.KilnError, "a program of 2 devices that each have arrays of their own"):
             kiln.compile(devices.encode(), name="devices")(np.zeros(4, np.float32))
+
+    def test_devices(self):
+        for rows in (8, 7):  # the last part of 7 rows is padded, and not donated
+            compiled = kiln.compile(PARTITIONED.replace("ROWS", str(rows)).encode(), name="parts")
+            x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+            w = np.arange(12, dtype=np.float32).reshape(4, 3)
+            s = np.ones((rows, 3), np.float32)
+            self.assertEqual([a.shape for a in compiled.model.arguments], [(rows, 4), (4, 3), (rows, 3)])
+            for _ in range(3):
+                total, y = compiled(x, w, s)
+                np.testing.assert_array_equal(y, x @ w + 1)
+                self.assertEqual(total, (x @ w + 1).sum())
+            np.testing.assert_array_equal(s, 1)
+            # Arrays of any strides, and results where the caller wants them.
+            out = np.empty((), np.float32)
+            total, y = compiled.model.run([np.asfortranarray(x), w[:, ::-1], s], out=[out, None])
+            self.assertIs(total, out)
+            np.testing.assert_array_equal(y, x @ w[:, ::-1] + 1)
+            total, y = compiled.model.run([x, w, s], donate=True)
+            self.assertEqual(y is s, compiled.model.arguments[2].alias is not None)
+            np.testing.assert_array_equal(y, x @ w + 1)
+            with self.assertRaisesRegex(ValueError, r"x: the shape is \[%d, 4\], not \[2, 4\]" % rows):
+                compiled(x[:2], w, s)
+            with self.assertRaisesRegex(TypeError, "x: elements are float32, not float64"):
+                compiled(x.astype(np.float64), w, s)
+        # Several calls at once, each with devices of its own.
+        with concurrent.futures.ThreadPoolExecutor(3) as callers:
+            for got, _ in callers.map(lambda k: compiled(x * k, w, s * 0), range(6)):
+                self.assertIsNotNone(got)
 
     def test_weights(self):
         with tempfile.TemporaryDirectory() as folder:

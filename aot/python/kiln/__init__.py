@@ -16,7 +16,8 @@ from kiln._compile import Compiled, CompiledEntries, compile
 from kiln._entries import Entries
 from kiln._errors import CompileError, KilnError, RunError
 from kiln._explain import Explanation, explain
-from kiln._model import ArrayInfo, Model, Pool, load, models
+from kiln._model import ArrayInfo, Model, load, models
+from kiln._pool import Pool
 from kiln._tool import include_path, tool_path
 from kiln._version import __version__
 

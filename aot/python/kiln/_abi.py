@@ -30,6 +30,17 @@ class Call(ctypes.Structure):
     ]
 
 
+class Tiling(ctypes.Structure):
+    """kiln_tiling."""
+
+    _fields_ = [
+        ("whole_extents", POINTER(c_int64)),
+        ("tiles", POINTER(c_int64)),
+        ("partitions", c_int64),
+        ("tile_of_partition", POINTER(c_int64)),
+    ]
+
+
 class Array(ctypes.Structure):
     """kiln_array."""
 
@@ -46,7 +57,7 @@ class Array(ctypes.Structure):
         ("alias", c_int64),
         ("low", c_int64),
         ("high", c_int64),
-        ("tiling", c_void_p),
+        ("tiling", POINTER(Tiling)),
         ("weight", c_int64),
     ]
 
@@ -55,6 +66,21 @@ class Variant(ctypes.Structure):
     """kiln_variant."""
 
     _fields_ = [("batch", c_int64), ("arena_bytes", c_int64), ("arguments", c_void_p), ("results", c_void_p)]
+
+
+class World(ctypes.Structure):
+    """kiln_world_functions."""
+
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("reserved", c_uint32),
+        ("create", CFUNCTYPE(c_void_p, c_int64)),
+        ("comm", CFUNCTYPE(c_void_p, c_void_p, c_int64)),
+        ("set_timeout", c_void_p),
+        ("abort", CFUNCTYPE(None, c_void_p)),
+        ("reset", c_void_p),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
 
 
 class Weights(ctypes.Structure):
@@ -106,7 +132,7 @@ class ModelStruct(ctypes.Structure):
         ("cpu_level", CFUNCTYPE(c_char_p)),
         ("pool_create", CFUNCTYPE(c_void_p, c_int)),
         ("pool_destroy", CFUNCTYPE(None, c_void_p)),
-        ("world", c_void_p),
+        ("world", POINTER(World)),
         ("gpu", c_void_p),
         ("weights", POINTER(Weights)),
         # Since version 2.

@@ -16,7 +16,8 @@ from kiln import _tool
 from kiln._entries import Entries
 from kiln._errors import CompileError
 from kiln._frontends import program_of
-from kiln._model import Model, Pool, load
+from kiln._model import Model, load
+from kiln._pool import Pool
 from kiln._program import Program
 
 

@@ -13,10 +13,11 @@ from typing import Any, Optional
 
 import numpy as np
 
-from kiln import _abi, _arrays, _dtypes, _tree
+from kiln import _abi, _arrays, _devices, _dtypes, _tree
 from kiln._entries import Entries
 from kiln._errors import KilnError, RunError
 from kiln._library import Library
+from kiln._pool import Pool, make_pool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,8 @@ class ArrayInfo:
       name: a C identifier.
       path: what the program calls it, as in ``params['layer0']['w']``.
       dtype: the name of NumPy's or ml_dtypes' type.
-      shape: of the largest batch size, or of a batch variant where one is asked for.
+      shape: of the largest batch size, or of a batch variant where one is asked for; of a program that is partitioned
+        among devices, of the whole array.
       alias: of an argument, the number of the result that overwrites it; of a result, of the argument it lies in.
       bounds: of an argument that states the size of a dimension, the least and the largest.
       weight: whether it is an argument that a file of weights can give.
@@ -44,14 +46,20 @@ class ArrayInfo:
     minor_to_major: Optional[tuple[int, ...]] = dataclasses.field(default=None, repr=False)
     nbytes: int = dataclasses.field(default=0, repr=False)
     element_bytes: int = dataclasses.field(default=1, repr=False)
+    tiling: Optional[_devices.Tiling] = dataclasses.field(default=None, repr=False)
+
+    def part(self) -> ArrayInfo:
+        """As each device has it."""
+        return dataclasses.replace(self, shape=self.tiling.part) if self.tiling else self
 
 
 def _array_info(a: _abi.Array) -> ArrayInfo:
+    tiling = _devices.tiling_of(a)
     return ArrayInfo(
         name=a.name.decode(),
         path=a.path.decode(),
         dtype=_dtypes.name_of(a.type),
-        shape=tuple(a.extents[: a.rank]),
+        shape=tiling.whole if tiling else tuple(a.extents[: a.rank]),
         alias=a.alias if a.alias >= 0 else None,
         bounds=(a.low, a.high) if a.low <= a.high else None,
         weight=bool(a.weight),
@@ -59,6 +67,7 @@ def _array_info(a: _abi.Array) -> ArrayInfo:
         minor_to_major=tuple(a.minor_to_major[: a.rank]) if a.minor_to_major else None,
         nbytes=a.bytes,
         element_bytes=a.element_bytes,
+        tiling=tiling,
     )
 
 
@@ -108,38 +117,6 @@ class _Weights:
 
 def _close_weights(close, address: int, library: Library) -> None:
     close(address)
-    del library  # which had to stay open so long
-
-
-class Pool:
-    """Threads that help runs; any number of models and runs may share one.
-
-    Args:
-      threads: how many work at once, the calling one included.
-    """
-
-    def __init__(self, threads: int):
-        if threads < 1:
-            raise ValueError("a pool has at least one thread")
-        self.threads = threads
-        self._address: Optional[int] = None
-        self._library: Optional[Library] = None
-
-    def _of(self, library: Library, m: _abi.ModelStruct) -> Optional[int]:
-        # The first model that can makes the threads; they belong to its library.
-        if self.threads == 1 or not m.pool_create:
-            return self._address
-        if self._address is None:
-            self._address = m.pool_create(self.threads)
-            if not self._address:
-                raise KilnError(f"a pool of {self.threads} threads cannot be had")
-            self._library = library
-            weakref.finalize(self, _destroy_pool, m.pool_destroy, self._address, library)
-        return self._address
-
-
-def _destroy_pool(destroy, address: int, library: Library) -> None:
-    destroy(address)
     del library  # which had to stay open so long
 
 
@@ -250,14 +227,26 @@ class Model:
             raise TypeError(f"{self.name} takes {len(self.arguments)} arrays ({len(arguments)} given)")
         views = [_arrays.view(x, a.dtype) for x, a in zip(arguments, self.arguments)]
         variant = self._variant(views)
+        m = self._struct
+        if not m.run:
+            raise KilnError(f"{self.name} has no CPU program ({', '.join(self.gpu_targets)})")
+        if out is None:
+            out = [None] * len(variant.results)
+        if len(out) != len(variant.results):
+            raise TypeError(f"{self.name} gives {len(variant.results)} results (out has {len(out)})")
+        memory = [self._take_memory() for _ in range(m.devices if m.communicates else 1)]
         try:
-            memory = self._memory.pop()
-        except IndexError:
-            memory = _Memory(self._struct)
-        try:
-            return self._run(variant, views, out, donate, memory)
+            if m.communicates:
+                return self._run_devices(variant, views, out, donate, memory)
+            return self._run(variant, views, out, donate, memory[0])
         finally:
-            self._memory.append(memory)
+            self._memory += memory
+
+    def _take_memory(self) -> _Memory:
+        try:
+            return self._memory.pop()
+        except IndexError:
+            return _Memory(self._struct)
 
     def _in_order(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         if len(arguments) > len(self.arguments):
@@ -286,37 +275,79 @@ class Model:
         return self._variants[0]
 
     def _run(self, variant, views, out, donate: bool, memory: _Memory) -> tuple[np.ndarray, ...]:
-        m = self._struct
-        if not m.run:
-            raise KilnError(f"{self.name} has no CPU program ({', '.join(self.gpu_targets)})")
-        if m.communicates:
-            raise KilnError(f"{self.name} is a program of {m.devices} devices, which cannot be run from Python")
         taken = [_argument(v, a, donate) for v, a in zip(views, variant.arguments)]
-        if out is None:
-            out = [None] * len(variant.results)
-        if len(out) != len(variant.results):
-            raise TypeError(f"{self.name} gives {len(variant.results)} results (out has {len(out)})")
         given = [
             _donated(taken[a.alias], o, a) if a.alias is not None else _result(o, a)
             for o, a in zip(out, variant.results)
         ]
-        pointers = (ctypes.c_void_p * (len(taken) + len(given)))(*(v.address for v in (*taken, *given)))
-        call = _abi.Call(
+        pointers = _pointers(taken, given)
+        self._check_status(self._start(self._call_of(variant, pointers, len(taken), memory)))
+        return tuple(_as_result(g, a) for g, a in zip(given, variant.results))
+
+    def _run_devices(self, variant, views, out, donate: bool, memory: Sequence[_Memory]) -> tuple[np.ndarray, ...]:
+        """Of whole arrays: each device computes on its parts, in a thread of its own."""
+        m = self._struct
+        _devices.check(self.name, m.devices, [a.tiling for a in (*variant.arguments, *variant.results)])
+        wholes = [_whole(v, a) for v, a in zip(views, variant.arguments)]
+        joined = []
+        for o, a in zip(out, variant.results):
+            if a.alias is None:
+                joined.append(_arrays.as_numpy(_result(o, dataclasses.replace(a, minor_to_major=None))))
+                continue
+            given_up = _donated(views[a.alias], o, a)
+            lies_there = donate and _writable(given_up)
+            joined.append(wholes[a.alias] if lies_there else np.empty(a.shape, _dtypes.dtype(a.dtype)))
+        taken, given, pointers, calls = [], [], [], []  # kept until the runs have ended
+        for device in range(m.devices):
+            parts = [
+                _argument(_arrays.view_of_numpy(a.tiling.cut(x, device)), a.part(), donate=False)
+                for x, a in zip(wholes, variant.arguments)
+            ]
+            taken.append(parts)
+            given.append([parts[a.alias] if a.alias is not None else _result(None, a.part()) for a in variant.results])
+            pointers.append(_pointers(parts, given[-1]))
+            calls.append(self._call_of(variant, pointers[-1], len(parts), memory[device]))
+        self._check_status(_devices.run(m, calls, self._start))
+        for device, parts in enumerate(given):
+            for x, a, into in zip(parts, variant.results, joined):
+                a.tiling.join(_as_result(x, a), device, into)
+        return tuple(joined)
+
+    def _call_of(self, variant, pointers, arguments: int, memory: _Memory) -> _abi.Call:
+        return _abi.Call(
             batch=variant.batch,
             arguments=ctypes.addressof(pointers),
-            results=ctypes.addressof(pointers) + len(taken) * ctypes.sizeof(ctypes.c_void_p),
+            results=ctypes.addressof(pointers) + arguments * ctypes.sizeof(ctypes.c_void_p),
             arena=memory.arena,
             slow_arena=memory.slow_arena,
-            pool=self._pool._of(self._library, m),
+            pool=self._pool._of(self._library, self._struct),
         )
-        weights = self._weights
-        if weights:
-            status = m.weights.contents.run(ctypes.byref(call), weights.address)
-        else:
-            status = m.run(ctypes.byref(call))
+
+    def _start(self, call: _abi.Call) -> int:
+        if self._weights:
+            return self._struct.weights.contents.run(ctypes.byref(call), self._weights.address)
+        return self._struct.run(ctypes.byref(call))
+
+    def _check_status(self, status: int) -> None:
         if status != 0:
-            raise RunError(status, f"{self.name}: {m.status_text(status).decode()}")
-        return tuple(_as_result(g, a) for g, a in zip(given, variant.results))
+            raise RunError(status, f"{self.name}: {self._struct.status_text(status).decode()}")
+
+
+def _pointers(arguments: Sequence[_arrays.View], results: Sequence[_arrays.View]) -> ctypes.Array:
+    return (ctypes.c_void_p * (len(arguments) + len(results)))(*(v.address for v in (*arguments, *results)))
+
+
+def _check_array(v: _arrays.View, a: ArrayInfo) -> None:
+    if v.dtype != a.dtype:
+        raise TypeError(f"{a.path}: elements are {a.dtype}, not {v.dtype}")
+    if v.shape != a.shape:
+        raise ValueError(f"{a.path}: the shape is {list(a.shape)}, not {list(v.shape)}")
+
+
+def _whole(v: _arrays.View, a: ArrayInfo) -> np.ndarray:
+    """An array that devices take parts of."""
+    _check_array(v, a)
+    return _arrays.as_numpy(v)
 
 
 def _transposition(a: ArrayInfo) -> tuple[int, ...]:
@@ -326,10 +357,7 @@ def _transposition(a: ArrayInfo) -> tuple[int, ...]:
 
 def _argument(v: _arrays.View, a: ArrayInfo, donate: bool) -> _arrays.View:
     """The array as the model takes it: itself if it can be."""
-    if v.dtype != a.dtype:
-        raise TypeError(f"{a.path}: elements are {a.dtype}, not {v.dtype}")
-    if v.shape != a.shape:
-        raise ValueError(f"{a.path}: the shape is {list(a.shape)}, not {list(v.shape)}")
+    _check_array(v, a)
     laid_out = _arrays.is_row_major(v, a.element_bytes) and a.minor_to_major is None
     if laid_out and v.address % a.alignment == 0 and (a.alias is None or donate and _writable(v)):
         return v
@@ -382,18 +410,12 @@ def _as_result(v: _arrays.View, a: ArrayInfo) -> np.ndarray:
     return x.transpose(np.argsort(_transposition(a))) if a.minor_to_major else x
 
 
-def _make_pool(threads: int | Pool | None) -> Pool:
-    if isinstance(threads, Pool):
-        return threads
-    return Pool(len(os.sched_getaffinity(0)) if threads is None else threads)
-
-
 def models(
     path: str | os.PathLike, *, threads: int | Pool | None = None, weights: str | os.PathLike | None = None
 ) -> dict[str, Model]:
     """All models of a shared object, by name; arguments as those of ``load``."""
     library = Library(path)
-    pool = _make_pool(threads)
+    pool = make_pool(threads)
     folder = pathlib.Path(path).resolve().parent
     opened: dict[str, _Weights] = {}  # entries of one library share them
     out = {}
