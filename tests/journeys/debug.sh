@@ -1,7 +1,7 @@
 # what: gdb stops on lines of the HLO and of the user's source with a whole stack, perf names operations and their callers
 # packages: g++ gdb linux-perf
 # kiln: deb
-# expects: perf: 3 functions by name, below main
+# expects: perf: 2 functions by name, below main
 awk -f /tools/blocks.awk /docs/profile_and_debug.md  # step.hlo
 cat > app.cc <<'END'
 #include <cstdlib>
@@ -24,10 +24,10 @@ build() { # FOLDER OPTION
 }
 
 build lines 'line_tables: HLO'
-line=$(awk '/^  %product.* dot\(/ { print NR }' lines/step.hlo)
+line=$(awk '/^ENTRY/ { entry = 1 } entry && / fusion\(/ { print NR }' lines/step.hlo)
 (cd lines && gdb -q -nx -batch -ex "break step.hlo:$line" -ex run -ex continue -ex bt ./app) 2>&1 | tee session
 grep "^Breakpoint 1.*_entry_v[234] () at ./step.hlo:$line" session
-grep "^#0 .*product_1_layer0_dot_general () at ./step.hlo:$line" session
+grep "^#0 .*fusion_layer0_dot_general () at ./step.hlo:$line" session
 grep '^#[0-9]* .* in main (' session
 
 build source 'line_tables: SOURCE'
@@ -40,7 +40,7 @@ perf report -i samples --stdio --no-children --sort symbol -G > report
 head -60 report
 grep -q -e '---main' report
 named=0
-for name in product_1_layer0_dot_general fusion_layer0_log entry; do
+for name in fusion_layer0_dot_general entry; do
   if grep -q "step_[0-9a-f]*_.*${name}_v[234]" report; then named=$((named + 1)); fi
 done
 echo "perf: $named functions by name, below main"

@@ -3,13 +3,13 @@
 # kiln: deb
 # expects: 11 runs of every operation
 kiln profile /examples/digits/digits.mlir --repeat 5 --threads 2 --html page.html --trace trace.json | tee profile
-grep '%  %convolution.1 (convolution)  digits.mlir:18$' profile
+grep '%  %fusion.3 (convolution)  digits.mlir:18$' profile
 grep -q '<svg' page.html
 python3 /tools/check_trace.py trace.json
 
 echo 'debug { profile: true symbols: true }' > digits.config
 kiln compile /examples/digits/digits.mlir --name digits --config digits.config -o build
-nm build/libdigits.a | grep ' t digits_.*_convolution_1_v3$'
+nm build/libdigits.a | grep ' t digits_.*_fusion_3_convolution_v3$'
 cat > app.cc <<'END'
 #include <cstdio>
 #include <vector>
