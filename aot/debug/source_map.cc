@@ -25,6 +25,13 @@ int Rank(Opcode op) {
   return static_cast<int>(at - std::begin(kByWeight));
 }
 
+bool IsControl(const Instruction* i) { return InfoOf(i->opcode()).lowering == Lowering::Control; }
+
+bool OnlyMoves(Opcode op) {
+  constexpr Opcode kMoves[] = {Opcode::Copy, Opcode::Pad, Opcode::Slice, Opcode::Transpose};
+  return std::find(std::begin(kMoves), std::end(kMoves), op) != std::end(kMoves);
+}
+
 }  // namespace
 
 const Instruction* MainOperation(const Instruction* i) {
@@ -81,8 +88,22 @@ SourcePlace SourceMap::Stated(const Instruction* i) const {
   return own;
 }
 
+// Passes turn, copy and pad what an operation reads, and nothing says for whom. Copies of what a loop or branch gets
+// are not its work.
+SourcePlace SourceMap::OfReader(const Instruction* i) const {
+  constexpr int kFar = 4;
+  for (int k = 0; k < kFar && !i->users().empty(); ++k) {
+    for (const Instruction* u : i->users())
+      if (SourcePlace place = Stated(u); !place.op_name.empty() && !IsControl(u)) return place;
+    i = i->users()[0];
+    if (IsControl(i)) break;
+  }
+  return {};
+}
+
 SourcePlace SourceMap::Of(const Instruction* i) const {
   SourcePlace out = Stated(i);
+  if (out.op_name.empty() && out.file.empty() && OnlyMoves(MainOperation(i)->opcode())) out = OfReader(i);
   if (!out.file.empty()) return out;
   const int line = MainOperation(i)->loc().line > 0 ? MainOperation(i)->loc().line : i->loc().line;
   if (line > 0) std::tie(out.file, out.line) = std::pair(file_, int64_t{line});

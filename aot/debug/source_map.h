@@ -2,7 +2,8 @@
 //
 // What: reads what front ends leave in `metadata={...}`: op_name, source_file and source_line, or a stack_frame_id of
 //   the tables at the head of the module. A fusion stands for what it is mostly made of. Without metadata, the place is
-//   the line of the module as it was read.
+//   the line of the module as it was read; a copy or transpose without any is part of the named operation that reads
+//   it.
 // Guarantees: what is not known is empty; nothing is guessed from names.
 #pragma once
 
@@ -23,6 +24,7 @@ class SourceMap {
  private:
   SourcePlace Own(const Instruction* i) const;
   SourcePlace Stated(const Instruction* i) const;
+  SourcePlace OfReader(const Instruction* i) const;
 
   const std::string file_;                                                // of the module
   absl::flat_hash_map<int64_t, std::pair<std::string, int64_t>> frames_;  // the innermost file and line of each

@@ -57,7 +57,7 @@ class Kernels {
       for (const ThunkSequence& n : t.nested) Add(n, depth + 1, runs * TripsOf(i));
       Explanation::Kernel k;
       k.name = i->name();
-      k.root = std::string(TextOf((i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i)->opcode()));
+      k.opcode = std::string(TextOf(MainOperation(i)->opcode()));
       k.shape = i->shape().ToString(false);
       k.operations = OperationsOf(i);
       k.depth = depth;

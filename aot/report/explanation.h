@@ -27,7 +27,7 @@ struct Explanation {
     int64_t offset = 0, bytes = 0, begin = 0, end = 0;
   };
   struct Kernel {
-    std::string name, root, shape;
+    std::string name, opcode, shape;
     std::vector<std::string> operations;  // inside a fusion, by count: "multiply x3"
     std::vector<size_t> reads;            // kernels of the same computation whose results it takes
     int64_t depth = 0;                    // loops and branches around it

@@ -76,7 +76,7 @@ class Page {
     std::vector<FlameLeaf> leaves;
     for (const auto& k : e_.kernels)
       if (Us(k) > 0)
-        leaves.push_back({k.op_name.empty() ? k.root + "/%" + k.name : k.op_name, Us(k),
+        leaves.push_back({k.op_name.empty() ? k.opcode + "/%" + k.name : k.op_name, Us(k),
                           absl::StrCat(", %", k.name, " ", k.source)});
     absl::StrAppend(
         &out_, "<h2>Where the time goes, by the program's scopes (", measured() ? "measured" : "estimated",
@@ -182,7 +182,7 @@ class Page {
       number(0, static_cast<double>(k.runs));
       rows.back().push_back({Escape(k.source)});
       rows.back().push_back({absl::StrCat(std::string(2 * k.depth, '.'), " %", Escape(k.name), " ", Escape(k.shape))});
-      rows.back().push_back({Escape(k.operations.empty() ? k.root : absl::StrJoin(k.operations, ", "))});
+      rows.back().push_back({Escape(k.operations.empty() ? k.opcode : absl::StrJoin(k.operations, ", "))});
     }
     absl::StrAppend(&out_,
                     "<h2>Operations</h2>\n<p class=\"dim\">In the order of a run; a click on a column sorts.</p>\n",

@@ -77,7 +77,7 @@ std::string ExplainInText(const Explanation& e) {
     const auto& x = *kernels[k];
     if (measured) absl::StrAppendFormat(&out, "  %11.2f", x.measured_us);
     absl::StrAppendFormat(&out, "  %12.2f  %12d  %12d  %%%s = %s %s%s%s%s\n", x.estimated_us, x.flops, x.bytes, x.name,
-                          x.shape, x.root,
+                          x.shape, x.opcode,
                           x.operations.empty() ? "" : absl::StrCat(" {", absl::StrJoin(x.operations, ", "), "}"),
                           x.runs > 1 ? absl::StrFormat("  %d times", x.runs)
                           : x.depth  ? "  in a loop or branch"

@@ -53,7 +53,7 @@ TEST(Report, HoldsWhatThePlanHolds) {
   EXPECT_LE(e->arena_use[e->peak_tick], e->temp_bytes);
   int64_t products = 0;
   for (const auto& k : e->kernels) {
-    if (k.root != "dot") continue;
+    if (k.opcode != "dot") continue;
     products += k.runs;
     EXPECT_EQ(k.flops, 2 * 64 * 64 * 64);
     EXPECT_EQ(k.bytes, 3 * 64 * 64 * 4);
@@ -144,6 +144,26 @@ TEST(SourceMap, ReadsFramesMetadataOrTheModulesOwnLines) {
   EXPECT_EQ(sources.Of(bare).op_name, "");
   EXPECT_EQ(sources.Of(bare).file, "framed.hlo");
   EXPECT_EQ(sources.Of(bare).line, 22);
+}
+
+TEST(SourceMap, WhatOnlyMovesIsItsReaders) {
+  auto m = ParseHlo(R"(HloModule m
+
+ENTRY e {
+  x = f32[8,4] parameter(0)
+  turned = f32[4,8] transpose(x), dimensions={1,0}
+  flat = f32[32] reshape(turned)
+  sum = f32[4,8] add(turned, turned)
+  ROOT named = f32[32] abs(flat), metadata={op_name="jit(f)/abs" source_file="m.py" source_line=5}
+})",
+                    "m.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const SourceMap sources(**m);
+  const Instruction* turned = (*m)->entry()->root()->operand(0)->operand(0);
+  EXPECT_EQ(sources.Of(turned).op_name, "jit(f)/abs");
+  EXPECT_EQ(sources.Of(turned).line, 5);
+  for (const Instruction* u : turned->users())
+    if (u->Is(Opcode::Add)) EXPECT_EQ(sources.Of(u).op_name, "");
 }
 
 }  // namespace
