@@ -3,9 +3,8 @@
 // What: names a compile by a SHA-256 of all that decides its product: this build of kiln and of the libraries that it
 //   has loaded, the options, the bytes of the configuration, of tuning results and of the programs (by their base
 //   names, which line tables show), the CPU that `native` stands for, and for GPUs the bytes of ptxas and libdevice.
-// Guarantees: what is found is byte for byte what a compile would make, its notes and its summary included; the
-// summary's
-//   time is that of the compile that made it. A folder that fails is a warning, and the program is compiled.
+// Guarantees: what is found is byte for byte what a compile would make, with its notes and its summary, whose time is
+//   that of the compile that made it. A folder that fails is a warning, and the program is compiled.
 // Cost: of a compile that is found, reading and hashing its files and its product.
 #pragma once
 

@@ -4,8 +4,9 @@
 // somebody else reads it, and never read back. Two loops that read an array in common join if someone takes both of
 // their results: otherwise one result would wait in memory for no use. Two reductions of the same dimensions join
 // whoever takes them, for what they give is small. A pair that another path connects stays apart, for the one loop
-// would have to run before and after that path. Pairs are taken in the order of the bytes they save. Cost: pairs of
-// users of one value (at most kMostUsers of each), with a bounded search for paths.
+// would have to run before and after that path. Pairs are taken in the order of the bytes they save.
+//
+// Cost: pairs of users of one value (at most kMostUsers of each), with a bounded search for paths.
 #include <algorithm>
 #include <map>
 #include <tuple>
