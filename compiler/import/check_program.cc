@@ -143,7 +143,8 @@ class Checker {
     } else if (absl::EndsWith(parent->name, ".if") || absl::EndsWith(parent->name, ".case")) {
       want = parent->result_types;
       of = "the type of the choice";
-    } else if (absl::EndsWith(parent->name, ".while") && &op == parent->regions.back().ops.back().get()) {
+    } else if (absl::EndsWith(parent->name, ".while") && !parent->regions.back().ops.empty() &&
+               &op == parent->regions.back().ops.back().get()) {
       want = parent->result_types;
       of = "the type of the loop";
     } else {

@@ -27,8 +27,11 @@ absl::StatusOr<Shape> ProtoReader::ToShape(const proto::ShapeProto& s, int depth
     return buffer;
   }
   int64_t n = 1;
-  for (int64_t d : s.dimensions()) {
-    if (d < -1) return Fail("shape", absl::StrCat("negative extent ", d));
+  for (int k = 0; k < s.dimensions_size(); ++k) {
+    const int64_t d = s.dimensions(k);
+    // -1: without a bound, which only a dynamic extent can be.
+    if (d < -1 || (d == -1 && !(k < s.is_dynamic_dimension_size() && s.is_dynamic_dimension(k))))
+      return Fail("shape", absl::StrCat("negative extent ", d));
     if (d > 0 && n > limits_.elements / d)
       return Fail("shape", absl::StrCat("more than ", limits_.elements, " elements"));
     n *= std::max<int64_t>(d, 1);

@@ -7,6 +7,7 @@
 // Attribute values stay text, `dense` payloads stay views into the input (large constants are not copied).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,8 +72,9 @@ struct Function {
 struct Program {
   std::string name;
   absl::flat_hash_map<std::string, std::string> attributes;
+  std::map<std::string, std::string> meshes;  // sdy.mesh: name -> <["axis"=size, ...]>
   std::vector<Function> functions;
-  // Operations of a module without a function (implicit main) and symbols such as sdy.mesh.
+  // Operations of a module without a function (implicit main).
   std::vector<std::unique_ptr<Op>> top_level;
   absl::flat_hash_map<std::string, std::string> aliases;  // "#name" -> text
   bool operand_types_stated = true;                       // bytecode leaves them to the values

@@ -209,7 +209,7 @@ absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Progra
     Scanner scanner(name, file);
     if (scanner.Word("_.-$").size() != name.size() || name.empty())
       return Fail(*op, file, "the name of a mesh has letters, digits and any of _ . - $");
-    p->attributes[absl::StrCat("sdy.mesh.", name)] = std::string(mesh);
+    p->meshes[name] = std::string(mesh);
   } else {
     p->top_level.push_back(std::move(op));
   }

@@ -79,6 +79,9 @@ TEST(Program, ContradictionsAreRefusedWithTheirPlace) {
        "f:2:6: error"},
       {"%0 = stablehlo.constant dense<[1.0, [2.0], 3.0, 4.0]> : tensor<4xf32>\nreturn %0 : tensor<4xf32>",
        "f:2:6: error"},
+      {"%0 = stablehlo.while(%i = %x) : tensor<4xf32> cond {\n%t = stablehlo.constant dense<true> : tensor<i1>\n"
+       "stablehlo.return %t : tensor<i1>\n} do {\n}\nreturn %0 : tensor<4xf32>",
+       "f:2:6: error"},
       {"%0 = stablehlo.add(%x, %x : tensor<4xf32>\nreturn %0 : tensor<4xf32>", "f:2:"},
   };
   for (const auto& [ops, place] : kWrong) EXPECT_TRUE(absl::StartsWith(Body(ops), place)) << ops << "\n" << Body(ops);
@@ -97,6 +100,11 @@ TEST(Program, MeshesAreRead) {
     EXPECT_TRUE(absl::StartsWith(with(mesh), "HloModule")) << with(mesh);
   for (const char* mesh : {R"(@m = <["a"=2ounds<4, ?>, "b"=2]>)", R"(@m = <[a=2]>)", R"(@"m}" = <["a"=2]>)"})
     EXPECT_TRUE(absl::StartsWith(with(mesh), "f:2:1: error")) << with(mesh);
+  // An attribute of the module is no mesh, whatever it is called.
+  const std::string named = Import(
+      "module attributes {sdy.mesh.m = false} {\nfunc.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "return %x : tensor<4xf32>\n}\n}\n");
+  EXPECT_TRUE(absl::StartsWith(named, "HloModule") && !absl::StrContains(named, "sdy")) << named;
 }
 
 TEST(Program, CallsTakeAndReturnWhatTheFunctionSays) {

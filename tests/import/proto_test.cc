@@ -58,6 +58,12 @@ TEST(Proto, ASchedule) {
             "m.pbtxt:0:0: error: schedule: computation 7 is not defined");
 }
 
+TEST(Proto, ExtentsWithoutABoundAreDynamic) {
+  std::string text = kProto;
+  text.replace(text.find("dimensions: 4"), 13, "dimensions: -1");
+  EXPECT_NE(TextOfProto(text).find("negative extent -1"), std::string::npos) << TextOfProto(text);
+}
+
 TEST(Proto, RaggedProducts) {
   const std::string text = TextOfProto(R"(
 name: "m" entry_computation_id: 1

@@ -1,6 +1,5 @@
 // Functions become computations: callees first, those of unbounded types at each call.
 #include <algorithm>
-#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -206,13 +205,10 @@ namespace {
 
 // The meshes of a program, as a module's frontend attribute lists them; empty if there is none.
 std::string Meshes(const mlir::Program& p) {
-  constexpr absl::string_view kKey = "sdy.mesh.";
-  std::map<std::string, std::string> sorted;
-  for (const auto& [key, value] : p.attributes)
-    if (absl::StartsWith(key, kKey)) sorted[key.substr(kKey.size())] = value;
-  if (sorted.empty()) return "";
+  if (p.meshes.empty()) return "";
   std::string out;
-  for (const auto& [name, value] : sorted) absl::StrAppend(&out, out.empty() ? "{" : ", ", name, " = #sdy.mesh", value);
+  for (const auto& [name, value] : p.meshes)
+    absl::StrAppend(&out, out.empty() ? "{" : ", ", name, " = #sdy.mesh", value);
   return out + "}";
 }
 
