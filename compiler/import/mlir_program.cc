@@ -1,4 +1,6 @@
 // Modules and functions: pretty forms become the operations of the generic form, and these a Program.
+#include <optional>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -169,17 +171,32 @@ absl::StatusOr<Function> MakeFunction(Op& op, const std::string& file) {
   return f;
 }
 
-bool IsMesh(absl::string_view text) {
+// `text` without what is blank in it; none if it is no mesh.
+std::optional<std::string> ReadMesh(absl::string_view text) {
   Scanner s(text, "");
-  if (!s.Eat("<") || !s.Eat("[")) return false;
-  for (bool first = true; !s.Eat("]"); first = false)
-    if ((!first && !s.Eat(",")) || !s.Quoted().ok() || !s.Eat("=") || !s.Integer().ok()) return false;
-  if (s.Eat(",")) {
-    if (!s.Eat("device_ids") || !s.Eat("=") || !s.Eat("[")) return false;
-    for (bool first = true; !s.Eat("]"); first = false)
-      if ((!first && !s.Eat(",")) || !s.Integer().ok()) return false;
+  if (!s.Eat("<") || !s.Eat("[")) return std::nullopt;
+  std::vector<std::string> axes, ids;
+  while (!s.Eat("]")) {
+    if (!axes.empty() && !s.Eat(",")) return std::nullopt;
+    const auto name = s.Quoted();
+    if (!name.ok() || !s.Eat("=")) return std::nullopt;
+    const auto size = s.Integer();
+    if (!size.ok()) return std::nullopt;
+    axes.push_back(absl::StrCat(QuoteMlir(*name), "=", *size));
   }
-  return s.Eat(">") && s.AtEnd();
+  std::string devices;
+  if (s.Eat(",")) {
+    if (!s.Eat("device_ids") || !s.Eat("=") || !s.Eat("[")) return std::nullopt;
+    while (!s.Eat("]")) {
+      if (!ids.empty() && !s.Eat(",")) return std::nullopt;
+      const auto id = s.Integer();
+      if (!id.ok()) return std::nullopt;
+      ids.push_back(absl::StrCat(*id));
+    }
+    devices = absl::StrCat(", device_ids=[", absl::StrJoin(ids, ", "), "]");
+  }
+  if (!s.Eat(">") || !s.AtEnd()) return std::nullopt;
+  return absl::StrCat("<[", absl::StrJoin(axes, ", "), "]", devices, ">");
 }
 
 }  // namespace
@@ -201,15 +218,15 @@ absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Progra
     ASSIGN_OR_RETURN(Function f, MakeFunction(*op, file));
     p->functions.push_back(std::move(f));
   } else if (op->name == "sdy.mesh") {
-    absl::string_view mesh = op->Attr("mesh");
-    absl::ConsumePrefix(&mesh, "#sdy.mesh");
+    absl::string_view text = op->Attr("mesh");
+    absl::ConsumePrefix(&text, "#sdy.mesh");
+    std::optional<std::string> mesh = ReadMesh(text);
     const std::string name = MlirStringValue(op->Attr("sym_name"));
-    if (!IsMesh(mesh))
-      return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
+    if (!mesh) return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
     Scanner scanner(name, file);
     if (scanner.Word("_.-$").size() != name.size() || name.empty())
       return Fail(*op, file, "the name of a mesh has letters, digits and any of _ . - $");
-    p->meshes[name] = std::string(mesh);
+    p->meshes[name] = *std::move(mesh);
   } else {
     p->top_level.push_back(std::move(op));
   }

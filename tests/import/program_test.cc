@@ -100,6 +100,7 @@ TEST(Program, MeshesAreRead) {
     EXPECT_TRUE(absl::StartsWith(with(mesh), "HloModule")) << with(mesh);
   for (const char* mesh : {R"(@m = <["a"=2ounds<4, ?>, "b"=2]>)", R"(@m = <[a=2]>)", R"(@"m}" = <["a"=2]>)"})
     EXPECT_TRUE(absl::StartsWith(with(mesh), "f:2:1: error")) << with(mesh);
+  EXPECT_TRUE(absl::StrContains(with("@m = <[\f\"a\"=2,\n\"b\"=2]>"), "{m = #sdy.mesh<[\"a\"=2, \"b\"=2]>}"));
   // An attribute of the module is no mesh, whatever it is called.
   const std::string named = Import(
       "module attributes {sdy.mesh.m = false} {\nfunc.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
