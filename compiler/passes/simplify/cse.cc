@@ -33,22 +33,9 @@ std::string Key(const Instruction* i) {
 #define ATTR(field, kind, text) \
   if (a.field && absl::string_view(text) != "metadata") absl::StrAppend(&out, ",", #field, "=", Text(*a.field));
 #include "compiler/hlo/attributes.def"
+  // Thousands of fusions that differ in a constant inside must not meet in one bucket.
+  for (const Computation* f : i->called()) absl::StrAppend(&out, ",", FunctionHash(f));
   return out;
-}
-
-// Of a constant: its shape and a sample of its bytes, so that large ones cost little.
-uint64_t ConstantHash(const Instruction* i) {
-  if (!i->shape().IsArray()) return 0;
-  constexpr int64_t kSample = 256, kPieces = 16;
-  const Literal& l = i->literal();
-  const auto piece = [&](int64_t from, int64_t size, uint64_t seed) {
-    return StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()) + from, static_cast<size_t>(size)),
-                      seed);
-  };
-  uint64_t h = static_cast<uint64_t>(l.byte_size()) * 31 + static_cast<uint64_t>(i->shape().type());
-  if (l.byte_size() <= kSample * kPieces) return l.byte_size() ? piece(0, l.byte_size(), h) : h;
-  for (int64_t k = 0; k < kPieces; ++k) h = piece((l.byte_size() - kSample) / (kPieces - 1) * k, kSample, h);
-  return h;
 }
 
 // A call without operands has nothing that says that it gives one value: its program has to.

@@ -1,5 +1,7 @@
 #include "compiler/passes/simplify/same_function.h"
 
+#include "compiler/base/text.h"
+
 namespace kiln {
 namespace {
 
@@ -24,6 +26,32 @@ bool SameEdges(const std::vector<Instruction*>& a, const std::vector<Instruction
 }
 
 }  // namespace
+
+uint64_t ConstantHash(const Instruction* i) {
+  if (!i->shape().IsArray()) return 0;
+  constexpr int64_t kSample = 256, kPieces = 16;
+  const Literal& l = i->literal();
+  const auto piece = [&](int64_t from, int64_t size, uint64_t seed) {
+    return StableHash(absl::string_view(reinterpret_cast<const char*>(l.data()) + from, static_cast<size_t>(size)),
+                      seed);
+  };
+  uint64_t h = static_cast<uint64_t>(l.byte_size()) * 31 + static_cast<uint64_t>(i->shape().type());
+  if (l.byte_size() <= kSample * kPieces) return l.byte_size() ? piece(0, l.byte_size(), h) : h;
+  for (int64_t k = 0; k < kPieces; ++k) h = piece((l.byte_size() - kSample) / (kPieces - 1) * k, kSample, h);
+  return h;
+}
+
+uint64_t FunctionHash(const Computation* f) {
+  absl::flat_hash_map<const Instruction*, uint64_t> number;
+  uint64_t h = 0;
+  for (const Instruction* i : f->PostOrder()) {
+    h = h * 31 + static_cast<uint64_t>(i->opcode());
+    for (const Instruction* o : i->operands()) h = h * 31 + number.at(o);
+    if (i->Is(Opcode::Constant)) h = h * 31 + ConstantHash(i);
+    number.emplace(i, number.size());
+  }
+  return h;
+}
 
 bool CallSameFunctions(const Instruction* a, const Instruction* b) {
   const std::vector<Computation*> f = a->called(), g = b->called();
