@@ -5,12 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace {
-int failures = 0;
-void Expect(bool ok, const char* what) {
-  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
-}
-}  // namespace
+#include "tests/link/expect.h"
 
 int main() {
   batches::Context context;

@@ -6,12 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/link/expect.h"
+
 namespace {
 
-int failures = 0;
-void Expect(bool ok, const char* what) {
-  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
-}
 void ExpectStatus(int32_t got, int32_t want, const char* what) {
   if (got == want) return;
   std::printf("FAILED: %s: \"%s\" instead of \"%s\"\n", what, calls_status_text(got), calls_status_text(want));

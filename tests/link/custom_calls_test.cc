@@ -7,13 +7,10 @@
 #include <string>
 
 #include "kiln/kiln.h"
+#include "tests/link/expect.h"
 
 namespace {
 bool fail_status = false, fail_typed = false;
-int failures = 0;
-void Expect(bool ok, const char* what) {
-  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
-}
 }  // namespace
 
 extern "C" int32_t typed_call(const custom_calls_buffer* operands, const custom_calls_buffer* results,

@@ -10,14 +10,10 @@
 #include "kiln/kiln_host.h"
 #include "partitioned.h"
 #include "slow_arena.h"
+#include "tests/link/expect.h"
 #include "weights.h"
 
 namespace {
-
-int failures = 0;
-void Expect(bool ok, const char* what) {
-  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
-}
 
 // What holds for every library of this kiln.
 void CheckModel(const kiln_model* m, const char* name, const char* build) {

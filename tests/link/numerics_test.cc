@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "checked.h"
+#include "tests/link/expect.h"
 
 namespace {
-
-int failures = 0;
-
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 std::vector<float> x(512 * 128), w(128 * 256), out(512 * 256);
 

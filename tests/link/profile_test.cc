@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "profiled.h"
+#include "tests/link/expect.h"
 
 namespace {
-
-int failures = 0;
-
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 constexpr std::size_t kX = 512 * 128, kW = 128 * 256, kOut = 512 * 256;
 

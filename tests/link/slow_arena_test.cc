@@ -4,12 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace {
-int failures = 0;
-void Expect(bool ok, const char* what) {
-  if (!ok) std::printf("FAILED: %s\n", what), ++failures;
-}
-}  // namespace
+#include "tests/link/expect.h"
 
 int main() {
   static_assert(slow_arena::kArenaBytes <= 8192, "the limit");

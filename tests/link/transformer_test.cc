@@ -8,15 +8,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/link/expect.h"
+
 namespace {
-
-int failures = 0;
-
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::printf("FAILED: %s\n", what);
-  ++failures;
-}
 
 // The numbers of transformer.py for argument k, by the function's order: that of sorted keys.
 class Numbers {
