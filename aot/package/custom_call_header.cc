@@ -15,8 +15,9 @@ std::string CustomCallDeclarations(const CompiledModel& m) {
 )";
   bool status = false, typed = false;
   for (const CustomCallSignature& c : m.custom_calls) {
-    status = status || c.api == CallApi::kStatus || c.api == CallApi::kUnified;
-    typed = typed || c.api == CallApi::kTyped;
+    status = status || c.api == ApiVersion::API_VERSION_STATUS_RETURNING ||
+             c.api == ApiVersion::API_VERSION_STATUS_RETURNING_UNIFIED;
+    typed = typed || c.api == ApiVersion::API_VERSION_TYPED_FFI;
   }
   if (status)
     out += R"(// Zero at the call; a code other than 0 ends the run with $UPPER_CUSTOM_CALL.
@@ -49,16 +50,16 @@ enum {
     absl::StrAppend(&out, "\n// Custom call \"", c.target, "\".\n");
     std::string parameters;
     switch (c.api) {
-      case CallApi::kOriginal:
+      case ApiVersion::API_VERSION_ORIGINAL:
         parameters = "void* out, const void** in";
         break;
-      case CallApi::kStatus:
+      case ApiVersion::API_VERSION_STATUS_RETURNING:
         parameters = "void* out, const void** in, $NAME_call_status* status";
         break;
-      case CallApi::kUnified:
+      case ApiVersion::API_VERSION_STATUS_RETURNING_UNIFIED:
         parameters = "void* out, const void** in, const char* opaque, size_t opaque_size, $NAME_call_status* status";
         break;
-      case CallApi::kTyped: {
+      case ApiVersion::API_VERSION_TYPED_FFI: {
         const std::string type = absl::StrCat("$NAME_", id, "_attributes");
         absl::StrAppend(&out, "typedef struct ", type);
         if (!c.attributes.empty()) {
@@ -87,7 +88,7 @@ enum {
         break;
       }
     }
-    absl::StrAppend(&out, c.api == CallApi::kTyped ? "int32_t " : "void ", id, "(", parameters, ")");
+    absl::StrAppend(&out, c.api == ApiVersion::API_VERSION_TYPED_FFI ? "int32_t " : "void ", id, "(", parameters, ")");
     if (id != c.target) absl::StrAppend(&out, " __asm__(\"", c.target, "\")");
     out += ";\n";
   }

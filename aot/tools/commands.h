@@ -37,6 +37,9 @@ absl::Status ReadImportOptions(const Arguments& args, const CompileOptions& conf
 // program with shardings, replicas of another).
 absl::Status SettleDevices(const Arguments& args, Module* module);
 
+// 0, or 1 with the message on standard error.
+int ExitCode(const absl::Status& status);
+
 // Each returns the exit code: 0 success, 1 wrong input, 2 wrong usage.
 int CompileCommand(const Arguments& args);
 int LinkCommand(const Arguments& args);

@@ -155,11 +155,7 @@ int CompileCommand(const Arguments& args) {
     std::fprintf(stderr, "kiln compile: %s\n", why.c_str());
     return 2;
   }
-  if (absl::Status s = Run(args); !s.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
-    return 1;
-  }
-  return 0;
+  return ExitCode(Run(args));
 }
 
 }  // namespace kiln

@@ -73,11 +73,7 @@ int OptCommand(const Arguments& args) {
     std::fprintf(stderr, "kiln opt: a file is needed\n");
     return 2;
   }
-  if (absl::Status s = Run(args); !s.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
-    return 1;
-  }
-  return 0;
+  return ExitCode(Run(args));
 }
 
 }  // namespace kiln

@@ -131,12 +131,6 @@ absl::Status Run(const Arguments& args) {
 
 }  // namespace
 
-int RunCommand(const Arguments& args) {
-  if (absl::Status s = Run(args); !s.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
-    return 1;
-  }
-  return 0;
-}
+int RunCommand(const Arguments& args) { return ExitCode(Run(args)); }
 
 }  // namespace kiln

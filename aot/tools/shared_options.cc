@@ -1,4 +1,7 @@
 // Options that several commands take.
+#include <cstdio>
+#include <string>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "aot/compile.h"
@@ -6,6 +9,12 @@
 #include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return 1;
+}
 
 absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import) {
   import->entry = args.Get("entry");

@@ -35,7 +35,7 @@ Instruction* Combine(const Computation* f, int64_t elements, Computation* c) {
     operands.push_back(c->AddParameter(static_cast<int64_t>(c->parameters().size()), p->shape(), "p"));
   Instruction* fusion = c->Add(Opcode::Fusion, of.at(f->root())->shape(), operands, "combine");
   fusion->mutable_attrs().calls = body;
-  fusion->mutable_attrs().fusion_kind = "kLoop";
+  fusion->mutable_attrs().fusion_kind = FusionKind::kLoop;
   return fusion;
 }
 

@@ -9,14 +9,6 @@ namespace {
 
 constexpr int64_t kStackBytes = 512 << 10;  // working memory of an algorithm up to this lies on the stack
 
-std::vector<Shape> ArrayLeaves(const Shape& s) {
-  std::vector<Shape> out;
-  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
-    if (leaf.IsArray()) out.push_back(leaf);
-  });
-  return out;
-}
-
 // A copy that changes the layout, element by element.
 absl::StatusOr<int64_t> EmitCopy(Body& body) {
   Ir& ir = body.ir;
@@ -44,7 +36,8 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
 }  // namespace
 
 const Instruction* ProductOf(const Instruction* fusion) {
-  if (!fusion->Is(Opcode::Fusion) || !fusion->attrs().fusion_kind || *fusion->attrs().fusion_kind != "kOutput")
+  if (!fusion->Is(Opcode::Fusion) || !fusion->attrs().fusion_kind ||
+      *fusion->attrs().fusion_kind != FusionKind::kOutput)
     return nullptr;
   for (const auto& i : (*fusion->attrs().calls)->instructions())
     if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return i.get();

@@ -11,6 +11,19 @@ namespace {
 using llvm::Intrinsic::ID;
 namespace Intr = llvm::Intrinsic;
 
+// What the kernel library calls an operation on complex numbers; nullptr if it has none.
+const char* ComplexStem(Opcode op) {
+  if (op == Opcode::Divide) return "div";
+  if (op == Opcode::Sign) return "sign";
+  if (InfoOf(op).operand_types == OperandTypes::Floats) return nullptr;
+#define UNARY(opcode, stem, ...) \
+  if (op == Opcode::opcode) return #stem;
+#define BINARY UNARY
+#define ROOT UNARY
+#include "compiler/hlo/functions.def"
+  return nullptr;
+}
+
 class Op {
  public:
   Op(Ir& ir, const Instruction* i, const std::vector<Val>& x)
@@ -99,35 +112,33 @@ class Op {
   }
 
   absl::StatusOr<Val> Compare() {
-    const std::string& d = i->attrs().direction->text;
-    const bool total = i->attrs().compare_type && *i->attrs().compare_type == "TOTALORDER";
+    const Direction d = *i->attrs().direction;
+    const bool total = i->attrs().compare_type == CompareType::TOTALORDER;
     using P = llvm::CmpInst;
-    static const std::pair<const char*, std::array<P::Predicate, 3>> kPredicates[] = {
-        {"EQ", {P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ}},   {"NE", {P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE}},
-        {"LT", {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}}, {"LE", {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE}},
-        {"GT", {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT}}, {"GE", {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE}}};
-    for (const auto& [name, p] : kPredicates) {
-      if (d != name) continue;
-      if (IsComplex(t)) {
-        llvm::Value *re = b.CreateFCmp(p[0], x[0].re, x[1].re), *im = b.CreateFCmp(p[0], x[0].im, x[1].im);
-        if (d == "EQ") return Val{b.CreateAnd(re, im)};
-        if (d == "NE") return Val{b.CreateOr(re, im)};
-        return Bad();
-      }
-      if (IsFloat(t) && !total) return Val{b.CreateFCmp(p[0], x[0].re, x[1].re)};
-      if (IsFloat(t)) {
-        // Sign-magnitude bits as a signed integer that orders like the numbers.
-        auto key = [&](llvm::Value* v) {
-          const unsigned n = v->getType()->isDoubleTy() ? 64 : 32;
-          llvm::Value* bits = b.CreateBitCast(v, b.getIntNTy(n));
-          llvm::Value* flip = b.CreateLShr(b.CreateAShr(bits, n - 1), 1);
-          return b.CreateXor(bits, flip);
-        };
-        return Val{b.CreateICmp(p[1], key(x[0].re), key(x[1].re))};
-      }
-      return Val{b.CreateICmp(IsSigned(t) ? p[1] : p[2], x[0].re, x[1].re)};
+    // In the order of Direction: floats, signed and unsigned integers.
+    static constexpr std::array<P::Predicate, 3> kPredicates[] = {
+        {P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},   {P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
+        {P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}, {P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
+        {P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT}, {P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE}};
+    const auto& p = kPredicates[static_cast<size_t>(d)];
+    if (IsComplex(t)) {
+      llvm::Value *re = b.CreateFCmp(p[0], x[0].re, x[1].re), *im = b.CreateFCmp(p[0], x[0].im, x[1].im);
+      if (d == Direction::EQ) return Val{b.CreateAnd(re, im)};
+      if (d == Direction::NE) return Val{b.CreateOr(re, im)};
+      return Bad();
     }
-    return ErrorAt(i, absl::StrCat("unknown direction ", d));
+    if (IsFloat(t) && !total) return Val{b.CreateFCmp(p[0], x[0].re, x[1].re)};
+    if (IsFloat(t)) {
+      // Sign-magnitude bits as a signed integer that orders like the numbers.
+      auto key = [&](llvm::Value* v) {
+        const unsigned n = v->getType()->isDoubleTy() ? 64 : 32;
+        llvm::Value* bits = b.CreateBitCast(v, b.getIntNTy(n));
+        llvm::Value* flip = b.CreateLShr(b.CreateAShr(bits, n - 1), 1);
+        return b.CreateXor(bits, flip);
+      };
+      return Val{b.CreateICmp(p[1], key(x[0].re), key(x[1].re))};
+    }
+    return Val{b.CreateICmp(IsSigned(t) ? p[1] : p[2], x[0].re, x[1].re)};
   }
 
   absl::StatusOr<Val> Integer() {
@@ -214,6 +225,14 @@ class Op {
   absl::StatusOr<Val> Float() {
     llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
     switch (i->opcode()) {
+#define UNARY(opcode, stem, ...) \
+  case Opcode::opcode:           \
+    return Val{Math(#stem, {p})};
+#define BINARY(opcode, stem, ...) \
+  case Opcode::opcode:            \
+    return Val{Math(#stem, {p, q})};
+#define ROOT(...)
+#include "compiler/hlo/functions.def"
       case Opcode::Add:
         return Val{b.CreateFAdd(p, q)};
       case Opcode::Subtract:
@@ -230,10 +249,6 @@ class Op {
         return Val{FMax(p, q)};
       case Opcode::Minimum:
         return Val{FMin(p, q)};
-      case Opcode::Power:
-        return Val{Math("pow", {p, q})};
-      case Opcode::Atan2:
-        return Val{Math("atan2", {p, q})};
       case Opcode::Negate:
         return Val{b.CreateFNeg(p)};
       case Opcode::Abs:
@@ -257,46 +272,10 @@ class Op {
       }
       case Opcode::RoundNearestEven:
         return Val{Un(Intr::rint, p)};
-      case Opcode::Exponential:
-        return Val{Math("exp", {p})};
-      case Opcode::ExponentialMinusOne:
-        return Val{Math("expm1", {p})};
-      case Opcode::Log:
-        return Val{Math("log", {p})};
-      case Opcode::LogPlusOne:
-        return Val{Math("log1p", {p})};
-      case Opcode::Logistic:
-        return Val{Math("logistic", {p})};
       case Opcode::Sqrt:
         return Val{Un(Intr::sqrt, p)};
       case Opcode::Rsqrt:
         return Val{b.CreateFDiv(F(1), Un(Intr::sqrt, p))};
-      case Opcode::Cbrt:
-        return Val{Math("cbrt", {p})};
-      case Opcode::Sine:
-        return Val{Math("sin", {p})};
-      case Opcode::Cosine:
-        return Val{Math("cos", {p})};
-      case Opcode::Tan:
-        return Val{Math("tan", {p})};
-      case Opcode::Tanh:
-        return Val{Math("tanh", {p})};
-      case Opcode::Sinh:
-        return Val{Math("sinh", {p})};
-      case Opcode::Cosh:
-        return Val{Math("cosh", {p})};
-      case Opcode::Asin:
-        return Val{Math("asin", {p})};
-      case Opcode::Acos:
-        return Val{Math("acos", {p})};
-      case Opcode::Asinh:
-        return Val{Math("asinh", {p})};
-      case Opcode::Acosh:
-        return Val{Math("acosh", {p})};
-      case Opcode::Atanh:
-        return Val{Math("atanh", {p})};
-      case Opcode::Erf:
-        return Val{Math("erf", {p})};
       case Opcode::Real:
         return Val{p};
       case Opcode::Imag:
@@ -376,33 +355,20 @@ class Op {
         break;
     }
     // The complex functions of the kernel library take and give doubles.
-    static const absl::flat_hash_map<Opcode, const char*>* names = new absl::flat_hash_map<Opcode, const char*>{
-        {Opcode::Divide, "div"},      {Opcode::Power, "pow"},
-        {Opcode::Exponential, "exp"}, {Opcode::ExponentialMinusOne, "expm1"},
-        {Opcode::Log, "log"},         {Opcode::LogPlusOne, "log1p"},
-        {Opcode::Sqrt, "sqrt"},       {Opcode::Rsqrt, "rsqrt"},
-        {Opcode::Sine, "sin"},        {Opcode::Cosine, "cos"},
-        {Opcode::Tan, "tan"},         {Opcode::Tanh, "tanh"},
-        {Opcode::Sinh, "sinh"},       {Opcode::Cosh, "cosh"},
-        {Opcode::Sign, "sign"},       {Opcode::Logistic, "logistic"},
-        {Opcode::Asin, "asin"},       {Opcode::Acos, "acos"},
-        {Opcode::Asinh, "asinh"},     {Opcode::Acosh, "acosh"},
-        {Opcode::Atanh, "atanh"},     {Opcode::Atan2, "atan2"},
-        {Opcode::Cbrt, "cbrt"}};
     auto wide = [&](llvm::Value* v) { return b.CreateFPCast(v, b.getDoubleTy()); };
     auto narrow = [&](llvm::Value* v) { return b.CreateFPCast(v, p.re->getType()); };
     const std::string suffix = absl::StrCat("_", TextOf(t));
     if (i->Is(Opcode::Abs))
       return Val{narrow(ir.CallLibrary("kiln_cabs" + suffix, b.getDoubleTy(), {wide(p.re), wide(p.im)}))};
-    auto it = names->find(i->opcode());
-    if (it == names->end()) return Bad();
+    const char* stem = ComplexStem(i->opcode());
+    if (!stem) return Bad();
     std::vector<llvm::Value*> args = {wide(p.re), wide(p.im)};
     if (q.re) {
       args.push_back(wide(q.re));
       args.push_back(wide(q.im));
     }
     llvm::Type* parts = llvm::StructType::get(b.getDoubleTy(), b.getDoubleTy());
-    llvm::Value* r = ir.CallLibrary(absl::StrCat("kiln_c", it->second, suffix), parts, args);
+    llvm::Value* r = ir.CallLibrary(absl::StrCat("kiln_c", stem, suffix), parts, args);
     return Val{narrow(b.CreateExtractValue(r, 0)), narrow(b.CreateExtractValue(r, 1))};
   }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/elemental/element.h"
 #include "compiler/hlo/lapack.h"
+#include "compiler/hlo/random_bits.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -279,7 +280,7 @@ class Library {
       return 1;
     }
     const Shape& x = i_->shape();
-    const bool trans = at.transpose_a && (*at.transpose_a == "TRANSPOSE" || *at.transpose_a == "ADJOINT");
+    const bool trans = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
     b_.CreateMemCpy(body_.results[0], llvm::Align(1), body_.operands[1], llvm::Align(1),
                     static_cast<uint64_t>(x.ByteSize()));
     ir_.CallLibrary("kiln_triangular_solve" + suffix, b_.getVoidTy(),
@@ -300,10 +301,7 @@ class Library {
                         static_cast<uint64_t>(8 * (words - 2)));
       Ints dims = s.dims();
       if (dims.empty()) dims = {1};
-      int64_t d = -1;
-      for (size_t k = 0; k < dims.size() && d < 0; ++k)
-        if (dims[k] % 2 == 0) d = static_cast<int64_t>(k);
-      if (d < 0) d = std::max_element(dims.begin(), dims.end()) - dims.begin();
+      const int64_t d = ThreefryDimension(dims);
       int64_t outer = 1, inner = 1;
       for (int64_t k = 0; k < static_cast<int64_t>(dims.size()); ++k) {
         if (k < d) outer *= dims[k];
@@ -388,12 +386,12 @@ int64_t FftWorkBytes(const Instruction* i) {
 }
 
 int64_t FftHalfBytes(const Instruction* i) {
-  const bool between = *i->attrs().fft_type == "IRFFT" && i->attrs().fft_length->size() > 1;
+  const bool between = *i->attrs().fft_type == FftType::IRFFT && i->attrs().fft_length->size() > 1;
   return between ? i->operand(0)->shape().ByteSize() : 0;
 }
 
 std::vector<FftAxis> FftAxes(const Instruction* i) {
-  const std::string& type = i->attrs().fft_type->text;
+  const FftType type = *i->attrs().fft_type;
   const Ints& length = *i->attrs().fft_length;
   const Shape &in = i->operand(0)->shape(), &out = i->shape();
   const int64_t rank = out.rank(), axes = static_cast<int64_t>(length.size());
@@ -405,23 +403,27 @@ std::vector<FftAxis> FftAxes(const Instruction* i) {
     for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
     list.push_back({from, to, outer * inner, length[axis], inner, kind});
   };
-  if (type == "IRFFT" && axes > 1) {
+  if (type == FftType::IRFFT && axes > 1) {
     for (int64_t k = 0; k + 1 < axes; ++k) add(k ? FftAxis::kHalf : FftAxis::kOperand, FftAxis::kHalf, in.dims(), k, 0);
     add(FftAxis::kHalf, FftAxis::kResult, out.dims(), axes - 1, 2);
     return list;
   }
-  add(FftAxis::kOperand, FftAxis::kResult, out.dims(), axes - 1, type == "RFFT" ? 1 : type == "IRFFT" ? 2 : 0);
+  add(FftAxis::kOperand, FftAxis::kResult, out.dims(), axes - 1,
+      type == FftType::RFFT    ? 1
+      : type == FftType::IRFFT ? 2
+                               : 0);
   for (int64_t k = axes - 2; k >= 0; --k) add(FftAxis::kResult, FftAxis::kResult, out.dims(), k, 0);
   return list;
 }
 
 void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value* from, llvm::Value* to,
                   llvm::Value* work, llvm::Value* first, llvm::Value* last, bool in_vectors) {
-  const std::string& type = i->attrs().fft_type->text;
+  const FftType type = *i->attrs().fft_type;
   const PrimitiveType c = ComponentType(i->shape().type());
   ir.CallLibrary(absl::StrCat("kiln_fft_", in_vectors ? "lines_" : "axis_", TextOf(c)), ir.b.getVoidTy(),
                  {from, to, work, Roots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
-                  ir.b.getInt32(type == "IFFT" || type == "IRFFT"), ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
+                  ir.b.getInt32(type == FftType::IFFT || type == FftType::IRFFT),
+                  ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
 }
 
 absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes) { return Library(body, stack_bytes).Run(); }

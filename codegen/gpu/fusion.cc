@@ -126,7 +126,7 @@ absl::Status EmitUpdate(Body& body, const Instruction* root) {
 
 absl::Status EmitFusion(Body& body) {
   const Computation& f = **body.i->attrs().calls;
-  if (body.i->attrs().fusion_kind && *body.i->attrs().fusion_kind == "kCustom") {
+  if (body.i->attrs().fusion_kind == FusionKind::kCustom) {
     const auto& config = body.i->attrs().backend_config;
     if (config && config->text.find("block_level") != std::string::npos) return EmitRows(body, f);
     if (config && config->text.find("__triton_gemm") != std::string::npos) return EmitProductFusion(body, f);

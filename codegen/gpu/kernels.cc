@@ -4,18 +4,6 @@
 #include "codegen/elemental/library.h"
 
 namespace kiln::gpu {
-namespace {
-
-std::vector<Shape> ArrayLeaves(const Shape& s) {
-  std::vector<Shape> out;
-  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
-    if (leaf.IsArray()) out.push_back(leaf);
-  });
-  return out;
-}
-
-}  // namespace
-
 Ints MemoryOrder(const Shape& s) {
   const Layout l = s.LayoutOrDefault();
   return Ints(l.minor_to_major.rbegin(), l.minor_to_major.rend());

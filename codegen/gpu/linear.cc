@@ -135,7 +135,7 @@ absl::Status EmitTriangularSolve(Body& body) {
   const Shape& s = body.i->shape();
   const PrimitiveType t = s.type();
   const bool left = at.left_side.value_or(false), unit = at.unit_diagonal.value_or(false);
-  const bool turned = at.transpose_a && (*at.transpose_a == "TRANSPOSE" || *at.transpose_a == "ADJOINT");
+  const bool turned = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
   const int64_t rows = s.dim(s.rank() - 2), columns = s.dims().back(), n = left ? rows : columns,
                 sides = left ? columns : rows;
   // Unknowns in the order in which they can be solved.

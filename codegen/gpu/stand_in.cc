@@ -55,7 +55,7 @@ absl::StatusOr<Instruction*> StandInFor(const Instruction* call, Computation* c)
   Instruction* fusion = c->Add(Opcode::Fusion, meaning->shape(), operands, "product");
   fusion->set_loc(call->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = "kCustom";
+  fusion->mutable_attrs().fusion_kind = FusionKind::kCustom;
   fusion->mutable_attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
   return fusion;
 }

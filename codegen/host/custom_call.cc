@@ -69,11 +69,11 @@ llvm::Value* EmitCustomCall(Ir& ir, const CustomCallSignature& signature, const 
     return b.CreateCall(ir.module.getOrInsertFunction(signature.target, llvm::FunctionType::get(result, types, false)),
                         values);
   };
-  if (signature.api == CallApi::kTyped)
+  if (signature.api == ApiVersion::API_VERSION_TYPED_FFI)
     return call(b.getInt32Ty(), {ptr, ptr, ptr},
                 {Buffers(ir, operands), Buffers(ir, results), AttributesStruct(ir, signature.attributes)});
   llvm::Value* out = tuple_result || results.empty() ? outs : b.CreateLoad(ptr, outs);
-  if (signature.api == CallApi::kOriginal) {
+  if (signature.api == ApiVersion::API_VERSION_ORIGINAL) {
     call(nothing, {ptr, ptr}, {out, ins});
     return nullptr;
   }
@@ -81,7 +81,7 @@ llvm::Value* EmitCustomCall(Ir& ir, const CustomCallSignature& signature, const 
   llvm::Type* status_type = llvm::StructType::get(ir.ctx, {b.getInt32Ty(), ptr, i64});
   llvm::Value* status = ir.Alloca(status_type, 1, 16);
   b.CreateStore(llvm::Constant::getNullValue(status_type), status);
-  if (signature.api == CallApi::kStatus)
+  if (signature.api == ApiVersion::API_VERSION_STATUS_RETURNING)
     call(nothing, {ptr, ptr, ptr}, {out, ins, status});
   else
     call(nothing, {ptr, ptr, ptr, i64, ptr},

@@ -10,14 +10,6 @@
 namespace kiln {
 namespace {
 
-std::vector<Shape> ArrayLeaves(const Shape& s) {
-  std::vector<Shape> out;
-  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) {
-    if (leaf.IsArray()) out.push_back(leaf);
-  });
-  return out;
-}
-
 // How numbers of a format that are not finite look (runtime_min/cpu/numerics.c).
 struct SpecialBits {
   uint64_t mask = 0, special = 0, fraction = 0;

@@ -167,3 +167,9 @@ static INLINE complex unit_box(complex a) {
 #include "complex.inc"
 #undef REAL
 #undef COMPLEX
+
+// Every row of functions.def has its functions.
+#define UNARY(opcode, stem, ...) _Static_assert(sizeof(&kiln_##stem##_f32) == sizeof(&kiln_##stem##_f64), "");
+#define BINARY UNARY
+#define ROOT(...)
+#include "compiler/hlo/functions.def"

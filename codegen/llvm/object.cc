@@ -7,6 +7,7 @@
 
 #include "codegen/kernels/bitcode.h"
 #include "codegen/llvm/rare_calls.h"
+#include "codegen/llvm/target_machine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
@@ -52,14 +53,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     KILN_CHECK(it != options.end());
     static_cast<llvm::cl::opt<bool>*>(it->second)->setValue(true);
   });
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
-  KILN_CHECK(target != nullptr);
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  options.FunctionSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      kTriple, level.cpu, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return MakeTargetMachine(kTriple, level.cpu, "", llvm::CodeGenOptLevel::Default, llvm::CodeModel::Small, true);
 }
 
 // LLVM says on standard error where it did not make vectors of a loop that asks for them; users have no use for it.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/llvm/object.h"
+#include "codegen/llvm/target_machine.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Intrinsics.h"
@@ -32,13 +33,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
-  std::string error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
-  KILN_CHECK(target != nullptr);
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      kTriple, level.cpu, level.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return MakeTargetMachine(kTriple, level.cpu, level.features, llvm::CodeGenOptLevel::Aggressive, std::nullopt, false);
 }
 
 // The kernel library was compiled for the host: what that says of a machine goes.

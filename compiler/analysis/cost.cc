@@ -84,19 +84,10 @@ Cost CostOf(const Module& m) {
   std::vector<const Computation*> todo = {m.entry()};
   for (size_t k = 0; k < todo.size(); ++k) {
     for (const auto& i : todo[k]->instructions()) {
-      switch (i->opcode()) {
-        case Opcode::Parameter:
-        case Opcode::Constant:
-        case Opcode::Tuple:
-        case Opcode::GetTupleElement:
-        case Opcode::Bitcast:
-          continue;
-        case Opcode::While:
-        case Opcode::Conditional:
-          for (const Computation* f : i->called()) todo.push_back(f);
-          continue;
-        default:
-          break;
+      if (InfoOf(i->opcode()).lowering == Lowering::Free) continue;
+      if (i->Is(Opcode::While) || i->Is(Opcode::Conditional)) {
+        for (const Computation* f : i->called()) todo.push_back(f);
+        continue;
       }
       const Cost one = CostOfKernel(i.get());
       c.flops += one.flops;

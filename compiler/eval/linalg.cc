@@ -37,10 +37,10 @@ std::vector<C> Transform(const std::vector<C>& in, bool inverse) {
 }
 
 absl::StatusOr<Literal> Fft(const Instruction& i, const Shape& shape, const Literal& x) {
-  const std::string& type = i.attrs().fft_type->text;
+  const FftType type = *i.attrs().fft_type;
   const Ints& len = *i.attrs().fft_length;
   const int64_t rank = shape.rank(), axes = static_cast<int64_t>(len.size());
-  const bool inverse = type == "IFFT" || type == "IRFFT";
+  const bool inverse = type == FftType::IFFT || type == FftType::IRFFT;
   // Work array in the full complex shape.
   Ints dims = shape.dims();
   for (int64_t k = 0; k < axes; ++k) dims[rank - axes + k] = len[k];
@@ -50,7 +50,7 @@ absl::StatusOr<Literal> Fft(const Instruction& i, const Shape& shape, const Lite
   for (int64_t n = 0; n < static_cast<int64_t>(v.size()); ++n) {
     Ints p = ws.At(n);
     bool mirrored = false;
-    if (type == "IRFFT" && p[last] > len[axes - 1] / 2) {  // the other half is the conjugate
+    if (type == FftType::IRFFT && p[last] > len[axes - 1] / 2) {  // the other half is the conjugate
       mirrored = true;
       for (int64_t k = 0; k < axes; ++k) {
         int64_t& q = p[rank - axes + k];
@@ -59,7 +59,7 @@ absl::StatusOr<Literal> Fft(const Instruction& i, const Shape& shape, const Lite
     }
     v[n] = At(x, is.Linear(p));
     if (mirrored) v[n] = std::conj(v[n]);
-    if (type == "IRFFT" && axes == 1 && (p[last] == 0 || 2 * p[last] == len[0])) v[n] = v[n].real();
+    if (type == FftType::IRFFT && axes == 1 && (p[last] == 0 || 2 * p[last] == len[0])) v[n] = v[n].real();
   }
   for (int64_t k = 0; k < axes; ++k) {
     const int64_t d = rank - axes + k;
@@ -117,8 +117,8 @@ Literal TriangularSolve(const Instruction& i, const Shape& shape, const Literal&
   const int64_t n = a.shape().dims().back();
   const bool left = t.left_side.value_or(false), lower = t.lower.value_or(false),
              unit = t.unit_diagonal.value_or(false);
-  const bool trans = t.transpose_a && (*t.transpose_a == "TRANSPOSE" || *t.transpose_a == "ADJOINT"),
-             conj = t.transpose_a && *t.transpose_a == "ADJOINT";
+  const bool trans = t.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE,
+             conj = t.transpose_a == TransposeA::ADJOINT;
   const int64_t rows = b.shape().dim(b.shape().rank() - 2), cols = b.shape().dims().back();
   Literal out(shape);
   const int64_t batches = n ? a.size() / (n * n) : 0;

@@ -37,11 +37,12 @@ absl::StatusOr<Literal> Words(PrimitiveType t, const Ints& dims) {
 }
 
 absl::StatusOr<Literal> Rng(const Instruction& i, const Shape& shape, const Literal& a, const Literal& b) {
-  const std::string how = i.attrs().distribution ? i.attrs().distribution->text : "";
+  const Distribution how = *i.attrs().distribution;
   const PrimitiveType t = shape.type();
-  const bool uniform = how == "rng_uniform", wide = t == PrimitiveType::F64 || (!IsFloat(t) && InfoOf(t).bits > 32);
-  if ((!uniform && how != "rng_normal") || (!uniform && !IsFloat(t)) || IsComplex(t) || t == PrimitiveType::Pred)
-    return ErrorAt(&i, absl::StrCat("distribution '", how, "' has no meaning on ", TextOf(t)),
+  const bool uniform = how == Distribution::rng_uniform,
+             wide = t == PrimitiveType::F64 || (!IsFloat(t) && InfoOf(t).bits > 32);
+  if ((!uniform && !IsFloat(t)) || IsComplex(t) || t == PrimitiveType::Pred)
+    return ErrorAt(&i, absl::StrCat("distribution '", TextOf(how), "' has no meaning on ", TextOf(t)),
                    absl::StatusCode::kUnimplemented);
   const PrimitiveType word = wide ? PrimitiveType::U64 : PrimitiveType::U32;
   ASSIGN_OR_RETURN(const Literal first, Words(word, shape.dims()));

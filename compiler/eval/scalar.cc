@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace kiln {
 namespace {
@@ -57,6 +58,45 @@ C ComplexDivide(C a, C b) {
     }
   }
   return {x, y};
+}
+
+C ComplexAtan2(C z, C w) { return C(0, -1) * std::log((w + C(0, 1) * z) / std::sqrt(z * z + w * w)); }
+
+C ComplexPower(C z, C w) {
+  if (z == C(0)) return w == C(0) ? C(1) : C(0);
+  return std::exp(w * std::log(z));
+}
+
+C ComplexExpm1(C z) {
+  const double e = std::expm1(z.real()), s = std::sin(z.imag() / 2);
+  return {e * std::cos(z.imag()) - 2 * s * s, std::exp(z.real()) * std::sin(z.imag())};
+}
+
+C ComplexLog1p(C z) {
+  const C l = std::log(z + 1.0);
+  const double m = z.real() * (2 + z.real()) + z.imag() * z.imag();
+  return {std::abs(m) < 0.5 ? std::log1p(m) / 2 : l.real(), l.imag()};
+}
+
+// The functions of functions.def; nullopt for other opcodes.
+std::optional<double> RealFunction(Opcode op, double x, double y) {
+#define UNARY(opcode, stem, real, ...) \
+  if (op == Opcode::opcode) return real;
+#define BINARY UNARY
+#define ROOT UNARY
+#include "compiler/hlo/functions.def"
+  return std::nullopt;
+}
+
+std::optional<C> ComplexFunction(Opcode op, C z, C w) {
+#define FLOATS_ONLY std::nullopt
+#define UNARY(opcode, stem, real, complex, ...) \
+  if (op == Opcode::opcode) return complex;
+#define BINARY UNARY
+#define ROOT UNARY
+#include "compiler/hlo/functions.def"
+#undef FLOATS_ONLY
+  return std::nullopt;
 }
 
 absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, PrimitiveType t) {
@@ -127,6 +167,7 @@ absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, Primitiv
 
 absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveType t) {
   const double a = x[0].re, b = i.operand_count() > 1 ? x[1].re : 0;
+  if (const auto y = RealFunction(i.opcode(), a, b)) return FromD(*y);
   switch (i.opcode()) {
     case Opcode::Add:
       return FromD(a + b);
@@ -142,10 +183,6 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
       return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? b : a) : std::max(a, b));
     case Opcode::Minimum:
       return FromD(std::isnan(a) || std::isnan(b) ? NAN : a == b ? (std::signbit(a) ? a : b) : std::min(a, b));
-    case Opcode::Power:
-      return FromD(std::pow(a, b));
-    case Opcode::Atan2:
-      return FromD(std::atan2(a, b));
     case Opcode::Negate:
       return FromD(-a);
     case Opcode::Abs:
@@ -160,46 +197,6 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
       return FromD(std::round(a));
     case Opcode::RoundNearestEven:
       return FromD(std::nearbyint(a));
-    case Opcode::Exponential:
-      return FromD(std::exp(a));
-    case Opcode::ExponentialMinusOne:
-      return FromD(std::expm1(a));
-    case Opcode::Log:
-      return FromD(std::log(a));
-    case Opcode::LogPlusOne:
-      return FromD(std::log1p(a));
-    case Opcode::Logistic:
-      return FromD(1 / (1 + std::exp(-a)));
-    case Opcode::Sqrt:
-      return FromD(std::sqrt(a));
-    case Opcode::Rsqrt:
-      return FromD(1 / std::sqrt(a));
-    case Opcode::Cbrt:
-      return FromD(std::cbrt(a));
-    case Opcode::Sine:
-      return FromD(std::sin(a));
-    case Opcode::Cosine:
-      return FromD(std::cos(a));
-    case Opcode::Tan:
-      return FromD(std::tan(a));
-    case Opcode::Tanh:
-      return FromD(std::tanh(a));
-    case Opcode::Sinh:
-      return FromD(std::sinh(a));
-    case Opcode::Cosh:
-      return FromD(std::cosh(a));
-    case Opcode::Asin:
-      return FromD(std::asin(a));
-    case Opcode::Acos:
-      return FromD(std::acos(a));
-    case Opcode::Asinh:
-      return FromD(std::asinh(a));
-    case Opcode::Acosh:
-      return FromD(std::acosh(a));
-    case Opcode::Atanh:
-      return FromD(std::atanh(a));
-    case Opcode::Erf:
-      return FromD(std::erf(a));
     case Opcode::Real:
       return FromD(a);
     case Opcode::Imag:
@@ -227,6 +224,7 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
 
 absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, PrimitiveType t) {
   const C a = ToC(x[0]), b = i.operand_count() > 1 ? ToC(x[1]) : C(0);
+  if (const auto y = ComplexFunction(i.opcode(), a, b)) return FromC(*y);
   switch (i.opcode()) {
     case Opcode::Add:
       return FromC(a + b);
@@ -236,9 +234,6 @@ absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, Primitiv
       return FromC({a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()});
     case Opcode::Divide:
       return FromC(ComplexDivide(a, b));
-    case Opcode::Power:
-      if (a == C(0)) return FromC(b == C(0) ? C(1) : C(0));
-      return FromC(std::exp(b * std::log(a)));
     case Opcode::Maximum:
     case Opcode::Minimum: {
       // By the real part, then the imaginary one.
@@ -247,57 +242,12 @@ absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, Primitiv
       const bool less = a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
       return FromC(less == i.Is(Opcode::Maximum) ? b : a);  // equal ones differ in the signs of zeros at most
     }
-    case Opcode::Atan2:
-      return FromC(C(0, -1) * std::log((b + C(0, 1) * a) / std::sqrt(a * a + b * b)));
-    case Opcode::Cbrt:
-      return FromC(a == C(0) ? a : std::exp(std::log(a) / 3.0));
     case Opcode::Negate:
       return FromC(-a);
     case Opcode::Abs:
       return FromD(std::hypot(a.real(), a.imag()));
     case Opcode::Sign:
       return FromC(a == C(0) ? a : a / std::abs(a));
-    case Opcode::Exponential:
-      return FromC(std::exp(a));
-    case Opcode::ExponentialMinusOne: {
-      const double e = std::expm1(a.real()), s = std::sin(a.imag() / 2);
-      return FromC({e * std::cos(a.imag()) - 2 * s * s, std::exp(a.real()) * std::sin(a.imag())});
-    }
-    case Opcode::Log:
-      return FromC(std::log(a));
-    case Opcode::LogPlusOne: {
-      const C l = std::log(a + 1.0);
-      const double m = a.real() * (2 + a.real()) + a.imag() * a.imag();
-      return FromC({std::abs(m) < 0.5 ? std::log1p(m) / 2 : l.real(), l.imag()});
-    }
-    case Opcode::Logistic:
-      return FromC(1.0 / (1.0 + std::exp(-a)));
-    case Opcode::Sqrt:
-      return FromC(std::sqrt(a));
-    case Opcode::Rsqrt:
-      return FromC(1.0 / std::sqrt(a));
-    case Opcode::Sine:
-      return FromC(std::sin(a));
-    case Opcode::Cosine:
-      return FromC(std::cos(a));
-    case Opcode::Tan:
-      return FromC(std::tan(a));
-    case Opcode::Tanh:
-      return FromC(std::tanh(a));
-    case Opcode::Sinh:
-      return FromC(std::sinh(a));
-    case Opcode::Cosh:
-      return FromC(std::cosh(a));
-    case Opcode::Asin:
-      return FromC(std::asin(a));
-    case Opcode::Acos:
-      return FromC(std::acos(a));
-    case Opcode::Asinh:
-      return FromC(std::asinh(a));
-    case Opcode::Acosh:
-      return FromC(std::acosh(a));
-    case Opcode::Atanh:
-      return FromC(std::atanh(a));
     case Opcode::Real:
       return FromD(a.real());
     case Opcode::Imag:
@@ -309,13 +259,13 @@ absl::StatusOr<Element> Complex(const Instruction& i, const Element* x, Primitiv
   }
 }
 
-bool Compare(absl::string_view d, int order, bool unordered) {
-  if (unordered) return d == "NE";
-  if (d == "EQ") return order == 0;
-  if (d == "NE") return order != 0;
-  if (d == "LT") return order < 0;
-  if (d == "LE") return order <= 0;
-  if (d == "GT") return order > 0;
+bool Compare(Direction d, int order, bool unordered) {
+  if (unordered) return d == Direction::NE;
+  if (d == Direction::EQ) return order == 0;
+  if (d == Direction::NE) return order != 0;
+  if (d == Direction::LT) return order < 0;
+  if (d == Direction::LE) return order <= 0;
+  if (d == Direction::GT) return order > 0;
   return order >= 0;
 }
 
@@ -401,12 +351,12 @@ absl::StatusOr<Element> EvaluateScalar(const Instruction& i, const Element* x) {
       return TotalOrder(r, x[2], v) > 0 ? x[2] : r;
     }
     case Opcode::Compare: {
-      const absl::string_view d = i.attrs().direction->text;
+      const Direction d = *i.attrs().direction;
       if (IsComplex(t)) {
         const bool eq = x[0].re == x[1].re && x[0].im == x[1].im;
-        return FromI(d == "EQ" ? eq : !eq);
+        return FromI(d == Direction::EQ ? eq : !eq);
       }
-      const bool total = i.attrs().compare_type && i.attrs().compare_type->text == "TOTALORDER";
+      const bool total = i.attrs().compare_type == CompareType::TOTALORDER;
       if (IsFloat(t) && !total) {
         const double a = x[0].re, b = x[1].re;
         return FromI(Compare(d, (a > b) - (a < b), std::isnan(a) || std::isnan(b)));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "compiler/hlo/attribute_words.h"
 #include "compiler/hlo/shape.h"
 
 namespace kiln {
@@ -75,6 +76,8 @@ using Padding = std::vector<PadDim>;
 using Win = std::vector<WindowDim>;
 using ConvDims = ConvDimensionNumbers;
 using ShapeText = Shape;
+#define WORDS(kind, ...) using kind = kiln::kind;
+#include "compiler/hlo/attribute_words.def"
 }  // namespace attr
 
 struct Attributes {

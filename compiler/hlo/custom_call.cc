@@ -211,14 +211,10 @@ absl::StatusOr<CustomCallSignature> SignatureOf(const Instruction* call) {
                                   "' of a GPU's library: this program was optimised for a "
                                   "GPU, the CPU target has no such function"),
                      absl::StatusCode::kUnimplemented);
-  const std::string api = a.api_version ? a.api_version->text : "";
-  s.api = api == "API_VERSION_TYPED_FFI"                  ? CallApi::kTyped
-          : api == "API_VERSION_STATUS_RETURNING"         ? CallApi::kStatus
-          : api == "API_VERSION_STATUS_RETURNING_UNIFIED" ? CallApi::kUnified
-                                                          : CallApi::kOriginal;
+  s.api = a.api_version.value_or(ApiVersion::API_VERSION_ORIGINAL);
   const std::string config = a.backend_config ? Unquoted(a.backend_config->text) : "";
-  if (s.api == CallApi::kUnified) s.opaque = config;
-  if (s.api == CallApi::kTyped && !absl::StripAsciiWhitespace(config).empty()) {
+  if (s.api == ApiVersion::API_VERSION_STATUS_RETURNING_UNIFIED) s.opaque = config;
+  if (s.api == ApiVersion::API_VERSION_TYPED_FFI && !absl::StripAsciiWhitespace(config).empty()) {
     auto attributes = DictionaryReader(config).Read();
     if (!attributes.ok()) return ErrorAt(call, attributes.status().message());
     s.attributes = std::move(*attributes);

@@ -14,8 +14,6 @@
 
 namespace kiln {
 
-enum class CallApi { kOriginal = 1, kStatus = 2, kUnified = 3, kTyped = 4 };
-
 // One entry of a typed call's dictionary. Floats, integers and pred; `list`: an array of them; `text`: a string.
 struct CallAttributeValue {
   std::string name;
@@ -27,7 +25,7 @@ struct CallAttributeValue {
 
 struct CustomCallSignature {
   std::string target;  // the symbol, whatever characters it has
-  CallApi api = CallApi::kOriginal;
+  ApiVersion api = ApiVersion::API_VERSION_ORIGINAL;
   std::string opaque;                          // versions 3: backend_config
   std::vector<CallAttributeValue> attributes;  // version 4, by name
 };

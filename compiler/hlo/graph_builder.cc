@@ -33,7 +33,7 @@ Expr ConvertTo(PrimitiveType t, Expr x) {
   return x.computation()->Add(Opcode::Convert, Shape::Array(t, x.shape().dims()), {x.get()});
 }
 
-Expr CompareExpr(const char* direction, Expr a, Expr b) {
+Expr CompareExpr(Direction direction, Expr a, Expr b) {
   Instruction* i =
       a.computation()->Add(Opcode::Compare, Shape::Array(PrimitiveType::Pred, a.shape().dims()), {a.get(), b.get()});
   i->mutable_attrs().direction = direction;

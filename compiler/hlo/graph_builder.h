@@ -27,7 +27,7 @@ class Expr {
 Expr Unary(Opcode op, Expr x);
 Expr Binary(Opcode op, Expr a, Expr b);
 Expr ConvertTo(PrimitiveType t, Expr x);
-Expr CompareExpr(const char* direction, Expr a, Expr b);
+Expr CompareExpr(Direction direction, Expr a, Expr b);
 Expr SelectExpr(Expr pred, Expr a, Expr b);
 // `scalar` to the extents of `dims` (no dimension mapped), or along `mapped` dimensions.
 Expr BroadcastTo(Expr x, const Ints& dims, const Ints& mapped = {});
@@ -71,12 +71,12 @@ inline Expr operator-(double a, Expr b) { return b.Like(a) - b; }
 inline Expr operator*(Expr a, double b) { return a * a.Like(b); }
 inline Expr operator/(Expr a, double b) { return a / a.Like(b); }
 inline Expr operator/(double a, Expr b) { return b.Like(a) / b; }
-inline Expr operator<(Expr a, Expr b) { return CompareExpr("LT", a, b); }
+inline Expr operator<(Expr a, Expr b) { return CompareExpr(Direction::LT, a, b); }
 inline Expr operator<(Expr a, double b) { return a < a.Like(b); }
-inline Expr operator<=(Expr a, double b) { return CompareExpr("LE", a, a.Like(b)); }
-inline Expr operator>(Expr a, double b) { return CompareExpr("GT", a, a.Like(b)); }
-inline Expr operator>=(Expr a, double b) { return CompareExpr("GE", a, a.Like(b)); }
-inline Expr operator==(Expr a, Expr b) { return CompareExpr("EQ", a, b); }
+inline Expr operator<=(Expr a, double b) { return CompareExpr(Direction::LE, a, a.Like(b)); }
+inline Expr operator>(Expr a, double b) { return CompareExpr(Direction::GT, a, a.Like(b)); }
+inline Expr operator>=(Expr a, double b) { return CompareExpr(Direction::GE, a, a.Like(b)); }
+inline Expr operator==(Expr a, Expr b) { return CompareExpr(Direction::EQ, a, b); }
 inline Expr operator==(Expr a, double b) { return a == a.Like(b); }
 inline Expr operator&(Expr a, Expr b) { return Binary(Opcode::And, a, b); }
 inline Expr operator|(Expr a, Expr b) { return Binary(Opcode::Or, a, b); }

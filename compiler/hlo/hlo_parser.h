@@ -55,6 +55,7 @@ class HloParser {
   absl::Status ParseLiteralInto(Literal* l, int64_t dim, int64_t* next);
   absl::StatusOr<Literal> ElidedLiteral(const Shape& shape);
   absl::Status ParseScalar(Literal* l, int64_t n);
+  absl::StatusOr<int64_t> ParseIntegerOrTruth();
   absl::StatusOr<double> ParseReal(PrimitiveType t);
   absl::StatusOr<std::string> Name();
   bool LooksLikeShape();
@@ -81,6 +82,8 @@ class HloParser {
   absl::Status Value(std::optional<attr::Win>* v, Instruction*);
   absl::Status Value(std::optional<attr::ConvDims>* v, Instruction*);
   absl::Status Value(std::optional<Shape>* v, Instruction*);
+  template <AttributeWord E>
+  absl::Status Value(std::optional<E>* v, Instruction*);
 
   Scanner s_;
   const Limits limits_;

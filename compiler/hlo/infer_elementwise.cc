@@ -33,13 +33,14 @@ Shape WithType(Shape s, PrimitiveType t) {
 
 absl::StatusOr<Shape> Compare(const Instruction& i, PrimitiveType t) {
   REQUIRE(i.attrs().direction, "direction is missing");
-  const std::string& direction = i.attrs().direction->text;
-  REQUIRE(!IsComplex(t) || direction == "EQ" || direction == "NE", "complex numbers have no order");
-  const std::string type = i.attrs().compare_type ? i.attrs().compare_type->text : "";
-  const bool fits = IsFloat(t)     ? type == "FLOAT" || type == "TOTALORDER"
-                    : IsComplex(t) ? type == "FLOAT"
-                                   : type == (IsSigned(t) ? "SIGNED" : "UNSIGNED");
-  REQUIRE(type.empty() || fits, "compares ", TextOf(t), " as ", type);
+  const Direction direction = *i.attrs().direction;
+  REQUIRE(!IsComplex(t) || direction == Direction::EQ || direction == Direction::NE, "complex numbers have no order");
+  if (const auto type = i.attrs().compare_type) {
+    const bool fits = IsFloat(t)     ? *type == CompareType::FLOAT || *type == CompareType::TOTALORDER
+                      : IsComplex(t) ? *type == CompareType::FLOAT
+                                     : *type == (IsSigned(t) ? CompareType::SIGNED : CompareType::UNSIGNED);
+    REQUIRE(fits, "compares ", TextOf(t), " as ", TextOf(*type));
+  }
   return WithType(i.operand(0)->shape(), PrimitiveType::Pred);
 }
 
@@ -87,48 +88,20 @@ bool IsFloatOrComplex(PrimitiveType t) { return IsFloat(t) || IsComplex(t); }
 bool IsNumber(PrimitiveType t) { return IsIntegral(t) || IsFloatOrComplex(t); }
 bool IsBits(PrimitiveType t) { return IsIntegral(t) || t == PrimitiveType::Pred; }
 
-struct Domain {
-  Opcode opcode;
-  bool (*holds)(PrimitiveType);
-  absl::string_view words;
-};
-
-// What the others take. Those without a row take anything, transcendental functions floats and complex numbers.
-constexpr Domain kDomains[] = {
-    {Opcode::Abs, IsNumber, "numbers"},
-    {Opcode::And, IsBits, "integers or pred"},
-    {Opcode::Ceil, IsFloat, "floats"},
-    {Opcode::CountLeadingZeros, IsIntegral, "integers"},
-    {Opcode::Erf, IsFloat, "floats"},
-    {Opcode::Floor, IsFloat, "floats"},
-    {Opcode::Imag, IsFloatOrComplex, "floats or complex numbers"},
-    {Opcode::IsFinite, IsFloatOrComplex, "floats"},
-    {Opcode::Mulhi, IsIntegral, "integers"},
-    {Opcode::Negate, IsNumber, "numbers"},
-    {Opcode::Not, IsBits, "integers or pred"},
-    {Opcode::Or, IsBits, "integers or pred"},
-    {Opcode::Popcnt, IsIntegral, "integers"},
-    {Opcode::Real, IsFloatOrComplex, "floats or complex numbers"},
-    {Opcode::ReducePrecision, IsFloat, "floats"},
-    {Opcode::Remainder, IsNumber, "numbers"},
-    {Opcode::RoundNearestAfz, IsFloat, "floats"},
-    {Opcode::RoundNearestEven, IsFloat, "floats"},
-    {Opcode::Rsqrt, IsFloatOrComplex, "floats or complex numbers"},
-    {Opcode::ShiftLeft, IsIntegral, "integers"},
-    {Opcode::ShiftRightArithmetic, IsIntegral, "integers"},
-    {Opcode::ShiftRightLogical, IsIntegral, "integers"},
-    {Opcode::Sign, IsNumber, "numbers"},
-    {Opcode::Sqrt, IsFloatOrComplex, "floats or complex numbers"},
-    {Opcode::Xor, IsBits, "integers or pred"},
-};
-
-absl::Status CheckDomain(Opcode opcode, PrimitiveType t) {
-  Domain domain = {opcode, IsArrayType, ""};
-  if (InfoOf(opcode).traits & Transcendental && opcode != Opcode::Power)
-    domain = {opcode, IsFloatOrComplex, "floats or complex numbers"};
-  for (const Domain& d : kDomains)
-    if (d.opcode == opcode) domain = d;
-  REQUIRE(domain.holds(t), "takes ", domain.words, ", not ", TextOf(t));
+absl::Status CheckOperandTypes(const Instruction& i, PrimitiveType t) {
+  static constexpr struct {
+    OperandTypes types;
+    bool (*hold)(PrimitiveType);
+    absl::string_view words;
+  } kTypes[] = {
+      {OperandTypes::Numbers, IsNumber, "numbers"},
+      {OperandTypes::FloatsOrComplex, IsFloatOrComplex, "floats or complex numbers"},
+      {OperandTypes::Floats, IsFloat, "floats"},
+      {OperandTypes::Integers, IsIntegral, "integers"},
+      {OperandTypes::Bits, IsBits, "integers or pred"},
+  };
+  for (const auto& row : kTypes)
+    if (row.types == InfoOf(i.opcode()).operand_types) REQUIRE(row.hold(t), "takes ", row.words, ", not ", TextOf(t));
   return absl::OkStatus();
 }
 
@@ -139,7 +112,7 @@ absl::StatusOr<Shape> Elementwise(const Instruction& i, Given given) {
   if (i.Is(Opcode::Copy) && !first.IsArray()) return first;  // of everything that a tuple holds
   REQUIRE(first.IsArray(), "operand 0 is ", first.ToString(), ", not an array");
   ASSIGN_OR_RETURN(const PrimitiveType t, CommonType(i));
-  RETURN_IF_ERROR(CheckDomain(i.opcode(), t));
+  RETURN_IF_ERROR(CheckOperandTypes(i, t));
   switch (i.opcode()) {
     case Opcode::Compare:
       return Compare(i, t);

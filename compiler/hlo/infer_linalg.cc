@@ -27,11 +27,11 @@ absl::StatusOr<Shape> TriangularSolve(const Instruction& i, Given) {
 absl::StatusOr<Shape> Fft(const Instruction& i, Given) {
   const Shape& x = i.operand(0)->shape();
   REQUIRE(i.attrs().fft_type && i.attrs().fft_length, "fft_type or fft_length is missing");
-  const std::string& type = i.attrs().fft_type->text;
+  const FftType type = *i.attrs().fft_type;
   const Ints& length = *i.attrs().fft_length;
   const auto n = static_cast<int64_t>(length.size());
-  const bool real_in = type == "RFFT", real_out = type == "IRFFT";
-  REQUIRE(x.IsArray() && (real_in ? IsFloat(x.type()) : IsComplex(x.type())), type, " takes ",
+  const bool real_in = type == FftType::RFFT, real_out = type == FftType::IRFFT;
+  REQUIRE(x.IsArray() && (real_in ? IsFloat(x.type()) : IsComplex(x.type())), TextOf(type), " takes ",
           real_in ? "real" : "complex", " numbers, not ", x.ToString(false));
   REQUIRE(n >= 1 && n <= 3 && n <= x.rank(), "transforms 1 to 3 dimensions of ", x.ToString(false), ", not ", n);
   Shape out = Shape::Array(real_in ? ComplexOf(x.type()) : real_out ? ComponentType(x.type()) : x.type(), x.dims());

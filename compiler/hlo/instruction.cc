@@ -10,26 +10,6 @@ namespace kiln {
 
 // Programs have up to millions of them.
 static_assert(sizeof(Instruction) <= 600);
-namespace {
-constexpr OpcodeInfo kOpcodes[] = {
-#define OP(e, text, arity, traits, lowering) {Opcode::e, text, arity, traits, Lowering::lowering},
-#include "compiler/hlo/opcodes.def"
-};
-}  // namespace
-
-const OpcodeInfo& InfoOf(Opcode op) { return kOpcodes[static_cast<int>(op)]; }
-int OpcodeCount() { return static_cast<int>(std::size(kOpcodes)); }
-
-std::optional<Opcode> OpcodeFromText(absl::string_view text) {
-  static const auto* map = [] {
-    auto* m = new absl::flat_hash_map<absl::string_view, Opcode>;
-    for (const OpcodeInfo& o : kOpcodes) (*m)[o.text] = o.opcode;
-    return m;
-  }();
-  auto it = map->find(text);
-  if (it == map->end()) return std::nullopt;
-  return it->second;
-}
 
 int64_t Instruction::OperandIndex(const Instruction* o) const {
   for (size_t i = 0; i < operands_.size(); ++i)

@@ -42,7 +42,12 @@ enum Traits : uint32_t {
   Async = 32,
   Contracting = 64,
   InPlace = 128,
+  Moving = 256,  // every element of the result is one of an operand's, in the same type
+  Costly = 512,  // takes several times as long as an addition, as transcendental functions do
 };
+
+// Which element types an elementwise operation takes. Own: its shape rule says it.
+enum class OperandTypes : uint8_t { Own, Any, Numbers, FloatsOrComplex, Floats, Integers, Bits };
 
 struct OpcodeInfo {
   Opcode opcode;
@@ -50,6 +55,7 @@ struct OpcodeInfo {
   int arity;
   uint32_t traits;
   Lowering lowering;
+  OperandTypes operand_types;
 };
 
 const OpcodeInfo& InfoOf(Opcode op);

@@ -141,7 +141,7 @@ absl::StatusOr<Instruction*> Cholesky(const Instruction* call, Computation* c, c
   // The last pivot of a failed factorisation is not a number.
   first[first.size() - 1] = first[first.size() - 2] = n - 1;
   Expr last = ReshapeTo(SliceOf(probe, first, limit), parts[2].dims());
-  Expr bad = CompareExpr("NE", last, last);
+  Expr bad = CompareExpr(Direction::NE, last, last);
   Expr info = ConvertTo(PrimitiveType::S32, bad);
   return TupleOf({Expr(factor), EmptyBytes(c, parts[1].ElementCount()), info});
 }
@@ -155,7 +155,9 @@ absl::StatusOr<Instruction*> TriangularSolve(const Instruction* call, Computatio
   solve->mutable_attrs().left_side = flag("left_side");
   solve->mutable_attrs().lower = flag("lower");
   solve->mutable_attrs().unit_diagonal = flag("unit_diagonal");
-  solve->mutable_attrs().transpose_a = ConfigField(config, "transpose_a").value_or("NO_TRANSPOSE");
+  const auto form = WordFromText<TransposeA>(ConfigField(config, "transpose_a").value_or("NO_TRANSPOSE"));
+  if (!form.ok()) return ErrorAt(call, absl::StrCat("transpose_a ", form.status().message()));
+  solve->mutable_attrs().transpose_a = *form;
   return TupleOf({Expr(solve), EmptyBytes(c, parts[1].ElementCount())});
 }
 
@@ -170,8 +172,8 @@ absl::StatusOr<Instruction*> RadixSort(const Instruction* call, Computation* c, 
       parameters.push_back(less->AddParameter(static_cast<int64_t>(parameters.size()),
                                               Shape::Scalar(operand->shape().type()), side ? "b" : "a"));
   const bool descending = ConfigField(ConfigText(call), "descending").value_or("false") == "true";
-  Expr before = CompareExpr(descending ? "GT" : "LT", parameters[0], parameters[1]);
-  if (IsFloat(x[0]->shape().type())) before.get()->mutable_attrs().compare_type = "TOTALORDER";
+  Expr before = CompareExpr(descending ? Direction::GT : Direction::LT, parameters[0], parameters[1]);
+  if (IsFloat(x[0]->shape().type())) before.get()->mutable_attrs().compare_type = CompareType::TOTALORDER;
   less->set_root(before.get());
   const Shape shape = x.size() == 1 ? parts[0] : Shape::Tuple({parts[0], parts[1]});
   Instruction* sort = c->Add(Opcode::Sort, shape, x);

@@ -33,6 +33,16 @@ absl::Status HloParser::Value(std::optional<attr::Raw>* v, Instruction*) {
   *v = attr::Raw(std::move(t));
   return absl::OkStatus();
 }
+template <AttributeWord E>
+absl::Status HloParser::Value(std::optional<E>* v, Instruction*) {
+  s_.Peek();
+  const size_t at = s_.pos();
+  ASSIGN_OR_RETURN(const std::string text, s_.Balanced(",\n"));
+  const auto word = WordFromText<E>(text);
+  if (!word.ok()) return s_.ErrorAtPos(at, word.status().message());
+  *v = *word;
+  return absl::OkStatus();
+}
 absl::Status HloParser::Value(std::optional<attr::Str>* v, Instruction*) {
   ASSIGN_OR_RETURN(std::string t, s_.Quoted());
   *v = attr::Str(std::move(t));

@@ -62,18 +62,18 @@ absl::StatusOr<double> HloParser::ParseReal(PrimitiveType t) {
   return negative ? -v : v;
 }
 
+absl::StatusOr<int64_t> HloParser::ParseIntegerOrTruth() {
+  if (s_.Eat("true")) return 1;
+  if (s_.Eat("false")) return 0;
+  return s_.Integer();
+}
+
 absl::Status HloParser::ParseScalar(Literal* l, int64_t n) {
   const PrimitiveType t = l->type();
   Element e;
   s_.Peek();
   if (t == PrimitiveType::Pred) {
-    if (s_.Eat("true")) {
-      e.i = 1;
-    } else if (s_.Eat("false")) {
-      e.i = 0;
-    } else {
-      ASSIGN_OR_RETURN(e.i, s_.Integer());
-    }
+    ASSIGN_OR_RETURN(e.i, ParseIntegerOrTruth());
   } else if (IsComplex(t)) {
     if (s_.Eat("(")) {
       ASSIGN_OR_RETURN(e.re, ParseReal(ComponentType(t)));
@@ -95,13 +95,7 @@ absl::Status HloParser::ParseScalar(Literal* l, int64_t n) {
     }
   } else {
     const size_t at = s_.pos();
-    if (s_.Eat("true")) {
-      e.i = 1;
-    } else if (s_.Eat("false")) {
-      e.i = 0;
-    } else {
-      ASSIGN_OR_RETURN(e.i, s_.Integer());
-    }
+    ASSIGN_OR_RETURN(e.i, ParseIntegerOrTruth());
     const int bits = InfoOf(t).bits;
     if (bits < 64 && WrapInt(t, e.i) != e.i && !(IsUnsigned(t) ? false : e.i == WrapInt(t, e.i)))
       return s_.ErrorAtPos(at, absl::StrCat(e.i, " does not fit ", TextOf(t)));

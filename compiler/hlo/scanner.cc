@@ -97,6 +97,20 @@ absl::StatusOr<std::string> Scanner::Quoted() {
   return out;
 }
 
+std::string Scanner::Name() { return Peek() == '"' ? Quoted().value_or("") : std::string(Word("_.$-")); }
+
+bool Scanner::IntList(std::vector<int64_t>* out) {
+  out->clear();
+  if (!Eat("[")) return false;
+  while (!Eat("]")) {
+    if (!out->empty() && !Eat(",")) return false;
+    const auto n = Integer();
+    if (!n.ok()) return false;
+    out->push_back(*n);
+  }
+  return true;
+}
+
 absl::StatusOr<std::string> Scanner::Balanced(absl::string_view stops) {
   Skip();
   const size_t start = pos_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -34,6 +35,10 @@ class Scanner {
   absl::StatusOr<int64_t> Integer();
   // A C-style quoted string, unescaped.
   absl::StatusOr<std::string> Quoted();
+  // A word of letters, digits and any of _ . $ -, or a quoted string; empty if neither is next.
+  std::string Name();
+  // [2,1,4]; false if that is not what comes next.
+  bool IntList(std::vector<int64_t>* out);
   // Text up to (not including) the first `,` outside brackets and strings, or a closing bracket of an outer level.
   // Runs of whitespace become one space; comments go.
   absl::StatusOr<std::string> Balanced(absl::string_view stops = ",");

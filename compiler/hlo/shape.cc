@@ -6,6 +6,14 @@
 
 namespace kiln {
 
+std::vector<Shape> ArrayLeaves(const Shape& shape) {
+  std::vector<Shape> out;
+  ForEachLeaf(shape, [&](const ShapeIndex&, const Shape& leaf) {
+    if (leaf.IsArray()) out.push_back(leaf);
+  });
+  return out;
+}
+
 int64_t Product(const Ints& v) {
   int64_t n = 1;
   for (int64_t d : v) n *= d;

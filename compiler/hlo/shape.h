@@ -126,6 +126,9 @@ void ForEachLeaf(const Shape& shape, Fn fn, ShapeIndex* prefix = nullptr) {
   }
 }
 
+// The leaves that are arrays, in order.
+std::vector<Shape> ArrayLeaves(const Shape& shape);
+
 int64_t Product(const Ints& v);
 
 // The part of a shape that an index names; null if there is none.

@@ -1,18 +1,15 @@
 #include "compiler/hlo/sharding.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/hlo/mesh.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/hlo/scanner.h"
 
 namespace kiln {
 namespace {
-
-constexpr int64_t kMostDevices = 1 << 20;
 
 absl::Status NotUnderstood(absl::string_view text) {
   return InvalidArgument("the sharding '", text, "' is not understood");
@@ -23,167 +20,32 @@ absl::StatusOr<int64_t> ReadInteger(Scanner& s, absl::string_view text) {
   return n.ok() ? n : NotUnderstood(text);
 }
 
-absl::StatusOr<std::string> ReadQuoted(Scanner& s, absl::string_view text) {
-  auto q = s.Quoted();
-  return q.ok() ? q : NotUnderstood(text);
-}
-
-// A word or a quoted text; empty if neither comes next.
-std::string ReadName(Scanner& s) { return s.Peek() == '"' ? s.Quoted().value_or("") : std::string(s.Word("_.$-")); }
-
-// [2,1,4]
-absl::StatusOr<Ints> ReadInts(Scanner& s, absl::string_view text) {
-  if (!s.Eat("[")) return NotUnderstood(text);
-  Ints out;
-  while (!s.Eat("]")) {
-    if (!out.empty() && !s.Eat(",")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(const int64_t n, ReadInteger(s, text));
-    out.push_back(n);
-  }
-  return out;
-}
-
 absl::Status CheckDevices(const Sharding& s, absl::string_view text) {
   absl::flat_hash_set<int64_t> seen;
   for (int64_t d : s.devices)
-    if (d < 0 || d >= kMostDevices || !seen.insert(d).second)
+    if (d < 0 || d >= kMostMeshDevices || !seen.insert(d).second)
       return InvalidArgument("the sharding '", text, "' names device ", d, " twice, or there is none");
   return absl::OkStatus();
 }
 
-struct Axis {
-  std::string name;
-  int64_t size, stride;  // of the device's number along it
-};
-struct Mesh {
-  std::vector<Axis> axes;
-  Ints devices;  // in row-major order of the axes
-};
-
-// <["a"=2, "b"=4], device_ids=[...]>
-absl::StatusOr<Mesh> ReadMesh(Scanner& s, absl::string_view text) {
-  Mesh m;
-  if (!s.Eat("<") || !s.Eat("[")) return NotUnderstood(text);
-  while (!s.Eat("]")) {
-    if (!m.axes.empty() && !s.Eat(",")) return NotUnderstood(text);
-    Axis a;
-    ASSIGN_OR_RETURN(a.name, ReadQuoted(s, text));
-    if (!s.Eat("=")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(a.size, ReadInteger(s, text));
-    if (a.size < 1) return NotUnderstood(text);
-    m.axes.push_back(std::move(a));
-  }
-  int64_t n = 1;
-  for (size_t k = m.axes.size(); k-- > 0;) {
-    m.axes[k].stride = n;
-    if (n > kMostDevices / m.axes[k].size) return NotUnderstood(text);
-    n *= m.axes[k].size;
-  }
-  if (s.Eat(",")) {
-    if (!s.Eat("device_ids") || !s.Eat("=")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(m.devices, ReadInts(s, text));
-  } else {
-    m.devices.resize(static_cast<size_t>(n));
-    std::iota(m.devices.begin(), m.devices.end(), 0);
-  }
-  if (!s.Eat(">") || static_cast<int64_t>(m.devices.size()) != n) return NotUnderstood(text);
-  return m;
-}
-
-using Meshes = std::map<std::string, Mesh>;
-
-// {mesh = #sdy.mesh<["d"=8]>, other = ...}
-absl::StatusOr<Meshes> ReadMeshes(const std::string& text) {
-  Meshes out;
-  Scanner s(text, "");
-  if (!s.Eat("{")) return NotUnderstood(text);
-  while (!s.Eat("}")) {
-    if (!out.empty() && !s.Eat(",")) return NotUnderstood(text);
-    const std::string name = ReadName(s);
-    if (name.empty() || !s.Eat("=") || !s.Eat("#sdy.mesh")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(out[name], ReadMesh(s, text));
-  }
-  return out;
-}
-
-// A part of an axis along which a dimension is cut: the device's place on it is number / stride % size.
-struct Part {
-  int64_t size, stride;
-};
-
-// "a" or "a":(2)2, the factor of 2 that comes after a factor of 2.
-absl::StatusOr<std::pair<std::string, Part>> ReadPart(Scanner& s, const Mesh& mesh, absl::string_view text) {
-  ASSIGN_OR_RETURN(std::string name, ReadQuoted(s, text));
-  const auto axis = std::find_if(mesh.axes.begin(), mesh.axes.end(), [&](const Axis& a) { return a.name == name; });
-  if (axis == mesh.axes.end()) return NotUnderstood(text);
-  Part part{axis->size, axis->stride};
-  if (s.Eat(":")) {
-    if (!s.Eat("(")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(const int64_t before, ReadInteger(s, text));
-    if (!s.Eat(")")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(const int64_t size, ReadInteger(s, text));
-    if (before < 1 || size < 1 || axis->size % before || axis->size / before % size) return NotUnderstood(text);
-    part = {size, axis->stride * (axis->size / before / size)};
-  }
-  return std::pair(std::move(name), part);
-}
-
-// <@mesh, [{"d"}, {}], replicated={...}>, cut along the manual axes only: the others are the compiler's to use.
-absl::StatusOr<Sharding> ReadMeshSharding(Scanner& s, const Meshes& meshes,
-                                          const absl::flat_hash_set<std::string>& manual, absl::string_view text) {
-  if (!s.Eat("<")) return NotUnderstood(text);
-  Mesh mesh;
-  if (s.Eat("@")) {
-    const std::string name = ReadName(s);
-    const auto known = meshes.find(name);
-    if (known == meshes.end()) return InvalidArgument("the sharding '", text, "' is over a mesh that is not defined");
-    mesh = known->second;
-  } else {
-    if (!s.Eat("mesh")) return NotUnderstood(text);
-    ASSIGN_OR_RETURN(mesh, ReadMesh(s, text));
-  }
-  if (!s.Eat(",") || !s.Eat("[")) return NotUnderstood(text);
-  std::vector<std::vector<Part>> dims;
-  while (!s.Eat("]")) {
-    if (!dims.empty() && !s.Eat(",")) return NotUnderstood(text);
-    if (!s.Eat("{")) return NotUnderstood(text);
-    dims.emplace_back();
-    for (bool first = true; !s.Eat("}"); first = false) {
-      if (!first && !s.Eat(",")) return NotUnderstood(text);
-      if (s.Eat("?")) continue;
-      ASSIGN_OR_RETURN(auto part, ReadPart(s, mesh, text));
-      if (manual.contains(part.first)) dims.back().push_back(part.second);
-    }
-    if (s.Peek() == 'p') s.Word();  // a priority
-  }
-  // replicated={...} and unreduced={...} say nothing of tiles.
-  if (!s.Balanced(">").ok() || !s.Eat(">")) return NotUnderstood(text);
+// Shardy's sharding, cut along the manual axes only: the others are the compiler's to use.
+absl::StatusOr<Sharding> ReadManualSharding(Scanner& s, const Meshes& meshes,
+                                            const absl::flat_hash_set<std::string>& manual, absl::string_view text) {
+  auto over = ReadMeshSharding(s, meshes);
+  if (!over.ok()) return InvalidArgument("the sharding '", text, "' ", over.status().message());
   Sharding out;
   out.kind = Sharding::kTiled;
-  const auto all = static_cast<int64_t>(mesh.devices.size());
-  int64_t tiles = 1;
-  for (const auto& parts : dims) {
-    int64_t n = 1;
-    for (const Part& p : parts) {
-      n *= p.size;
-      tiles *= p.size;
-      if (tiles > all) return NotUnderstood(text);  // an axis cuts twice
-    }
-    out.tiles.push_back(n);
+  for (auto& parts : over->dims) {
+    parts.erase(std::remove_if(parts.begin(), parts.end(), [&](const AxisPart& p) { return !manual.contains(p.axis); }),
+                parts.end());
+    int64_t tiles = 1;
+    for (const AxisPart& p : parts) tiles *= p.size;
+    out.tiles.push_back(tiles);
   }
-  if (all % tiles) return NotUnderstood(text);
-  std::vector<Ints> of_tile(static_cast<size_t>(tiles));
-  for (int64_t number = 0; number < all; ++number) {
-    int64_t tile = 0;
-    for (const auto& parts : dims)
-      for (const Part& p : parts) tile = tile * p.size + number / p.stride % p.size;
-    of_tile[static_cast<size_t>(tile)].push_back(mesh.devices[static_cast<size_t>(number)]);
-  }
-  out.copies = all / tiles;
-  for (const Ints& devices : of_tile) {
-    if (static_cast<int64_t>(devices.size()) != out.copies) return NotUnderstood(text);  // an axis cuts twice
-    out.devices.insert(out.devices.end(), devices.begin(), devices.end());
-  }
+  const auto of_tile = DevicesOfTiles(over->mesh, over->dims);
+  if (!of_tile) return NotUnderstood(text);
+  out.copies = static_cast<int64_t>((*of_tile)[0].size());
+  for (const Ints& devices : *of_tile) out.devices.insert(out.devices.end(), devices.begin(), devices.end());
   RETURN_IF_ERROR(CheckDevices(out, text));
   return out;
 }
@@ -198,7 +60,9 @@ absl::StatusOr<std::vector<Sharding>> MeshShardings(const Instruction& i, absl::
   for (const auto& [name, value] : i.parent()->module()->extra_header) {
     if (name != "frontend_attributes") continue;
     if (const auto list = FrontendAttribute(value, "xla.sdy.meshes")) {
-      ASSIGN_OR_RETURN(meshes, ReadMeshes(*list));
+      auto read = ReadMeshes(*list);
+      if (!read) return NotUnderstood(*list);
+      meshes = *std::move(read);
     }
   }
   absl::flat_hash_set<std::string> manual;
@@ -208,15 +72,16 @@ absl::StatusOr<std::vector<Sharding>> MeshShardings(const Instruction& i, absl::
       axes.set_pos(axes.pos() + 1);
       continue;
     }
-    ASSIGN_OR_RETURN(std::string name, ReadQuoted(axes, *manual_text));
-    manual.insert(std::move(name));
+    const auto name = axes.Quoted();
+    if (!name.ok()) return NotUnderstood(*manual_text);
+    manual.insert(*name);
   }
   Scanner s(*text, "");
   if (!s.Eat("#sdy.sharding_per_value") || !s.Eat("<") || !s.Eat("[")) return NotUnderstood(*text);
   std::vector<Sharding> out;
   while (!s.Eat("]")) {
     if (!out.empty() && !s.Eat(",")) return NotUnderstood(*text);
-    ASSIGN_OR_RETURN(Sharding one, ReadMeshSharding(s, meshes, manual, *text));
+    ASSIGN_OR_RETURN(Sharding one, ReadManualSharding(s, meshes, manual, *text));
     out.push_back(std::move(one));
   }
   return out;
@@ -241,15 +106,15 @@ absl::StatusOr<Sharding> ParseSharding(absl::string_view text) {
   }
   out.kind = Sharding::kTiled;
   if (!s.Eat("=")) return NotUnderstood(text);
-  ASSIGN_OR_RETURN(out.tiles, ReadInts(s, text));
+  if (!s.IntList(&out.tiles)) return NotUnderstood(text);
   int64_t all = 1;
   for (int64_t t : out.tiles) {
-    if (t < 1 || all > kMostDevices / t) return NotUnderstood(text);
+    if (t < 1 || all > kMostMeshDevices / t) return NotUnderstood(text);
     all *= t;
   }
   if (s.Eat("<=")) {
     const size_t start = s.pos();
-    RETURN_IF_ERROR(ReadInts(s, text).status());
+    if (Ints list; !s.IntList(&list)) return NotUnderstood(text);
     if (s.PeekRaw() == 'T') {
       const size_t end = text.find(')', s.pos());
       if (end == text.npos) return NotUnderstood(text);
@@ -285,7 +150,7 @@ std::optional<std::string> FrontendAttribute(absl::string_view attributes, absl:
   if (!s.Eat("{")) return std::nullopt;
   while (!s.AtEnd() && !s.Eat("}")) {
     s.Eat(",");
-    const std::string name = ReadName(s);
+    const std::string name = s.Name();
     if (name.empty() || !s.Eat("=")) return std::nullopt;
     absl::StatusOr<std::string> value = s.Peek() == '"' ? s.Quoted() : s.Balanced(",");
     if (!value.ok()) return std::nullopt;

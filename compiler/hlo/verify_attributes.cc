@@ -80,24 +80,10 @@ absl::Status CheckAttributes(const Instruction& i) {
   if (const AttrSet missing = rules.required & ~present; missing.any())
     return ErrorAt(&i, absl::StrCat("attribute ", TextOf(static_cast<Attr>(missing._Find_first())), " is missing"));
   const Attributes& a = i.attrs();
-#define WORDS(field, words) \
-  if (a.field) RETURN_IF_ERROR(CheckWord(i, TextOf(Attr::field), a.field->text, words));
 #define AT_LEAST(field, low)       \
   if (a.field && *a.field < (low)) \
     return ErrorAt(&i, absl::StrCat(TextOf(Attr::field), " is ", int64_t{*a.field}, ", less than ", low));
-  // WORDS(field, "A B"): one of these words. AT_LEAST(field, low): an integer. Values that depend on shapes
-  // (dimensions, window, dim_labels, ...) are the shape rules'.
-  WORDS(direction, "EQ NE LT LE GT GE")
-  WORDS(compare_type, "FLOAT TOTALORDER SIGNED UNSIGNED")
-  WORDS(fusion_kind, "kLoop kInput kOutput kCustom")
-  WORDS(fft_type, "FFT IFFT RFFT IRFFT")
-  WORDS(transpose_a, "NO_TRANSPOSE TRANSPOSE ADJOINT")
-  WORDS(distribution, "rng_uniform rng_normal")
-  WORDS(schedule, "SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST")
-  WORDS(api_version,
-        "API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI")
-  WORDS(is_associative, "true false")
-  WORDS(collective_mode, "flattened_id cross_replica cross_partition cross_replica_and_partition")
+  // Values that depend on shapes (dimensions, window, dim_labels, ...) are the shape rules'.
   AT_LEAST(parameter_number, 0)
   AT_LEAST(tuple_index, 0)
   AT_LEAST(iota_dimension, 0)
@@ -110,7 +96,6 @@ absl::Status CheckAttributes(const Instruction& i) {
   AT_LEAST(k, 0)
   AT_LEAST(num_carries, 0)
   AT_LEAST(scan_dimension, 0)
-#undef WORDS
 #undef AT_LEAST
   if (i.Is(Opcode::RngBitGenerator))
     return CheckWord(i, "algorithm", a.algorithm->text, "rng_default rng_three_fry rng_philox");

@@ -75,7 +75,7 @@ class Reader {
   absl::Status ReadTiles(const std::vector<Shape>& arrays) {
     if (!s_.Eat("=")) return Bad("has no tiles");
     Ints tiles;
-    if (!ReadList(&tiles) || tiles.empty()) return Bad("has no tiles");
+    if (!s_.IntList(&tiles) || tiles.empty()) return Bad("has no tiles");
     int64_t all = 1;
     for (int64_t t : tiles) {
       if (t < 1) return Bad(absl::StrCat("cuts a dimension into ", t, " parts"));
@@ -87,7 +87,7 @@ class Reader {
     if (s_.Eat("<=")) {
       const size_t start = (s_.Peek(), s_.pos());
       Ints list;
-      if (!ReadList(&list)) return Bad("has no list behind <=");
+      if (!s_.IntList(&list)) return Bad("has no list behind <=");
       if (s_.PeekRaw() == 'T') {
         const size_t end = text_.find(')', s_.pos());
         if (end == absl::string_view::npos) return Bad("has an order that is not closed");
@@ -169,18 +169,6 @@ class Reader {
         return Bad(absl::StrCat("speaks of ", dims, " dimensions for rank ", array.rank()));
     if (!s_.Balanced("}").ok() || !s_.Eat("}")) return Bad("is not closed");
     return absl::OkStatus();
-  }
-
-  // [2,1,4]
-  bool ReadList(Ints* out) {
-    if (!s_.Eat("[")) return false;
-    while (!s_.Eat("]")) {
-      if (!out->empty() && !s_.Eat(",")) return false;
-      const auto n = s_.Integer();
-      if (!n.ok()) return false;
-      out->push_back(*n);
-    }
-    return true;
   }
 
   const absl::string_view text_;

@@ -52,34 +52,34 @@ absl::Status ProtoReader::ReadCalled(const HloInstructionProto& p, const Instruc
 }
 
 absl::Status ProtoReader::ReadFft(const HloInstructionProto& p, Attributes& a) {
-  static const char* const kNames[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+  static constexpr FftType kTypes[] = {FftType::FFT, FftType::IFFT, FftType::RFFT, FftType::IRFFT};
   if (p.fft_type() < 0 || p.fft_type() > 3) return Fail(p.name(), "unknown fft_type");
-  a.fft_type = kNames[p.fft_type()];
+  a.fft_type = kTypes[p.fft_type()];
   a.fft_length = ToInts(p.fft_length());
   return absl::OkStatus();
 }
 
 absl::Status ProtoReader::ReadTriangularSolve(const HloInstructionProto& p, Attributes& a) {
-  static const char* const kNames[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+  // 0 is TRANSPOSE_INVALID.
+  static constexpr TransposeA kForms[] = {TransposeA::NO_TRANSPOSE, TransposeA::NO_TRANSPOSE, TransposeA::TRANSPOSE,
+                                          TransposeA::ADJOINT};
   const auto& t = p.triangular_solve_options();
-  if (t.transpose_a() < 0 || t.transpose_a() > 3) return Fail(p.name(), "unknown transpose_a");
+  if (t.transpose_a() < 1 || t.transpose_a() > 3) return Fail(p.name(), "unknown transpose_a");
   if (t.left_side()) a.left_side = true;
   if (t.lower()) a.lower = true;
   if (t.unit_diagonal()) a.unit_diagonal = true;
-  a.transpose_a = kNames[t.transpose_a()];
+  a.transpose_a = kForms[t.transpose_a()];
   return absl::OkStatus();
 }
 
 absl::Status ProtoReader::ReadCustomCall(const HloInstructionProto& p, Attributes& a) {
   a.custom_call_target = attr::Str(p.custom_call_target());
   if (p.custom_call_has_side_effect()) a.custom_call_has_side_effect = true;
-  static const char* const kNames[] = {"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                       "API_VERSION_TYPED_FFI"};
+  // 0 is API_VERSION_UNSPECIFIED; 1, the original, is what HLO text leaves out.
   if (p.custom_call_api_version() >= 2 && p.custom_call_api_version() <= 4)
-    a.api_version = kNames[p.custom_call_api_version()];
-  static const char* const kSchedules[] = {"", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
-  if (p.custom_call_schedule() == 1 || p.custom_call_schedule() == 2)
-    a.schedule = attr::Raw(kSchedules[p.custom_call_schedule()]);
+    a.api_version = static_cast<ApiVersion>(p.custom_call_api_version() - 1);
+  if (p.custom_call_schedule() == 1) a.schedule = CustomCallSchedule::SCHEDULE_LATEST;
+  if (p.custom_call_schedule() == 2) a.schedule = CustomCallSchedule::SCHEDULE_EARLIEST;
   if (p.constrain_layout()) {
     std::vector<std::string> shapes;
     for (const auto& s : p.operand_shapes_with_layout()) {
@@ -128,18 +128,16 @@ absl::Status ProtoReader::ReadOwn(const HloInstructionProto& p, Opcode opcode, A
       a.dynamic_slice_sizes = ToInts(p.dynamic_slice_sizes());
       break;
     case Opcode::Fusion:
-      a.fusion_kind = attr::Raw(p.fusion_kind());
-      break;
+      return ReadWord(p, "fusion_kind", p.fusion_kind(), &a.fusion_kind);
     case Opcode::ReducePrecision:
       a.exponent_bits = p.exponent_bits();
       a.mantissa_bits = p.mantissa_bits();
       break;
     case Opcode::Compare:
-      a.direction = attr::Raw(p.comparison_direction());
-      if (p.comparison_type() == "TOTALORDER") a.compare_type = "TOTALORDER";
-      break;
+      if (p.comparison_type() == "TOTALORDER") a.compare_type = CompareType::TOTALORDER;
+      return ReadWord(p, "comparison_direction", p.comparison_direction(), &a.direction);
     case Opcode::Rng:
-      a.distribution = p.distribution() == 2 ? "rng_normal" : "rng_uniform";
+      a.distribution = p.distribution() == 2 ? Distribution::rng_normal : Distribution::rng_uniform;
       break;
     case Opcode::RngBitGenerator:
       a.algorithm = p.rng_algorithm() == 1 ? "rng_three_fry" : p.rng_algorithm() == 2 ? "rng_philox" : "rng_default";

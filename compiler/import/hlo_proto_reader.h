@@ -30,6 +30,15 @@ class ProtoReader {
   absl::Status ReadOwn(const proto::HloInstructionProto& p, Opcode opcode, Attributes& a);
   absl::Status ReadDimensionNumbers(const proto::HloInstructionProto& p, Opcode opcode, Attributes& a);
   static void ReadTexts(const proto::HloInstructionProto& p, Attributes& a);
+  // One of the words of a field.
+  template <AttributeWord E>
+  absl::Status ReadWord(const proto::HloInstructionProto& p, absl::string_view field, const std::string& text,
+                        std::optional<E>* out) {
+    const auto word = WordFromText<E>(text);
+    if (!word.ok()) return Fail(p.name(), absl::StrCat(field, " ", word.status().message()));
+    *out = *word;
+    return absl::OkStatus();
+  }
   absl::Status ReadFft(const proto::HloInstructionProto& p, Attributes& a);
   absl::Status ReadTriangularSolve(const proto::HloInstructionProto& p, Attributes& a);
   absl::Status ReadCustomCall(const proto::HloInstructionProto& p, Attributes& a);

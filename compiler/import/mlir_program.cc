@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "compiler/hlo/mesh.h"
 #include "compiler/hlo/mlir_string.h"
 #include "compiler/import/mlir_parser.h"
 
@@ -171,34 +172,6 @@ absl::StatusOr<Function> MakeFunction(Op& op, const std::string& file) {
   return f;
 }
 
-// `text` without what is blank in it; none if it is no mesh.
-std::optional<std::string> ReadMesh(absl::string_view text) {
-  Scanner s(text, "");
-  if (!s.Eat("<") || !s.Eat("[")) return std::nullopt;
-  std::vector<std::string> axes, ids;
-  while (!s.Eat("]")) {
-    if (!axes.empty() && !s.Eat(",")) return std::nullopt;
-    const auto name = s.Quoted();
-    if (!name.ok() || !s.Eat("=")) return std::nullopt;
-    const auto size = s.Integer();
-    if (!size.ok()) return std::nullopt;
-    axes.push_back(absl::StrCat(QuoteMlir(*name), "=", *size));
-  }
-  std::string devices;
-  if (s.Eat(",")) {
-    if (!s.Eat("device_ids") || !s.Eat("=") || !s.Eat("[")) return std::nullopt;
-    while (!s.Eat("]")) {
-      if (!ids.empty() && !s.Eat(",")) return std::nullopt;
-      const auto id = s.Integer();
-      if (!id.ok()) return std::nullopt;
-      ids.push_back(absl::StrCat(*id));
-    }
-    devices = absl::StrCat(", device_ids=[", absl::StrJoin(ids, ", "), "]");
-  }
-  if (!s.Eat(">") || !s.AtEnd()) return std::nullopt;
-  return absl::StrCat("<[", absl::StrJoin(axes, ", "), "]", devices, ">");
-}
-
 }  // namespace
 
 absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Program* p) {
@@ -220,13 +193,15 @@ absl::Status AddTopLevel(std::unique_ptr<Op> op, const std::string& file, Progra
   } else if (op->name == "sdy.mesh") {
     absl::string_view text = op->Attr("mesh");
     absl::ConsumePrefix(&text, "#sdy.mesh");
-    std::optional<std::string> mesh = ReadMesh(text);
+    Scanner mesh_text(text, file);
+    const auto mesh = ReadMesh(mesh_text);
     const std::string name = MlirStringValue(op->Attr("sym_name"));
-    if (!mesh) return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
+    if (!mesh || !mesh_text.AtEnd())
+      return Fail(*op, file, "a mesh is written <[\"axis\"=size, ...]>, with device_ids=[...] or without");
     Scanner scanner(name, file);
     if (scanner.Word("_.-$").size() != name.size() || name.empty())
       return Fail(*op, file, "the name of a mesh has letters, digits and any of _ . - $");
-    p->meshes[name] = *std::move(mesh);
+    p->meshes[name] = MeshText(*mesh);
   } else {
     p->top_level.push_back(std::move(op));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "compiler/hlo/uses.h"
 
 namespace kiln {
 namespace {
@@ -38,24 +39,6 @@ bool TurnsApart(const Instruction* i) {
                                                      [](const auto& x) { return x->Is(Opcode::Transpose); });
 }
 
-// True if every use of a value that is made of `parameter` `ends` there or `keeps` what the caller asks of values.
-template <typename Ends, typename Keeps>
-bool EveryUseKeeps(const Instruction* parameter, const Ends& ends, const Keeps& keeps) {
-  std::vector<const Instruction*> work = {parameter};
-  absl::flat_hash_set<const Instruction*> seen;
-  while (!work.empty()) {
-    const Instruction* v = work.back();
-    work.pop_back();
-    if (!seen.insert(v).second) continue;
-    for (const Instruction* u : v->users()) {
-      if (ends(u)) continue;
-      if (!keeps(u)) return false;
-      work.push_back(u);
-    }
-  }
-  return true;
-}
-
 // True if fusion `i` computes row by row (triton-softmax-rewriter, cpu-row-fusion) and reads operand `k`, which has the
 // rows of the results, in the row that it writes and in no other: what is written of a row is written after its
 // reductions.
@@ -68,10 +51,11 @@ bool ReadsInOwnRow(const Instruction* i, int64_t k) {
     return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
   };
   return whole(i->operand(k)->shape()) &&
-         EveryUseKeeps(
-             (*i->attrs().calls)->parameter(k),
-             [](const Instruction* u) { return u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple); },
-             [&](const Instruction* u) { return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && whole(u->shape()); });
+         EveryUseKeeps((*i->attrs().calls)->parameter(k),
+                       [](const Instruction* u) { return u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple); },
+                       [&](const Instruction* u, const Instruction*) {
+                         return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && whole(u->shape());
+                       });
 }
 
 // True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.
@@ -195,14 +179,15 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
   }
   if (!plain(in)) return false;
   return EveryUseKeeps(
-      f->parameter(k), [&](const Instruction* u) { return u == root && root->Is(Opcode::Tuple); }, keeps);
+      f->parameter(k), [&](const Instruction* u) { return u == root && root->Is(Opcode::Tuple); },
+      [&](const Instruction* u, const Instruction*) { return keeps(u); });
 }
 
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   // Each device combines a part of its array, which nobody else reads, before it takes the others' parts.
   if (i->Is(Opcode::AllReduce)) return k == output;
   // A product's sums lie in the result before the other operands are read.
-  if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kOutput") return false;
+  if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kOutput) return false;
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
   const bool in_place = ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||

@@ -31,7 +31,7 @@ bool ReadFrom(Instruction* sent, Instruction* v, Instruction* reader) {
 
 // A fusion of what `build` adds to a computation with one parameter.
 template <typename Build>
-Instruction* Fuse(Instruction* operand, const std::string& name, const char* kind, Build build) {
+Instruction* Fuse(Instruction* operand, const std::string& name, FusionKind kind, Build build) {
   Computation* c = operand->parent();
   Computation* f = c->module()->AddComputation("fused_computation");
   Instruction* root = build(f, f->AddParameter(0, operand->shape(), "param"));
@@ -58,7 +58,7 @@ Instruction* Pack(Instruction* v) {
   Computation* either = c->module()->AddComputation("either_bit");
   either->set_root(
       either->Add(Opcode::Or, byte, {either->AddParameter(0, byte, "a"), either->AddParameter(1, byte, "b")}));
-  return Fuse(flat, v->name() + ".remat_packed", "kInput", [&](Computation* f, Instruction* p) {
+  return Fuse(flat, v->name() + ".remat_packed", FusionKind::kInput, [&](Computation* f, Instruction* p) {
     Instruction* bit = f->Add(Opcode::Convert, rows, {p});
     Instruction* place = f->Add(Opcode::Iota, rows, {});
     place->mutable_attrs().iota_dimension = 1;
@@ -75,7 +75,7 @@ Instruction* Pack(Instruction* v) {
 Instruction* Unpack(Instruction* packed, const Instruction* v, Instruction* anchor) {
   const int64_t bytes = packed->shape().ElementCount();
   const Shape rows = Plain(PrimitiveType::U8, {bytes, 8}), byte = Plain(PrimitiveType::U8, {});
-  Instruction* bits = Fuse(packed, v->name() + ".remat", "kLoop", [&](Computation* f, Instruction* p) {
+  Instruction* bits = Fuse(packed, v->name() + ".remat", FusionKind::kLoop, [&](Computation* f, Instruction* p) {
     Instruction* spread = f->Add(Opcode::Broadcast, rows, {p});
     spread->mutable_attrs().dimensions = Ints{0};
     Instruction* place = f->Add(Opcode::Iota, rows, {});
@@ -90,7 +90,7 @@ Instruction* Unpack(Instruction* packed, const Instruction* v, Instruction* anch
     };
     Instruction* low = f->Add(Opcode::And, rows, {moved, many(std::move(one_value))});
     Instruction* set = f->Add(Opcode::Compare, Plain(PrimitiveType::Pred, {bytes, 8}), {low, many(Literal(byte))});
-    set->mutable_attrs().direction = "NE";
+    set->mutable_attrs().direction = Direction::NE;
     return set;
   });
   anchor->AddControlDependencyTo(bits);

@@ -12,19 +12,8 @@ namespace kiln {
 namespace {
 
 bool TakesStorage(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Constant:
-    case Opcode::Tuple:
-    case Opcode::GetTupleElement:
-    case Opcode::Bitcast:
-    case Opcode::AddDependency:
-    case Opcode::Domain:
-    case Opcode::While:
-      return false;
-    default:
-      return !UpdatesInPlace(i) && !i->shape().LiesInSlowMemory();
-  }
+  if (InfoOf(i->opcode()).lowering == Lowering::Free || i->Is(Opcode::While)) return false;
+  return !UpdatesInPlace(i) && !i->shape().LiesInSlowMemory();
 }
 
 class ComputationScheduler {

@@ -69,20 +69,9 @@ class Reader {
     return std::nullopt;
   }
 
-  bool ReadList(Ints* out) {
-    if (!s_.Eat("[")) return false;
-    while (!s_.Eat("]")) {
-      if (!out->empty() && !s_.Eat(",")) return false;
-      const auto n = s_.Integer();
-      if (!n.ok()) return false;
-      out->push_back(*n);
-    }
-    return true;
-  }
-
   absl::Status ReadTiles(TileSharding* out) {
     out->kind = TileSharding::kTiled;
-    if (!s_.Eat("=") || !ReadList(&out->tiles)) return Bad();
+    if (!s_.Eat("=") || !s_.IntList(&out->tiles)) return Bad();
     int64_t all = 1;
     for (int64_t t : out->tiles) {
       if (t < 1 || all > kMostDevices / t) return Bad();
@@ -123,7 +112,7 @@ class Reader {
     }
     const size_t start = (s_.Peek(), s_.pos());
     Ints list;
-    if (!ReadList(&list)) return Bad();
+    if (!s_.IntList(&list)) return Bad();
     if (s_.PeekRaw() == 'T') {
       const size_t end = text_.find(')', s_.pos());
       if (end == absl::string_view::npos) return Bad();

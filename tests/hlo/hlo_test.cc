@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"lacks parameter 0", "HloModule m\nENTRY e { ROOT a = f32[2] parameter(1) }"}));
 
 INSTANTIATE_TEST_SUITE_P(Fusions, Refused,
-                         testing::Values(Bad{"kind 'kMagic' is none of",
+                         testing::Values(Bad{"'kMagic' is none of",
                                              "HloModule m\nf { ROOT p = f32[2] parameter(0) }\nENTRY e { a = f32[2] "
                                              "parameter(0)\n ROOT r = f32[2] fusion(a), kind=kMagic, calls=f }"}));
 

@@ -13,11 +13,10 @@ namespace kiln {
 namespace {
 
 constexpr Opcode kReal[] = {
-    Opcode::Acos,  Opcode::Acosh, Opcode::Asin,        Opcode::Asinh,
-    Opcode::Atan2, Opcode::Atanh, Opcode::Cbrt,        Opcode::Cosh,
-    Opcode::Sine,  Opcode::Erf,   Opcode::Exponential, Opcode::ExponentialMinusOne,
-    Opcode::Log,   Opcode::Power, Opcode::LogPlusOne,  Opcode::Logistic,
-    Opcode::Tan,   Opcode::Tanh,  Opcode::Cosine,      Opcode::Sinh,
+#define UNARY(opcode, ...) Opcode::opcode,
+#define BINARY UNARY
+#define ROOT(...)
+#include "compiler/hlo/functions.def"
 };
 constexpr Opcode kComplex[] = {
     Opcode::Exponential, Opcode::ExponentialMinusOne,

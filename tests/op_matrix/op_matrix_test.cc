@@ -94,7 +94,7 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
     else
       ops = {x, y};
     Instruction* i = c->Add(op, s, ops);
-    if (op == Opcode::Compare) i->mutable_attrs().direction = IsComplex(t) ? "NE" : "LT";
+    if (op == Opcode::Compare) i->mutable_attrs().direction = IsComplex(t) ? Direction::NE : Direction::LT;
     if (op == Opcode::ReducePrecision) {
       i->mutable_attrs().exponent_bits = 5;
       i->mutable_attrs().mantissa_bits = 4;

@@ -1,4 +1,4 @@
-// Measures the error of every function against a reference in long double and holds the bounds of ulp_bounds.def.
+// Measures the error of every function against a reference in long double and holds the bounds of functions.def.
 //
 //   ulp_sweep [--stride=N]    every N-th bit pattern of f32 (default 4099), 2^32 / N samples of f64
 //
@@ -23,10 +23,12 @@ struct Function {
 };
 
 const Function kFunctions[] = {
-#define ULP(opcode, narrow, single, wide, expression) \
-  {Opcode::opcode, narrow, single, wide,              \
-   [](long double x, [[maybe_unused]] long double y) -> long double { return expression; }},
-#include "tests/op_matrix/ulp_bounds.def"
+#define UNARY(opcode, stem, real, complex, narrow, single, wide, reference) \
+  {Opcode::opcode, narrow, single, wide,                                    \
+   [](long double x, [[maybe_unused]] long double y) -> long double { return reference; }},
+#define BINARY UNARY
+#define ROOT UNARY
+#include "compiler/hlo/functions.def"
 };
 
 struct Worst {

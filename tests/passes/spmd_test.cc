@@ -91,7 +91,9 @@ TEST(Spmd, AxesExpressShardings) {
     const DeviceMesh mesh = DeviceMesh::Fit(8, *s);
     const auto t = mesh.Express((*s)[0], 2);
     ASSERT_EQ(t.has_value(), c.again != nullptr) << c.text;
-    if (t) EXPECT_EQ(mesh.TextOf(*t), c.again);
+    if (t) {
+      EXPECT_EQ(mesh.TextOf(*t), c.again);
+    }
   }
 }
 

@@ -76,7 +76,7 @@ std::optional<Expr> Loop(Growth& g, Computation* c, Expr x) {
   Computation* again = g.module->AddComputation("again");
   std::vector<Expr> state;
   Unnest(again->AddParameter(0, init->shape(), "state"), &state);
-  again->set_root(CompareExpr("LT", state[0], IntegerIn(again, PrimitiveType::S32, g.Between(0, 3))).get());
+  again->set_root(CompareExpr(Direction::LT, state[0], IntegerIn(again, PrimitiveType::S32, g.Between(0, 3))).get());
   Computation* body = g.module->AddComputation("body");
   std::vector<Expr> now, next;
   Unnest(body->AddParameter(0, init->shape(), "state"), &now);

@@ -28,7 +28,8 @@ Expr ThroughLoop(Growth& g, Computation* c, Expr y) {
   Instruction* init = TupleOf({IntegerIn(c, PrimitiveType::S32, 0), y});
   Computation* again = g.module->AddComputation("again");
   Expr s = again->AddParameter(0, init->shape(), "state");
-  again->set_root(CompareExpr("LT", PartOf(s, 0), IntegerIn(again, PrimitiveType::S32, g.Between(0, 2))).get());
+  again->set_root(
+      CompareExpr(Direction::LT, PartOf(s, 0), IntegerIn(again, PrimitiveType::S32, g.Between(0, 2))).get());
   Computation* body = g.module->AddComputation("body");
   Expr t = body->AddParameter(0, init->shape(), "state");
   Expr next = g.Chance(70) ? Doubled(g, PartOf(t, 1)) : PartOf(t, 1);
@@ -77,7 +78,7 @@ Expr Change(Growth& g, Computation* c, Expr y) {
       Computation* order = g.module->AddComputation("order");
       Expr a = order->AddParameter(0, Shape::Scalar(y.type()), "a"),
            b = order->AddParameter(1, Shape::Scalar(y.type()), "b");
-      order->set_root(CompareExpr("LT", a, b).get());
+      order->set_root(CompareExpr(Direction::LT, a, b).get());
       Instruction* i = c->Add(Opcode::Sort, s, {y.get()});
       i->mutable_attrs().dimensions = Ints{g.Between(0, s.rank() - 1)};
       i->mutable_attrs().to_apply = order;

@@ -44,7 +44,8 @@ std::optional<Expr> UnaryOf(Growth& g, Computation*, Expr x) {
 }
 
 std::optional<Expr> Comparison(Growth& g, Computation* c, Expr x) {
-  const char* directions[] = {"LT", "LE", "GT", "GE", "EQ", "NE"};
+  const Direction directions[] = {Direction::LT, Direction::LE, Direction::GT,
+                                  Direction::GE, Direction::EQ, Direction::NE};
   return CompareExpr(directions[g.Pick(6)], x, g.Chance(10) ? x : g.Fit(c, x.type(), x.shape().dims()));
 }
 
@@ -61,7 +62,7 @@ std::optional<Expr> Mapped(Growth& g, Computation* c, Expr x) {
   if (!Growth::Number(x)) return std::nullopt;
   Computation* f = g.module->AddComputation("mapped");
   Expr a = f->AddParameter(0, Shape::Scalar(x.type()), "a"), b = f->AddParameter(1, Shape::Scalar(x.type()), "b");
-  f->set_root(SelectExpr(CompareExpr("LT", a, b), Binary(Opcode::Subtract, b, a), a).get());
+  f->set_root(SelectExpr(CompareExpr(Direction::LT, a, b), Binary(Opcode::Subtract, b, a), a).get());
   Instruction* i = c->Add(Opcode::Map, Shape::Array(x.type(), x.shape().dims()),
                           {g.Tame(x).get(), g.Fit(c, x.type(), x.shape().dims()).get()});
   i->mutable_attrs().to_apply = f;

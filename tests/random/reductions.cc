@@ -23,8 +23,8 @@ std::optional<Expr> ReducePair(Growth& g, Computation* c, Expr x) {
   Computation* f = g.module->AddComputation("larger");
   Expr a = f->AddParameter(0, value, "a"), i = f->AddParameter(1, place, "i"), b = f->AddParameter(2, value, "b"),
        j = f->AddParameter(3, place, "j");
-  Expr first = Binary(Opcode::Or, CompareExpr("GT", a, b),
-                      Binary(Opcode::And, CompareExpr("EQ", a, b), CompareExpr("LE", i, j)));
+  Expr first = Binary(Opcode::Or, CompareExpr(Direction::GT, a, b),
+                      Binary(Opcode::And, CompareExpr(Direction::EQ, a, b), CompareExpr(Direction::LE, i, j)));
   f->set_root(TupleOf({SelectExpr(first, a, b), SelectExpr(first, i, j)}));
   Ints dims = x.shape().dims();
   Expr places = IotaOf(c, PrimitiveType::S32, dims, along);
@@ -125,7 +125,7 @@ std::optional<Expr> Sorted(Growth& g, Computation* c, Expr x) {
     for (int64_t q = 0; q < 2; ++q)
       keys.emplace_back(order->AddParameter(2 * k + q, Shape::Scalar(shapes.back().type()), "key"));
   }
-  order->set_root(CompareExpr(g.Chance(50) ? "LT" : "GT", keys[0], keys[1]).get());
+  order->set_root(CompareExpr(g.Chance(50) ? Direction::LT : Direction::GT, keys[0], keys[1]).get());
   Instruction* i = c->Add(Opcode::Sort, operands == 1 ? shapes[0] : Shape::Tuple(shapes), in);
   i->mutable_attrs().dimensions = Ints{g.Between(0, x.shape().rank() - 1)};
   i->mutable_attrs().to_apply = order;

@@ -163,7 +163,9 @@ ENTRY e {
   EXPECT_EQ(sources.Of(turned).op_name, "jit(f)/abs");
   EXPECT_EQ(sources.Of(turned).line, 5);
   for (const Instruction* u : turned->users())
-    if (u->Is(Opcode::Add)) EXPECT_EQ(sources.Of(u).op_name, "");
+    if (u->Is(Opcode::Add)) {
+      EXPECT_EQ(sources.Of(u).op_name, "");
+    }
 }
 
 }  // namespace

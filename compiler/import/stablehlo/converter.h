@@ -121,6 +121,14 @@ struct Call {
   Ints List(absl::string_view key) const;
   int64_t One(absl::string_view key, int64_t otherwise) const;
   bool Flag(absl::string_view key, bool otherwise) const;
+  // One of the words of an attribute.
+  template <AttributeWord E>
+  absl::Status Word(absl::string_view key, absl::string_view text, std::optional<E>* out) const {
+    const auto word = WordFromText<E>(text);
+    if (!word.ok()) return Fail(absl::StrCat(key, " ", word.status().message()));
+    *out = *word;
+    return absl::OkStatus();
+  }
   Ints Dims() const;
   absl::StatusOr<Computation*> ScalarRegion(const mlir::Region& r, absl::string_view region_name) {
     return converter.ScalarRegion(r, op, *env, region_name);

@@ -81,8 +81,6 @@ absl::Status KeepLayouts(Call& call, Instruction* i) {
 }
 
 constexpr int64_t kOriginal = 1, kTyped = 4;
-constexpr const char* kVersions[] = {"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                     "API_VERSION_TYPED_FFI"};
 
 // One, and nothing behind it.
 bool IsDictionary(absl::string_view text) {
@@ -130,7 +128,7 @@ absl::Status SetConvention(Call& call, Instruction* i) {
     if (const std::string text = MlirStringValue(config); !text.empty())
       i->mutable_attrs().backend_config = attr::Raw(QuoteHlo(text));
   }
-  if (version != kOriginal) i->mutable_attrs().api_version = kVersions[version];
+  if (version != kOriginal) i->mutable_attrs().api_version = static_cast<ApiVersion>(version - kOriginal);
   return absl::OkStatus();
 }
 

@@ -16,16 +16,16 @@ absl::StatusOr<Values> ConvertCompare(Call& call) {
   std::string type = call.op.words.size() > 1      ? call.op.words[1]
                      : call.op.Has("compare_type") ? EnumWord(call.op.Attr("compare_type"))
                                                    : "";
-  i->mutable_attrs().direction = attr::Raw(dir);
-  if (type == "TOTALORDER") i->mutable_attrs().compare_type = "TOTALORDER";
+  RETURN_IF_ERROR(call.Word("comparison_direction", dir, &i->mutable_attrs().direction));
+  if (type == "TOTALORDER") i->mutable_attrs().compare_type = CompareType::TOTALORDER;
   return Values{i};
 }
 
 absl::StatusOr<Values> ConvertFft(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
   Instruction* i = call.Add(Opcode::Fft, call.result(), call.x);
-  i->mutable_attrs().fft_type =
-      attr::Raw(EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type")));
+  const std::string type = EnumWord(call.op.Has("type") ? call.op.Attr("type") : call.op.Attr("fft_type"));
+  RETURN_IF_ERROR(call.Word("fft_type", type, &i->mutable_attrs().fft_type));
   i->mutable_attrs().fft_length = call.op.Has("length") ? call.List("length") : call.List("fft_length");
   return Values{i};
 }
@@ -43,7 +43,7 @@ absl::StatusOr<Values> ConvertTriangularSolve(Call& call) {
   i->mutable_attrs().left_side = call.Flag("left_side", false);
   i->mutable_attrs().lower = call.Flag("lower", false);
   if (call.Flag("unit_diagonal", false)) i->mutable_attrs().unit_diagonal = true;
-  i->mutable_attrs().transpose_a = attr::Raw(EnumWord(call.op.Attr("transpose_a")));
+  RETURN_IF_ERROR(call.Word("transpose_a", EnumWord(call.op.Attr("transpose_a")), &i->mutable_attrs().transpose_a));
   return Values{i};
 }
 
@@ -52,7 +52,7 @@ absl::StatusOr<Values> ConvertRng(Call& call) {
   Instruction* i = call.Add(Opcode::Rng, call.result(), {call.x[0], call.x[1]});
   const std::string d =
       EnumWord(call.op.Has("distribution") ? call.op.Attr("distribution") : call.op.Attr("rng_distribution"));
-  i->mutable_attrs().distribution = attr::Raw(d == "NORMAL" ? "rng_normal" : "rng_uniform");
+  i->mutable_attrs().distribution = d == "NORMAL" ? Distribution::rng_normal : Distribution::rng_uniform;
   return Values{i};
 }
 

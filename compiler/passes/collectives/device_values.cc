@@ -15,13 +15,13 @@ std::optional<int64_t> Wrapped(const Instruction* i, uint64_t v) {
   return WrapInt(i->shape().type(), static_cast<int64_t>(v));
 }
 
-std::optional<int64_t> Compared(const std::string& direction, int64_t a, int64_t b) {
-  if (direction == "EQ") return a == b;
-  if (direction == "NE") return a != b;
-  if (direction == "LT") return a < b;
-  if (direction == "LE") return a <= b;
-  if (direction == "GT") return a > b;
-  if (direction == "GE") return a >= b;
+std::optional<int64_t> Compared(Direction direction, int64_t a, int64_t b) {
+  if (direction == Direction::EQ) return a == b;
+  if (direction == Direction::NE) return a != b;
+  if (direction == Direction::LT) return a < b;
+  if (direction == Direction::LE) return a <= b;
+  if (direction == Direction::GT) return a > b;
+  if (direction == Direction::GE) return a >= b;
   return std::nullopt;
 }
 
@@ -39,7 +39,7 @@ std::optional<int64_t> Binary(const Instruction* i, int64_t a, int64_t b) {
       break;
   }
   if (!Comparable(i->operand(0), a) || !Comparable(i->operand(1), b)) return std::nullopt;
-  if (i->Is(Opcode::Compare)) return Compared(i->attrs().direction->text, a, b);
+  if (i->Is(Opcode::Compare)) return Compared(*i->attrs().direction, a, b);
   if (pred) return std::nullopt;
   switch (i->opcode()) {
     case Opcode::Add:

@@ -40,7 +40,8 @@ Instruction* SizedComputation::Masked(Instruction* x, const Ints& dims, Expr val
   for (int64_t d : dims) {
     const auto it = Of(x).find(d);
     if (it == Of(x).end()) continue;
-    const Expr inside = CompareExpr("LT", IotaOf(c_, PrimitiveType::S32, extents, d), BroadcastTo(it->second, extents));
+    const Expr inside =
+        CompareExpr(Direction::LT, IotaOf(c_, PrimitiveType::S32, extents, d), BroadcastTo(it->second, extents));
     out = SelectExpr(inside, out, BroadcastTo(value, extents));
   }
   return out.get();

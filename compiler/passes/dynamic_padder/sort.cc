@@ -24,7 +24,7 @@ Computation* FlaggedComparator(Module* m, const Instruction* sort) {
     map[k] = compare->AddClone(k, k->shape(), operands);
   }
   const Expr ordered = map.at(old->root());
-  compare->set_root(SelectExpr(CompareExpr("NE", a, b), b, ordered).get());
+  compare->set_root(SelectExpr(CompareExpr(Direction::NE, a, b), b, ordered).get());
   return compare;
 }
 
@@ -47,7 +47,7 @@ absl::Status PadSort(SizedComputation& f, Instruction* i) {
   const Ints dims = x->shape().dims();
   Computation* c = f.computation();
   const Expr past =
-      CompareExpr("GE", IotaOf(c, PrimitiveType::S32, dims, along), BroadcastTo(f.Of(sized).at(along), dims));
+      CompareExpr(Direction::GE, IotaOf(c, PrimitiveType::S32, dims, along), BroadcastTo(f.Of(sized).at(along), dims));
   std::vector<Instruction*> operands = i->operands();
   operands.push_back(past.get());
   std::vector<Shape> shapes;

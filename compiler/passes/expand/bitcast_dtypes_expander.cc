@@ -29,7 +29,7 @@ Expr Bits(Expr x, PrimitiveType t) {
 
 // The element whose bits `raw` holds at its bottom.
 Expr FromBits(Expr raw, PrimitiveType t) {
-  if (t == PrimitiveType::Pred) return CompareExpr("NE", raw & raw.Like(1), raw.Like(0));
+  if (t == PrimitiveType::Pred) return CompareExpr(Direction::NE, raw & raw.Like(1), raw.Like(0));
   if (IsIntegral(t)) return ConvertTo(t, raw);
   return Same(ConvertTo(InfoOf(t).bits == 4 ? PrimitiveType::U4 : Unsigned(InfoOf(t).bits), raw), t);
 }

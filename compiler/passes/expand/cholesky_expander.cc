@@ -57,8 +57,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
     Expr scaled = MakeComplex(t, Unary(Opcode::Real, rest) / real_root, Unary(Opcode::Imag, rest) / real_root);
     Expr at = IotaOf(body, PrimitiveType::S32, column, rank - 2), where = BroadcastTo(j, column);
     Expr diagonal = MakeComplex(t, real_root, real_root.Like(0));
-    Expr value = SelectExpr(CompareExpr("GT", at, where), scaled,
-                            SelectExpr(CompareExpr("EQ", at, where), diagonal, scaled.Like(0)));
+    Expr value = SelectExpr(CompareExpr(Direction::GT, at, where), scaled,
+                            SelectExpr(CompareExpr(Direction::EQ, at, where), diagonal, scaled.Like(0)));
     return {v[0], UpdateOf(v[1], value, at_column)};
   })[1];
   return (lower ? out : Adjoint(out)).get();

@@ -148,7 +148,8 @@ class Expander {
       map->mutable_attrs().dimensions = every;
       map->mutable_attrs().to_apply = *i_->attrs().to_apply;
       sum = uneven
-                ? SelectExpr(BroadcastTo(CompareExpr("GT", size, IntegerIn(c_, PrimitiveType::S32, k)), dims), map, sum)
+                ? SelectExpr(BroadcastTo(CompareExpr(Direction::GT, size, IntegerIn(c_, PrimitiveType::S32, k)), dims),
+                             map, sum)
                 : Expr(map);
     }
     return sum;
@@ -209,7 +210,8 @@ class Expander {
     std::vector<Expr> starts(all.shape().rank(), IntegerIn(c_, PrimitiveType::S32, 0));
     starts[0] = from;
     Expr moved = ReshapeTo(DynamicSliceOf(all, starts, one), x.shape().dims());
-    return SelectExpr(BroadcastTo(CompareExpr("GE", from, from.Like(0)), x.shape().dims()), moved, moved.Like(0));
+    return SelectExpr(BroadcastTo(CompareExpr(Direction::GE, from, from.Like(0)), x.shape().dims()), moved,
+                      moved.Like(0));
   }
 
   // input, output, input offsets, send sizes, output offsets (in the receiver), receive sizes: rows that member k sends
@@ -231,7 +233,8 @@ class Expander {
       Expr from = scalar(0), count = scalar(1), to = scalar(2);
       Expr row = IotaOf(c_, PrimitiveType::S32, {rows}, 0);
       auto all_rows = [&](Expr s) { return BroadcastTo(s, {rows}); };
-      Expr inside = (CompareExpr("GE", row, all_rows(to)) & CompareExpr("LT", row, all_rows(to + count)));
+      Expr inside =
+          (CompareExpr(Direction::GE, row, all_rows(to)) & CompareExpr(Direction::LT, row, all_rows(to + count)));
       Expr index = row - all_rows(to) + all_rows(from);
       Ints input_dims = i_->operand(0)->shape().dims();
       Expr member = Member(data, k, input_dims);

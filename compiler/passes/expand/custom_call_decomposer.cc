@@ -112,7 +112,9 @@ Instruction* SolveOf(Instruction* i) {
   s->mutable_attrs().left_side = CallAttribute(i, "side").value_or('L') == 'L';
   s->mutable_attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
   s->mutable_attrs().unit_diagonal = CallAttribute(i, "diag").value_or('N') == 'U';
-  s->mutable_attrs().transpose_a = how == 'T' ? "TRANSPOSE" : how == 'C' ? "ADJOINT" : "NO_TRANSPOSE";
+  s->mutable_attrs().transpose_a = how == 'T'   ? TransposeA::TRANSPOSE
+                                   : how == 'C' ? TransposeA::ADJOINT
+                                                : TransposeA::NO_TRANSPOSE;
   return s;
 }
 
@@ -123,7 +125,7 @@ Instruction* FactorOf(Instruction* i) {
   Instruction* f = c->Add(Opcode::Cholesky, Shape::Array(s.type(), s.dims()), i->operands());
   f->mutable_attrs().lower = CallAttribute(i, "uplo").value_or('L') == 'L';
   Expr part = IsComplex(s.type()) ? Unary(Opcode::Real, f) : Expr(f);
-  Expr bad = ConvertTo(PrimitiveType::S32, CompareExpr("NE", part, part));
+  Expr bad = ConvertTo(PrimitiveType::S32, CompareExpr(Direction::NE, part, part));
   Expr info = ReduceOf(bad, IntegerIn(c, PrimitiveType::S32, 0), {s.rank() - 2, s.rank() - 1},
                        ScalarFunction(c->module(), Opcode::Maximum, PrimitiveType::S32));
   return c->Add(Opcode::Tuple, i->shape(), {f, info.get()});

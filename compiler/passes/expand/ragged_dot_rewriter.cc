@@ -25,11 +25,12 @@ Expr Membership(Expr sizes, int64_t extent) {
   Expr row = IotaOf(c, PrimitiveType::S32, square, last - 1), col = IotaOf(c, PrimitiveType::S32, square, last);
   Expr upto = BroadcastTo(sizes, square, listed);
   Expr zero = c->AddConstant(Literal::Of(t, 0));
-  Expr taken = SelectExpr(CompareExpr("LE", col, row), upto, BroadcastTo(zero, square));
+  Expr taken = SelectExpr(CompareExpr(Direction::LE, col, row), upto, BroadcastTo(zero, square));
   Expr end = ReduceOf(taken, zero, {last}, ScalarFunction(c->module(), Opcode::Add, t));
   Expr begin = end - sizes;
   Expr at = ConvertTo(t, IotaOf(c, PrimitiveType::S32, both, last));
-  return CompareExpr("GE", at, BroadcastTo(begin, both, kept)) & CompareExpr("LT", at, BroadcastTo(end, both, kept));
+  return CompareExpr(Direction::GE, at, BroadcastTo(begin, both, kept)) &
+         CompareExpr(Direction::LT, at, BroadcastTo(end, both, kept));
 }
 
 // Whether there is a list of sizes for all, or one for each element of the batch.

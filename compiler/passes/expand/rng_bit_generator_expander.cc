@@ -1,7 +1,6 @@
 // Random bits by threefry (2 x 32, 20 rounds) and philox (4 x 32, 10 rounds) as integer arithmetic: the same bits as
 // the kernel's, for a target without one. States of u64 and results of 32 and 64 bits.
-#include <algorithm>
-
+#include "compiler/hlo/random_bits.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 
@@ -57,10 +56,7 @@ Bits ThreefryBits(Expr state, const Shape& s) {
   const bool wide = BitWidth(s.type()) == 64;
   Ints dims = s.dims();
   if (dims.empty()) dims = {1};
-  int64_t d = -1;
-  for (size_t k = 0; k < dims.size() && d < 0; ++k)
-    if (dims[k] % 2 == 0) d = static_cast<int64_t>(k);
-  if (d < 0) d = std::max_element(dims.begin(), dims.end()) - dims.begin();
+  const int64_t d = ThreefryDimension(dims);
   Ints half = dims;
   if (!wide) half[d] = (dims[d] + 1) / 2;
   const int64_t blocks = Product(half);

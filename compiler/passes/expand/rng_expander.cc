@@ -33,23 +33,22 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Computation* c = i->parent();
   const PrimitiveType t = i->shape().type();
   const Ints dims = i->shape().dims();
-  const std::string how = i->attrs().distribution ? i->attrs().distribution->text : "";
+  const Distribution how = *i->attrs().distribution;
   Expr a = i->operand(0), b = i->operand(1);
   auto spread = [&](Expr x) { return BroadcastTo(x, dims); };
-  if (IsIntegral(t) && how == "rng_uniform") {
+  if (IsIntegral(t) && how == Distribution::rng_uniform) {
     Expr words = Words(c, InfoOf(t).bits > 32 ? PrimitiveType::U64 : PrimitiveType::U32, dims);
     Expr range = ConvertTo(words.type(), spread(b) - spread(a));
     return (spread(a) + ConvertTo(t, Binary(Opcode::Remainder, words, range))).get();
   }
   if (!IsFloat(t))
-    return ErrorAt(i, absl::StrCat("'", how, "' has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
+    return ErrorAt(i, absl::StrCat("'", TextOf(how), "' has no meaning on ", TextOf(t)),
+                   absl::StatusCode::kUnimplemented);
   const PrimitiveType wide = t == PrimitiveType::F64 ? t : PrimitiveType::F32;
-  if (how == "rng_uniform") {
+  if (how == Distribution::rng_uniform) {
     Expr low = ConvertTo(wide, spread(a)), high = ConvertTo(wide, spread(b));
     return ConvertTo(t, low + Unit(c, wide, dims) * (high - low)).get();
   }
-  if (how != "rng_normal")
-    return ErrorAt(i, absl::StrCat("distribution '", how, "' is not supported"), absl::StatusCode::kUnimplemented);
   // Box and Muller: a radius from one uniform number, an angle from another.
   Expr u = 1.0 - Unit(c, wide, dims), angle = Unit(c, wide, dims) * (2 * M_PI);
   Expr radius = Unary(Opcode::Sqrt, Unary(Opcode::Log, u) * -2.0);

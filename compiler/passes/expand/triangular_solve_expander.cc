@@ -33,7 +33,7 @@ Expr Solve(Expr a, Expr b, bool lower, bool unit) {
     Expr coefficients = DynamicSliceOf(v[0], at, row_of_a);  // [..., 1, n]
     // Only the triangle is read: what lies outside it may be anything.
     Expr column = IotaOf(step.computation(), PrimitiveType::S32, row_of_a, rank - 1);
-    Expr known = CompareExpr(lower ? "LT" : "GT", column, BroadcastTo(r, row_of_a));
+    Expr known = CompareExpr(lower ? Direction::LT : Direction::GT, column, BroadcastTo(r, row_of_a));
     Expr used = SelectExpr(known, coefficients, coefficients.Like(0));
     Expr right = DynamicSliceOf(v[1], at, row_of_b);
     Expr value = right - DotOf(used, v[2], rank - 2, rank - 1, rank - 2);
@@ -63,10 +63,10 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   }
   bool lower = t.lower.value_or(false);
   const bool left = t.left_side.value_or(false), unit = t.unit_diagonal.value_or(false);
-  const std::string how = t.transpose_a ? t.transpose_a->text : "NO_TRANSPOSE";
-  if (how == "ADJOINT") a = Conjugate(a);
+  const TransposeA how = t.transpose_a.value_or(TransposeA::NO_TRANSPOSE);
+  if (how == TransposeA::ADJOINT) a = Conjugate(a);
   // X op(A) = B is op(A)^T X^T = B^T.
-  if ((how == "TRANSPOSE" || how == "ADJOINT") == left) {
+  if ((how != TransposeA::NO_TRANSPOSE) == left) {
     a = SwapLastTwo(a);
     lower = !lower;
   }

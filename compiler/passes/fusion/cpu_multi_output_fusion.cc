@@ -235,7 +235,7 @@ class Joiner {
     Instruction* fusion = c_->Add(Opcode::Fusion, shape, operands, "fusion");
     fusion->set_loc(results[0]->loc());
     fusion->mutable_attrs().calls = f;
-    fusion->mutable_attrs().fusion_kind = roots[0]->Is(Opcode::Reduce) ? "kInput" : "kLoop";
+    fusion->mutable_attrs().fusion_kind = roots[0]->Is(Opcode::Reduce) ? FusionKind::kInput : FusionKind::kLoop;
     for (size_t k = 0; k < results.size(); ++k) {
       Instruction* with = fusion;
       if (!one) {

@@ -89,7 +89,7 @@ absl::StatusOr<bool> CpuProductEpilogueFusion(Module& m, PassContext& ctx) {
       Instruction* user = last->users()[0];
       if (!GoesOnWith(user, p, last) || !Stores(p, ByteWidth(user->shape().type())) || !ctx.Take()) continue;
       for (size_t k = chain.size(); k-- > 0;) {
-        FuseInto(chain[k], user)->mutable_attrs().fusion_kind = "kOutput";
+        FuseInto(chain[k], user)->mutable_attrs().fusion_kind = FusionKind::kOutput;
         c->Remove(chain[k]);
       }
       changed = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/hlo/uses.h"
 #include "compiler/passes/simplify/inline_body.h"
 
 namespace kiln {
@@ -33,7 +34,7 @@ Instruction* WrapInFusion(Instruction* i) {
   Instruction* fusion = c->Add(Opcode::Fusion, i->shape(), operands, "fusion");
   fusion->set_loc(i->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = i->Is(Opcode::Reduce) ? "kInput" : "kLoop";
+  fusion->mutable_attrs().fusion_kind = i->Is(Opcode::Reduce) ? FusionKind::kInput : FusionKind::kLoop;
   i->ReplaceAllUsesWith(fusion);
   c->Remove(i);
   return fusion;
@@ -96,7 +97,7 @@ Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
   Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
   fusion->set_loc(outputs[0]->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = "kCustom";
+  fusion->mutable_attrs().fusion_kind = FusionKind::kCustom;
   for (size_t k = 0; k < outputs.size(); ++k) {
     Instruction* with = fusion;
     if (!one) {
@@ -111,22 +112,16 @@ Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
 }
 
 bool IsCustomFusion(const Instruction* i) {
-  return i->Is(Opcode::Fusion) && i->attrs().fusion_kind && *i->attrs().fusion_kind == "kCustom";
+  return i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kCustom;
 }
 
 bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
                 const std::function<bool(const Instruction*)>& keeps) {
-  std::vector<const Instruction*> work;
+  const auto never = [](const Instruction*) { return false; };
+  const auto kept = [&](const Instruction* user, const Instruction*) { return keeps(user); };
   for (int64_t k = 0; k < fusion->operand_count(); ++k)
-    if (fusion->operand(k) == operand) work.push_back((*fusion->attrs().calls)->parameter(k));
-  while (!work.empty()) {
-    const Instruction* i = work.back();
-    work.pop_back();
-    for (const Instruction* u : i->users()) {
-      if (!keeps(u)) return false;
-      work.push_back(u);
-    }
-  }
+    if (fusion->operand(k) == operand && !EveryUseKeeps((*fusion->attrs().calls)->parameter(k), never, kept))
+      return false;
   return true;
 }
 
@@ -184,7 +179,7 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   Instruction* fusion = c->Add(Opcode::Fusion, shape, operands, "fusion");
   fusion->set_loc(a->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = "kLoop";
+  fusion->mutable_attrs().fusion_kind = FusionKind::kLoop;
   int64_t next = 0;
   for (Instruction* i : {a, b}) {
     next = ReadElements(i, fusion, next);

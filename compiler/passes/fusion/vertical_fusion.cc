@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/hlo/uses.h"
 #include "compiler/passes/fusion/fuse.h"
 
 namespace kiln {
@@ -30,18 +31,7 @@ bool WindowsAreApart(const Instruction* i) {
 }
 
 bool Expensive(const Instruction* i) {
-  if (i->HasTrait(Transcendental)) return true;
-  switch (i->opcode()) {
-    case Opcode::ReduceWindow:
-    case Opcode::Divide:
-    case Opcode::Remainder:
-    case Opcode::Sqrt:
-    case Opcode::Rsqrt:
-    case Opcode::Gather:
-      return true;
-    default:
-      return false;
-  }
+  return i->HasTrait(Transcendental) || i->HasTrait(Costly) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather);
 }
 
 // Loops over these read their operand elements through an element function.
@@ -102,18 +92,10 @@ class Fuser {
     const Computation* f = *consumer->attrs().calls;
     for (int64_t k = 0; k < consumer->operand_count(); ++k) {
       if (consumer->operand(k) != p) continue;
-      // Follow every path from the parameter to the root: the product of growth must stay one.
-      std::vector<const Instruction*> work = {f->parameter(k)};
-      absl::flat_hash_set<const Instruction*> seen;
-      while (!work.empty()) {
-        const Instruction* v = work.back();
-        work.pop_back();
-        if (!seen.insert(v).second) continue;
-        for (const Instruction* u : v->users()) {
-          if (!direct(u, v)) return false;
-          work.push_back(u);
-        }
-      }
+      // On every path from the parameter to the root the product of growth must stay one.
+      if (!EveryUseKeeps(
+              f->parameter(k), [](const Instruction*) { return false; }, direct))
+        return false;
     }
     return true;
   }

@@ -11,22 +11,6 @@
 namespace kiln {
 namespace {
 
-// Whether a conversion of all operands is one of the result.
-bool Moves(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Reshape:
-    case Opcode::Transpose:
-    case Opcode::Slice:
-    case Opcode::Broadcast:
-    case Opcode::Reverse:
-    case Opcode::Pad:
-    case Opcode::Concatenate:
-      return true;
-    default:
-      return false;
-  }
-}
-
 int Bits(const Instruction* i) { return InfoOf(i->shape().type()).bits; }
 
 bool Widens(const Instruction* i) {
@@ -104,8 +88,8 @@ Instruction* MovedNarrow(Instruction* i) {
 
 bool IsWanted(const Instruction* i) {
   if (i->Is(Opcode::Broadcast)) return false;
-  if (Moves(i)) return !i->shape().HasDynamic() && WideningOperand(i);
-  if (!Narrows(i) || !Moves(i->operand(0)) || !HasOneUser(i->operand(0))) return false;
+  if (i->HasTrait(Moving)) return !i->shape().HasDynamic() && WideningOperand(i);
+  if (!Narrows(i) || !i->operand(0)->HasTrait(Moving) || !HasOneUser(i->operand(0))) return false;
   return i->operand(0)->operand_count() > 1 || !i->operand(0)->operand(0)->Is(Opcode::Constant);
 }
 
@@ -113,7 +97,7 @@ bool IsWanted(const Instruction* i) {
 
 absl::StatusOr<bool> ConvertMover(Module& m, PassContext& ctx) {
   return ExpandEach(m, ctx, IsWanted, [](Instruction* i) -> absl::StatusOr<Instruction*> {
-    if (Moves(i)) return MovedNarrow(i);
+    if (i->HasTrait(Moving)) return MovedNarrow(i);
     Instruction* mover = i->operand(0);
     std::vector<Instruction*> operands;
     for (Instruction* o : mover->operands()) operands.push_back(Converted(o, i->shape().type()));

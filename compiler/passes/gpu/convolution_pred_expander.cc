@@ -20,7 +20,7 @@ absl::StatusOr<bool> ConvolutionPredExpander(Module& m, PassContext& ctx) {
         Instruction* conv =
             i->parent()->AddClone(i, Shape::Array(t, i->shape().dims()),
                                   {ConvertTo(t, i->operand(0)).get(), ConvertTo(t, i->operand(1)).get()});
-        return CompareExpr("NE", conv, Expr(conv).Like(0)).get();
+        return CompareExpr(Direction::NE, conv, Expr(conv).Like(0)).get();
       });
 }
 

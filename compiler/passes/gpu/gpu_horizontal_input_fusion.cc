@@ -32,7 +32,7 @@ bool FuseOne(Computation* c, PassContext& ctx) {
             small[x]->operand_count() + small[y]->operand_count() > kMostOperands ||
             reach.Reaches(small[x], small[y]) || reach.Reaches(small[y], small[x]) || !ctx.Take())
           continue;
-        FuseSiblings(small[x], small[y])->mutable_attrs().fusion_kind = "kInput";
+        FuseSiblings(small[x], small[y])->mutable_attrs().fusion_kind = FusionKind::kInput;
         return true;
       }
   }

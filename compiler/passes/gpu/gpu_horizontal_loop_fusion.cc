@@ -21,19 +21,7 @@ namespace {
 constexpr size_t kMostOperands = 160, kMostResults = 160;
 constexpr int64_t kMostInstructions = 1200, kMostTurns = 4, kSmallBytes = 256 << 10, kLittleSlack = 2;
 
-bool IsKernel(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Constant:
-    case Opcode::Tuple:
-    case Opcode::GetTupleElement:
-    case Opcode::Bitcast:
-    case Opcode::AfterAll:
-      return false;
-    default:
-      return true;
-  }
-}
+bool IsKernel(const Instruction* i) { return InfoOf(i->opcode()).lowering != Lowering::Free; }
 
 // The parameter that update `r`, a result of a fused computation, overwrites and nothing else there reads; null if
 // there is none.
@@ -228,7 +216,7 @@ void Merge(const std::vector<Instruction*>& group) {
   Instruction* fusion = c->Add(Opcode::Fusion, f->root()->shape(), operands, "fusion");
   fusion->set_loc(group[0]->loc());
   fusion->mutable_attrs().calls = f;
-  fusion->mutable_attrs().fusion_kind = reduces ? "kInput" : "kLoop";
+  fusion->mutable_attrs().fusion_kind = reduces ? FusionKind::kInput : FusionKind::kLoop;
   int64_t next = 0;
   const auto element = [&] {
     Instruction* e = c->Add(Opcode::GetTupleElement, shapes[static_cast<size_t>(next)], {fusion});

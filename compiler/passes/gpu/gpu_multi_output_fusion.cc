@@ -32,7 +32,7 @@ bool Joins(const Instruction* i) {
   const std::vector<Instruction*> results = ResultsOf(i);
   return std::all_of(results.begin(), results.end(), [&](const Instruction* r) {
     return r->shape().IsArray() &&
-           (r->Is(Opcode::Reduce) ? i->attrs().fusion_kind == "kInput"
+           (r->Is(Opcode::Reduce) ? i->attrs().fusion_kind == FusionKind::kInput
                                   : r->IsElementwise() && r->shape().HasDefaultLayout()) &&
            Visited(r).ElementCount() == Visited(results[0]).ElementCount();
   });
@@ -125,13 +125,13 @@ bool PairOne(Computation* c, PassContext& ctx) {
           if (const auto at = place.find(u); at != place.end() && at->second > place.at(a)) siblings.insert(at->second);
     for (Instruction* u : std::vector<Instruction*>(a->users())) {
       if (!place.contains(u) || !TakesProducer(a, u, reach) || !ctx.Take()) continue;
-      FuseSiblings(a, FuseInto(a, u))->mutable_attrs().fusion_kind = "kInput";
+      FuseSiblings(a, FuseInto(a, u))->mutable_attrs().fusion_kind = FusionKind::kInput;
       return true;
     }
     for (const size_t y : siblings) {
       if (!Alike(a, kernels[y]) || reach.Reaches(a, kernels[y]) || !ctx.Take()) continue;
       const bool reduces = ReduceOf(a) || ReduceOf(kernels[y]);
-      FuseSiblings(a, kernels[y])->mutable_attrs().fusion_kind = reduces ? "kInput" : "kLoop";
+      FuseSiblings(a, kernels[y])->mutable_attrs().fusion_kind = reduces ? FusionKind::kInput : FusionKind::kLoop;
       return true;
     }
   }

@@ -48,7 +48,7 @@ absl::StatusOr<bool> GpuReduceEpilogueFusion(Module& m, PassContext& ctx) {
       if (!IsReduction(r) || r->IsRoot() || r->users().size() != 1) continue;
       Instruction* user = r->users()[0];
       if (!GoesOnWith(user, r) || user->operand_count() + r->operand_count() > kMostOperands || !ctx.Take()) continue;
-      FuseInto(r, user)->mutable_attrs().fusion_kind = "kInput";
+      FuseInto(r, user)->mutable_attrs().fusion_kind = FusionKind::kInput;
       c->Remove(r);
       changed = true;
     }

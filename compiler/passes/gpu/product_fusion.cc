@@ -29,24 +29,9 @@ bool IsSmall(const Instruction* product) {
   return work < kSmallProduct;
 }
 
-bool MovesElements(const Instruction* o) {
-  switch (o->opcode()) {
-    case Opcode::Broadcast:
-    case Opcode::Concatenate:
-    case Opcode::Pad:
-    case Opcode::Reshape:
-    case Opcode::Reverse:
-    case Opcode::Slice:
-    case Opcode::Transpose:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool JoinsOperand(const Instruction* o, bool small, const Members& members) {
   const bool views = o->Is(Opcode::Bitcast) && o->operand(0)->shape().HasDefaultLayout();
-  return (o->IsElementwise() || views || (small && MovesElements(o)) ||
+  return (o->IsElementwise() || views || (small && o->HasTrait(Moving)) ||
           (o->Is(Opcode::Broadcast) && o->operand(0)->shape().rank() == 0)) &&
          Joins(o) && std::all_of(o->users().begin(), o->users().end(), [&](auto* u) { return members.contains(u); });
 }

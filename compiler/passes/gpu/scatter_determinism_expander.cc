@@ -54,7 +54,7 @@ Instruction* Sorted(Instruction* i) {
   Instruction *a = less->AddParameter(0, s64, "a"), *b = less->AddParameter(1, s64, "b");
   less->AddParameter(2, value, "u");
   less->AddParameter(3, value, "v");
-  less->set_root(CompareExpr("LT", a, b).get());
+  less->set_root(CompareExpr(Direction::LT, a, b).get());
   Instruction* sort =
       c->Add(Opcode::Sort, Shape::Tuple({target.shape(), i->operand(2)->shape()}), {target.get(), i->operand(2)});
   sort->mutable_attrs().dimensions = Ints{0};
@@ -70,7 +70,7 @@ Instruction* Sorted(Instruction* i) {
   }
   // Only the last of each run is written; the others aim outside.
   Expr last = n == 1 ? Expr(BroadcastTo(c->AddConstant(Literal::Int(PrimitiveType::Pred, 1)), {1}))
-                     : ConcatOf({CompareExpr("NE", SliceOf(key, {0}, {n - 1}), SliceOf(key, {1}, {n})),
+                     : ConcatOf({CompareExpr(Direction::NE, SliceOf(key, {0}, {n - 1}), SliceOf(key, {1}, {n})),
                                  BroadcastTo(c->AddConstant(Literal::Int(PrimitiveType::Pred, 1)), {1})},
                                 0);
   // Skipped elements need indices of their own, since these are promised to be unique.

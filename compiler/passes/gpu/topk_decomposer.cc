@@ -26,8 +26,8 @@ Computation* Comparator(Module* m, PrimitiveType t, bool largest) {
   Instruction *a = order->AddParameter(0, Shape::Scalar(t), "a"), *b = order->AddParameter(1, Shape::Scalar(t), "b");
   order->AddParameter(2, Shape::Scalar(PrimitiveType::S32), "i");
   order->AddParameter(3, Shape::Scalar(PrimitiveType::S32), "j");
-  Instruction* compare = CompareExpr(largest ? "GT" : "LT", a, b).get();
-  if (IsFloat(t)) compare->mutable_attrs().compare_type = "TOTALORDER";
+  Instruction* compare = CompareExpr(largest ? Direction::GT : Direction::LT, a, b).get();
+  if (IsFloat(t)) compare->mutable_attrs().compare_type = CompareType::TOTALORDER;
   order->set_root(compare);
   return order;
 }

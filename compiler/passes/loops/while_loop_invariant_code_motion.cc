@@ -40,7 +40,7 @@ bool IsFixedCall(const Instruction* i) {
       "MoveToDevice", "LayoutConstraint",     "annotate_device_placement"};
   if (!i->Is(Opcode::CustomCall)) return false;
   const Attributes& a = i->attrs();
-  return (a.api_version && *a.api_version != "API_VERSION_ORIGINAL") ||
+  return (a.api_version && *a.api_version != ApiVersion::API_VERSION_ORIGINAL) ||
          notes->contains(a.custom_call_target.value_or(attr::Str()).text);
 }
 

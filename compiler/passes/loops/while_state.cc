@@ -142,7 +142,7 @@ std::optional<Induction> FindInduction(const Instruction* loop) {
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
   const Instruction* test = condition->root();
   if (!loop->shape().IsTuple() || !test->Is(Opcode::Compare) || !body->root()->Is(Opcode::Tuple)) return std::nullopt;
-  std::string direction = test->attrs().direction->text;
+  const Direction direction = *test->attrs().direction;
   for (int side = 0; side < 2; ++side) {
     const Instruction* e = test->operand(side);
     if (!e->Is(Opcode::GetTupleElement) || !e->operand(0)->Is(Opcode::Parameter)) continue;
@@ -165,18 +165,17 @@ std::optional<Induction> FindInduction(const Instruction* loop) {
       v.init = *init;
       v.step = down ? -*step : *step;
       // As value DIRECTION limit.
-      std::string d = direction;
-      if (side == 1) d = d == "LT" ? "GT" : d == "LE" ? "GE" : d == "GT" ? "LT" : d == "GE" ? "LE" : d;
+      const Direction d = side == 0 ? direction : Mirrored(direction);
       __int128 distance = static_cast<__int128>(*limit) - v.init;
       const __int128 by = v.step;
-      if (d == "LE") distance += 1;
-      if (d == "GE") distance -= 1;
-      if (d == "NE" && distance % by != 0) return std::nullopt;
-      const bool up = d == "LT" || d == "LE" || (d == "NE" && by > 0);
-      const bool falls = d == "GT" || d == "GE" || (d == "NE" && by < 0);
+      if (d == Direction::LE) distance += 1;
+      if (d == Direction::GE) distance -= 1;
+      if (d == Direction::NE && distance % by != 0) return std::nullopt;
+      const bool up = d == Direction::LT || d == Direction::LE || (d == Direction::NE && by > 0);
+      const bool falls = d == Direction::GT || d == Direction::GE || (d == Direction::NE && by < 0);
       if (!up && !falls) return std::nullopt;
       if (up ? distance <= 0 : distance >= 0) {
-        if (d == "NE" && distance != 0) return std::nullopt;  // only after a wrap
+        if (d == Direction::NE && distance != 0) return std::nullopt;  // only after a wrap
         v.trips = 0;
         return v;
       }

@@ -138,7 +138,8 @@ Instruction* LocalOp::EmitReduce() {
   std::vector<Instruction*> with = operands;
   Expr place = reshard.Place(partial);
   with[1] =
-      SelectExpr(CompareExpr("EQ", place, place.Like(0)), operands[1], computation()->AddConstant(identity)).get();
+      SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), operands[1], computation()->AddConstant(identity))
+          .get();
   return Clone(with);
 }
 
@@ -186,7 +187,7 @@ Instruction* LocalOp::EmitGather() {
                        component.Like(static_cast<double>(extent - 1)));
     Expr first = ConvertTo(component.type(), reshard.Place(cut) * static_cast<double>(local));
     Expr low = BroadcastTo(first, batch), high = BroadcastTo(first + static_cast<double>(local), batch);
-    Expr here = CompareExpr("GE", component, low) & CompareExpr("LT", component, high);
+    Expr here = CompareExpr(Direction::GE, component, low) & CompareExpr(Direction::LT, component, high);
     inside = inside ? *inside & here : here;
     offsets.push_back({static_cast<int64_t>(k), first});
   }
@@ -231,7 +232,7 @@ Instruction* LocalOp::EmitScatter() {
   if (const Axes partial = PartialAxes(); !partial.empty()) {
     // One device starts from the operand, the others from what changes nothing.
     Expr place = reshard.Place(partial), start = operands[0];
-    Expr first = BroadcastTo(CompareExpr("EQ", place, place.Like(0)), start.shape().dims());
+    Expr first = BroadcastTo(CompareExpr(Direction::EQ, place, place.Like(0)), start.shape().dims());
     with[0] = SelectExpr(first, start, start.Like(0)).get();
   }
   return Clone(with);

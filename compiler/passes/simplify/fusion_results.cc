@@ -12,7 +12,7 @@ bool HasControlEdges(const Instruction* i) {
 // Kernels of other kinds count on the roots that they were made for.
 bool IsPlainLoop(const Instruction* fusion) {
   const Attributes& a = fusion->attrs();
-  return a.fusion_kind && *a.fusion_kind == "kLoop" && !a.output_to_operand_aliasing;
+  return a.fusion_kind == FusionKind::kLoop && !a.output_to_operand_aliasing;
 }
 
 // Which results are read, if only elements are, and not all of them.

@@ -27,7 +27,7 @@ bool IsOrderKey(const Instruction* i, const Instruction* p) {
   constexpr int64_t kMost = 0x7fffffff;
   if (!i->Is(Opcode::Select) || p->shape().type() != PrimitiveType::F32) return false;
   const Instruction *negative = i->operand(0), *mirrored = i->operand(1);
-  return negative->Is(Opcode::Compare) && *negative->attrs().direction == "LT" &&
+  return negative->Is(Opcode::Compare) && *negative->attrs().direction == Direction::LT &&
          IsBits(negative->operand(0), p, PrimitiveType::S32) && IsConstant(negative->operand(1), 0) &&
          mirrored->Is(Opcode::BitcastConvert) && mirrored->shape().type() == PrimitiveType::S32 &&
          mirrored->operand(0)->Is(Opcode::Subtract) && IsConstant(mirrored->operand(0)->operand(0), kMost) &&
@@ -37,7 +37,7 @@ bool IsOrderKey(const Instruction* i, const Instruction* p) {
 
 bool Descending(const Computation* less) {
   const Instruction* r = less->root();
-  if (!r->Is(Opcode::Compare) || *r->attrs().direction != "GT") return false;
+  if (!r->Is(Opcode::Compare) || *r->attrs().direction != Direction::GT) return false;
   const Instruction *a = less->parameter(0), *b = less->parameter(1);
   return (r->operand(0) == a && r->operand(1) == b) || (IsOrderKey(r->operand(0), a) && IsOrderKey(r->operand(1), b));
 }

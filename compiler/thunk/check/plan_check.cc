@@ -15,7 +15,7 @@ struct ArrayLeaf {
   int64_t bytes;
 };
 
-std::vector<ArrayLeaf> ArrayLeaves(const Shape& shape) {
+std::vector<ArrayLeaf> ArraysOf(const Shape& shape) {
   std::vector<ArrayLeaf> out;
   ForEachLeaf(shape, [&](const ShapeIndex& index, const Shape& s) {
     if (s.IsArray()) out.push_back({index, s.ByteSize()});
@@ -47,13 +47,13 @@ class Storages {
  public:
   Storages(const Module& m, const BufferAssignment& b) : temp_(b.temp_bytes()), slow_(b.slow_bytes()) {
     for (const Instruction* p : m.entry()->parameters())
-      for (const ArrayLeaf& l : ArrayLeaves(p->shape())) {
+      for (const ArrayLeaf& l : ArraysOf(p->shape())) {
         const bool donated = std::any_of(m.aliases.begin(), m.aliases.end(), [&](const AliasEntry& a) {
           return a.parameter == *p->attrs().parameter_number && a.parameter_index == l.index;
         });
         arguments_.push_back({l.bytes, donated});
       }
-    for (const ArrayLeaf& l : ArrayLeaves(m.entry()->root()->shape())) results_.push_back(l.bytes);
+    for (const ArrayLeaf& l : ArraysOf(m.entry()->root()->shape())) results_.push_back(l.bytes);
     for (const Instruction* c : b.constants()) constants_.push_back(c->shape().ByteSize());
   }
 
@@ -105,7 +105,7 @@ class Checker {
     SymbolicMemory memory;
     int64_t number = 0;
     for (const Instruction* p : m_.entry()->parameters())
-      for (const ArrayLeaf& l : ArrayLeaves(p->shape()))
+      for (const ArrayLeaf& l : ArraysOf(p->shape()))
         memory.Write({Slice::kParameter, number++, 0, l.bytes}, frame.Of(p, l.index));
     for (size_t k = 0; k < buffers_.constants().size(); ++k) {
       const Instruction* c = buffers_.constants()[k];
@@ -127,7 +127,7 @@ class Checker {
   absl::Status Results(const ValueFrame& frame, const SymbolicMemory& memory) const {
     const Instruction* root = m_.entry()->root();
     int64_t number = 0;
-    for (const ArrayLeaf& l : ArrayLeaves(root->shape())) {
+    for (const ArrayLeaf& l : ArraysOf(root->shape())) {
       // The caller looks in the result's own memory, or in the argument's that was donated for it.
       Slice place{Slice::kResult, number, 0, l.bytes};
       for (const AliasEntry& a : m_.aliases)
@@ -144,7 +144,7 @@ class Checker {
   int64_t ArgumentNumber(const AliasEntry& a) const {
     int64_t number = 0, found = -1;
     for (const Instruction* p : m_.entry()->parameters())
-      for (const ArrayLeaf& l : ArrayLeaves(p->shape())) {
+      for (const ArrayLeaf& l : ArraysOf(p->shape())) {
         if (*p->attrs().parameter_number == a.parameter && l.index == a.parameter_index) found = number;
         ++number;
       }
@@ -200,14 +200,14 @@ class Checker {
     };
     std::vector<Read> reads;
     for (int64_t k = 0; k < i->operand_count(); ++k)
-      for (const ArrayLeaf& l : ArrayLeaves(i->operand(k)->shape())) {
+      for (const ArrayLeaf& l : ArraysOf(i->operand(k)->shape())) {
         if (reads.size() == t.reads.size()) return Wrong(i, "it has fewer reads than operands");
         const Slice& s = t.reads[reads.size()];
         RETURN_IF_ERROR(storages_.Check(i, s, l.bytes, false));
         RETURN_IF_ERROR(Find(i, "its operand", s, frame.Of(i->operand(k), l.index), *memory));
         reads.push_back({k, l.index.empty()});
       }
-    const std::vector<ArrayLeaf> results = ArrayLeaves(i->shape());
+    const std::vector<ArrayLeaf> results = ArraysOf(i->shape());
     if (reads.size() != t.reads.size() || results.size() != t.writes.size())
       return Wrong(i, "its reads and writes are not its operands and results");
     for (size_t o = 0; o < results.size(); ++o) {
@@ -239,7 +239,7 @@ class Checker {
   absl::Status Loop(const Thunk& t, const ValueFrame& frame, SymbolicMemory* memory) {
     const Instruction* loop = t.instruction;
     const Computation *condition = *loop->attrs().condition, *body = *loop->attrs().body;
-    const std::vector<ArrayLeaf> leaves = ArrayLeaves(loop->shape());
+    const std::vector<ArrayLeaf> leaves = ArraysOf(loop->shape());
     for (const ArrayLeaf& l : leaves)
       for (const Instruction* p : {condition->parameter(0), body->parameter(0)})
         RETURN_IF_ERROR(
@@ -276,11 +276,11 @@ class Checker {
           values_.Enter(branches[b], {values_.All(frame, i->operand(static_cast<int64_t>(b) + 1))});
       SymbolicMemory here = *memory;
       RETURN_IF_ERROR(Sequence(t.nested[b], branches[b], inside, &here));
-      for (const ArrayLeaf& l : ArrayLeaves(i->shape())) {
+      for (const ArrayLeaf& l : ArraysOf(i->shape())) {
         const Slice& s = buffers_.Get(i, l.index);
         RETURN_IF_ERROR(Find(i, "after a branch", s, inside.Of(branches[b]->root(), l.index), here));
       }
-      for (const ArrayLeaf& l : ArrayLeaves(i->shape())) here.Write(buffers_.Get(i, l.index), frame.Of(i, l.index));
+      for (const ArrayLeaf& l : ArraysOf(i->shape())) here.Write(buffers_.Get(i, l.index), frame.Of(i, l.index));
       if (b == 0)
         after = std::move(here);
       else

@@ -69,7 +69,8 @@ absl::StatusOr<bool> AllGatherPadDsSimplifier(Module& m, PassContext& ctx) {
         (*own->mutable_attrs().padding)[static_cast<size_t>(p.dim)] = PadDim{p.low, p.high, 0};
         if (!p.filled) return own;
         Expr start = i->operand(1 + p.dim);
-        Expr holds = BroadcastTo(CompareExpr("EQ", start, IntegerIn(c, start.type(), p.holder)), i->shape().dims());
+        Expr holds =
+            BroadcastTo(CompareExpr(Direction::EQ, start, IntegerIn(c, start.type(), p.holder)), i->shape().dims());
         return SelectExpr(holds, own, BroadcastTo(pad->operand(1), i->shape().dims())).get();
       });
 }

@@ -70,8 +70,8 @@ void MoveToStart(Instruction* loop, int64_t k, const Induction& v) {
   Instruction* carried = element(k);
   Instruction* arrived = Onward(body->AddClone(permute, permute->shape(), {carried}), behind, permute);
   Expr counter = element(v.index);
-  Expr first =
-      BroadcastTo(CompareExpr("EQ", counter, IntegerIn(body, counter.type(), v.init)), carried->shape().dims());
+  Expr first = BroadcastTo(CompareExpr(Direction::EQ, counter, IntegerIn(body, counter.type(), v.init)),
+                           carried->shape().dims());
   Instruction* start = SelectExpr(first, carried, arrived).get();
   for (Instruction* r : readers) r->ReplaceAllUsesWith(start);
   body->root()->ReplaceOperand(k, permute->operand(0));

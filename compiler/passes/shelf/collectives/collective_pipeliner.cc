@@ -116,7 +116,7 @@ void PipelineLoop(Instruction* loop, const Induction& count) {
   const PrimitiveType t = loop->shape().tuple()[static_cast<size_t>(count.index)].type();
   Expr counter = PartOf(condition->parameter(0), count.index);
   condition->set_root(
-      CompareExpr("NE", counter, IntegerIn(condition, t, count.init + count.step * (count.trips - 1))).get());
+      CompareExpr(Direction::NE, counter, IntegerIn(condition, t, count.init + count.step * (count.trips - 1))).get());
 }
 
 }  // namespace

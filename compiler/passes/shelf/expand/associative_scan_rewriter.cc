@@ -30,7 +30,7 @@ absl::StatusOr<bool> AssociativeScanRewriter(Module& m, PassContext& ctx) {
                        [](Instruction* i) {
                          return i->Is(Opcode::Scan) && i->operand_count() == 2 &&
                                 i->attrs().num_carries.value_or(0) == 1 && i->attrs().is_associative &&
-                                *i->attrs().is_associative == "true" && !i->attrs().is_reverse.value_or(false) &&
+                                *i->attrs().is_associative && !i->attrs().is_reverse.value_or(false) &&
                                 OneOperation(*i->attrs().to_apply, i->operand(1)) &&
                                 i->operand(0)->shape().dim(*i->attrs().scan_dimension) > 0;
                        },

@@ -26,14 +26,14 @@ absl::StatusOr<bool> ComparisonExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
       [](Instruction* i) {
-        return i->Is(Opcode::Compare) && i->attrs().compare_type && *i->attrs().compare_type == "TOTALORDER" &&
+        return i->Is(Opcode::Compare) && i->attrs().compare_type == CompareType::TOTALORDER &&
                IsFloat(i->operand(0)->shape().type()) && BitWidth(i->operand(0)->shape().type()) >= 8;
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
         const int64_t bits = BitWidth(i->operand(0)->shape().type());
         const PrimitiveType t = SignedOfWidth(bits);
         Expr a = Ordered(i->operand(0), t, bits), b = Ordered(i->operand(1), t, bits);
-        return CompareExpr(i->attrs().direction->text.c_str(), a, b).get();
+        return CompareExpr(*i->attrs().direction, a, b).get();
       });
 }
 

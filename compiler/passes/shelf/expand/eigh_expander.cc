@@ -28,7 +28,7 @@ class Jacobi {
   // Rotates rows and columns p and q of a, and columns p and q of the vectors.
   std::vector<Expr> Rotate(Expr a, Expr vectors, Expr p, Expr q) const {
     Expr app = At(a, p, p), aqq = At(a, q, q), apq = At(a, p, q);
-    Expr none = CompareExpr("EQ", apq, apq.Like(0));
+    Expr none = CompareExpr(Direction::EQ, apq, apq.Like(0));
     Expr theta = (aqq - app) / (SelectExpr(none, apq.Like(1), apq) * 2.0);
     Expr sign = SelectExpr(theta >= 0.0, theta.Like(1), theta.Like(-1));
     Expr t = sign / (Unary(Opcode::Abs, theta) + Unary(Opcode::Sqrt, theta * theta + 1.0));
@@ -41,7 +41,7 @@ class Jacobi {
 
  private:
   Expr Mask(Computation* c, int64_t dim, Expr k) const {
-    return CompareExpr("EQ", IotaOf(c, PrimitiveType::S32, dims_, dim), BroadcastTo(k, dims_));
+    return CompareExpr(Direction::EQ, IotaOf(c, PrimitiveType::S32, dims_, dim), BroadcastTo(k, dims_));
   }
   Expr At(Expr a, Expr r, Expr c) const {
     Computation* f = a.computation();
@@ -79,7 +79,8 @@ Expr Ranks(Expr values, int64_t n) {
   Computation* c = values.computation();
   Expr a = BroadcastTo(values, pairs, mine), b = BroadcastTo(values, pairs, theirs);
   Expr i = IotaOf(c, PrimitiveType::S32, pairs, last), j = IotaOf(c, PrimitiveType::S32, pairs, last + 1);
-  Expr before = CompareExpr("LT", b, a) | (CompareExpr("EQ", b, a) & CompareExpr("LT", j, i));
+  Expr before =
+      CompareExpr(Direction::LT, b, a) | (CompareExpr(Direction::EQ, b, a) & CompareExpr(Direction::LT, j, i));
   return SumOver(ConvertTo(PrimitiveType::S32, before), {last + 1});
 }
 
@@ -93,8 +94,8 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Ints swapped;
   for (int64_t d = 0; d < rank; ++d) swapped.push_back(d);
   std::swap(swapped[rank - 1], swapped[rank - 2]);
-  x = SelectExpr(CompareExpr("GE", row, column), x, TransposeBy(x, swapped));
-  Expr diagonal = CompareExpr("EQ", row, column);
+  x = SelectExpr(CompareExpr(Direction::GE, row, column), x, TransposeBy(x, swapped));
+  Expr diagonal = CompareExpr(Direction::EQ, row, column);
   Expr identity = SelectExpr(diagonal, x.Like(1), x.Like(0));
   // The pairs of a sweep as tables.
   Ints first, second;
@@ -127,7 +128,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Ints of_values;
   for (int64_t d = 0; d + 1 < rank; ++d) of_values.push_back(d);
   Expr to = BroadcastTo(Ranks(values, n), dims, of_values);
-  Expr permutation = SelectExpr(CompareExpr("EQ", to, column), x.Like(1), x.Like(0));
+  Expr permutation = SelectExpr(CompareExpr(Direction::EQ, to, column), x.Like(1), x.Like(0));
   Expr vectors = DotOf(identity, permutation, rank - 2, rank - 1, rank - 2);
   Expr sorted = SumOver(permutation * BroadcastTo(values, dims, of_values), {rank - 2});
   return TupleOf({vectors, sorted});

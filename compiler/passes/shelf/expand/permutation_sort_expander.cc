@@ -9,7 +9,7 @@ namespace {
 
 bool Ascending(const Computation* less) {
   const Instruction* r = less->root();
-  return r->Is(Opcode::Compare) && *r->attrs().direction == "LT" && r->operand(0) == less->parameter(0) &&
+  return r->Is(Opcode::Compare) && *r->attrs().direction == Direction::LT && r->operand(0) == less->parameter(0) &&
          r->operand(1) == less->parameter(1);
 }
 

@@ -54,12 +54,12 @@ absl::StatusOr<bool> QrExpander(Module& m, PassContext& ctx) {
               one[rank - 1] = 1;
               Expr x = ReshapeTo(DynamicSliceOf(mat, at, one), column);
               Expr place = IotaOf(body, PrimitiveType::S32, column, rank - 2), here = BroadcastTo(j, column);
-              Expr below = CompareExpr("GT", place, here), on = CompareExpr("EQ", place, here);
+              Expr below = CompareExpr(Direction::GT, place, here), on = CompareExpr(Direction::EQ, place, here);
               Expr nothing = x.Like(0);
               Expr tail = SelectExpr(below, x, nothing);
               Expr alpha = SumOver(SelectExpr(on, x, nothing), rank - 2), rest = SumOver(tail * tail, rank - 2);
               Expr norm = Unary(Opcode::Sqrt, alpha * alpha + rest);
-              Expr idle = CompareExpr("EQ", rest, rest.Like(0));
+              Expr idle = CompareExpr(Direction::EQ, rest, rest.Like(0));
               Expr beta = SelectExpr(idle, alpha, SelectExpr(alpha > 0.0, -norm, norm));
               Expr tau = SelectExpr(idle, beta.Like(0), (beta - alpha) / beta);
               Expr scale = SelectExpr(idle, beta.Like(1), alpha - beta);
@@ -69,10 +69,11 @@ absl::StatusOr<bool> QrExpander(Module& m, PassContext& ctx) {
               Expr dot = SumOver(tall * mat, rank - 2);
               Expr update = tall * BroadcastTo(dot * BroadcastTo(tau, row, of_batch), dims, of_row);
               Expr at_column = IotaOf(body, PrimitiveType::S32, dims, rank - 1), j_all = BroadcastTo(j, dims);
-              Expr next = SelectExpr(CompareExpr("GT", at_column, j_all), mat - update, mat);
+              Expr next = SelectExpr(CompareExpr(Direction::GT, at_column, j_all), mat - update, mat);
               Expr packed = SelectExpr(below, vector, SelectExpr(on, BroadcastTo(beta, column, of_batch), x));
-              next = SelectExpr(CompareExpr("EQ", at_column, j_all), BroadcastTo(packed, dims, whole), next);
-              Expr slot = CompareExpr("EQ", IotaOf(body, PrimitiveType::S32, scales, rank - 2), BroadcastTo(j, scales));
+              next = SelectExpr(CompareExpr(Direction::EQ, at_column, j_all), BroadcastTo(packed, dims, whole), next);
+              Expr slot = CompareExpr(Direction::EQ, IotaOf(body, PrimitiveType::S32, scales, rank - 2),
+                                      BroadcastTo(j, scales));
               return {next, SelectExpr(slot, BroadcastTo(tau, scales, of_batch), v[1])};
             });
         return TupleOf(out);

@@ -33,7 +33,7 @@ Instruction* ScatterAsLoop(Instruction* i) {
           Expr column = IntegerIn(body, step.type(), static_cast<int64_t>(k));
           starts[d] = ReshapeTo(DynamicSliceOf(index, {step, column}, {1, 1}), {});
           Expr last = IntegerIn(body, PrimitiveType::S64, dims[d] - window[d]);
-          inside = inside & CompareExpr("GE", starts[d], zero) & CompareExpr("LE", starts[d], last);
+          inside = inside & CompareExpr(Direction::GE, starts[d], zero) & CompareExpr(Direction::LE, starts[d], last);
         }
         Ints one = window;
         one.insert(one.begin(), 1);

@@ -9,20 +9,7 @@ namespace kiln {
 namespace {
 
 bool MovesElements(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Broadcast:
-    case Opcode::Concatenate:
-    case Opcode::DynamicSlice:
-    case Opcode::Iota:
-    case Opcode::Pad:
-    case Opcode::Reshape:
-    case Opcode::Reverse:
-    case Opcode::Slice:
-    case Opcode::Transpose:
-      return true;
-    default:
-      return false;
-  }
+  return i->HasTrait(Moving) || i->Is(Opcode::DynamicSlice) || i->Is(Opcode::Iota);
 }
 
 bool IsLoopOfElements(const Instruction* i) {
@@ -32,7 +19,7 @@ bool IsLoopOfElements(const Instruction* i) {
 
 bool Consumes(const Instruction* i) {
   if (!i->Is(Opcode::Fusion)) return IsLoopOfElements(i);
-  return i->attrs().fusion_kind && *i->attrs().fusion_kind == "kLoop" && IsLoopOfElements((*i->attrs().calls)->root());
+  return i->attrs().fusion_kind == FusionKind::kLoop && IsLoopOfElements((*i->attrs().calls)->root());
 }
 
 bool Cheap(const Instruction* i) { return !i->HasTrait(Transcendental) && !i->Is(Opcode::Divide); }

@@ -14,7 +14,7 @@ bool Loop(const Instruction* i) {
       !i->control_successors().empty())
     return false;
   if (i->Is(Opcode::Fusion))
-    return i->attrs().fusion_kind && *i->attrs().fusion_kind == "kLoop" && (*i->attrs().calls)->root()->IsElementwise();
+    return i->attrs().fusion_kind == FusionKind::kLoop && (*i->attrs().calls)->root()->IsElementwise();
   return i->IsElementwise() && !i->operands().empty() && !i->HasSideEffect();
 }
 

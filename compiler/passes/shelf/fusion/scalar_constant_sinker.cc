@@ -25,7 +25,7 @@ absl::StatusOr<bool> ScalarConstantSinker(Module& m, PassContext& ctx) {
   for (const auto& c : m.computations()) all.push_back(c.get());
   for (Computation* c : all)
     for (Instruction* fusion : OfOpcode(c, Opcode::Fusion)) {
-      if (fusion->attrs().fusion_kind && *fusion->attrs().fusion_kind == "kCustom") continue;
+      if (fusion->attrs().fusion_kind == FusionKind::kCustom) continue;
       if (std::none_of(fusion->operands().begin(), fusion->operands().end(), Sinks) || !ctx.Take()) continue;
       fusion->mutable_attrs().calls = m.CloneComputation(*fusion->attrs().calls);
       for (int64_t k = fusion->operand_count(); k-- > 0;)

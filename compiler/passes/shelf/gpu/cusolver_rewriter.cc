@@ -47,7 +47,7 @@ Instruction* Solve(Instruction* i) {
   call->mutable_attrs().backend_config =
       absl::StrCat("{\"left_side\":", Flag(a.left_side.value_or(false)), ",\"lower\":", Flag(a.lower.value_or(false)),
                    ",\"unit_diagonal\":", Flag(a.unit_diagonal.value_or(false)), ",\"transpose_a\":\"",
-                   a.transpose_a ? a.transpose_a->text : "NO_TRANSPOSE", "\"}");
+                   TextOf(a.transpose_a.value_or(TransposeA::NO_TRANSPOSE)), "\"}");
   return PartOf(call, 0).get();
 }
 

@@ -1,4 +1,5 @@
 // Fusions are named by what they do: loop_add_fusion, input_reduce_fusion.
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -10,12 +11,10 @@ namespace {
 std::string NameOf(const Instruction* fusion) {
   const Instruction* root = (*fusion->attrs().calls)->root();
   while ((root->Is(Opcode::Bitcast) || root->Is(Opcode::Tuple)) && root->operand_count() > 0) root = root->operand(0);
-  const std::string kind = fusion->attrs().fusion_kind ? fusion->attrs().fusion_kind->text : "kLoop";
-  const char* prefix = kind == "kInput"    ? "input"
-                       : kind == "kCustom" ? "custom"
-                       : kind == "kOutput" ? "output"
-                                           : "loop";
-  return absl::StrCat(prefix, "_", absl::StrReplaceAll(TextOf(root->opcode()), {{"-", "_"}}), "_fusion");
+  const FusionKind kind = fusion->attrs().fusion_kind.value_or(FusionKind::kLoop);
+  // kLoop: loop
+  return absl::StrCat(absl::AsciiStrToLower(TextOf(kind).substr(1)), "_",
+                      absl::StrReplaceAll(TextOf(root->opcode()), {{"-", "_"}}), "_fusion");
 }
 
 }  // namespace

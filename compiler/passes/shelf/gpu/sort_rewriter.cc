@@ -24,16 +24,16 @@ bool KeyServed(PrimitiveType t) {
 std::optional<bool> Descending(const Instruction* sort) {
   const Instruction* test = (*sort->attrs().to_apply)->root();
   if (!test->Is(Opcode::Compare)) return std::nullopt;
-  const std::string& direction = test->attrs().direction->text;
-  if (direction != "LT" && direction != "GT") return std::nullopt;
+  const Direction direction = *test->attrs().direction;
+  if (direction != Direction::LT && direction != Direction::GT) return std::nullopt;
   for (const Instruction* o : test->operands())
     if (!o->Is(Opcode::Parameter)) return std::nullopt;
   const int64_t first = *test->operand(0)->attrs().parameter_number,
                 second = *test->operand(1)->attrs().parameter_number;
   if (first + second != 1) return std::nullopt;
-  const bool total = test->attrs().compare_type && test->attrs().compare_type->text == "TOTALORDER";
+  const bool total = test->attrs().compare_type == CompareType::TOTALORDER;
   if (IsFloat(sort->operand(0)->shape().type()) && !total) return std::nullopt;
-  return (direction == "GT") != (first == 1);
+  return (direction == Direction::GT) != (first == 1);
 }
 
 bool Qualifies(const Instruction* i) {

@@ -10,21 +10,7 @@ namespace kiln {
 namespace {
 
 bool Moves(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Reshape:
-    case Opcode::Transpose:
-    case Opcode::Broadcast:
-    case Opcode::Slice:
-    case Opcode::Reverse:
-    case Opcode::Concatenate:
-    case Opcode::Pad:
-    case Opcode::DynamicSlice:
-    case Opcode::Gather:
-    case Opcode::Copy:
-      return true;
-    default:
-      return false;
-  }
+  return i->HasTrait(Moving) || i->Is(Opcode::DynamicSlice) || i->Is(Opcode::Gather) || i->Is(Opcode::Copy);
 }
 
 bool Rounds(const Instruction* i) {

@@ -23,8 +23,8 @@ std::string GroupKey(const Instruction* i) {
   Attributes a = i->attrs();
   std::string key = absl::StrCat(TextOf(i->opcode()), TextOf(i->shape().type()));
   for (const Instruction* o : i->operands()) absl::StrAppend(&key, ",", o->operand(0)->id());
-  if (a.direction) key += a.direction->text;
-  if (a.compare_type) key += a.compare_type->text;
+  if (a.direction) absl::StrAppend(&key, TextOf(*a.direction));
+  if (a.compare_type) absl::StrAppend(&key, TextOf(*a.compare_type));
   return key;
 }
 

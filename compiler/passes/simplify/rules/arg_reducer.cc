@@ -11,7 +11,7 @@ bool IsParameter(const Instruction* i, int64_t number) {
   return i->Is(Opcode::Parameter) && *i->attrs().parameter_number == number;
 }
 
-bool IsComparison(const Instruction* i, const char* direction, int64_t a, int64_t b) {
+bool IsComparison(const Instruction* i, Direction direction, int64_t a, int64_t b) {
   return i->Is(Opcode::Compare) && *i->attrs().direction == direction && IsParameter(i->operand(0), a) &&
          IsParameter(i->operand(1), b);
 }
@@ -21,23 +21,23 @@ bool IsEither(const Instruction* i, Opcode op, const A& a, const B& b) {
   return i->Is(op) && ((a(i->operand(0)) && b(i->operand(1))) || (a(i->operand(1)) && b(i->operand(0))));
 }
 
-bool ChoosesFirst(const Instruction* i, const char* direction) {
+bool ChoosesFirst(const Instruction* i, Direction direction) {
   return IsEither(
       i, Opcode::Or, [&](const Instruction* x) { return IsComparison(x, direction, 0, 2); },
-      [](const Instruction* x) { return IsComparison(x, "NE", 0, 0); });
+      [](const Instruction* x) { return IsComparison(x, Direction::NE, 0, 0); });
 }
 
 bool IsTieBreak(const Instruction* i) {
   return IsEither(
-      i, Opcode::And, [](const Instruction* x) { return IsComparison(x, "EQ", 0, 2); },
-      [](const Instruction* x) { return IsComparison(x, "LT", 1, 3); });
+      i, Opcode::And, [](const Instruction* x) { return IsComparison(x, Direction::EQ, 0, 2); },
+      [](const Instruction* x) { return IsComparison(x, Direction::LT, 1, 3); });
 }
 
 bool Selects(const Instruction* i, int64_t a, int64_t b) {
   return i->Is(Opcode::Select) && IsParameter(i->operand(1), a) && IsParameter(i->operand(2), b);
 }
 
-bool IsArgBody(const Instruction* root, const char* direction) {
+bool IsArgBody(const Instruction* root, Direction direction) {
   if (!root->Is(Opcode::Tuple) || root->operand_count() != 2) return false;
   const Instruction *value = root->operand(0), *place = root->operand(1);
   return Selects(value, 0, 2) && ChoosesFirst(value->operand(0), direction) && Selects(place, 1, 3) &&
@@ -53,8 +53,8 @@ std::optional<Opcode> ArgReducerOf(const Instruction* i) {
       !IsFloat(i->operand(0)->shape().type()) || !pattern::IsAll(i->operand(3), 0))
     return std::nullopt;
   const Instruction* root = (*i->attrs().to_apply)->root();
-  if (pattern::IsAll(i->operand(2), -INFINITY) && IsArgBody(root, "GT")) return Opcode::Maximum;
-  if (pattern::IsAll(i->operand(2), INFINITY) && IsArgBody(root, "LT")) return Opcode::Minimum;
+  if (pattern::IsAll(i->operand(2), -INFINITY) && IsArgBody(root, Direction::GT)) return Opcode::Maximum;
+  if (pattern::IsAll(i->operand(2), INFINITY) && IsArgBody(root, Direction::LT)) return Opcode::Minimum;
   return std::nullopt;
 }
 

@@ -8,23 +8,14 @@ namespace {
 using namespace pattern;
 
 // Orders all bit patterns of floats, unlike the comparison that `<` means.
-bool IsTotalOrder(const Instruction* i) { return i->attrs().compare_type && *i->attrs().compare_type == "TOTALORDER"; }
+bool IsTotalOrder(const Instruction* i) { return i->attrs().compare_type == CompareType::TOTALORDER; }
 
 PrimitiveType Compared(const Instruction* i) { return i->operand(0)->shape().type(); }
-
-// The direction as seen from the other operand.
-const char* Mirrored(const Instruction* i) {
-  if (IsDirection(i, "LT")) return "GT";
-  if (IsDirection(i, "GT")) return "LT";
-  if (IsDirection(i, "LE")) return "GE";
-  if (IsDirection(i, "GE")) return "LE";
-  return IsDirection(i, "EQ") ? "EQ" : "NE";
-}
 
 Instruction* WithItself(Instruction* i) {
   const PrimitiveType t = Compared(i);
   if (i->operand(0) != i->operand(1) || (!IsIntegral(t) && t != PrimitiveType::Pred)) return nullptr;
-  const bool equal = IsDirection(i, "EQ") || IsDirection(i, "LE") || IsDirection(i, "GE");
+  const bool equal = IsDirection(i, Direction::EQ) || IsDirection(i, Direction::LE) || IsDirection(i, Direction::GE);
   return Filled(i, equal ? 1 : 0);
 }
 
@@ -33,11 +24,11 @@ Instruction* WithZero(Instruction* i) {
   if (IsTotalOrder(i)) return nullptr;
   for (int64_t side = 0; side < 2; ++side) {
     Instruction* x = i->operand(side);
-    const std::string direction = side == 0 ? i->attrs().direction->text : Mirrored(i);
+    const Direction direction = side == 0 ? *i->attrs().direction : Mirrored(*i->attrs().direction);
     const bool never_less = IsUnsigned(Compared(i)) || IsNeverNegative(x);
     if (!IsAll(i->operand(1 - side), 0) || !never_less) continue;
-    if (direction == "LT") return Filled(i, 0);
-    if (direction == "GE" && IsIntegral(Compared(i))) return Filled(i, 1);
+    if (direction == Direction::LT) return Filled(i, 0);
+    if (direction == Direction::GE && IsIntegral(Compared(i))) return Filled(i, 1);
   }
   return nullptr;
 }
@@ -45,40 +36,40 @@ Instruction* WithZero(Instruction* i) {
 // A flag that is compared with true, or is not false.
 Instruction* OfFlag(Instruction* i) {
   if (Compared(i) != PrimitiveType::Pred) return nullptr;
-  if (IsDirection(i, "NE")) return Beside(i, 0);
-  return IsDirection(i, "EQ") ? Beside(i, 1) : nullptr;
+  if (IsDirection(i, Direction::NE)) return Beside(i, 0);
+  return IsDirection(i, Direction::EQ) ? Beside(i, 1) : nullptr;
 }
 
 // select(flag, 1, 0) != 0 is the flag.
 Instruction* OfChoice(Instruction* i) {
   Instruction* choice = i->operand(0);
-  const bool plain = IsDirection(i, "NE") && !IsTotalOrder(i) && choice->Is(Opcode::Select) &&
+  const bool plain = IsDirection(i, Direction::NE) && !IsTotalOrder(i) && choice->Is(Opcode::Select) &&
                      IsAll(i->operand(1), 0) && IsAll(choice->operand(1), 1) && IsAll(choice->operand(2), 0);
   return plain && choice->operand(0)->shape().dims() == i->shape().dims() ? choice->operand(0) : nullptr;
 }
 
 // max(a, b) > a is b > a; b > min(a, b) is b > a. With a NaN all of them are false.
 Instruction* WithExtremum(Instruction* i) {
-  if (!IsDirection(i, "GT") && !IsDirection(i, "LT")) return nullptr;
+  if (!IsDirection(i, Direction::GT) && !IsDirection(i, Direction::LT)) return nullptr;
   if (IsTotalOrder(i)) return nullptr;
   Instruction *more = i->operand(0), *less = i->operand(1);
-  if (IsDirection(i, "LT")) std::swap(more, less);
+  if (IsDirection(i, Direction::LT)) std::swap(more, less);
   const auto other = [](const Instruction* extremum, const Instruction* one) {
     return extremum->operand(0) == one   ? extremum->operand(1)
            : extremum->operand(1) == one ? extremum->operand(0)
                                          : nullptr;
   };
   if (more->Is(Opcode::Maximum))
-    if (Instruction* b = other(more, less)) return CompareExpr("GT", b, less).get();
+    if (Instruction* b = other(more, less)) return CompareExpr(Direction::GT, b, less).get();
   if (less->Is(Opcode::Minimum))
-    if (Instruction* b = other(less, more)) return CompareExpr("GT", more, b).get();
+    if (Instruction* b = other(less, more)) return CompareExpr(Direction::GT, more, b).get();
   return nullptr;
 }
 
 // x < K, also as K > x: the bound, and x in *x.
 Instruction* UpperBound(Instruction* i, Instruction** x) {
   if (IsTotalOrder(i) || !i->Is(Opcode::Compare) || !IsIntegral(Compared(i))) return nullptr;
-  const int64_t side = IsDirection(i, "LT") ? 0 : IsDirection(i, "GT") ? 1 : -1;
+  const int64_t side = IsDirection(i, Direction::LT) ? 0 : IsDirection(i, Direction::GT) ? 1 : -1;
   if (side < 0 || IsKnown(i->operand(side))) return nullptr;
   *x = i->operand(side);
   return ScalarOf(i->operand(1 - side)) ? i->operand(1 - side) : nullptr;
@@ -89,7 +80,7 @@ Instruction* AndOfBounds(Instruction* i) {
   Instruction *x, *y;
   Instruction *k = UpperBound(i->operand(0), &x), *l = k ? UpperBound(i->operand(1), &y) : nullptr;
   if (!l || x != y) return nullptr;
-  return CompareExpr("LT", x, OfConstants(Opcode::Minimum, k, l)).get();
+  return CompareExpr(Direction::LT, x, OfConstants(Opcode::Minimum, k, l)).get();
 }
 
 #define INTEGERS "a = s32[4,6] bitcast-convert(f)\n g = f32[4,6] convert(q)\n b = s32[4,6] bitcast-convert(g)\n "

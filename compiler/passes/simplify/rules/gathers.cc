@@ -28,7 +28,7 @@ Instruction* OfFewNumbers(Instruction* i) {
   Expr value = number(0);
   for (int64_t k = 1; k < x.dim(0); ++k) {
     Expr bound = BroadcastTo(IntegerIn(i->parent(), index->shape().type(), k), index->shape().dims());
-    value = SelectExpr(CompareExpr("GE", index, bound), number(k), value);
+    value = SelectExpr(CompareExpr(Direction::GE, index, bound), number(k), value);
   }
   return value.get();
 }

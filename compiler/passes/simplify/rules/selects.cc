@@ -22,9 +22,9 @@ Instruction* BetweenCompared(Instruction* i) {
   const Instruction* c = i->operand(0);
   Instruction *a = i->operand(1), *b = i->operand(2);
   if (!c->Is(Opcode::Compare) || c->operand(0) != a || c->operand(1) != b) return nullptr;
-  if (IsDirection(c, "GT") || IsDirection(c, "GE")) return (Expr(a) | b).get();
-  if (IsDirection(c, "LT") || IsDirection(c, "LE")) return (Expr(a) & b).get();
-  return IsDirection(c, "EQ") ? b : a;
+  if (IsDirection(c, Direction::GT) || IsDirection(c, Direction::GE)) return (Expr(a) | b).get();
+  if (IsDirection(c, Direction::LT) || IsDirection(c, Direction::LE)) return (Expr(a) & b).get();
+  return IsDirection(c, Direction::EQ) ? b : a;
 }
 
 // select(flag, x, update(x, u, at)) updates with select(flag, what x has there, u): the update stays in place.

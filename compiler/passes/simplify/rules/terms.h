@@ -17,7 +17,7 @@ bool IsNeverNegative(const Instruction* i);
 inline bool HasOneUser(const Instruction* i) { return i->users().size() == 1; }
 // Somebody decided on a layout that is not row major: then structure stays, because a copy may be what moving it costs.
 inline bool HasOwnLayout(const Instruction* i) { return !i->shape().HasDefaultLayout(); }
-inline bool IsDirection(const Instruction* compare, const char* direction) {
+inline bool IsDirection(const Instruction* compare, Direction direction) {
   return compare->Is(Opcode::Compare) && *compare->attrs().direction == direction;
 }
 // One constant for two: of one element if both are, whole if both are written out; else null.
