@@ -48,7 +48,7 @@ bool CseCandidate(const Instruction* i) {
   // A barrier is there to keep equal work apart.
   if (i->Is(Opcode::OptimizationBarrier)) return false;
   if (i->Is(Opcode::CustomCall) && !IsPureCall(i)) return false;
-  return i->control_predecessors().empty() && i->control_successors().empty() && !i->HasSideEffect();
+  return i->control_predecessors().empty() && i->control_successors().empty();
 }
 
 Instruction* EqualOne(const std::vector<Instruction*>& bucket, const Instruction* i) {
@@ -74,7 +74,8 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
       std::vector<Instruction*>& bucket = i->Is(Opcode::Constant) ? constants[ConstantHash(i)] : seen[Key(i)];
       Instruction* first = EqualOne(bucket, i);
       if (!first) bucket.push_back(i);
-      if (!first || !ctx.Take()) continue;
+      // Asked of few, as the answer for a loop is somewhere in all that it calls; its equal would give the same.
+      if (!first || i->HasSideEffect() || !ctx.Take()) continue;
       i->ReplaceAllUsesWith(first);
       c->Remove(i);
       changed = true;
