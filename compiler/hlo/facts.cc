@@ -1,5 +1,6 @@
 #include "compiler/hlo/facts.h"
 
+#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/verify.h"
 
 namespace kiln {
@@ -49,11 +50,7 @@ bool RegroupsBitsOfNarrowTypes(const Instruction& i) {
   return from != to && (from < 8 || to < 8);
 }
 
-bool CarriesSharding(const Instruction& i) {
-  if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return false;
-  const std::string& target = i.attrs().custom_call_target->text;
-  return target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
-}
+bool CarriesSharding(const Instruction& i) { return IsShardingAnnotation(i) || BoundaryOf(i) != Boundary::kNone; }
 
 bool GathersFromNothing(const Instruction& i) {
   return i.Is(Opcode::Gather) && i.operand(0)->shape().ElementCount() == 0 && i.shape().ElementCount() > 0;

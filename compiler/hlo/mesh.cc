@@ -29,6 +29,16 @@ std::optional<AxisPart> ReadPart(Scanner& s, const Mesh& mesh) {
   return AxisPart{*name, *size, axis->stride * (axis->size / *before / *size)};
 }
 
+// Whether a part that was read before it shares the part's places on the axis.
+bool CutsAlready(const MeshSharding& s, const AxisPart& part) {
+  for (const auto& parts : s.dims)
+    for (const AxisPart& p : parts)
+      if (p.axis == part.axis && ((p.stride == part.stride && p.size == part.size) ||
+                                  (p.stride < part.stride * part.size && part.stride < p.stride * p.size)))
+        return true;
+  return false;
+}
+
 bool CountsUp(const Ints& devices) {
   for (size_t k = 0; k < devices.size(); ++k)
     if (devices[k] != static_cast<int64_t>(k)) return false;
@@ -111,6 +121,7 @@ absl::StatusOr<MeshSharding> ReadMeshSharding(Scanner& s, const Meshes& meshes) 
       }
       auto part = ReadPart(s, out.mesh);
       if (!part) return NotUnderstood();
+      if (CutsAlready(out, *part)) return InvalidArgument("cuts along axis \"", part->axis, "\" twice");
       out.dims.back().push_back(*std::move(part));
     }
     if (s.Peek() == 'p') s.Word();  // a priority

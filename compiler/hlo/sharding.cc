@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/mesh.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/hlo/scanner.h"
@@ -163,7 +164,7 @@ namespace {
 
 // That the sharding makes `tile` of `whole`; the last tiles of a dimension may lack elements.
 absl::Status CheckTile(const Instruction& i, const Sharding& s, const Shape& whole, const Shape& tile) {
-  bool fits = whole.IsArray() && tile.IsArray() && whole.rank() == tile.rank();
+  bool fits = whole.IsArray() && tile.IsArray() && whole.type() == tile.type() && whole.rank() == tile.rank();
   if (fits && s.kind == Sharding::kTiled) fits = static_cast<int64_t>(s.tiles.size()) == whole.rank();
   for (int64_t d = 0; fits && d < whole.rank(); ++d) {
     const int64_t tiles = s.kind == Sharding::kTiled ? s.tiles[d] : 1;
@@ -185,11 +186,12 @@ absl::Status CheckTiles(const Instruction& i, const ManualBoundary& b) {
 }  // namespace
 
 absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction& i) {
-  if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return std::nullopt;
-  const std::string& target = i.attrs().custom_call_target->text;
+  const Boundary boundary = BoundaryOf(i);
+  if (boundary == Boundary::kNone) return std::nullopt;
   ManualBoundary out;
-  if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") {
-    out.inwards = target == "SPMDFullToShardShape";
+  out.inwards = boundary == Boundary::kInwards;
+  const bool shardy = i.attrs().custom_call_target->text.rfind("xla.sdy.", 0) == 0;
+  if (!shardy) {
     if (i.operand_count() != 1) return ErrorAt(&i, "takes one array");
     // Inwards it is the operand that is cut up.
     const auto& text = out.inwards ? i.operand(0)->attrs().sharding : i.attrs().sharding;
@@ -201,19 +203,15 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
     RETURN_IF_ERROR(CheckTiles(i, out));
     return out;
   }
-  if (target == "xla.sdy.GlobalToLocalShape" || target == "xla.sdy.LocalToGlobalShape") {
-    out.inwards = target == "xla.sdy.GlobalToLocalShape";
-    auto shardings = MeshShardings(i, out.inwards ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings");
-    if (!shardings.ok()) return ErrorAt(&i, shardings.status().message());
-    out.shardings = *std::move(shardings);
-    if (static_cast<int64_t>(out.shardings.size()) != i.operand_count())
-      return ErrorAt(&i, "has another number of shardings than of arrays");
-    if (i.shape().IsTuple() ? i.shape().tuple().size() != out.shardings.size() : out.shardings.size() != 1)
-      return ErrorAt(&i, "gives another number of arrays than it takes");
-    RETURN_IF_ERROR(CheckTiles(i, out));
-    return out;
-  }
-  return std::nullopt;
+  auto shardings = MeshShardings(i, out.inwards ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings");
+  if (!shardings.ok()) return ErrorAt(&i, shardings.status().message());
+  out.shardings = *std::move(shardings);
+  if (static_cast<int64_t>(out.shardings.size()) != i.operand_count())
+    return ErrorAt(&i, "has another number of shardings than of arrays");
+  if (i.shape().IsTuple() ? i.shape().tuple().size() != out.shardings.size() : out.shardings.size() != 1)
+    return ErrorAt(&i, "gives another number of arrays than it takes");
+  RETURN_IF_ERROR(CheckTiles(i, out));
+  return out;
 }
 
 }  // namespace kiln

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/infer.h"
 #include "compiler/hlo/scanner.h"
 #include "compiler/hlo/sharding.h"
@@ -167,6 +168,13 @@ absl::Status CheckLayoutConstraints(const Instruction* i) {
       i, absl::StrCat("operand_layout_constraints lists ", shapes, " shapes for ", i->operand_count(), " operands"));
 }
 
+// A note on a value gives the value back.
+absl::Status CheckAnnotation(const Instruction* i) {
+  if (i->operand_count() != 1) return ErrorAt(i, absl::StrCat("takes one operand, not ", i->operand_count()));
+  if (Same(i->operand(0)->shape(), i->shape(), /*exact_type=*/true)) return absl::OkStatus();
+  return ErrorAt(i, absl::StrCat("gives its operand back, which is ", i->operand(0)->shape().ToString(false)));
+}
+
 }  // namespace
 
 absl::Status CheckOperation(const Instruction* i) {
@@ -177,6 +185,7 @@ absl::Status CheckOperation(const Instruction* i) {
       return a.is_composite.value_or(false) ? CheckComposite(i) : absl::OkStatus();
     case Opcode::CustomCall:
       if (a.custom_call_target->text.empty()) return ErrorAt(i, "custom_call_target is empty");
+      if (IsAnnotation(*i)) RETURN_IF_ERROR(CheckAnnotation(i));
       return a.operand_layout_constraints ? CheckLayoutConstraints(i) : absl::OkStatus();
     case Opcode::Constant:
       if (i->literal().shape().Compatible(i->shape())) return absl::OkStatus();

@@ -75,9 +75,12 @@ TEST(ManualSharding, TextThatIsNoShardingIsRefused) {
         "{devices=[99999999,99999999,99999999]<=[8]}", "{devices=[2,2]<=[4] last_tile_dims={manual, manual, manual}}",
         "{devices=[2]<=[2] last_tile_dims={manual"})
     EXPECT_FALSE(ParseSharding(text).ok()) << text;
-  for (const char* sharding :
-       {"<@other, [{}]>", "<@mesh, [{\\\"z\\\"}]>", "<@mesh, [{\\\"a\\\", \\\"a\\\"}]>", "<@mesh, [{",
-        "<@mesh, [{\\\"a\\\":(0)2}]>", "<mesh<[\\\"a\\\"=99999999999]>, [{}]>", "<@mesh, [{}]", ""}) {
+  std::string often = "\\\"a\\\"";  // its tiles are more than 64 bits count
+  for (int k = 0; k < 70; ++k) often += ",\\\"a\\\"";
+  for (const std::string& sharding : std::initializer_list<std::string>{
+           "<@mesh, [{" + often + "}]>", "<@other, [{}]>", "<@mesh, [{\\\"z\\\"}]>",
+           "<@mesh, [{\\\"a\\\", \\\"a\\\"}]>", "<@mesh, [{", "<@mesh, [{\\\"a\\\":(0)2}]>",
+           "<mesh<[\\\"a\\\"=99999999999]>, [{}]>", "<@mesh, [{}]", ""}) {
     const std::string program = absl::StrCat(
         "HloModule m, num_partitions=2, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"a\"=2]>}}\nENTRY e {\n"
         "  x = f32[8] parameter(0)\n  ROOT t = (f32[4]) custom-call(x), "

@@ -2,6 +2,7 @@
 // TopK and the functions of XLA's builder become what they name. Every other target is the user's own function.
 #include <string>
 
+#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
@@ -17,13 +18,7 @@ struct Known {
   Opcode opcode;
 };
 
-// Annotations mean something to a partitioner or to a target with memories of its own; here values stay where they are.
 constexpr Known kKnown[] = {
-    {"Sharding", Meaning::kIdentity, Opcode::Copy},
-    {"xla.sdy.FuncResultSharding", Meaning::kIdentity, Opcode::Copy},
-    {"annotate_device_placement", Meaning::kIdentity, Opcode::Copy},
-    {"MoveToDevice", Meaning::kIdentity, Opcode::Copy},
-    {"MoveToHost", Meaning::kIdentity, Opcode::Copy},
     {"TopK", Meaning::kTopK, Opcode::TopK},
     {"xla_builder.math.Acos", Meaning::kUnary, Opcode::Acos},
     {"xla_builder.math.Acosh", Meaning::kUnary, Opcode::Acosh},
@@ -38,7 +33,10 @@ constexpr Known kKnown[] = {
 };
 
 const Known* Find(const Instruction* i) {
+  // Values stay where they are: other memories than the arena are the plan's to use.
+  static constexpr Known kNote = {"", Meaning::kIdentity, Opcode::Copy};
   if (!i->Is(Opcode::CustomCall) || !i->attrs().custom_call_target) return nullptr;
+  if (IsAnnotation(*i)) return &kNote;
   for (const Known& k : kKnown)
     if (i->attrs().custom_call_target->text == k.target) return &k;
   return nullptr;

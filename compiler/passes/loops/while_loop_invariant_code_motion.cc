@@ -4,6 +4,7 @@
 // them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
 // state does not grow. Constants, broadcasts and what only moves elements stay: inside, they become a part of what
 // reads them.
+#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
@@ -35,13 +36,9 @@ bool Cheap(const Instruction* i) {
 // A function that may fail must not run where the program would not have run it; and notes of front ends say something
 // about where they stand.
 bool IsFixedCall(const Instruction* i) {
-  static const auto* const notes = new absl::flat_hash_set<std::string>{
-      "Sharding",     "SPMDFullToShardShape", "SPMDShardToFullShape",     "MoveToHost",
-      "MoveToDevice", "LayoutConstraint",     "annotate_device_placement"};
   if (!i->Is(Opcode::CustomCall)) return false;
-  const Attributes& a = i->attrs();
-  return (a.api_version && *a.api_version != ApiVersion::API_VERSION_ORIGINAL) ||
-         notes->contains(a.custom_call_target.value_or(attr::Str()).text);
+  const auto& api = i->attrs().api_version;
+  return (api && *api != ApiVersion::API_VERSION_ORIGINAL) || IsAnnotation(*i) || BoundaryOf(*i) != Boundary::kNone;
 }
 
 bool Stays(const Instruction* i) {

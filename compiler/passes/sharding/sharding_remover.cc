@@ -1,4 +1,5 @@
 // Calls that only carry a sharding stand for their operand: each partition computes the whole program.
+#include "compiler/hlo/annotation.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 
@@ -8,9 +9,7 @@ absl::StatusOr<bool> ShardingRemover(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
       [](Instruction* i) {
-        if (!i->Is(Opcode::CustomCall) || i->operand_count() != 1) return false;
-        const std::string& t = i->attrs().custom_call_target->text;
-        return (t == "Sharding" || t == "SPMDFullToShardShape" || t == "SPMDShardToFullShape") &&
+        return (IsShardingAnnotation(*i) || BoundaryOf(*i) != Boundary::kNone) && i->operand_count() == 1 &&
                i->operand(0)->shape().Compatible(i->shape());
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {

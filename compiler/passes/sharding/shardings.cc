@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/hlo/annotation.h"
 
 namespace kiln {
 namespace {
@@ -28,12 +28,6 @@ void DropMeshSharding(Instruction* i) {
     i->mutable_attrs().frontend_attributes = attr::Raw(text);
 }
 
-bool HasTarget(const Instruction& i, std::initializer_list<const char*> targets) {
-  if (!i.Is(Opcode::CustomCall) || !i.attrs().custom_call_target) return false;
-  return std::any_of(targets.begin(), targets.end(),
-                     [&](const char* t) { return i.attrs().custom_call_target->text == t; });
-}
-
 // Dimensions that backend_config="unspecified_dims=[0,2]" leaves to the compiler.
 std::vector<bool> Unspecified(const Instruction& i, int64_t rank) {
   std::vector<bool> out(static_cast<size_t>(rank), false);
@@ -55,15 +49,10 @@ void MakeEven(const DeviceMesh& mesh, const Ints& dims, Tiling* t) {
 }  // namespace
 
 bool IsShardingCall(const Instruction& i) {
-  return i.operand_count() == 1 && HasTarget(i, {"Sharding", "xla.sdy.FuncResultSharding"}) &&
-         i.shape().Compatible(i.operand(0)->shape());
+  return IsShardingAnnotation(i) && i.shape().Compatible(i.operand(0)->shape());
 }
 
-bool IsIdentityCall(const Instruction& i) {
-  return IsShardingCall(i) ||
-         (i.operand_count() == 1 && i.shape().Compatible(i.operand(0)->shape()) &&
-          HasTarget(i, {"annotate_device_placement", "MoveToHost", "MoveToDevice", "LayoutConstraint"}));
-}
+bool IsIdentityCall(const Instruction& i) { return IsAnnotation(i) && i.shape().Compatible(i.operand(0)->shape()); }
 
 size_t LeafCount(const Shape& s) {
   size_t n = 0;
