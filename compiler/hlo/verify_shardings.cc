@@ -179,7 +179,6 @@ class Reader {
 }  // namespace
 
 absl::Status CheckSharding(const Instruction* i) {
-  if (const auto boundary = ManualBoundaryOf(*i); !boundary.ok()) return boundary.status();
   if (!i->attrs().sharding) return absl::OkStatus();
   // What leaves the program is sharded, not the token that is left of it.
   const Shape& of = i->Is(Opcode::Outfeed) ? i->operand(0)->shape() : i->shape();

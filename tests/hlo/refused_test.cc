@@ -55,10 +55,6 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"", "ROOT r = s32[4] custom-call(y), custom_call_target=\"Sharding\", sharding={replicated}",
             "gives its operand back, which is f32[4]"},
         Bad{"", "ROOT r = f32[4] custom-call(y, y), custom_call_target=\"MoveToHost\"", "takes one operand, not 2"},
-        Bad{", num_partitions=2",
-            "s = f32[4] custom-call(y), custom_call_target=\"Sharding\", sharding={devices=[2]0,1}\n"
-            "ROOT r = s32[2] custom-call(s), custom_call_target=\"SPMDFullToShardShape\", sharding={manual}",
-            "its sharding does not make s32[2] of f32[4]"},
         Bad{"", "q = f32[<=4] parameter(3)\n ROOT r = (f32[<=6]) tuple(q)", "make it (f32[<=4])"},
         Bad{"",
             "h = bf16[4] parameter(3)\n k = s32[1] parameter(4)\n u = f32[1] parameter(5)\n ROOT r = f32[4] scatter(h, "

@@ -93,6 +93,21 @@ TEST(ManualSharding, TextThatIsNoShardingIsRefused) {
   }
 }
 
+TEST(ManualSharding, ATileOfAnotherTypeIsRefused) {
+  const auto m = ParseHlo(R"(HloModule m, num_partitions=2
+ENTRY e {
+  x = f32[4] parameter(0)
+  s = f32[4] custom-call(x), custom_call_target="Sharding", sharding={devices=[2]0,1}
+  ROOT t = s32[2] custom-call(s), custom_call_target="SPMDFullToShardShape", sharding={manual}
+})",
+                          "m.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const auto boundary = ManualBoundaryOf(*(*m)->entry()->root());
+  ASSERT_FALSE(boundary.ok());
+  EXPECT_EQ(boundary.status().message(),
+            "m.hlo:5:19: error: custom-call t: its sharding does not make s32[2] of f32[4]");
+}
+
 TEST(ManualSharding, MeshAxesChooseTheTile) {
   // Device 4a + 2b + c of the mesh; x is cut along c, then a; b is free.
   const std::string program =
