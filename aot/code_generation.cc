@@ -105,7 +105,7 @@ void BeginDebugInfo(const DebugOptions& options, Piece* p) {
 absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std::vector<ProgramToGenerate>& programs,
                                            const std::vector<CpuLevel>& levels, const CompileOptions& options) {
   GeneratedCode out;
-  const std::string file = CIdentifier(options.name);
+  const std::string file = CIdentifier(options.model.name);
   std::vector<KernelPlan> plans;
   std::vector<std::unique_ptr<Module>> combinations;  // which the plans point into
   for (const ProgramToGenerate& p : programs) {
@@ -127,7 +127,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     Piece& p = pieces[k];
     p.module = std::make_unique<llvm::Module>(library, *p.context);
     p.ir = std::make_unique<Ir>(*p.context, *p.module, levels[p.level]);
-    if (options.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
+    if (options.debug.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
     BeginDebugInfo(options.debug, &p);
     const std::vector<std::vector<bool>> lent = LentBy(p.level, shares);
     for (size_t q = 0; q < programs.size() && p.status.ok(); ++q) {
@@ -152,8 +152,8 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
       const ProgramToGenerate& program = programs[q];
       EntryOptions entry;
       entry.library = library;
-      entry.threads = options.threads;
-      entry.poison_freed = options.poison_freed;
+      entry.threads = options.cpu.threads;
+      entry.poison_freed = options.debug.poison_freed;
       entry.large_weights = program.large_weights;
       entry.replicas = program.replicas;
       entry.partitions = program.partitions;
@@ -173,8 +173,8 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     }
     if (!p.status.ok()) return;
     if (p.debug) p.debug->Finish();
-    auto object =
-        CompileToObject(*p.module, levels[p.level], options.sanitizer, &p.code_bytes, want_text ? &p.text : nullptr);
+    auto object = CompileToObject(*p.module, levels[p.level], options.debug.sanitizer, &p.code_bytes,
+                                  want_text ? &p.text : nullptr);
     p.status = object.status();
     if (object.ok()) p.object = *std::move(object);
     p.debug.reset();

@@ -84,25 +84,26 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   const size_t stated = module->dimension_arguments.size();
   ASSIGN_OR_RETURN(PlannedProgram p, PlanProgram(std::move(module), library->name + suffix, o, target, say));
   const BufferAssignment& buffers = p.plan.buffers;
-  out->flops += p.cost.flops;
-  out->bytes_accessed += p.cost.bytes_accessed;
-  out->temp_bytes = std::max(out->temp_bytes, buffers.temp_bytes());
-  out->slow_bytes = std::max(out->slow_bytes, buffers.slow_bytes());
-  out->thunks += CountThunks(p.thunks);
+  out->report.flops += p.cost.flops;
+  out->report.bytes_accessed += p.cost.bytes_accessed;
+  out->report.temp_bytes = std::max(out->report.temp_bytes, buffers.temp_bytes());
+  out->report.slow_bytes = std::max(out->report.slow_bytes, buffers.slow_bytes());
+  out->report.thunks += CountThunks(p.thunks);
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);
   RETURN_IF_ERROR(CollectCustomCalls(p.thunks, library->name, &library->custom_calls));
-  if (out->collectives.empty()) RETURN_IF_ERROR(CollectCollectives(p.thunks, *p.module, &out->collectives));
+  if (out->report.collectives.empty())
+    RETURN_IF_ERROR(CollectCollectives(p.thunks, *p.module, &out->report.collectives));
   for (const auto& c : p.module->computations())
-    for (const auto& i : c->instructions()) out->fusions += i->Is(Opcode::Fusion);
-  out->passes.insert(out->passes.end(), p.passes.begin(), p.passes.end());
-  out->rematerialized.insert(out->rematerialized.end(), p.rematerialized.begin(), p.rematerialized.end());
+    for (const auto& i : c->instructions()) out->report.fusions += i->Is(Opcode::Fusion);
+  out->report.passes.insert(out->report.passes.end(), p.passes.begin(), p.passes.end());
+  out->report.rematerialized.insert(out->report.rematerialized.end(), p.rematerialized.begin(), p.rematerialized.end());
   std::vector<int64_t> offsets;
   for (const Instruction* c : buffers.constants()) offsets.push_back(compilation->weights.Add(c->literal()));
   std::vector<Port> arguments, results;
   RETURN_IF_ERROR(DescribePorts(*p.module, o, stated, &arguments, &results));
   AlignPorts(buffers, &arguments, &results);
-  RETURN_IF_ERROR(MarkWeights(o, library->weight_constants, &arguments));
+  RETURN_IF_ERROR(MarkWeights(o, library->code.weight_constants, &arguments));
   return Planned{suffix, entry, std::move(p), std::move(offsets), std::move(arguments), std::move(results)};
 }
 
@@ -119,15 +120,15 @@ absl::Status PlanEntry(EntryPrograms program, size_t entry, const Progress& say,
       auto done = Plan(last ? std::move(v.module) : v.module->Clone(), suffix, entry, p->target->pipeline, say, c);
       if (!done.ok()) return SayWhichEntry(done.status(), out);
       Planned planned = *std::move(done);
-      std::tie(out.arguments, out.results) = std::pair(planned.arguments, planned.results);
+      std::tie(out.ports.arguments, out.ports.results) = std::pair(planned.arguments, planned.results);
       temp_bytes = planned.program.plan.buffers.temp_bytes();
       if (p->target->pipeline == ProgramTarget::kGpu) {
-        out.gpu_temp_bytes = std::max(out.gpu_temp_bytes, temp_bytes);
-        out.gpu_flops += planned.program.cost.flops;
+        out.report.gpu_temp_bytes = std::max(out.report.gpu_temp_bytes, temp_bytes);
+        out.report.gpu_flops += planned.program.cost.flops;
       }
       p->list.push_back(std::move(planned));
     }
-    if (v.batch) out.batches.push_back({v.batch, out.arguments, out.results, temp_bytes});
+    if (v.batch) out.ports.batches.push_back({v.batch, out.ports.arguments, out.ports.results, temp_bytes});
   }
   return absl::OkStatus();
 }
@@ -138,7 +139,7 @@ absl::Status TakeConstants(int64_t bytes, const std::vector<EntryPrograms>& entr
     std::vector<std::string> of_first;
     for (const BatchVariant& v : e.variants) {
       ASSIGN_OR_RETURN(std::vector<std::string> names,
-                       TakeWeightConstants(bytes, &out->weight_constants, v.module.get()));
+                       TakeWeightConstants(bytes, &out->code.weight_constants, v.module.get()));
       if (&v == &e.variants[0])
         of_first = std::move(names);
       else if (names != of_first)
@@ -149,10 +150,10 @@ absl::Status TakeConstants(int64_t bytes, const std::vector<EntryPrograms>& entr
 }
 
 absl::Status CheckThatBatchesDiffer(const CompiledModel& m) {
-  for (size_t k = 1; k < m.batches.size(); ++k) {
+  for (size_t k = 1; k < m.ports.batches.size(); ++k) {
     bool differ = false;
-    for (size_t a = 0; a < m.arguments.size(); ++a)
-      differ = differ || m.batches[k].arguments[a].shape != m.batches[0].arguments[a].shape;
+    for (size_t a = 0; a < m.ports.arguments.size(); ++a)
+      differ = differ || m.ports.batches[k].arguments[a].shape != m.ports.batches[0].arguments[a].shape;
     if (!differ)
       return InvalidArgument(
           "error: batch_sizes: the program has no unbounded dimension that a batch size could settle");
@@ -161,12 +162,12 @@ absl::Status CheckThatBatchesDiffer(const CompiledModel& m) {
 }
 
 void DescribeInterface(CompiledModel* m) {
-  m->argument_bytes = PortBytes(m->arguments);
-  m->output_bytes = PortBytes(m->results);
+  m->report.argument_bytes = PortBytes(m->ports.arguments);
+  m->report.output_bytes = PortBytes(m->ports.results);
   // One alignment for all variants, as the header states it.
-  for (size_t k = 0; k < m->results.size(); ++k)
-    for (const BatchPorts& b : m->batches)
-      m->results[k].alignment = std::max(m->results[k].alignment, b.results[k].alignment);
+  for (size_t k = 0; k < m->ports.results.size(); ++k)
+    for (const BatchPorts& b : m->ports.batches)
+      m->ports.results[k].alignment = std::max(m->ports.results[k].alignment, b.results[k].alignment);
 }
 
 // What the interface says of all programs together, and the names that follow from it.
@@ -178,11 +179,11 @@ void DescribeLibrary(const std::vector<Programs>& programs, Compilation* c) {
   for (CompiledModel& e : out.entries) {
     DescribeInterface(&e);
     e.custom_calls = out.custom_calls;
-    out.argument_bytes = std::max(out.argument_bytes, e.argument_bytes);
-    out.output_bytes = std::max(out.output_bytes, e.output_bytes);
+    out.report.argument_bytes = std::max(out.report.argument_bytes, e.report.argument_bytes);
+    out.report.output_bytes = std::max(out.report.output_bytes, e.report.output_bytes);
   }
-  out.constant_bytes = static_cast<int64_t>(c->weights.size());
-  c->large_weights = out.constant_bytes > c->options.large_weights_bytes;
+  out.report.constant_bytes = static_cast<int64_t>(c->weights.size());
+  c->large_weights = out.report.constant_bytes > c->options.model.large_weights_bytes;
   Fingerprint fingerprint(c->options, c->weights.hash());
   fingerprint.AddNumbers({c->large_weights});
   for (const CompiledModel& e : out.entries) fingerprint.AddText(e.entry);
@@ -204,14 +205,14 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   const CompiledModel& out = c->out;
   unsigned needs = 0;
   for (const Programs& p : programs) needs |= p.target->runtime(p.list, c->options);
-  if (c->options.bounds_check) needs |= RuntimeNeed::BoundsCheck;
+  if (c->options.debug.bounds_check) needs |= RuntimeNeed::BoundsCheck;
   if (out.communicates) needs |= RuntimeNeed::Devices;
   if (HasWeights(out)) needs |= RuntimeNeed::Weights;
   if (!Emulates(c->options) && out.entries.empty()) needs |= RuntimeNeed::Hosts;
   if (out.debug.profile) needs |= RuntimeNeed::Profile | (out.threads == 1 ? 0u : RuntimeNeed::ProfiledThreads);
   if (out.debug.check_numerics) needs |= RuntimeNeed::Numerics;
   for (const RuntimeMember& m : RuntimeMembers(needs)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, out.symbols, m.part, c->options.sanitizer,
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(out.symbols, out.symbols, m.part, c->options.debug.sanitizer,
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(out.name, "_", m.member, ".o"), std::move(object)});
   }
@@ -223,7 +224,7 @@ absl::Status AddRuntime(const std::vector<Programs>& programs, Compilation* c) {
   }
   if (out.communicates) {
     c->members.push_back(
-        {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.device_timeout_ms)});
+        {out.name + "_device_timeout.o", DeviceTimeoutObject(out.symbols, c->options.model.device_timeout_ms)});
     c->members.push_back({out.name + "_mpi_program.o", MpiProgramObject(out.symbols, out.devices)});
   }
   return absl::OkStatus();
@@ -275,15 +276,15 @@ absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const 
     if (target->wanted(o)) programs.push_back({target, {}});
   if (programs.empty()) return InvalidArgument("error: the config names no target");
   Compilation c = {o, {}, {}, false, {}};
-  c.out.name = CIdentifier(o.name);
-  c.out.threads = o.threads;
-  c.out.flush_subnormals = o.flush_subnormals;
+  c.out.name = CIdentifier(o.model.name);
+  c.out.threads = o.cpu.threads;
+  c.out.flush_subnormals = o.cpu.flush_subnormals;
   c.out.algebra = o.pipeline.algebra;
   c.out.on_cpu = kCpuTarget.wanted(o);
   c.out.debug = o.debug;
 
   RETURN_IF_ERROR(BeginEntries(entries, o, &c.out));
-  if (o.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.weight_constant_bytes, entries, &c.out));
+  if (o.model.weight_constant_bytes > 0) RETURN_IF_ERROR(TakeConstants(o.model.weight_constant_bytes, entries, &c.out));
   for (size_t k = 0; k < entries.size(); ++k) RETURN_IF_ERROR(PlanEntry(std::move(entries[k]), k, say, &programs, &c));
   for (const CompiledModel* m : ProgramsOf(c.out)) RETURN_IF_ERROR(CheckThatBatchesDiffer(*m));
   RETURN_IF_ERROR(JoinEntries(o, &c.out));
@@ -298,11 +299,11 @@ absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const 
   programs.clear();
   c.weights = Weights();
   CompiledModel& out = c.out;
-  ASSIGN_OR_RETURN(out.archive, WriteArchive(c.members));
-  out.c_header = CHeader(out);
-  out.header = CppHeader(out);
-  out.manifest = Manifest(out, o, out.cpu_levels, weights_hash);
-  out.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  ASSIGN_OR_RETURN(out.code.archive, WriteArchive(c.members));
+  out.code.c_header = CHeader(out);
+  out.code.header = CppHeader(out);
+  out.code.manifest = Manifest(out, o, out.code.cpu_levels, weights_hash);
+  out.report.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return std::move(c.out);
 }
 

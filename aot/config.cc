@@ -55,23 +55,23 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& place, C
     } else if (kv[0] == "--xla_dump_hlo_pass_re") {
       o->pipeline.dump_pass_re = value;
     } else if (kv[0] == "--xla_gpu_autotune_level") {
-      if (!absl::SimpleAtoi(value, &o->tuning_level))
+      if (!absl::SimpleAtoi(value, &o->gpu.tuning.level))
         return InvalidArgument(place, ": error: --xla_gpu_autotune_level takes a number, not '", value, "'");
     } else if (kv[0] == "--xla_gpu_deterministic_ops") {
-      o->gpu_deterministic = value != "false" && value != "0";
+      o->gpu.deterministic = value != "false" && value != "0";
     } else if (kv[0] == "--xla_gpu_load_autotune_results_from") {
       tuning->results.push_back(value);
     } else if (kv[0] == "--xla_gpu_algorithm_denylist_path") {
       tuning->denylist = value;
     } else if (kv[0] == "--xla_gpu_require_complete_aot_autotune_results") {
-      o->strict_tuning = value != "false" && value != "0";
+      o->gpu.tuning.strict = value != "false" && value != "0";
     } else if (kv[0] == "--xla_cpu_max_isa") {
       if (value == "AVX2")
-        o->cpu_levels = {"v3"};
+        o->cpu.levels = {"v3"};
       else if (value == "AVX512")
-        o->cpu_levels = {"v4"};
+        o->cpu.levels = {"v4"};
       else if (value == "SSE4_2")
-        o->cpu_levels = {"v2"};
+        o->cpu.levels = {"v2"};
       else
         return InvalidArgument(place, ": error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
     } else if (kv[0] == "--xla_cpu_enable_fast_math") {
@@ -108,13 +108,13 @@ bool IsRegularExpression(const std::string& text) {
 using Places = std::function<std::string(absl::string_view field, int element)>;
 
 absl::Status ReadWeights(const config::Weights& w, const Places& at, CompileOptions* o) {
-  o->weight_arguments.assign(w.arguments().begin(), w.arguments().end());
-  for (size_t k = 0; k < o->weight_arguments.size(); ++k)
-    if (!IsRegularExpression(o->weight_arguments[k]))
-      return InvalidArgument(at("weights.arguments", static_cast<int>(k)), ": error: '", o->weight_arguments[k],
+  o->model.weight_arguments.assign(w.arguments().begin(), w.arguments().end());
+  for (size_t k = 0; k < o->model.weight_arguments.size(); ++k)
+    if (!IsRegularExpression(o->model.weight_arguments[k]))
+      return InvalidArgument(at("weights.arguments", static_cast<int>(k)), ": error: '", o->model.weight_arguments[k],
                              "' is not a regular expression");
-  o->weight_constant_bytes = w.constants_from_bytes();
-  if (o->weight_constant_bytes < 0)
+  o->model.weight_constant_bytes = w.constants_from_bytes();
+  if (o->model.weight_constant_bytes < 0)
     return InvalidArgument(at("weights.constants_from_bytes", -1), ": error: constants_from_bytes is negative");
   return absl::OkStatus();
 }
@@ -131,8 +131,22 @@ LineTables LineTablesOf(config::Debug::LineTables t) {
 }
 
 absl::Status ReadDebugOptions(const config::Debug& d, const Places& at, CompileOptions* o) {
-  o->debug = {d.symbols(), LineTablesOf(d.line_tables()), d.line_directory(), d.profile(), d.check_numerics()};
-  if (o->debug.NamesOps() && o->cpu_levels.empty())
+  const std::string& sanitize = d.sanitize();
+  if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")
+    return InvalidArgument(at("debug.sanitize", -1), ": error: sanitize is 'address' or 'thread', not '", sanitize,
+                           "'");
+  o->debug.sanitizer = sanitize == "address"  ? Sanitizer::kAddress
+                       : sanitize == "thread" ? Sanitizer::kThread
+                                              : Sanitizer::kNone;
+  o->debug.symbols = d.symbols();
+  o->debug.line_tables = LineTablesOf(d.line_tables());
+  o->debug.line_directory = d.line_directory();
+  o->debug.profile = d.profile();
+  o->debug.check_numerics = d.check_numerics();
+  o->debug.check_plan = d.check_plan();
+  o->debug.bounds_check = d.bounds_check();
+  if (d.has_large_weights_bytes()) o->model.large_weights_bytes = d.large_weights_bytes();
+  if (o->debug.NamesOps() && o->cpu.levels.empty())
     return InvalidArgument(at("debug", -1),
                            ": error: symbols, line_tables, profile and check_numerics are of a CPU program, and the "
                            "config asks for none");
@@ -149,49 +163,51 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   };
   CompileOptions o;
   o.config_text = c.ShortDebugString();
-  o.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
-  o.result_names.assign(c.result_names().begin(), c.result_names().end());
-  for (const auto& [names, field] : {std::pair{&o.argument_names, "argument_names"}, {&o.result_names, "result_names"}})
+  o.model.argument_names.assign(c.argument_names().begin(), c.argument_names().end());
+  o.model.result_names.assign(c.result_names().begin(), c.result_names().end());
+  for (const auto& [names, field] :
+       {std::pair{&o.model.argument_names, "argument_names"}, {&o.model.result_names, "result_names"}})
     for (size_t k = 0; k < names->size(); ++k)
       if (const std::string& n = (*names)[k]; CIdentifier(n) != n)
         return InvalidArgument(at(field, static_cast<int>(k)), ": error: '", n, "' is not a C identifier");
-  o.entries.assign(c.entries().begin(), c.entries().end());
-  if (c.cpu_levels_size()) o.cpu_levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
-  o.gpu_targets.assign(c.gpu().targets().begin(), c.gpu().targets().end());
-  if (!o.gpu_targets.empty() && !c.cpu_levels_size()) o.cpu_levels.clear();
-  for (size_t k = 0; k < o.gpu_targets.size(); ++k)
-    if (auto target = FindGpuTarget(o.gpu_targets[k]); !target.ok())
+  o.model.entries.assign(c.entries().begin(), c.entries().end());
+  if (c.cpu_levels_size()) o.cpu.levels.assign(c.cpu_levels().begin(), c.cpu_levels().end());
+  o.gpu.targets.assign(c.gpu().targets().begin(), c.gpu().targets().end());
+  if (!o.gpu.targets.empty() && !c.cpu_levels_size()) o.cpu.levels.clear();
+  for (size_t k = 0; k < o.gpu.targets.size(); ++k)
+    if (auto target = FindGpuTarget(o.gpu.targets[k]); !target.ok())
       return InvalidArgument(at("gpu.targets", static_cast<int>(k)), ": ", target.status().message());
-  o.ptxas = c.gpu().ptxas();
-  o.gpu_libraries = !c.gpu().no_libraries();
-  if (c.gpu().has_fallback_kernels()) o.gpu_fallback_kernels = c.gpu().fallback_kernels();
+  o.gpu.ptxas = c.gpu().ptxas();
+  o.gpu.libraries = !c.gpu().no_libraries();
+  if (c.gpu().has_fallback_kernels()) o.gpu.fallback_kernels = c.gpu().fallback_kernels();
   Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
-  if (c.gpu().has_tuning_level()) o.tuning_level = c.gpu().tuning_level();
-  o.strict_tuning = c.gpu().strict_tuning();
-  o.gpu_deterministic = c.gpu().deterministic();
+  if (c.gpu().has_tuning_level()) o.gpu.tuning.level = c.gpu().tuning_level();
+  o.gpu.tuning.strict = c.gpu().strict_tuning();
+  o.gpu.deterministic = c.gpu().deterministic();
   if (c.max_arena_bytes() < 0) return InvalidArgument(at("max_arena_bytes"), ": error: max_arena_bytes is negative");
-  o.max_arena_bytes = c.max_arena_bytes();
+  o.model.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(at("slow_arena_bytes"), ": error: slow_arena_bytes is negative");
   if (c.slow_arena_bytes() > 0 && c.max_arena_bytes() == 0)
     return InvalidArgument(at("slow_arena_bytes"),
                            ": error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
-  o.slow_arena_bytes = c.slow_arena_bytes();
+  o.model.slow_arena_bytes = c.slow_arena_bytes();
   RETURN_IF_ERROR(ReadWeights(c.weights(), at, &o));
   if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
-  o.threads = c.threads();
+  o.cpu.threads = c.threads();
   if (c.device_timeout_ms() < 0)
     return InvalidArgument(at("device_timeout_ms"), ": error: device_timeout_ms is negative");
-  if (c.has_device_timeout_ms()) o.device_timeout_ms = c.device_timeout_ms();
-  o.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
-  std::sort(o.batch_sizes.begin(), o.batch_sizes.end());
-  for (size_t k = 0; k < o.batch_sizes.size(); ++k) {
-    const auto stated = std::find(c.batch_sizes().begin(), c.batch_sizes().end(), o.batch_sizes[k]);
+  if (c.has_device_timeout_ms()) o.model.device_timeout_ms = c.device_timeout_ms();
+  o.model.batch_sizes.assign(c.batch_sizes().begin(), c.batch_sizes().end());
+  std::sort(o.model.batch_sizes.begin(), o.model.batch_sizes.end());
+  for (size_t k = 0; k < o.model.batch_sizes.size(); ++k) {
+    const auto stated = std::find(c.batch_sizes().begin(), c.batch_sizes().end(), o.model.batch_sizes[k]);
     const std::string place = at("batch_sizes", static_cast<int>(stated - c.batch_sizes().begin()));
-    if (o.batch_sizes[k] < 1) return InvalidArgument(place, ": error: batch size ", o.batch_sizes[k]);
-    if (k && o.batch_sizes[k] == o.batch_sizes[k - 1])
-      return InvalidArgument(place, ": error: batch size ", o.batch_sizes[k], " twice");
+    if (o.model.batch_sizes[k] < 1) return InvalidArgument(place, ": error: batch size ", o.model.batch_sizes[k]);
+    if (k && o.model.batch_sizes[k] == o.model.batch_sizes[k - 1])
+      return InvalidArgument(place, ": error: batch size ", o.model.batch_sizes[k], " twice");
   }
-  if (o.batch_sizes.size() > 64) return InvalidArgument(at("batch_sizes", 64), ": error: more than 64 batch sizes");
+  if (o.model.batch_sizes.size() > 64)
+    return InvalidArgument(at("batch_sizes", 64), ": error: more than 64 batch sizes");
   for (const LimitField& f : kLimitFields) {
     const int64_t n = (c.limits().*f.stated)();
     if (n < 0 || n > f.most)
@@ -199,21 +215,12 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
                              f.most);
     if (n > 0) o.limits.*f.limit = n;
   }
-  o.flush_subnormals = !c.keep_subnormals();
+  o.cpu.flush_subnormals = !c.keep_subnormals();
   o.pipeline.algebra = AlgebraOf(c.numerics().algebra());
-  const std::string& sanitize = c.debug().sanitize();
-  if (!sanitize.empty() && sanitize != "address" && sanitize != "thread")
-    return InvalidArgument(at("debug.sanitize"), ": error: sanitize is 'address' or 'thread', not '", sanitize, "'");
-  o.sanitizer = sanitize == "address"  ? Sanitizer::kAddress
-                : sanitize == "thread" ? Sanitizer::kThread
-                                       : Sanitizer::kNone;
-  o.external_lapack = c.lapack();
-  if (c.debug().has_large_weights_bytes()) o.large_weights_bytes = c.debug().large_weights_bytes();
-  o.bounds_check = c.debug().bounds_check();
+  o.cpu.external_lapack = c.lapack();
   RETURN_IF_ERROR(ReadDebugOptions(c.debug(), at, &o));
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();
-  o.check_plan = c.debug().check_plan();
   o.pipeline.verify_each = c.debug().verify_each();
   o.pipeline.fuel = c.debug().fuel() > 0 ? c.debug().fuel() : -1;
   o.pipeline.stop_after = c.debug().stop_after();
@@ -221,14 +228,14 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (!c.xla_flags().empty() && c.cpu_levels_size() && absl::StrContains(c.xla_flags(), "--xla_cpu_max_isa"))
     return InvalidArgument(at("xla_flags"), ": error: cpu_levels and --xla_cpu_max_isa contradict each other");
   RETURN_IF_ERROR(ApplyXlaFlags(c.xla_flags(), at("xla_flags"), &o, &tuning));
-  if (o.tuning_level < 0 || o.tuning_level > 4)
-    return InvalidArgument(at("gpu.tuning_level"), ": error: the tuning level is 0 to 4, not ", o.tuning_level);
-  if (o.strict_tuning && o.tuning_level == 0)
+  if (o.gpu.tuning.level < 0 || o.gpu.tuning.level > 4)
+    return InvalidArgument(at("gpu.tuning_level"), ": error: the tuning level is 0 to 4, not ", o.gpu.tuning.level);
+  if (o.gpu.tuning.strict && o.gpu.tuning.level == 0)
     return InvalidArgument(at("gpu.strict_tuning"), ": error: strict tuning and tuning level 0 contradict each other");
-  ASSIGN_OR_RETURN(o.tuning,
-                   LoadTuning(tuning.results, tuning.denylist, nullptr, &o.library_algorithms, &o.tuning_texts));
-  for (size_t k = 0; k < o.cpu_levels.size(); ++k)
-    if (auto level = FindCpuLevel(o.cpu_levels[k]); !level.ok())
+  ASSIGN_OR_RETURN(o.gpu.tuning.results,
+                   LoadTuning(tuning.results, tuning.denylist, nullptr, &o.gpu.tuning.algorithms, &o.gpu.tuning.texts));
+  for (size_t k = 0; k < o.cpu.levels.size(); ++k)
+    if (auto level = FindCpuLevel(o.cpu.levels[k]); !level.ok())
       return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());
   const auto stated = static_cast<size_t>(c.debug().disable_passes_size());
   for (size_t k = 0; k < o.pipeline.disabled.size(); ++k)

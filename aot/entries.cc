@@ -15,7 +15,7 @@ namespace {
 
 absl::Status AddParts(unsigned needs, const CompiledModel& m, Compilation* c) {
   for (const RuntimeMember& part : RuntimeMembers(needs)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part, c->options.sanitizer,
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part, c->options.debug.sanitizer,
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(m.name, "_", part.member, ".o"), std::move(object)});
   }
@@ -28,16 +28,18 @@ void Append(const std::vector<T>& from, std::vector<T>* to) {
 }
 
 void AddFigures(const CompiledModel& entry, CompiledModel* library) {
-  for (int64_t CompiledModel::*sum : {&CompiledModel::flops, &CompiledModel::gpu_flops, &CompiledModel::bytes_accessed,
-                                      &CompiledModel::thunks, &CompiledModel::fusions})
-    library->*sum += entry.*sum;
-  for (int64_t CompiledModel::*most : {&CompiledModel::temp_bytes, &CompiledModel::slow_bytes,
-                                       &CompiledModel::gpu_temp_bytes, &CompiledModel::devices})
-    library->*most = std::max(library->*most, entry.*most);
+  const ModelReport& of = entry.report;
+  ModelReport& all = library->report;
+  for (int64_t ModelReport::*sum : {&ModelReport::flops, &ModelReport::gpu_flops, &ModelReport::bytes_accessed,
+                                    &ModelReport::thunks, &ModelReport::fusions})
+    all.*sum += of.*sum;
+  for (int64_t ModelReport::*most : {&ModelReport::temp_bytes, &ModelReport::slow_bytes, &ModelReport::gpu_temp_bytes})
+    all.*most = std::max(all.*most, of.*most);
+  library->devices = std::max(library->devices, entry.devices);
   library->communicates = library->communicates || entry.communicates;
-  Append(entry.collectives, &library->collectives);
-  Append(entry.passes, &library->passes);
-  Append(entry.rematerialized, &library->rematerialized);
+  Append(of.collectives, &all.collectives);
+  Append(of.passes, &all.passes);
+  Append(of.rematerialized, &all.rematerialized);
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
   if (Emulates(o))
     return Unimplemented("error: the emulator runs one entry, and these are ", programs.size(),
                          "; --entry NAME chooses one");
-  for (const auto& [names, field] : {std::pair{&o.argument_names, "argument_names"}, {&o.result_names, "result_names"}})
+  for (const auto& [names, field] :
+       {std::pair{&o.model.argument_names, "argument_names"}, {&o.model.result_names, "result_names"}})
     if (!names->empty())
       return InvalidArgument("error: ", field, " does not say which entry's they are, and there are ", programs.size());
   std::vector<std::string> names;
@@ -104,16 +107,16 @@ absl::Status JoinEntries(const CompileOptions& o, CompiledModel* library) {
 void NameSymbolsOfEntries(CompiledModel* library) {
   for (CompiledModel& e : library->entries) {
     e.symbols = absl::StrCat(library->symbols, "_", e.entry);
-    e.constant_bytes = library->constant_bytes;
+    e.report.constant_bytes = library->report.constant_bytes;
   }
 }
 
 absl::Status AddInterfaceObjects(Compilation* c) {
-  for (CompiledModel& e : c->out.entries) e.cpu_levels = c->out.cpu_levels;
+  for (CompiledModel& e : c->out.entries) e.code.cpu_levels = c->out.code.cpu_levels;
   for (const CompiledModel* m : ProgramsOf(c->out)) {
     if (HasWeights(*m)) {
       RETURN_IF_ERROR(AddParts(RuntimeNeed::WeightedRuns, *m, c));
-      c->members.push_back({m->name + "_weight_arguments.o", WeightArgumentsObject(*m, c->out.weights)});
+      c->members.push_back({m->name + "_weight_arguments.o", WeightArgumentsObject(*m, c->out.ports.weights)});
     }
     if (Emulates(c->options)) continue;
     if (!c->out.entries.empty()) RETURN_IF_ERROR(AddParts(RuntimeNeed::Hosts, *m, c));

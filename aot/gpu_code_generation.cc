@@ -24,7 +24,7 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
   EntryOptions entry;
   entry.library = library;
   entry.constant_offsets = *program.constant_offsets;
-  entry.poison_freed = options.poison_freed;
+  entry.poison_freed = options.debug.poison_freed;
   entry.replicas = program.replicas;
   entry.partitions = program.partitions;
   return entry;
@@ -122,7 +122,7 @@ absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, 
   Ir ir(context, module, level);
   ASSIGN_OR_RETURN(v->programs, emit(ir, *v->targets[0]));
   gpu::LowerToDevice(ir, v->programs);
-  ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.flush_subnormals, FindLibdevice(ptxas), &v->text));
+  ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.cpu.flush_subnormals, FindLibdevice(ptxas), &v->text));
   if (ptxas.empty()) return absl::OkStatus();
   for (const GpuTarget* t : v->targets) {
     ASSIGN_OR_RETURN(std::string cubin, AssemblePtx(ptxas, v->ptx, t->name));
@@ -151,7 +151,7 @@ struct DeviceCode {
 // Emits and compiles for each of `code->variants`; PTX of the newest serves devices to come.
 absl::Status CompileVariants(const EmitForTarget& emit, const std::string& name, const CompileOptions& options,
                              const std::function<void(const std::string&)>& note, DeviceCode* code) {
-  const std::string ptxas = FindPtxas(options.ptxas);
+  const std::string ptxas = FindPtxas(options.gpu.ptxas);
   if (ptxas.empty()) note("no ptxas: the archive holds PTX, which the driver compiles when the program starts");
   std::vector<Variant>& variants = code->variants;
   ParallelFor(variants.size(),
@@ -206,9 +206,9 @@ absl::StatusOr<Plans> PlanAll(const std::string& library, const std::vector<Prog
   Plans out;
   for (const ProgramToGenerate& p : programs) {
     // Kernels are named within their image.
-    const std::string prefix = CIdentifier(options.name) + p.name.substr(library.size());
+    const std::string prefix = CIdentifier(options.model.name) + p.name.substr(library.size());
     out.list.push_back(PlanKernels(prefix, *p.thunks));
-    if (!options.gpu_fallback_kernels) continue;
+    if (!options.gpu.fallback_kernels) continue;
     ASSIGN_OR_RETURN(auto stand_ins, gpu::PlanStandIns(prefix, *p.thunks, &out.list.back()));
     out.stand_ins.push_back(std::move(stand_ins));
   }
@@ -237,7 +237,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
                                               const std::vector<GpuTarget>& targets, const std::vector<GpuPorts>& ports,
                                               const CompileOptions& options,
                                               const std::function<void(const std::string&)>& note) {
-  const std::string file = CIdentifier(options.name);
+  const std::string file = CIdentifier(options.model.name);
   ASSIGN_OR_RETURN(const Plans plans, PlanAll(library, programs, options));
   DeviceCode code;
   code.variants = VariantsFor(targets, plans);
@@ -260,7 +260,7 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
   std::vector<gpu::EntryUse> uses;
   for (size_t k = 0; k < programs.size(); ++k) {
     ASSIGN_OR_RETURN(gpu::EntryUse use, gpu::EmitEntry(ir, programs[k].name + "_gpu_entry", *programs[k].thunks,
-                                                       plans.list[k], code.ImagesOf(k), &options.library_algorithms,
+                                                       plans.list[k], code.ImagesOf(k), &options.gpu.tuning.algorithms,
                                                        EntryOptionsFor(library, programs[k], options)));
     uses.push_back(std::move(use));
   }
@@ -283,14 +283,14 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
 absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, const ProgramToGenerate& program,
                                                    bool checked, const CompileOptions& options) {
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
-  ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(options.gpu_targets.empty() ? "sm_80" : options.gpu_targets[0]));
+  ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(options.gpu.targets.empty() ? "sm_80" : options.gpu.targets[0]));
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, level);
-  const std::string file = CIdentifier(options.name);
+  const std::string file = CIdentifier(options.model.name);
   KernelPlan plan = PlanKernels(file, *program.thunks);
   std::unique_ptr<Module> stand_ins;
-  if (options.gpu_fallback_kernels) {
+  if (options.gpu.fallback_kernels) {
     ASSIGN_OR_RETURN(stand_ins, gpu::PlanStandIns(file, *program.thunks, &plan));
   }
   ASSIGN_OR_RETURN(gpu::Program kernels, gpu::EmitKernels(ir, plan, target));
@@ -305,8 +305,8 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   out.kernels = static_cast<int64_t>(kernels.kernels.size());
   std::string text;
   const bool want_text = !options.pipeline.dump_dir.empty();
-  ASSIGN_OR_RETURN(std::string object,
-                   CompileToObject(module, level, options.sanitizer, &out.code_bytes, want_text ? &text : nullptr));
+  ASSIGN_OR_RETURN(std::string object, CompileToObject(module, level, options.debug.sanitizer, &out.code_bytes,
+                                                       want_text ? &text : nullptr));
   out.members.push_back({file + "_emulated.o", std::move(object)});
   return out;
 }
@@ -319,17 +319,18 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   std::vector<gpu::TuneSubject> measured;
   const auto emit = [&](Ir& ir, const GpuTarget& t) -> absl::StatusOr<std::vector<gpu::Program>> {
     std::vector<gpu::Program> programs(1);
-    ASSIGN_OR_RETURN(measured, gpu::EmitCandidates(ir, t, name, subjects, options.tuning.get(), &programs[0]));
+    ASSIGN_OR_RETURN(measured,
+                     gpu::EmitCandidates(ir, t, name, subjects, options.gpu.tuning.results.get(), &programs[0]));
     return programs;
   };
   llvm::LLVMContext context;
   llvm::Module module(name, context);
   int64_t host_bytes = 0;
-  if (options.emulation != CompileOptions::Emulation::kNone) {
+  if (options.gpu.emulation != GpuOptions::Emulation::kNone) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
     Ir ir(context, module, level);
     ASSIGN_OR_RETURN(const std::vector<gpu::Program> programs, emit(ir, target));
-    const bool checked = options.emulation == CompileOptions::Emulation::kChecked;
+    const bool checked = options.gpu.emulation == GpuOptions::Emulation::kChecked;
     RETURN_IF_ERROR(gpu::LowerToHost(ir, programs[0], name, "", checked));
     ASSIGN_OR_RETURN(std::string object, CompileToObject(module, level, Sanitizer::kNone, &host_bytes));
     out.members.push_back({name + "_emulated.o", std::move(object)});
@@ -347,7 +348,7 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   Ir ir(context, module, host);
   Describe(ir, name, code.images, {{name, code.variants[0].programs[0], {}, out.calls_cublas, {}}}, code.architectures);
-  RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.tuning_level, code.images.size(), measured));
+  RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.gpu.tuning.level, code.images.size(), measured));
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.members.push_back({name + "_gpu.o", std::move(object)});
   return out;

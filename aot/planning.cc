@@ -62,7 +62,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   PlannedProgram out;
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   RETURN_IF_ERROR(CheckAllGroupSizes(*module));
-  module->external_lapack = o.external_lapack;
+  module->external_lapack = o.cpu.external_lapack;
   if (!o.pipeline.dump_dir.empty())
     RETURN_IF_ERROR(
         WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
@@ -70,23 +70,23 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
   PipelineOptions pipeline = o.pipeline;
-  if (on_gpu && !o.gpu_libraries)
+  if (on_gpu && !o.gpu.libraries)
     for (const char* pass : {"cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"}) pipeline.disabled.push_back(pass);
-  pipeline.f8_products = !o.gpu_targets.empty();
-  for (const std::string& name : o.gpu_targets) {
+  pipeline.f8_products = !o.gpu.targets.empty();
+  for (const std::string& name : o.gpu.targets) {
     ASSIGN_OR_RETURN(const GpuTarget device, FindGpuTarget(name));
     pipeline.f8_products = pipeline.f8_products && std::pair(device.major, device.minor) >= std::pair(8, 9);
   }
-  if (o.tuning_level > 0) pipeline.tuning = o.tuning.get();
-  RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu_deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
+  if (o.gpu.tuning.level > 0) pipeline.tuning = o.gpu.tuning.results.get();
+  RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);
 
   say("planning memory");
   NamedOrder order;
-  if (o.max_arena_bytes > 0) {
-    const RematerializeOptions fit{o.max_arena_bytes, o.slow_arena_bytes, PrepareForPlanning, scratch, {}};
+  if (o.model.max_arena_bytes > 0) {
+    const RematerializeOptions fit{o.model.max_arena_bytes, o.model.slow_arena_bytes, PrepareForPlanning, scratch, {}};
     ASSIGN_OR_RETURN(RematerializeReport report, Rematerialize(module.get(), fit));
     out.rematerialized = std::move(report.steps);
     if (!out.rematerialized.empty()) order = std::move(report.order);
@@ -94,13 +94,13 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   RETURN_IF_ERROR(PrepareForPlanning(*module));
   ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, scratch, order.empty() ? nullptr : &order));
   const BufferAssignment& buffers = out.plan.buffers;
-  if (o.max_arena_bytes > 0 && buffers.temp_bytes() > o.max_arena_bytes)
+  if (o.model.max_arena_bytes > 0 && buffers.temp_bytes() > o.model.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",
-                             o.max_arena_bytes, " and nothing more can be recomputed, compressed or offloaded",
-                             o.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)", "; ",
-                             OwnersOfPeak(buffers));
+                             o.model.max_arena_bytes, " and nothing more can be recomputed, compressed or offloaded",
+                             o.model.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
+                             "; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
-  if (o.check_plan) RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
+  if (o.debug.check_plan) RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
   if (!o.pipeline.dump_dir.empty()) {
     const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name),
                       after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");

@@ -111,7 +111,7 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
   if (paths.size() != argument_shapes.size()) paths.clear();
   for (const Instruction* p : entry->parameters()) names.push_back(p->name());
   if (names.size() != argument_shapes.size()) names.clear();
-  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.argument_names, paths, names, {}, false));
+  ASSIGN_OR_RETURN(*arguments, MakePorts(argument_shapes, o.model.argument_names, paths, names, {}, false));
   std::vector<std::string> result_paths = ResultNames(module);
   if (result_paths.size() > result_shapes.size()) result_paths.clear();
   std::vector<ResultDimension> sizes = SizeResults(module);
@@ -119,7 +119,7 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
   if (std::any_of(sizes.begin(), sizes.end(),
                   [&](const ResultDimension& d) { return d.result < 0 || d.result >= arrays; }))
     sizes.clear();
-  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.result_names, result_paths, {}, sizes, true));
+  ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.model.result_names, result_paths, {}, sizes, true));
   if (const auto entry = ReadPartitionedEntry(module)) {
     SetTilings(entry->arguments, module.partition_count, arguments);
     SetTilings(entry->results, module.partition_count, results);

@@ -13,20 +13,20 @@ void NameOps(std::vector<Planned>* programs, Compilation* c) {
     p.ops = MakeOpTable(*p.program.module, p.program.thunks, file, options);
     p.ops.first = first;
     CompiledModel& entry = c->ModelOf(p.entry);
-    if (entry.ops_end == 0) entry.ops_begin = first;
-    entry.ops_end = first + static_cast<int64_t>(p.ops.ops.size());
+    if (entry.code.ops_end == 0) entry.code.ops_begin = first;
+    entry.code.ops_end = first + static_cast<int64_t>(p.ops.ops.size());
     first += static_cast<int64_t>(p.ops.ops.size());
     for (ProgramOp op : p.ops.ops) {
       if (op.parent >= 0) op.parent += p.ops.first;
-      c->out.ops.push_back(std::move(op));
+      c->out.code.ops.push_back(std::move(op));
     }
-    if (options.line_tables == LineTables::kHlo || options.profile) c->out.texts.push_back({file, p.ops.hlo});
+    if (options.line_tables == LineTables::kHlo || options.profile) c->out.code.texts.push_back({file, p.ops.hlo});
   }
 }
 
 absl::StatusOr<std::string> OpsMember(const CompiledModel& m) {
   std::vector<OpRow> rows;
-  for (const ProgramOp& op : m.ops)
+  for (const ProgramOp& op : m.code.ops)
     rows.push_back({op.name, op.label, op.kind, op.opcode, op.source.op_name, op.source.file, op.source.line,
                     op.hlo_line, op.parent, op.flops, op.bytes});
   return OpsObject(m.symbols, rows);

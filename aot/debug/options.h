@@ -1,7 +1,10 @@
-// What a library tells debuggers and profilers of its program, and what it measures (the config's `debug`).
+// What a library tells debuggers and profilers of its program, what it measures and what it checks (the config's
+// `debug`).
 #pragma once
 
 #include <string>
+
+#include "codegen/llvm/sanitizer.h"
 
 namespace kiln {
 
@@ -18,6 +21,14 @@ struct DebugOptions {
   bool profile = false;
   // The first value that is not finite ends the run, and is named.
   bool check_numerics = false;
+  // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
+  bool poison_freed = false;
+  // The plan is checked against the HLO (compiler/thunk/check) before code is made of it.
+  bool check_plan = false;
+  // Every element that a kernel reads or writes one by one is checked against its array; an overrun names both and
+  // aborts.
+  bool bounds_check = false;
+  Sanitizer sanitizer = Sanitizer::kNone;
 
   // Whether code knows its operations.
   bool NamesOps() const { return symbols || line_tables != LineTables::kNone || profile || check_numerics; }

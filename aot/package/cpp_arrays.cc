@@ -9,14 +9,14 @@ namespace {
 
 bool Has(const CompiledModel& m, bool (*property)(PrimitiveType)) {
   for (const CompiledModel* program : ProgramsOf(m))
-    for (const auto* ports : {&program->arguments, &program->results})
+    for (const auto* ports : {&program->ports.arguments, &program->ports.results})
       for (const Port& p : *ports)
         if (property(p.shape.type())) return true;
   return false;
 }
 
 NestedPorts Nested(const CompiledModel& m, bool results) {
-  const std::vector<Port>& ports = results ? m.results : m.arguments;
+  const std::vector<Port>& ports = results ? m.ports.results : m.ports.arguments;
   return NestPorts(ports, [&](size_t k) { return results && ports[k].alias >= 0 ? "" : CppPort(m, results, k); });
 }
 
@@ -46,14 +46,15 @@ std::string CppDeviceArray(const Shape& s, bool constant) { return ArrayOf("Devi
 
 // One that has another shape for another batch.
 bool Varies(const CompiledModel& m, bool result, size_t k) {
-  for (const BatchPorts& b : m.batches)
-    if ((result ? b.results : b.arguments)[k].shape.dims() != (result ? m.results : m.arguments)[k].shape.dims())
+  for (const BatchPorts& b : m.ports.batches)
+    if ((result ? b.results : b.arguments)[k].shape.dims() !=
+        (result ? m.ports.results : m.ports.arguments)[k].shape.dims())
       return true;
   return false;
 }
 
 std::string CppPort(const CompiledModel& m, bool result, size_t k) {
-  const Port& p = (result ? m.results : m.arguments)[k];
+  const Port& p = (result ? m.ports.results : m.ports.arguments)[k];
   const bool constant = !result && p.alias < 0;
   if (!Varies(m, result, k)) return CppArray(p.shape, constant);
   return absl::StrCat("::kiln::AnyCount<", constant ? "const " : "", CppType(p.shape.type()), ">");
@@ -75,22 +76,22 @@ std::string DataOf(const std::string& name) { return name + ".data()"; }
 std::string PointerTables(const CompiledModel& m, const std::function<std::string(const std::string&)>& address,
                           Taken taken) {
   std::string arguments, results;
-  for (const Port& p : m.arguments)
+  for (const Port& p : m.ports.arguments)
     if (taken == Taken::kAll || !p.weight)
       absl::StrAppend(&arguments, "\n        const_cast<", CppType(p.shape.type()), "*>(", address("in_" + p.name),
                       "),");
-  for (const Port& p : m.results)
-    absl::StrAppend(&results, "\n        ", address(p.alias < 0 ? "out_" + p.name : "in_" + m.arguments[p.alias].name),
-                    ",");
+  for (const Port& p : m.ports.results)
+    absl::StrAppend(&results, "\n        ",
+                    address(p.alias < 0 ? "out_" + p.name : "in_" + m.ports.arguments[p.alias].name), ",");
   return absl::StrCat("    void* const arguments[] = {", arguments, arguments.empty() ? "nullptr};\n" : "};\n",
                       "    void* const results[] = {", results, results.empty() ? "nullptr};\n" : "};\n");
 }
 
 std::string FitChecks(const CompiledModel& m, Taken taken) {
   std::string fit, out;
-  if (!m.batches.empty()) out += "    if (BatchFor(batch) != batch) return {$LIBUPPER_BATCH_SIZE};\n";
+  if (!m.ports.batches.empty()) out += "    if (BatchFor(batch) != batch) return {$LIBUPPER_BATCH_SIZE};\n";
   for (const bool result : {false, true}) {
-    const std::vector<Port>& ports = result ? m.results : m.arguments;
+    const std::vector<Port>& ports = result ? m.ports.results : m.ports.arguments;
     for (size_t k = 0; k < ports.size(); ++k) {
       const Port& p = ports[k];
       if (result ? p.alias >= 0 : p.weight && taken == Taken::kNoWeights) continue;

@@ -176,14 +176,14 @@ constexpr char kCall[] =
 
 // What a port is, before its type.
 std::string Comment(const CompiledModel& m, bool result, size_t k) {
-  const Port& p = (result ? m.results : m.arguments)[k];
+  const Port& p = (result ? m.ports.results : m.ports.arguments)[k];
   std::string out = absl::StrCat("  // ", p.name, PathText(p), ": ", PortText(m, result, k), TilingText(p));
   if (p.alias >= 0) {
-    const std::string& other = (result ? m.arguments : m.results)[static_cast<size_t>(p.alias)].name;
+    const std::string& other = (result ? m.ports.arguments : m.ports.results)[static_cast<size_t>(p.alias)].name;
     absl::StrAppend(&out, result ? ", lives in donated argument " : ", donated: holds result ", other,
                     result ? "" : " afterwards");
   }
-  if (p.low <= p.high && m.batches.empty())
+  if (p.low <= p.high && m.ports.batches.empty())
     absl::StrAppend(&out, p.low == p.high ? ", a size, always " : ", a size, at most ", p.high);
   return out + "\n";
 }
@@ -191,7 +191,7 @@ std::string Comment(const CompiledModel& m, bool result, size_t k) {
 // The sizes of a library with several.
 std::string BatchMembers(const CompiledModel& m) {
   std::string sizes;
-  for (const BatchPorts& b : m.batches) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
+  for (const BatchPorts& b : m.ports.batches) absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
   return absl::StrCat("  static constexpr std::int64_t kBatchSizes[] = {", sizes, R"(};
   // The smallest size that holds `n`; 0 if none does.
   static std::int64_t BatchFor(std::int64_t n) { return $NAME_batch_for(n); }
@@ -205,16 +205,16 @@ std::string Indented(const std::string& text) {
 }
 
 std::string ContextClass(const CompiledModel& m) {
-  const bool slow = m.slow_bytes > 0;
+  const bool slow = m.report.slow_bytes > 0;
   return absl::StrCat(slow ? kSlowContext : kContext, m.communicates ? kContextComm : "", kContextEnd,
                       slow ? kSlowMember : "", m.communicates ? kCommMember : "", kContextLast);
 }
 
 // What a program has for itself: its arrays and its runs.
 std::string ProgramMembers(const CompiledModel& m) {
-  std::string out = m.batches.empty() ? "" : BatchMembers(m);
+  std::string out = m.ports.batches.empty() ? "" : BatchMembers(m);
   for (const bool result : {false, true}) {
-    const std::vector<Port>& ports = result ? m.results : m.arguments;
+    const std::vector<Port>& ports = result ? m.ports.results : m.ports.arguments;
     for (size_t k = 0; k < ports.size(); ++k) {
       out += Comment(m, result, k);
       if (result && ports[k].alias >= 0) continue;
@@ -224,7 +224,7 @@ std::string ProgramMembers(const CompiledModel& m) {
   }
   out += NestedStructs(m);
   if (m.on_cpu) {
-    absl::StrAppend(&out, m.batches.empty() ? "\n" : "\n  // `batch`: one of kBatchSizes.\n",
+    absl::StrAppend(&out, m.ports.batches.empty() ? "\n" : "\n  // `batch`: one of kBatchSizes.\n",
                     "  static Status run(const Context& context$BATCHTAKEN", ArrayParameters(m), ") {\n", FitChecks(m),
                     PointerTables(m, DataOf), kCall, NestedRun(m));
   }
@@ -235,20 +235,21 @@ std::string ProgramMembers(const CompiledModel& m) {
 
 std::string CppHeader(const CompiledModel& m) {
   const bool several = !m.entries.empty();
-  std::string out =
-      absl::StrCat(several ? kBeginEntries : kBegin, kGuard, CppIncludes(m), kInclude, kArrays + 1,
-                   m.gpu_targets.empty() ? "" : kDeviceArrays, kClass, m.slow_bytes > 0 ? kSlowConstant : "", kStatus);
+  std::string out = absl::StrCat(several ? kBeginEntries : kBegin, kGuard, CppIncludes(m), kInclude, kArrays + 1,
+                                 m.code.gpu_targets.empty() ? "" : kDeviceArrays, kClass,
+                                 m.report.slow_bytes > 0 ? kSlowConstant : "", kStatus);
   if (m.on_cpu) out += ContextClass(m) + WatchMembers(m);
   if (!several) {
     out += ProgramMembers(m);
     if (m.communicates) out += MpiClass();
-    if (!m.gpu_targets.empty()) out += GpuClass(m);
+    if (!m.code.gpu_targets.empty()) out += GpuClass(m);
     return FillTemplate(out + kEnd, m);
   }
   out = FillTemplate(absl::StrCat(out, WeightsClass(m), m.communicates ? MpiClass() : ""), m);
   for (const CompiledModel& e : m.entries)
     out += FillTemplate(
-        absl::StrCat(kEntry, Indented(kEntryArena + ProgramMembers(e) + (e.gpu_targets.empty() ? "" : GpuClass(e))),
+        absl::StrCat(kEntry,
+                     Indented(kEntryArena + ProgramMembers(e) + (e.code.gpu_targets.empty() ? "" : GpuClass(e))),
                      "};\n"),
         e);
   return out + FillTemplate(kEnd, m);

@@ -14,14 +14,15 @@
 namespace kiln {
 Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_(weights_hash) {
   AddText(kKilnVersion);
-  AddNumbers({KILN_ABI_VERSION, o.threads, o.flush_subnormals, static_cast<int64_t>(o.pipeline.algebra),
-              o.external_lapack, static_cast<int64_t>(o.sanitizer), o.bounds_check, o.poison_freed, o.gpu_deterministic,
-              o.gpu_fallback_kernels, static_cast<int64_t>(o.emulation), o.device_timeout_ms});
-  for (const auto* names : {&o.cpu_levels, &o.gpu_targets}) {
+  AddNumbers({KILN_ABI_VERSION, o.cpu.threads, o.cpu.flush_subnormals, static_cast<int64_t>(o.pipeline.algebra),
+              o.cpu.external_lapack, static_cast<int64_t>(o.debug.sanitizer), o.debug.bounds_check,
+              o.debug.poison_freed, o.gpu.deterministic, o.gpu.fallback_kernels, static_cast<int64_t>(o.gpu.emulation),
+              o.model.device_timeout_ms});
+  for (const auto* names : {&o.cpu.levels, &o.gpu.targets}) {
     AddNumbers({static_cast<int64_t>(names->size())});
     for (const std::string& n : *names) AddText(n);
   }
-  for (const auto& [at, algorithm] : o.library_algorithms) {
+  for (const auto& [at, algorithm] : o.gpu.tuning.algorithms) {
     const auto& [target, key, number] = at;
     AddText(target);
     AddText(key);

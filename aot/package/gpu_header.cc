@@ -129,9 +129,9 @@ constexpr char kGpuClassEnd[] = R"(
 // Arrays on the device by the names of arguments and results.
 std::string DeviceTypes(const CompiledModel& m) {
   std::string out = "    // Arrays in the device's memory, made of its addresses.\n";
-  for (const Port& p : m.arguments)
+  for (const Port& p : m.ports.arguments)
     absl::StrAppend(&out, "    using DeviceArgument_", p.name, " = ", CppDeviceArray(p.shape, p.alias < 0), ";\n");
-  for (const Port& p : m.results)
+  for (const Port& p : m.ports.results)
     if (p.alias < 0)
       absl::StrAppend(&out, "    using DeviceResult_", p.name, " = ", CppDeviceArray(p.shape, false), ";\n");
   return out;

@@ -108,16 +108,16 @@ static inline const char* $NAME_status_text(int32_t status) {
 
 // Which batch sizes there are.
 std::string BatchDeclarations(const CompiledModel& m) {
-  if (m.batches.empty()) return "";
+  if (m.ports.batches.empty()) return "";
   std::string sizes, cases;
-  for (const BatchPorts& b : m.batches) {
+  for (const BatchPorts& b : m.ports.batches) {
     absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", b.batch);
     absl::StrAppend(&cases, "  if (n <= ", b.batch, ") return ", b.batch, ";\n");
   }
   return absl::StrCat(
       "// The batch sizes that the library holds, ascending: $NAME_run takes one of them.\n#define "
       "$UPPER_BATCHES ",
-      m.batches.size(), "\n#define $UPPER_BATCH_SIZES {", sizes,
+      m.ports.batches.size(), "\n#define $UPPER_BATCH_SIZES {", sizes,
       "}\n// The smallest of them that holds `n`; 0 if none does. Arrays must have that extent then.\n"
       "static inline int64_t $NAME_batch_for(int64_t n) {\n",
       cases, "  return 0;\n}\n\n");
@@ -126,7 +126,7 @@ std::string BatchDeclarations(const CompiledModel& m) {
 // `return` statements for the elements of a port by batch.
 std::string BatchCounts(const CompiledModel& m, bool result, size_t k) {
   std::string out = "  switch (batch) {\n";
-  for (const BatchPorts& b : m.batches)
+  for (const BatchPorts& b : m.ports.batches)
     absl::StrAppend(&out, "    case ", b.batch, ": return ", CTypeCount((result ? b.results : b.arguments)[k].shape),
                     ";\n");
   return out + "    default: return 0;\n  }\n";
@@ -194,7 +194,7 @@ constexpr char kEnd[] = R"(
 // What each argument and result is, and its number and count as macros.
 std::string Ports(const CompiledModel& m, bool results) {
   std::string out;
-  const std::vector<Port>& ports = results ? m.results : m.arguments;
+  const std::vector<Port>& ports = results ? m.ports.results : m.ports.arguments;
   const std::string what = results ? "result" : "argument";
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
@@ -205,10 +205,10 @@ std::string Ports(const CompiledModel& m, bool results) {
     if (p.alias >= 0)
       absl::StrAppend(&out, results ? " (lives in donated argument " : " (donated: overwritten with result ", p.alias,
                       ")");
-    if (p.low <= p.high && m.batches.empty())
+    if (p.low <= p.high && m.ports.batches.empty())
       absl::StrAppend(&out, p.low == p.high ? ", a size, always " : ", a size, at most ", p.high);
     absl::StrAppend(&out, "\n#define ", id, " ", k, "\n");
-    if (m.batches.empty())
+    if (m.ports.batches.empty())
       absl::StrAppend(&out, "#define ", id, "_COUNT ((size_t)", CTypeCount(p.shape), ")\n");
     else
       absl::StrAppend(&out, "static inline size_t $NAME_", what, "_", p.name, "_count(int64_t batch) {\n",
@@ -231,26 +231,26 @@ std::string ProgramDeclarations(const CompiledModel& m) {
   std::string out = absl::StrCat(kCounts, Statuses(), BatchDeclarations(m));
   if (m.on_cpu) absl::StrAppend(&out, kRunCall, kPoolType, kRun);
   absl::StrAppend(&out, WeightsDeclarations(m), WeightsRunDeclarations(m));
-  if (!m.gpu_targets.empty()) out += GpuDeclarations(m);
+  if (!m.code.gpu_targets.empty()) out += GpuDeclarations(m);
   return absl::StrCat(out, SharedDeclarations(m), kModel, CustomCallDeclarations(m), "\n", Ports(m, false),
                       Ports(m, true), TileFunctions(m));
 }
 
 std::string EntryDeclarations(const CompiledModel& e) {
-  return absl::StrCat(kEntry, e.slow_bytes > 0 ? kSlowDefinition : "", kCounts, BatchDeclarations(e),
+  return absl::StrCat(kEntry, e.report.slow_bytes > 0 ? kSlowDefinition : "", kCounts, BatchDeclarations(e),
                       e.on_cpu ? absl::StrCat(kRunCall, kRun) : "", WeightsRunDeclarations(e),
-                      e.gpu_targets.empty() ? "" : GpuDeclarations(e), kModel, "\n", WatchedRange(e), Ports(e, false),
-                      Ports(e, true), TileFunctions(e));
+                      e.code.gpu_targets.empty() ? "" : GpuDeclarations(e), kModel, "\n", WatchedRange(e),
+                      Ports(e, false), Ports(e, true), TileFunctions(e));
 }
 
 }  // namespace
 
 std::string CHeader(const CompiledModel& m) {
   const bool several = !m.entries.empty();
-  std::string out =
-      absl::StrCat(several ? kBeginEntries : kBegin, m.slow_bytes > 0 ? kSlowDoc : "", m.communicates ? kCommDoc : "",
-                   kGuarantees, kTypes + 1, WatchTypes(m), kDefinitions, m.slow_bytes > 0 ? kSlowDefinition : "",
-                   several && !m.gpu_targets.empty() ? kGpuArenas : "", kAlignment);
+  std::string out = absl::StrCat(several ? kBeginEntries : kBegin, m.report.slow_bytes > 0 ? kSlowDoc : "",
+                                 m.communicates ? kCommDoc : "", kGuarantees, kTypes + 1, WatchTypes(m), kDefinitions,
+                                 m.report.slow_bytes > 0 ? kSlowDefinition : "",
+                                 several && !m.code.gpu_targets.empty() ? kGpuArenas : "", kAlignment);
   if (!several) return FillTemplate(absl::StrCat(out, ProgramDeclarations(m), StatusText(), kEnd), m);
   absl::StrAppend(&out, "\n", Statuses(), m.on_cpu ? kPoolType : "", WeightsDeclarations(m), SharedDeclarations(m),
                   kModels, CustomCallDeclarations(m));

@@ -24,16 +24,16 @@ std::string CType(PrimitiveType t) {
 int64_t CTypeCount(const Shape& s) { return s.IsArray() ? s.ElementCount() * (IsComplex(s.type()) ? 2 : 1) : 0; }
 
 std::string PortText(const CompiledModel& m, bool result, size_t k) {
-  if (m.batches.empty()) {
-    const Shape& s = (result ? m.results : m.arguments)[k].shape;
+  if (m.ports.batches.empty()) {
+    const Shape& s = (result ? m.ports.results : m.ports.arguments)[k].shape;
     return s.ToString(!s.HasDefaultLayout());
   }
   const auto port = [&](const BatchPorts& b) -> const Shape& { return (result ? b.results : b.arguments)[k].shape; };
-  const Shape& last = port(m.batches.back());
+  const Shape& last = port(m.ports.batches.back());
   std::string dims;
   for (int64_t d = 0; d < last.rank(); ++d) {
     bool same = true, is_batch = true;
-    for (const BatchPorts& b : m.batches) {
+    for (const BatchPorts& b : m.ports.batches) {
       same = same && port(b).dim(d) == last.dim(d);
       is_batch = is_batch && port(b).dim(d) == b.batch;
     }
@@ -52,23 +52,23 @@ std::string PathText(const Port& p) {
 std::string TypedParameters(const CompiledModel& m, const std::string& separator,
                             const std::function<std::string(const Port&, bool result)>& type, Taken taken) {
   std::string out;
-  for (const Port& p : m.arguments)
+  for (const Port& p : m.ports.arguments)
     if (taken == Taken::kAll || !p.weight) absl::StrAppend(&out, separator, type(p, false), " in_", p.name);
-  for (const Port& p : m.results)
+  for (const Port& p : m.ports.results)
     if (p.alias < 0) absl::StrAppend(&out, separator, type(p, true), " out_", p.name);
   return out;
 }
 
 std::string TypedNames(const CompiledModel& m) {
   std::string out;
-  for (const Port& p : m.arguments) absl::StrAppend(&out, out.empty() ? "" : ", ", "in_", p.name);
-  for (const Port& p : m.results)
+  for (const Port& p : m.ports.arguments) absl::StrAppend(&out, out.empty() ? "" : ", ", "in_", p.name);
+  for (const Port& p : m.ports.results)
     if (p.alias < 0) absl::StrAppend(&out, out.empty() ? "" : ", ", "out_", p.name);
   return out;
 }
 
 std::string FillTemplate(std::string text, const CompiledModel& m) {
-  const bool slow = m.slow_bytes > 0, batch = !m.batches.empty();
+  const bool slow = m.report.slow_bytes > 0, batch = !m.ports.batches.empty();
   const std::vector<std::pair<std::string, std::string>> values = {
       {"$[", absl::StrCat("__asm__(\"", m.symbols, "_")},
       {"$L[", absl::StrCat("__asm__(\"", SharedSymbolOf(m, ""))},
@@ -84,12 +84,12 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$ABI", absl::StrCat(KILN_ABI_VERSION)},
       {"$ARRAYS", absl::StrCat(KILN_ARRAYS_VERSION)},
       {"$DEVICES", absl::StrCat(m.devices)},
-      {"$ARCHS", absl::StrJoin(m.gpu_targets, ", ")},
-      {"$GPUARENA", absl::StrCat(m.gpu_temp_bytes)},
-      {"$ARENA", absl::StrCat(m.temp_bytes)},
-      {"$SLOWBYTES", absl::StrCat(m.slow_bytes)},
-      {"$NARGS", absl::StrCat(m.arguments.size())},
-      {"$NRESULTS", absl::StrCat(m.results.size())},
+      {"$ARCHS", absl::StrJoin(m.code.gpu_targets, ", ")},
+      {"$GPUARENA", absl::StrCat(m.report.gpu_temp_bytes)},
+      {"$ARENA", absl::StrCat(m.report.temp_bytes)},
+      {"$SLOWBYTES", absl::StrCat(m.report.slow_bytes)},
+      {"$NARGS", absl::StrCat(m.ports.arguments.size())},
+      {"$NRESULTS", absl::StrCat(m.ports.results.size())},
       {"$BATCHPARAM", batch ? "int64_t batch, " : ""},
       {"$BATCHDOC", batch ? "batch, " : ""},
       {"$BATCHVALUE", batch ? "batch" : "0"},

@@ -11,7 +11,7 @@ namespace kiln {
 
 std::string PortJson(const CompiledModel& m, bool results) {
   std::string out = "[";
-  const std::vector<Port>& ports = results ? m.results : m.arguments;
+  const std::vector<Port>& ports = results ? m.ports.results : m.ports.arguments;
   for (size_t k = 0; k < ports.size(); ++k) {
     const Port& p = ports[k];
     absl::StrAppend(&out, k ? "," : "", "{\"name\":", JsonQuote(p.name), ",\"path\":", JsonQuote(p.path),
@@ -46,17 +46,18 @@ std::string CollectivesJson(const std::vector<CollectiveUse>& collectives) {
 
 std::string StatsJson(const CompiledModel& m) {
   return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":",
-                      JsonQuote(absl::StrCat(m.on_cpu ? "cpu" : "", m.on_cpu && !m.gpu_targets.empty() ? "," : "",
-                                             absl::StrJoin(m.gpu_targets, ","))),
-                      m.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_steps\":", m.gpu_steps),
-                      ",\"gpu_temp_bytes\":", m.gpu_temp_bytes, ",\"gpu_flops\":", m.gpu_flops, ",\"collectives\":[",
-                      CollectivesJson(m.collectives), "]", ",\"argument_bytes\":", m.argument_bytes,
-                      ",\"output_bytes\":", m.output_bytes, ",\"temp_bytes\":", m.temp_bytes,
-                      ",\"slow_arena_bytes\":", m.slow_bytes, ",\"constant_bytes\":", m.constant_bytes,
-                      ",\"code_bytes\":", m.code_bytes, ",\"archive_bytes\":", m.archive.size(),
-                      ",\"kernels\":", m.kernels, ",\"thunks\":", m.thunks, ",\"fusions\":", m.fusions,
-                      ",\"bytes_accessed\":", m.bytes_accessed, ",\"flops\":", m.flops, ",\"rematerialized\":[",
-                      StepsJson(m.rematerialized), "]");
+                      JsonQuote(absl::StrCat(m.on_cpu ? "cpu" : "", m.on_cpu && !m.code.gpu_targets.empty() ? "," : "",
+                                             absl::StrJoin(m.code.gpu_targets, ","))),
+                      m.code.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_steps\":", m.report.gpu_steps),
+                      ",\"gpu_temp_bytes\":", m.report.gpu_temp_bytes, ",\"gpu_flops\":", m.report.gpu_flops,
+                      ",\"collectives\":[", CollectivesJson(m.report.collectives), "]",
+                      ",\"argument_bytes\":", m.report.argument_bytes, ",\"output_bytes\":", m.report.output_bytes,
+                      ",\"temp_bytes\":", m.report.temp_bytes, ",\"slow_arena_bytes\":", m.report.slow_bytes,
+                      ",\"constant_bytes\":", m.report.constant_bytes, ",\"code_bytes\":", m.report.code_bytes,
+                      ",\"archive_bytes\":", m.code.archive.size(), ",\"kernels\":", m.report.kernels,
+                      ",\"thunks\":", m.report.thunks, ",\"fusions\":", m.report.fusions,
+                      ",\"bytes_accessed\":", m.report.bytes_accessed, ",\"flops\":", m.report.flops,
+                      ",\"rematerialized\":[", StepsJson(m.report.rematerialized), "]");
 }
 
 // What each entry of a library with several takes and gives; empty for another.
@@ -68,34 +69,36 @@ std::string EntriesJson(const CompiledModel& m) {
           m.entries, ",",
           [](std::string* s, const CompiledModel& e) {
             const auto batch = [](std::string* sizes, const BatchPorts& b) { absl::StrAppend(sizes, b.batch); };
-            absl::StrAppend(s, "\n{\"name\":", JsonQuote(e.entry), ",\"argument_bytes\":", e.argument_bytes,
-                            ",\"output_bytes\":", e.output_bytes, ",\"temp_bytes\":", e.temp_bytes,
-                            ",\"slow_arena_bytes\":", e.slow_bytes,
-                            e.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_temp_bytes\":", e.gpu_temp_bytes),
-                            ",\"batch_sizes\":[", absl::StrJoin(e.batches, ",", batch),
-                            "],\n\"arguments\":", PortJson(e, false), ",\n\"results\":", PortJson(e, true), "}");
+            absl::StrAppend(
+                s, "\n{\"name\":", JsonQuote(e.entry), ",\"argument_bytes\":", e.report.argument_bytes,
+                ",\"output_bytes\":", e.report.output_bytes, ",\"temp_bytes\":", e.report.temp_bytes,
+                ",\"slow_arena_bytes\":", e.report.slow_bytes,
+                e.code.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_temp_bytes\":", e.report.gpu_temp_bytes),
+                ",\"batch_sizes\":[", absl::StrJoin(e.ports.batches, ",", batch),
+                "],\n\"arguments\":", PortJson(e, false), ",\n\"results\":", PortJson(e, true), "}");
           }),
       "]");
 }
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
                      uint64_t weights_hash) {
-  return absl::StrCat(
-      "{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
-      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
-      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-      "],\n\"threads\":", o.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
-      absl::StrJoin(o.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
-      "; sums are reassociated inside reductions and products; subnormals ", o.flush_subnormals ? "flushed" : "kept",
-      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.archive))),
-      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
-      absl::StrJoin(m.untuned, ",",
-                    [](std::string* s, const UntunedKernel& u) {
-                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target), ",\"name\":", JsonQuote(u.name),
-                                      ",\"key\":", JsonQuote(u.key), ",\"computes\":", JsonQuote(u.text), "}");
-                    }),
-      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
-      ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
+  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
+                      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
+                      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
+                      "],\n\"threads\":", o.cpu.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
+                      absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ",
+                      Describe(m.algebra), "; sums are reassociated inside reductions and products; subnormals ",
+                      o.cpu.flush_subnormals ? "flushed" : "kept",
+                      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.code.archive))),
+                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
+                      absl::StrJoin(m.report.untuned, ",",
+                                    [](std::string* s, const UntunedKernel& u) {
+                                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target),
+                                                      ",\"name\":", JsonQuote(u.name), ",\"key\":", JsonQuote(u.key),
+                                                      ",\"computes\":", JsonQuote(u.text), "}");
+                                    }),
+                      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
+                      ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
 }
 
 }  // namespace kiln

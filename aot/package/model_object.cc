@@ -117,8 +117,8 @@ void PointToArrays(size_t at, const std::vector<Port>& ports, const std::vector<
 
 void PointToVariants(size_t at, const CompiledModel& m, Image* image) {
   std::vector<BatchPorts> one;
-  if (m.batches.empty()) one.push_back({0, m.arguments, m.results, m.temp_bytes});
-  const std::vector<BatchPorts>& variants = m.batches.empty() ? one : m.batches;
+  if (m.ports.batches.empty()) one.push_back({0, m.ports.arguments, m.ports.results, m.report.temp_bytes});
+  const std::vector<BatchPorts>& variants = m.ports.batches.empty() ? one : m.ports.batches;
   const size_t table = image->Reserve<kiln_variant>(variants.size());
   for (size_t k = 0; k < variants.size(); ++k) {
     const size_t place = table + k * sizeof(kiln_variant);
@@ -126,8 +126,8 @@ void PointToVariants(size_t at, const CompiledModel& m, Image* image) {
     v.batch = variants[k].batch;
     v.arena_bytes = variants[k].temp_bytes;
     image->Set(place, v);
-    PointToArrays(place + offsetof(kiln_variant, arguments), variants[k].arguments, m.arguments, image);
-    PointToArrays(place + offsetof(kiln_variant, results), variants[k].results, m.results, image);
+    PointToArrays(place + offsetof(kiln_variant, arguments), variants[k].arguments, m.ports.arguments, image);
+    PointToArrays(place + offsetof(kiln_variant, results), variants[k].results, m.ports.results, image);
   }
   image->Point(at, table);
 }
@@ -218,13 +218,13 @@ kiln_model FiguresOf(const CompiledModel& m) {
   out.variant_bytes = sizeof(kiln_variant);
   out.array_bytes = sizeof(kiln_array);
   out.arena_alignment = KILN_ARENA_ALIGNMENT;
-  out.arguments = static_cast<int64_t>(m.arguments.size());
-  out.results = static_cast<int64_t>(m.results.size());
-  out.variants = static_cast<int64_t>(std::max<size_t>(m.batches.size(), 1));
-  out.arena_bytes = m.temp_bytes;
-  out.slow_arena_bytes = m.slow_bytes;
-  out.gpu_arena_bytes = m.gpu_temp_bytes;
-  out.constant_bytes = m.constant_bytes;
+  out.arguments = static_cast<int64_t>(m.ports.arguments.size());
+  out.results = static_cast<int64_t>(m.ports.results.size());
+  out.variants = static_cast<int64_t>(std::max<size_t>(m.ports.batches.size(), 1));
+  out.arena_bytes = m.report.temp_bytes;
+  out.slow_arena_bytes = m.report.slow_bytes;
+  out.gpu_arena_bytes = m.report.gpu_temp_bytes;
+  out.constant_bytes = m.report.constant_bytes;
   out.stack_bytes = kStackBytes;
   out.threads = m.threads;
   out.devices = m.devices;
@@ -254,8 +254,8 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
     image.Point(AT(entry), image.Put(m.entry));
   }
   PointToVariants(AT(variant), m, &image);
-  image.Point(AT(cpu_levels), image.PutTexts(LevelsInOrder(m.cpu_levels)));
-  image.Point(AT(gpu_targets), image.PutTexts(m.gpu_targets));
+  image.Point(AT(cpu_levels), image.PutTexts(LevelsInOrder(m.code.cpu_levels)));
+  image.Point(AT(gpu_targets), image.PutTexts(m.code.gpu_targets));
   std::vector<std::string> callbacks;
   for (const CustomCallSignature& c : m.custom_calls) callbacks.push_back(c.target);
   image.Point(AT(callbacks), image.PutTexts(callbacks));
@@ -270,7 +270,7 @@ absl::StatusOr<std::string> ModelObject(const CompiledModel& m) {
     PointToWorld(AT(world), m, &image);
     PointToMpi(AT(mpi), m, &image);
   }
-  if (!m.gpu_targets.empty()) PointToGpu(AT(gpu), m, &image);
+  if (!m.code.gpu_targets.empty()) PointToGpu(AT(gpu), m, &image);
   if (HasWeights(m)) PointToWeights(AT(weights), m, &image);
 #undef AT
   return image.Object(SymbolOf(m, "descriptor"));

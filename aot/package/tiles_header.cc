@@ -42,15 +42,15 @@ static inline void $NAME_move_part(const int64_t* whole, const int64_t* part, co
 
 bool IsPartitioned(const CompiledModel& m) {
   const auto has_parts = [](const Port& p) { return p.tiling && p.shape.HasDefaultLayout(); };
-  return m.batches.empty() && (std::any_of(m.arguments.begin(), m.arguments.end(), has_parts) ||
-                               std::any_of(m.results.begin(), m.results.end(), has_parts));
+  return m.ports.batches.empty() && (std::any_of(m.ports.arguments.begin(), m.ports.arguments.end(), has_parts) ||
+                                     std::any_of(m.ports.results.begin(), m.ports.results.end(), has_parts));
 }
 
 std::string List(const Ints& v) { return absl::StrCat("{", absl::StrJoin(v, ", "), "}"); }
 
 // One of the two functions; `tables` holds each list of tiles that several arrays share once.
 std::string MoveFunction(const CompiledModel& m, bool join, std::vector<Ints>* tables) {
-  const std::vector<Port>& ports = join ? m.results : m.arguments;
+  const std::vector<Port>& ports = join ? m.ports.results : m.ports.arguments;
   std::string out =
       absl::StrCat("static inline void $NAME_", join ? "join_result(int64_t result" : "cut_argument(int64_t argument",
                    ", int64_t device, const void* ", join ? "part, void* whole" : "whole, void* part",
@@ -89,7 +89,7 @@ std::string TileFunctions(const CompiledModel& m) {
   std::vector<Ints> tables;
   const std::string functions = MoveFunction(m, false, &tables) + MoveFunction(m, true, &tables);
   int64_t rank = 1;
-  for (const auto* ports : {&m.arguments, &m.results})
+  for (const auto* ports : {&m.ports.arguments, &m.ports.results})
     for (const Port& p : *ports) rank = std::max(rank, p.shape.rank());
   std::string out = absl::StrReplaceAll(kMovePart, {{"$RANK", absl::StrCat(rank)}});
   for (size_t k = 0; k < tables.size(); ++k)
@@ -101,7 +101,7 @@ std::string TileMembers(const CompiledModel& m) {
   if (!IsPartitioned(m)) return "";
   std::string out = "\n  // Parts of whole arrays: see $NAME_cut_argument and $NAME_join_result.\n";
   for (const bool join : {false, true}) {
-    const std::vector<Port>& ports = join ? m.results : m.arguments;
+    const std::vector<Port>& ports = join ? m.ports.results : m.ports.arguments;
     for (size_t k = 0; k < ports.size(); ++k) {
       const Port& p = ports[k];
       if (!p.tiling || !p.shape.HasDefaultLayout()) continue;

@@ -73,7 +73,8 @@ std::string WatchMembers(const CompiledModel& m) {
 std::string WatchedRange(const CompiledModel& e) {
   if (!e.debug.profile) return "";
   return absl::StrCat("// Its operations among those of $LIBRARY_profile_entry: from the first to before the second.\n",
-                      "#define $UPPER_PROFILE_BEGIN ", e.ops_begin, "\n#define $UPPER_PROFILE_END ", e.ops_end, "\n");
+                      "#define $UPPER_PROFILE_BEGIN ", e.code.ops_begin, "\n#define $UPPER_PROFILE_END ",
+                      e.code.ops_end, "\n");
 }
 
 }  // namespace kiln

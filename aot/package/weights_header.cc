@@ -84,7 +84,8 @@ constexpr char kClass[] = R"(
 std::string TakersOf(const Port& weight, const CompiledModel& library) {
   std::string out;
   for (const CompiledModel& e : library.entries)
-    if (std::any_of(e.arguments.begin(), e.arguments.end(), [&](const Port& p) { return p.path == weight.path; }))
+    if (std::any_of(e.ports.arguments.begin(), e.ports.arguments.end(),
+                    [&](const Port& p) { return p.path == weight.path; }))
       absl::StrAppend(&out, out.empty() ? ", of " : ", ", e.entry);
   return out;
 }
@@ -93,8 +94,8 @@ std::string List(const CompiledModel& m) {
   std::string out;
   absl::flat_hash_set<std::string> listed;
   for (const CompiledModel* program : ProgramsOf(m))
-    for (size_t k = 0; k < program->arguments.size(); ++k) {
-      const Port& p = program->arguments[k];
+    for (size_t k = 0; k < program->ports.arguments.size(); ++k) {
+      const Port& p = program->ports.arguments[k];
       if (!p.weight || (!m.entries.empty() && !listed.insert(p.path).second)) continue;
       absl::StrAppend(&out, "//   ", p.name, PathText(p), " ", PortText(*program, false, k), TakersOf(p, m), "\n");
     }
@@ -117,7 +118,7 @@ std::string WeightsClass(const CompiledModel& m) { return HasWeights(m) ? kClass
 std::string WeightsRuns(const CompiledModel& m) {
   if (!HasWeights(m) || !m.on_cpu) return "";
   const auto inputs =
-      NestPorts(m.arguments, [&](size_t k) { return m.arguments[k].weight ? "" : CppPort(m, false, k); });
+      NestPorts(m.ports.arguments, [&](size_t k) { return m.ports.arguments[k].weight ? "" : CppPort(m, false, k); });
   std::string passed;
   for (const std::string& e : inputs.expressions)
     if (!e.empty()) absl::StrAppend(&passed, ",\n               inputs.", e);

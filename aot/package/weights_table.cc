@@ -100,7 +100,7 @@ std::string SafetensorsType(PrimitiveType t) {
 absl::Status MarkWeights(const CompileOptions& o, const std::vector<WeightConstant>& constants,
                          std::vector<Port>* arguments) {
   for (Port& p : *arguments) p.weight = ConstantOf(constants, p) != nullptr;
-  for (const std::string& text : o.weight_arguments) {
+  for (const std::string& text : o.model.weight_arguments) {
     const std::regex expression(text, std::regex::ECMAScript);
     for (Port& p : *arguments) p.weight = p.weight || Matches(p, expression);
   }
@@ -111,16 +111,16 @@ absl::Status MarkWeights(const CompileOptions& o, const std::vector<WeightConsta
 }
 
 absl::Status JoinWeights(const CompileOptions& o, CompiledModel* library) {
-  for (const std::string& text : o.weight_arguments) {
+  for (const std::string& text : o.model.weight_arguments) {
     const std::regex expression(text, std::regex::ECMAScript);
     bool any = false;
     for (const CompiledModel* m : ProgramsOf(*library))
-      for (const Port& p : m->arguments) any = any || Matches(p, expression);
+      for (const Port& p : m->ports.arguments) any = any || Matches(p, expression);
     if (!any) return InvalidArgument("error: weights.arguments: no argument's path or name matches '", text, "'");
   }
-  std::vector<Port>& weights = library->weights;
+  std::vector<Port>& weights = library->ports.weights;
   for (const CompiledModel* m : ProgramsOf(*library))
-    for (const Port& p : m->arguments) {
+    for (const Port& p : m->ports.arguments) {
       if (!p.weight) continue;
       const size_t place = library->entries.empty() ? weights.size() : PlaceOf(p, weights);
       if (place == weights.size()) {
@@ -139,15 +139,15 @@ absl::Status JoinWeights(const CompileOptions& o, CompiledModel* library) {
 
 bool HasWeights(const CompiledModel& m) {
   for (const CompiledModel* program : ProgramsOf(m))
-    for (const Port& p : program->arguments)
+    for (const Port& p : program->ports.arguments)
       if (p.weight) return true;
   return false;
 }
 
 std::string WeightArgumentsObject(const CompiledModel& m, const std::vector<Port>& weights) {
-  std::vector<int64_t> table = {static_cast<int64_t>(m.arguments.size()), 0};
+  std::vector<int64_t> table = {static_cast<int64_t>(m.ports.arguments.size()), 0};
   size_t next = 0;
-  for (const Port& p : m.arguments) {
+  for (const Port& p : m.ports.arguments) {
     // An only program has its weights in their order.
     const size_t place = !p.weight ? 0 : m.library.empty() ? next++ : PlaceOf(p, weights);
     table.push_back(p.weight ? static_cast<int64_t>(place) : -1);
@@ -159,7 +159,7 @@ std::string WeightArgumentsObject(const CompiledModel& m, const std::vector<Port
 
 std::string WeightsTableObject(const CompiledModel& m) {
   std::vector<const Port*> ports;
-  for (const Port& p : m.weights) ports.push_back(&p);
+  for (const Port& p : m.ports.weights) ports.push_back(&p);
   std::vector<kiln_weight> weights(ports.size());
   const kiln_weights_table head = {static_cast<int64_t>(weights.size())};
   std::string blob(offsetof(kiln_weights_table, weight) + weights.size() * sizeof(kiln_weight), '\0');
@@ -175,7 +175,7 @@ std::string WeightsTableObject(const CompiledModel& m) {
     w.names = Append(absl::StrJoin(names[k], absl::string_view("\0", 1)) + '\0', &blob);
     w.name_count = static_cast<int64_t>(names[k].size());
     std::strncpy(w.dtype, SafetensorsType(p.shape.type()).c_str(), sizeof w.dtype - 1);
-    if (const WeightConstant* c = ConstantOf(m.weight_constants, p)) {
+    if (const WeightConstant* c = ConstantOf(m.code.weight_constants, p)) {
       w.hash = kiln_weights_hash(c->value.data(), c->value.byte_size());
       w.hashed = 1;
     }

@@ -111,7 +111,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   e.name = module->name();
   int64_t instructions = module->instruction_count();
   ASSIGN_OR_RETURN(PlannedProgram p,
-                   PlanProgram(std::move(module), o.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
+                   PlanProgram(std::move(module), o.model.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});
@@ -129,7 +129,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   e.result_bytes = result.ByteSize();
   e.temp_bytes = buffers.temp_bytes();
   e.slow_bytes = buffers.slow_bytes();
-  e.max_arena_bytes = o.max_arena_bytes;
+  e.max_arena_bytes = o.model.max_arena_bytes;
   e.flops = p.cost.flops;
   e.bytes_accessed = p.cost.bytes_accessed;
   e.arena_use = buffers.ArenaUse();
@@ -141,7 +141,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
     e.works.push_back(steps.contains(i));
   }
   e.weights = WeightsOf(buffers);
-  e.distinct_kernels = static_cast<int64_t>(PlanKernels(o.name, p.thunks).kernels.size());
+  e.distinct_kernels = static_cast<int64_t>(PlanKernels(o.model.name, p.thunks).kernels.size());
   for (const Allocation& a : buffers.temps())
     e.buffers.push_back({a.owner, a.ShapeText(),
                          a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),

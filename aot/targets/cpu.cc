@@ -22,12 +22,12 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
     }
     return checks;
   };
-  out.arguments = list(p.arguments, m.arguments, false);
-  out.results = list(p.results, m.results, true);
+  out.arguments = list(p.arguments, m.ports.arguments, false);
+  out.results = list(p.results, m.ports.results, true);
   out.arena_bytes = p.program.plan.buffers.temp_bytes();
   out.slow_arena_bytes = p.program.plan.buffers.slow_bytes();
   out.devices = m.communicates ? m.devices : 0;
-  out.flush_subnormals = o.flush_subnormals;
+  out.flush_subnormals = o.cpu.flush_subnormals;
   constexpr int64_t kMostPairs = 2048;  // a few microseconds
   out.overlap = written * static_cast<int64_t>(p.arguments.size() + p.results.size() + 2) <= kMostPairs;
   return out;
@@ -37,7 +37,7 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
 absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Compilation* c) {
   const std::string symbols = c->out.symbols + p.suffix, stem = c->out.name + p.suffix;
   for (const RuntimeMember& m : RuntimeMembers(RuntimeNeed::Calls)) {
-    ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, c->out.symbols, m.part, c->options.sanitizer,
+    ASSIGN_OR_RETURN(std::string object, RuntimeObject(symbols, c->out.symbols, m.part, c->options.debug.sanitizer,
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
@@ -63,9 +63,9 @@ bool GainsByLevel(const CpuLevel& level, const std::vector<Planned>& programs) {
 
 absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   std::vector<CpuLevel> levels;
-  for (const std::string& name : c->options.cpu_levels) {
+  for (const std::string& name : c->options.cpu.levels) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(name));
-    level.dot_bf16 = level.dot_bf16 && c->options.flush_subnormals;  // they take subnormals for zeros
+    level.dot_bf16 = level.dot_bf16 && c->options.cpu.flush_subnormals;  // they take subnormals for zeros
     const auto same = [&](const CpuLevel& l) { return l.name == level.name; };
     if (std::none_of(levels.begin(), levels.end(), same)) levels.push_back(std::move(level));
   }
@@ -79,16 +79,16 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   for (const CpuLevel& l : levels)
     if (!adds_nothing(l)) gaining.push_back(l);
   levels = std::move(gaining);
-  for (const CpuLevel& l : levels) c->out.cpu_levels.push_back(l.name);
+  for (const CpuLevel& l : levels) c->out.code.cpu_levels.push_back(l.name);
   std::vector<ProgramToGenerate> to_generate;
   for (const Planned& p : programs) to_generate.push_back(c->ToGenerate(p));
   ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(c->out.symbols, to_generate, levels, c->options));
   c->Add(std::move(code));
   for (const Planned& p : programs) RETURN_IF_ERROR(AddCalls(p, levels, c));
   for (const CompiledModel* m : ProgramsOf(c->out)) {
-    if (m->batches.empty()) continue;
+    if (m->ports.batches.empty()) continue;
     std::vector<int64_t> sizes;
-    for (const BatchPorts& b : m->batches) sizes.push_back(b.batch);
+    for (const BatchPorts& b : m->ports.batches) sizes.push_back(b.batch);
     ASSIGN_OR_RETURN(std::string object, BatchDispatchObject(m->symbols, sizes, KILN_BATCH_SIZE));
     c->members.push_back({m->name + "_batches.o", std::move(object)});
   }
@@ -98,9 +98,9 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
 }  // namespace
 
 const Target kCpuTarget = {"cpu", ProgramTarget::kCpu,
-                           [](const CompileOptions& o) { return !o.cpu_levels.empty() && !Emulates(o); }, EmitCpu,
+                           [](const CompileOptions& o) { return !o.cpu.levels.empty() && !Emulates(o); }, EmitCpu,
                            [](const std::vector<Planned>&, const CompileOptions& o) -> unsigned {
-                             return o.threads != 1 ? RuntimeNeed::Threads : 0u;
+                             return o.cpu.threads != 1 ? RuntimeNeed::Threads : 0u;
                            }};
 
 }  // namespace kiln

@@ -22,27 +22,27 @@ bool HasProducts(const ThunkSequence& thunks) {
 // What has no measured algorithm on one of the targets.
 absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& targets, const CompileOptions& o,
                            CompiledModel* out) {
-  if (o.tuning_level == 0) return absl::OkStatus();
+  if (o.gpu.tuning.level == 0) return absl::OkStatus();
   const std::vector<Instruction*> tunables = Tunables(m);
   for (const GpuTarget& t : targets) {
     int64_t untuned = 0;
     for (const Instruction* i : tunables) {
       if (ChosenAlgorithm(i, t.name) >= 0) continue;
-      if (o.strict_tuning)
+      if (o.gpu.tuning.strict)
         return ErrorAt(i, absl::StrCat("has no tuning result for ", t.name,
                                        ", and strict_tuning asks for one (kiln tune "
                                        "measures it; its key is ",
                                        TuningKey(i), ")"));
       ++untuned;
-      out->untuned.push_back({t.name, i->name(), TuningKey(i), TuningText(i)});
+      out->report.untuned.push_back({t.name, i->name(), TuningKey(i), TuningText(i)});
     }
     if (untuned > 0)
-      out->notes.push_back(absl::StrCat(untuned, " of ", tunables.size(),
-                                        " products and convolutions have no tuning "
-                                        "result for ",
-                                        t.name,
-                                        ": heuristics choose (the manifest lists them; kiln tune "
-                                        "measures them)"));
+      out->report.notes.push_back(absl::StrCat(untuned, " of ", tunables.size(),
+                                               " products and convolutions have no tuning "
+                                               "result for ",
+                                               t.name,
+                                               ": heuristics choose (the manifest lists them; kiln tune "
+                                               "measures them)"));
   }
   return absl::OkStatus();
 }
@@ -50,7 +50,7 @@ absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& target
 // The GPUs that the config names, oldest first.
 absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
   std::vector<GpuTarget> devices;
-  for (const std::string& name : o.gpu_targets) {
+  for (const std::string& name : o.gpu.targets) {
     ASSIGN_OR_RETURN(GpuTarget device, FindGpuTarget(name));
     const auto same = [&](const GpuTarget& d) { return d.name == device.name; };
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(std::move(device));
@@ -63,13 +63,13 @@ absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
 
 GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
   GpuPorts ports;
-  for (const Port& a : m.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
-  for (const Port& r : m.results) {
+  for (const Port& a : m.ports.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
+  for (const Port& r : m.ports.results) {
     ports.result_bytes.push_back(r.shape.ByteSize());
     ports.result_in_argument.push_back(r.alias);
   }
   ports.arena_bytes = p.program.plan.buffers.temp_bytes();
-  ports.weights_bytes = m.constant_bytes;
+  ports.weights_bytes = m.report.constant_bytes;
   ports.communicates = m.communicates;
   ports.exchange_bytes = LargestExchange(p.program.thunks);
   return ports;
@@ -77,30 +77,31 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
 
 absl::Status CheckOneSize(const CompiledModel& library) {
   for (const CompiledModel* m : ProgramsOf(library))
-    if (!m->batches.empty()) return Unimplemented("error: batch_sizes: a GPU program has one size");
+    if (!m->ports.batches.empty()) return Unimplemented("error: batch_sizes: a GPU program has one size");
   return absl::OkStatus();
 }
 
 absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
   RETURN_IF_ERROR(CheckOneSize(c->out));
   ASSIGN_OR_RETURN(const std::vector<GpuTarget> devices, DevicesOf(c->options));
-  for (const GpuTarget& d : devices) c->out.gpu_targets.push_back(d.name);
+  for (const GpuTarget& d : devices) c->out.code.gpu_targets.push_back(d.name);
   std::vector<ProgramToGenerate> to_generate;
   std::vector<GpuPorts> ports;
   for (const Planned& p : programs) {
     CompiledModel& m = c->ModelOf(p.entry);
-    m.gpu_targets = c->out.gpu_targets;
+    m.code.gpu_targets = c->out.code.gpu_targets;
     RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
     to_generate.push_back(c->ToGenerate(p));
     ports.push_back(PortsOf(p, m));
     for (const RuntimeMember& part : RuntimeMembers(RuntimeNeed::GpuPrograms)) {
-      ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part, c->options.sanitizer,
-                                                         c->options.debug.KeepsKernels()));
+      ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part,
+                                                         c->options.debug.sanitizer, c->options.debug.KeepsKernels()));
       c->members.push_back({absl::StrCat(m.name, "_", part.member, ".o"), std::move(object)});
     }
   }
-  ASSIGN_OR_RETURN(GeneratedCode code, GenerateGpuCode(c->out.symbols, to_generate, devices, ports, c->options,
-                                                       [&](const std::string& s) { c->out.notes.push_back(s); }));
+  ASSIGN_OR_RETURN(GeneratedCode code,
+                   GenerateGpuCode(c->out.symbols, to_generate, devices, ports, c->options,
+                                   [&](const std::string& s) { c->out.report.notes.push_back(s); }));
   c->Add(std::move(code));
   return absl::OkStatus();
 }
@@ -109,7 +110,7 @@ absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) 
   RETURN_IF_ERROR(CheckOneSize(c->out));
   ASSIGN_OR_RETURN(GeneratedCode code,
                    GenerateEmulatedCode(c->out.symbols, c->ToGenerate(programs[0]),
-                                        c->options.emulation == CompileOptions::Emulation::kChecked, c->options));
+                                        c->options.gpu.emulation == GpuOptions::Emulation::kChecked, c->options));
   code.code_bytes = 0;  // of the host's code, which says nothing of a GPU's
   c->Add(std::move(code));
   return absl::OkStatus();
@@ -118,7 +119,7 @@ absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) 
 }  // namespace
 
 const Target kGpuTarget = {
-    "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu_targets.empty() && !Emulates(o); }, EmitGpu,
+    "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu.targets.empty() && !Emulates(o); }, EmitGpu,
     [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
       const bool products =
           std::any_of(programs.begin(), programs.end(), [](const Planned& p) { return HasProducts(p.program.thunks); });

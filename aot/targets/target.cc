@@ -2,7 +2,7 @@
 
 namespace kiln {
 
-bool Emulates(const CompileOptions& o) { return o.emulation != CompileOptions::Emulation::kNone; }
+bool Emulates(const CompileOptions& o) { return o.gpu.emulation != GpuOptions::Emulation::kNone; }
 
 ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
   return {out.symbols + p.suffix,
@@ -15,9 +15,9 @@ ProgramToGenerate Compilation::ToGenerate(const Planned& p) const {
 }
 
 void Compilation::Add(GeneratedCode code) {
-  out.code_bytes += code.code_bytes;
-  out.kernels += code.kernels;
-  out.gpu_steps += code.gpu_steps;
+  out.report.code_bytes += code.code_bytes;
+  out.report.kernels += code.kernels;
+  out.report.gpu_steps += code.gpu_steps;
   for (auto& member : code.members) members.push_back(std::move(member));
 }
 

@@ -35,8 +35,8 @@ absl::StatusOr<int> Run(const Arguments& args) {
     std::printf("%d passes changed the module; it computes the same after each, within %g ulps\n",
                 found.changing_passes, ulps);
     CompileOptions compile;
-    compile.cpu_levels = {"native"};
-    compile.flush_subnormals = false;
+    compile.cpu.levels = {"native"};
+    compile.cpu.flush_subnormals = false;
     RunOptions reference;
     reference.backend = "reference";
     RunOptions compiled;

@@ -201,8 +201,8 @@ absl::Status CheckFile(const std::string& file, const std::string& entry, const 
   Computation* e = module->entry();
   if (!e->parameters().empty()) return InvalidArgument(file, ":1:1: error: the entry takes arguments");
   Session session;
-  session.compile.cpu_levels = {"native"};
-  session.compile.flush_subnormals = false;
+  session.compile.cpu.levels = {"native"};
+  session.compile.cpu.flush_subnormals = false;
   // These programs hold their inputs as constants: the kernels shall compute, not the compiler.
   session.compile.pipeline.disabled = {"constant-folding"};
   session.run.backend = backend;

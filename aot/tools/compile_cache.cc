@@ -105,7 +105,7 @@ absl::StatusOr<CompileCache> CompileCache::Open(const Arguments& args, const Com
                            " takes a size, as 500M or 5G, not '", limit, "'");
   if (folder.empty()) return out;
   out.store_.emplace(folder, bytes);
-  out.name_ = options.name;
+  out.name_ = options.model.name;
   out.verbose_ = args.Has("verbose");
   out.SetKey(args, options, config);
   if (!out.why_not_.empty()) {
@@ -141,12 +141,12 @@ void CompileCache::SetKey(const Arguments& args, const CompileOptions& o, const 
     add_file("program", file);
   }
   if (args.Has("config")) key.Add("config", config);
-  for (const std::string& text : o.tuning_texts) key.Add("tuning", text);
-  for (const std::string& name : o.cpu_levels)
+  for (const std::string& text : o.gpu.tuning.texts) key.Add("tuning", text);
+  for (const std::string& name : o.cpu.levels)
     if (const auto level = FindCpuLevel(name); level.ok())
       key.Add("level", absl::StrCat(level->name, " ", level->cpu, " ", level->features));
-  if (!o.gpu_targets.empty()) {
-    const std::string ptxas = FindPtxas(o.ptxas), libdevice = FindLibdevice(ptxas);
+  if (!o.gpu.targets.empty()) {
+    const std::string ptxas = FindPtxas(o.gpu.ptxas), libdevice = FindLibdevice(ptxas);
     std::string first_bytes;
     if (!ptxas.empty()) add_file("ptxas", ptxas, &first_bytes);
     if (!libdevice.empty()) add_file("libdevice", libdevice);

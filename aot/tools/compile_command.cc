@@ -26,18 +26,18 @@ namespace kiln {
 namespace {
 
 void SetTargets(const std::vector<std::string>& targets, CompileOptions* o) {
-  o->cpu_levels.clear();
-  o->gpu_targets.clear();
+  o->cpu.levels.clear();
+  o->gpu.targets.clear();
   for (absl::string_view t : targets) {
     absl::ConsumePrefix(&t, "cpu:");
     if (t == "cpu") {
-      for (const std::string& l : DefaultCpuLevels()) o->cpu_levels.push_back(l);
+      for (const std::string& l : DefaultCpuLevels()) o->cpu.levels.push_back(l);
     } else if (t == "cuda") {
-      for (const char* g : {"sm_80", "sm_90", "sm_100"}) o->gpu_targets.push_back(g);
+      for (const char* g : {"sm_80", "sm_90", "sm_100"}) o->gpu.targets.push_back(g);
     } else if (absl::StartsWith(t, "sm_")) {
-      o->gpu_targets.emplace_back(t);
+      o->gpu.targets.emplace_back(t);
     } else {
-      o->cpu_levels.emplace_back(t);
+      o->cpu.levels.emplace_back(t);
     }
   }
 }
@@ -47,11 +47,11 @@ absl::Status AddBatchSizes(const std::vector<std::string>& sizes, CompileOptions
   for (const std::string& text : sizes) {
     int64_t n = 0;
     if (!absl::SimpleAtoi(text, &n) || n < 1) return InvalidArgument("error: --batch takes a number of at least 1");
-    const auto place = std::lower_bound(o->batch_sizes.begin(), o->batch_sizes.end(), n);
-    if (place == o->batch_sizes.end() || *place != n) o->batch_sizes.insert(place, n);
+    const auto place = std::lower_bound(o->model.batch_sizes.begin(), o->model.batch_sizes.end(), n);
+    if (place == o->model.batch_sizes.end() || *place != n) o->model.batch_sizes.insert(place, n);
   }
   constexpr size_t kMost = 64;
-  if (o->batch_sizes.size() > kMost) return InvalidArgument("error: more than ", kMost, " batch sizes");
+  if (o->model.batch_sizes.size() > kMost) return InvalidArgument("error: more than ", kMost, " batch sizes");
   return absl::OkStatus();
 }
 
@@ -75,14 +75,14 @@ absl::StatusOr<CompileOptions> ReadOptions(const Arguments& args, std::string* c
     ASSIGN_OR_RETURN(*config, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(o, ParseConfig(*config, args.Get("config")));
   }
-  o.name = args.Get("name");
-  RETURN_IF_ERROR(CheckLibraryName(o.name));
+  o.model.name = args.Get("name");
+  RETURN_IF_ERROR(CheckLibraryName(o.model.name));
   if (args.Has("target")) SetTargets(args.All("target"), &o);
   RETURN_IF_ERROR(AddBatchSizes(args.All("batch"), &o));
-  if (args.Has("check-plan")) o.check_plan = true;
+  if (args.Has("check-plan")) o.debug.check_plan = true;
   if (args.Has("tuning")) {
-    ASSIGN_OR_RETURN(o.tuning,
-                     LoadTuning(args.All("tuning"), "", o.tuning.get(), &o.library_algorithms, &o.tuning_texts));
+    ASSIGN_OR_RETURN(o.gpu.tuning.results, LoadTuning(args.All("tuning"), "", o.gpu.tuning.results.get(),
+                                                      &o.gpu.tuning.algorithms, &o.gpu.tuning.texts));
   }
   return o;
 }
@@ -90,7 +90,8 @@ absl::StatusOr<CompileOptions> ReadOptions(const Arguments& args, std::string* c
 std::string Summary(const CompiledModel& m) {
   const std::string entries = m.entries.empty() ? "" : absl::StrCat(" (", EntryList(m), ")");
   return absl::StrFormat("%s%s: %d kernels, %d bytes of code, %d of weights, arena %d bytes, %.0f ms\n", m.name,
-                         entries, m.kernels, m.code_bytes, m.constant_bytes, m.temp_bytes, m.compile_ms);
+                         entries, m.report.kernels, m.report.code_bytes, m.report.constant_bytes, m.report.temp_bytes,
+                         m.report.compile_ms);
 }
 
 // A compiled program, and its product, which points into it.
@@ -110,24 +111,24 @@ absl::Status CompileProgram(const Arguments& args, CompileOptions o, Stages* sta
   CompiledModel& m = out->model;
   ASSIGN_OR_RETURN(m, Compile(std::move(entries), o, [&](const std::string& stage) { stages->Begin(stage); }));
   CachedProduct& p = out->product;
-  p.files = {{absl::StrCat("lib", m.name, ".a"), {m.archive}},
-             {m.name + ".h", {m.header}},
-             {m.name + "_c.h", {m.c_header}},
-             {m.name + ".manifest.json", {m.manifest}}};
-  if (!m.weight_constants.empty())
-    p.files.push_back({m.name + ".safetensors", SafetensorsPieces(m.weight_constants, &out->weights_header)});
-  for (const auto& [file, text] : m.texts) p.files.push_back({file, {text}});
-  p.notes = m.notes;
+  p.files = {{absl::StrCat("lib", m.name, ".a"), {m.code.archive}},
+             {m.name + ".h", {m.code.header}},
+             {m.name + "_c.h", {m.code.c_header}},
+             {m.name + ".manifest.json", {m.code.manifest}}};
+  if (!m.code.weight_constants.empty())
+    p.files.push_back({m.name + ".safetensors", SafetensorsPieces(m.code.weight_constants, &out->weights_header)});
+  for (const auto& [file, text] : m.code.texts) p.files.push_back({file, {text}});
+  p.notes = m.report.notes;
   p.summary = Summary(m);
-  p.json = absl::StrFormat("{%s,\"compile_ms\":%.3f}\n", StatsJson(m), m.compile_ms);
+  p.json = absl::StrFormat("{%s,\"compile_ms\":%.3f}\n", StatsJson(m), m.report.compile_ms);
   return absl::OkStatus();
 }
 
 absl::Status Run(const Arguments& args) {
   std::string config;
   ASSIGN_OR_RETURN(CompileOptions o, ReadOptions(args, &config));
-  const std::string dir = args.Get("out"), stem = absl::StrCat(dir, "/lib", CIdentifier(o.name));
-  Stages stages(o.name, args.Has("verbose"));
+  const std::string dir = args.Get("out"), stem = absl::StrCat(dir, "/lib", CIdentifier(o.model.name));
+  Stages stages(o.model.name, args.Has("verbose"));
   ASSIGN_OR_RETURN(const CompileCache cache, CompileCache::Open(args, o, config));
   Compiled compiled;
   std::optional<CachedProduct> found = cache.Find();
@@ -143,7 +144,7 @@ absl::Status Run(const Arguments& args) {
     stages.Begin("linking");
     RETURN_IF_ERROR(LinkModels({stem + ".a"}, stem + ".so"));
   }
-  stages.End(SlowestPasses(compiled.model.passes));
+  stages.End(SlowestPasses(compiled.model.report.passes));
   std::fputs((args.Has("json") ? product.json : product.summary).c_str(), stdout);
   return absl::OkStatus();
 }

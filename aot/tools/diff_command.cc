@@ -91,18 +91,18 @@ Compared Compare(const Literal& got, const Literal& want, const Limits& limits) 
 // The library's own options where there is a config, with its levels unless the command line names others.
 absl::StatusOr<CompileOptions> ReadCompileOptions(const Arguments& args) {
   CompileOptions out;
-  out.cpu_levels.clear();
+  out.cpu.levels.clear();
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(out, ParseConfig(text, args.Get("config")));
   }
-  if (args.Has("target")) out.cpu_levels = args.All("target");
-  if (out.cpu_levels.empty()) out.cpu_levels = {"native"};
+  if (args.Has("target")) out.cpu.levels = args.All("target");
+  if (out.cpu.levels.empty()) out.cpu.levels = {"native"};
   // One program for the CPU, or for the emulator; the evaluator keeps subnormal numbers.
-  out.gpu_targets.clear();
-  out.batch_sizes.clear();
-  out.weight_constant_bytes = 0;
-  out.flush_subnormals = false;
+  out.gpu.targets.clear();
+  out.model.batch_sizes.clear();
+  out.model.weight_constant_bytes = 0;
+  out.cpu.flush_subnormals = false;
   return out;
 }
 

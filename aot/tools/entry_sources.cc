@@ -60,8 +60,8 @@ absl::StatusOr<std::vector<Source>> FromFunctions(const std::vector<std::string>
 absl::StatusOr<std::vector<BatchVariant>> LoadVariants(const Source& s, const CompileOptions& o, ImportOptions import) {
   import.entry = s.function;
   std::vector<BatchVariant> out;
-  const bool fixed = o.batch_sizes.empty() || LoadModule(s.file, import).ok();
-  for (int64_t batch : fixed ? std::vector<int64_t>{0} : o.batch_sizes) {
+  const bool fixed = o.model.batch_sizes.empty() || LoadModule(s.file, import).ok();
+  for (int64_t batch : fixed ? std::vector<int64_t>{0} : o.model.batch_sizes) {
     if (batch) import.dim = batch;
     ASSIGN_OR_RETURN(auto module, LoadModule(s.file, import));
     out.push_back({batch, std::move(module)});
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<EntryPrograms>> Load(const std::vector<Source>& sourc
     unbounded = unbounded || variants[0].batch;
     out.push_back({sources.size() == 1 ? "" : s.name, std::move(variants)});
   }
-  if (!o.batch_sizes.empty() && !unbounded)
+  if (!o.model.batch_sizes.empty() && !unbounded)
     return InvalidArgument(sources[0].file, ": error: batch sizes are given, and no dimension is unbounded");
   return out;
 }
@@ -98,7 +98,7 @@ std::string WhyNoSource(const Arguments& args) {
 
 absl::StatusOr<std::vector<EntryPrograms>> LoadEntries(const Arguments& args, const CompileOptions& o,
                                                        ImportOptions import) {
-  if (!o.batch_sizes.empty() && import.dim >= 0)
+  if (!o.model.batch_sizes.empty() && import.dim >= 0)
     return InvalidArgument("error: --dim and batch sizes contradict each other");
   import.entry.clear();
   std::vector<std::string> wanted = args.All("entry");
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<EntryPrograms>> LoadEntries(const Arguments& args, co
     return Load(sources, o, import);
   }
   const std::string& file = args.positional[0];
-  if (wanted.empty()) wanted = o.entries;
+  if (wanted.empty()) wanted = o.model.entries;
   if (!wanted.empty()) {
     ASSIGN_OR_RETURN(sources, FromFunctions(wanted, file));
     return Load(sources, o, import);

@@ -12,8 +12,8 @@ namespace {
 
 // A whole run, and each operation.
 absl::Status Measure(std::unique_ptr<Module> module, CompileOptions options, Explanation* e) {
-  options.cpu_levels = {"native"};
-  options.gpu_targets.clear();
+  options.cpu.levels = {"native"};
+  options.gpu.targets.clear();
   RunOptions run;
   run.repeat = 9;
   const std::vector<Literal> inputs = SeededArguments(*module, 0);

@@ -58,8 +58,8 @@ absl::Status RunRanks(const CompiledModel& m, const std::string& library,
   for (size_t d = 0; d < arguments.size(); ++d) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(absl::StrCat(dir->path(), "/results.", d)));
     size_t at = 0;
-    for (size_t k = 0; k < m.results.size(); ++k) {
-      const auto size = static_cast<size_t>(m.results[k].shape.ByteSize());
+    for (size_t k = 0; k < m.ports.results.size(); ++k) {
+      const auto size = static_cast<size_t>(m.ports.results[k].shape.ByteSize());
       if (bytes.size() - at < size) return Internal("error: rank ", d, " left too few bytes of results");
       std::memcpy(result(d, k), bytes.data() + at, size);
       at += size;

@@ -43,8 +43,8 @@ absl::Status Run(const Arguments& args) {
     return Unimplemented(
         "error: kiln profile runs programs of one device; a library built with debug { profile: true } "
         "measures those of several");
-  compile.cpu_levels = {args.Get("target", "native")};
-  compile.gpu_targets.clear();
+  compile.cpu.levels = {args.Get("target", "native")};
+  compile.gpu.targets.clear();
   RunOptions run;
   if (!absl::SimpleAtoi(args.Get("threads", "1"), &run.threads) || run.threads < 1)
     return InvalidArgument("error: --threads takes a number of at least 1");

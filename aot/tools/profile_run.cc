@@ -65,7 +65,7 @@ class Recorder {
   void AfterRuns(void* library, const CompiledModel& m) {
     const std::chrono::duration<double, std::nano> ns = std::chrono::steady_clock::now() - start_;
     shared_->ns_per_tick = ns.count() / static_cast<double>(__rdtsc() - start_ticks_);
-    for (size_t k = 0; k < m.ops.size(); ++k) {
+    for (size_t k = 0; k < m.code.ops.size(); ++k) {
       const kiln_profile_entry e =
           Find<kiln_profile_entry(int64_t)>(library, m, "profile_entry")(static_cast<int64_t>(k));
       shared_->counts[k] = {e.calls, e.ns, e.thread_ns};
@@ -103,10 +103,10 @@ std::vector<Profile::Event> EventsOfLastRun(const Shared& shared, const kiln_pro
 
 std::vector<Profile::Row> RowsOf(const CompiledModel& m, const Shared& shared, int counted) {
   std::vector<Profile::Row> rows;
-  for (size_t k = 0; k < m.ops.size(); ++k) {
+  for (size_t k = 0; k < m.code.ops.size(); ++k) {
     const Shared::Counts& c = shared.counts[k];
     const double us = c.ns / 1e3 / counted;
-    rows.push_back({m.ops[k], static_cast<double>(c.calls) / counted, us, us, c.thread_ns / 1e3 / counted});
+    rows.push_back({m.code.ops[k], static_cast<double>(c.calls) / counted, us, us, c.thread_ns / 1e3 / counted});
   }
   for (const Profile::Row& r : rows)
     if (r.op.parent >= 0) rows[static_cast<size_t>(r.op.parent)].self_us -= r.us;
@@ -132,7 +132,8 @@ absl::StatusOr<ProfiledRun> RunProfiled(std::unique_ptr<Module> module, const st
   ProfiledRun out;
   ASSIGN_OR_RETURN(out.run, RunModule(std::move(module), arguments, compile, run));
   const CompiledModel& m = out.run.model;
-  if (m.ops.size() > kMostOps) return ResourceExhausted("error: a profile holds at most ", kMostOps, " operations");
+  if (m.code.ops.size() > kMostOps)
+    return ResourceExhausted("error: a profile holds at most ", kMostOps, " operations");
   if (shared->trace_failed) return InvalidArgument(trace_path, ": error: cannot write the trace");
   out.profile.threads = run.threads;
   out.profile.repeat = counted;

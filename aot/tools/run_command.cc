@@ -64,14 +64,14 @@ absl::Status Run(const Arguments& args) {
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(compile, ParseConfig(text, args.Get("config")));
-    compile.weight_constant_bytes = 0;  // inputs are the program's own arguments
+    compile.model.weight_constant_bytes = 0;  // inputs are the program's own arguments
   }
   RETURN_IF_ERROR(ReadImportOptions(args, compile, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
   const std::unique_ptr<Module> stated = module->Clone();
   RETURN_IF_ERROR(MakeStatic(module.get()));
   RETURN_IF_ERROR(SettleDevices(args, module.get()));
-  compile.cpu_levels = {args.Get("target", "native")};
+  compile.cpu.levels = {args.Get("target", "native")};
   RunOptions run;
   run.backend = args.Get("backend", "cpu");
   run.launcher = args.Get("launcher", "threads");
@@ -112,8 +112,8 @@ absl::Status Run(const Arguments& args) {
     std::printf(
         "{%s,\"compile_ms\":%.3f,\"threads\":%d,\"repeat\":%d,\"first_us\":%.3f,\"min_us\":%.3f,\"median_us\":%.3f,"
         "\"results\":%s]}\n",
-        StatsJson(r.model).c_str(), r.model.compile_ms, run.threads, run.repeat, r.first_us, r.min_us, r.median_us,
-        results.c_str());
+        StatsJson(r.model).c_str(), r.model.report.compile_ms, run.threads, run.repeat, r.first_us, r.min_us,
+        r.median_us, results.c_str());
   } else {
     for (size_t k = 0; k < r.results.size(); ++k) {
       const Literal& l = r.results[k];
@@ -123,8 +123,8 @@ absl::Status Run(const Arguments& args) {
     const std::string time = r.first_us > 0
                                  ? absl::StrFormat(", ran in %.1f us (first %.1f us)", r.median_us, r.first_us)
                                  : "";  // not timed
-    std::printf("compiled in %.1f ms%s, arena %lld bytes\n", r.model.compile_ms, time.c_str(),
-                static_cast<long long>(r.model.temp_bytes));
+    std::printf("compiled in %.1f ms%s, arena %lld bytes\n", r.model.report.compile_ms, time.c_str(),
+                static_cast<long long>(r.model.report.temp_bytes));
   }
   return absl::OkStatus();
 }

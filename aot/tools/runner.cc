@@ -124,9 +124,9 @@ struct Instance {
       if (l.byte_size()) std::memcpy(p, l.data(), l.byte_size());
       args.push_back(p);
     }
-    for (const Port& p : m.results) results.push_back(p.alias >= 0 ? args[p.alias] : Room(p.shape.ByteSize()));
-    arena = Filled(m.temp_bytes);
-    slow_arena = Filled(m.slow_bytes);
+    for (const Port& p : m.ports.results) results.push_back(p.alias >= 0 ? args[p.alias] : Room(p.shape.ByteSize()));
+    arena = Filled(m.report.temp_bytes);
+    slow_arena = Filled(m.report.slow_bytes);
     args.push_back(slow_arena.data);  // where an emulated entry finds it
   }
   static kiln_arena Filled(int64_t bytes) {
@@ -141,7 +141,7 @@ struct Instance {
   }
   void KeepResults(const std::vector<size_t>& offsets, Shared& shared) const {
     for (size_t r = 0; r < results.size(); ++r)
-      std::memcpy(shared.at(offsets[r]), results[r], m.results[r].shape.ByteSize());
+      std::memcpy(shared.at(offsets[r]), results[r], m.ports.results[r].shape.ByteSize());
   }
   const CompiledModel& m;
   std::vector<void*> args, results;
@@ -172,7 +172,8 @@ int Child(const CompiledModel& m, const std::string& so, const std::vector<Liter
   for (int k = 0; k < repeat; ++k) {
     if (k > 0)
       for (size_t a = 0; a < arguments.size(); ++a)
-        if (m.arguments[a].alias >= 0) std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
+        if (m.ports.arguments[a].alias >= 0)
+          std::memcpy(instance.args[a], arguments[a].data(), arguments[a].byte_size());
     const FlushWhileEmulating flush(m, emulator != nullptr);
     if (o.before_run) o.before_run(lib, m, k);
     const auto start = std::chrono::steady_clock::now();
@@ -202,14 +203,14 @@ absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const Comp
   if (dir->path().empty()) return InvalidArgument("error: cannot make a temporary directory");
   const std::string archive = dir->File(stem + ".a");
   out.so = dir->File(stem + ".so");
-  RETURN_IF_ERROR(WriteFile(archive, out.model.archive));
+  RETURN_IF_ERROR(WriteFile(archive, out.model.code.archive));
   RETURN_IF_ERROR(Link(archive, out.so));
   return out;
 }
 
 std::vector<size_t> ResultOffsets(const CompiledModel& m, size_t* total) {
   std::vector<size_t> offsets;
-  for (const Port& p : m.results) {
+  for (const Port& p : m.ports.results) {
     offsets.push_back(*total);
     *total += (static_cast<size_t>(p.shape.ByteSize()) + 63) / 64 * 64;
   }
@@ -218,17 +219,17 @@ std::vector<size_t> ResultOffsets(const CompiledModel& m, size_t* total) {
 
 std::vector<Literal> ReadResults(const CompiledModel& m, const std::vector<size_t>& offsets, const Shared& shared) {
   std::vector<Literal> out;
-  for (size_t r = 0; r < m.results.size(); ++r) {
-    Literal l(m.results[r].shape);
+  for (size_t r = 0; r < m.ports.results.size(); ++r) {
+    Literal l(m.ports.results[r].shape);
     if (l.byte_size()) std::memcpy(l.mutable_data(), shared.at(offsets[r]), l.byte_size());
-    out.push_back(Relaid(l, m.results[r].shape, false));
+    out.push_back(Relaid(l, m.ports.results[r].shape, false));
   }
   return out;
 }
 
 std::vector<Literal> InMemory(const CompiledModel& m, const std::vector<Literal>& arguments) {
   std::vector<Literal> out;
-  for (size_t k = 0; k < arguments.size(); ++k) out.push_back(Relaid(arguments[k], m.arguments[k].shape, true));
+  for (size_t k = 0; k < arguments.size(); ++k) out.push_back(Relaid(arguments[k], m.ports.arguments[k].shape, true));
   return out;
 }
 
@@ -316,12 +317,12 @@ void JoinPartitions(const std::vector<DeviceProgram>& devices,
 }
 
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
-  using Emulation = CompileOptions::Emulation;
+  using Emulation = GpuOptions::Emulation;
   CompileOptions out = compile;
-  out.check_plan = true;  // what is about to run is worth it
+  out.debug.check_plan = true;  // what is about to run is worth it
   if (run.backend != "gpu-emulated") return out;
-  out.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
-  out.gpu_fallback_kernels = false;  // the emulator has the library's routines
+  out.gpu.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
+  out.gpu.fallback_kernels = false;  // the emulator has the library's routines
   return out;
 }
 
@@ -402,11 +403,11 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
       program = d.module->Clone();
       RETURN_IF_ERROR(PartitionProgram(program.get()));
       CompileOptions options = For(o, compile);
-      options.name = absl::StrCat(compile.name, "_", linked.size());
+      options.model.name = absl::StrCat(compile.model.name, "_", linked.size());
       // An emulated device, or one on a busy machine, computes for long between exchanges.
       constexpr int64_t kPatience = 600000;
-      options.device_timeout_ms = std::max(options.device_timeout_ms, kPatience);
-      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.name));
+      options.model.device_timeout_ms = std::max(options.model.device_timeout_ms, kPatience);
+      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.model.name));
     }
     programs.push_back(&linked[d.module]);
     const auto entry = ReadPartitionedEntry(*program);

@@ -25,7 +25,7 @@ absl::Status ReadImportOptions(const Arguments& args, ImportOptions* import) {
 
 absl::Status ReadImportOptions(const Arguments& args, const CompileOptions& config, ImportOptions* import) {
   RETURN_IF_ERROR(ReadImportOptions(args, import));
-  if (import->entry.empty() && config.entries.size() == 1) import->entry = config.entries[0];
+  if (import->entry.empty() && config.model.entries.size() == 1) import->entry = config.model.entries[0];
   import->limits = config.limits;
   return absl::OkStatus();
 }

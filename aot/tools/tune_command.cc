@@ -37,13 +37,14 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(o, ParseConfig(text, args.Get("config")));
   }
-  if (args.Has("target")) o.gpu_targets = args.All("target");
-  if (args.Has("level") && (!absl::SimpleAtoi(args.Get("level"), &o.tuning_level) || o.tuning_level > 4))
+  if (args.Has("target")) o.gpu.targets = args.All("target");
+  if (args.Has("level") && (!absl::SimpleAtoi(args.Get("level"), &o.gpu.tuning.level) || o.gpu.tuning.level > 4))
     return InvalidArgument("error: --level is 1 to 4");
   if (args.Has("results") || args.Has("denylist")) {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning(args.All("results"), args.Get("denylist"), o.tuning.get()));
+    ASSIGN_OR_RETURN(o.gpu.tuning.results,
+                     LoadTuning(args.All("results"), args.Get("denylist"), o.gpu.tuning.results.get()));
   }
-  o.name = args.Get("name", "model");
+  o.model.name = args.Get("name", "model");
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, o, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));

@@ -11,12 +11,12 @@
 namespace kiln {
 
 absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOptions& o, bool again) {
-  if (o.gpu_targets.size() != 1)
+  if (o.gpu.targets.size() != 1)
     return InvalidArgument("error: tuning is for one GPU at a time: name it by --target, as in --target sm_90");
-  if (o.tuning_level == 0) return InvalidArgument("error: tuning level 0 measures nothing");
-  ASSIGN_OR_RETURN(const GpuTarget target, FindGpuTarget(o.gpu_targets[0]));
+  if (o.gpu.tuning.level == 0) return InvalidArgument("error: tuning level 0 measures nothing");
+  ASSIGN_OR_RETURN(const GpuTarget target, FindGpuTarget(o.gpu.targets[0]));
   Tuner out;
-  out.name = CIdentifier(o.name);
+  out.name = CIdentifier(o.model.name);
   out.target = target.name;
   ASSIGN_OR_RETURN(PlannedProgram planned,
                    PlanProgram(std::move(module), out.name, o, ProgramTarget::kGpu, [](const std::string&) {}));
@@ -25,7 +25,7 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   for (Instruction* i : Tunables(*planned.module)) {
     const std::string key = TuningKey(i);
     if (!seen.insert(key).second) continue;
-    if (!again && o.tuning && o.tuning->Find(target.name, key))
+    if (!again && o.gpu.tuning.results && o.gpu.tuning.results->Find(target.name, key))
       ++out.known;
     else
       subjects.push_back(i);
@@ -36,7 +36,7 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
                                                      [&](const std::string& s) { out.notes.push_back(s); }));
   out.candidates = code.candidates;
   unsigned needs = 0;
-  if (o.emulation == CompileOptions::Emulation::kNone) {
+  if (o.gpu.emulation == GpuOptions::Emulation::kNone) {
     needs = RuntimeNeed::Gpu | RuntimeNeed::GpuPrograms | RuntimeNeed::Tuner;
     if (code.calls_cublas) needs |= RuntimeNeed::GpuLibraries;
   }

@@ -6,11 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/llvm/ir.h"
+#include "codegen/llvm/sanitizer.h"
 
 namespace kiln {
-
-// Instrumentation for a program that is linked with -fsanitize=address or -fsanitize=thread.
-enum class Sanitizer { kNone, kAddress, kThread };
 
 // Links what the module, whose triple and layout are set, uses of the kernel library, and makes it internal. `fma`: the
 // machine has fused multiply-add.

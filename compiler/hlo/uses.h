@@ -1,4 +1,4 @@
-// A walk along the uses of a value.
+// Questions about the values that an instruction uses, and about the uses of a value.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,13 @@
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
+
+// Whether an operand has elements of another type than the result, as text may have it of floats.
+inline bool ChangesType(const Instruction& i) {
+  for (const Instruction* o : i.operands())
+    if (o->shape().type() != i.shape().type()) return true;
+  return false;
+}
 
 // Whether every use of `value`, and of all that is made of it, either ends there (`ends(user)`) or keeps what the
 // caller asks of values (`keeps(user, value)`), whose uses are asked in turn. Linear in the uses.

@@ -105,8 +105,8 @@ bool Agree(const std::vector<Literal>& a, const std::vector<Literal>& b) {
 
 absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
   CompileOptions compile;
-  compile.cpu_levels = {"native"};
-  compile.threads = 1;
+  compile.cpu.levels = {"native"};
+  compile.cpu.threads = 1;
   compile.pipeline = Without(pass);
   RunOptions run;
   run.repeat = 9;
@@ -115,7 +115,7 @@ absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
   for (int k = 0; k < 2; ++k) {
     ASSIGN_OR_RETURN(RunResult r, RunModule(p.module->Clone(), arguments, compile, run));
     best.run_us = std::min(best.run_us, r.min_us);
-    best.compile_ms = std::min(best.compile_ms, r.model.compile_ms);
+    best.compile_ms = std::min(best.compile_ms, r.model.report.compile_ms);
     best.results = std::move(r.results);
   }
   return best;

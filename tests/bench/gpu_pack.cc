@@ -42,12 +42,13 @@ std::string ProgramText(const CompiledModel& m) {
   const std::string& n = m.name;
   std::string out = absl::StrCat(
       "#include \"", n, "_c.h\"\n#include \"check.h\"\n\nstatic const struct pack_port arguments[] = {\n",
-      Ports(m.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.results),
+      Ports(m.ports.arguments), "};\nstatic const struct pack_port results[] = {\n", Ports(m.ports.results),
       "};\n\nstatic int32_t run(void* const* a, void* const* r, void* arena, const void* comm) {\n  (void)comm;\n"
       "  return ",
-      n, "_run(a, r, (kiln_arena){arena, ", m.temp_bytes, "}, NULL", m.communicates ? ", comm" : "",
-      ");\n}\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ", m.arguments.size(),
-      ", ", m.results.size(), ", arguments, results, ", m.temp_bytes, ", ", m.devices, ", run};\n");
+      n, "_run(a, r, (kiln_arena){arena, ", m.report.temp_bytes, "}, NULL", m.communicates ? ", comm" : "",
+      ");\n}\n\nint main(int argc, char** argv) {\n  struct pack_model model = {\"", n, "\", ",
+      m.ports.arguments.size(), ", ", m.ports.results.size(), ", arguments, results, ", m.report.temp_bytes, ", ",
+      m.devices, ", run};\n");
   std::vector<std::pair<const char*, const char*>> functions = {
       {"create", "_gpu_create"},       {"destroy", "_gpu_destroy"}, {"run_gpu", "_gpu_run"},
       {"wait", "_gpu_wait"},           {"malloc", "_gpu_malloc"},   {"free", "_gpu_free"},
@@ -83,18 +84,18 @@ absl::Status Pack(const std::string& path, const std::string& out, const std::st
   ASSIGN_OR_RETURN(auto module, LoadModule(path, import));
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   CompileOptions o;
-  o.name = row->name;
-  o.cpu_levels = {"v3"};
-  o.gpu_targets = {"sm_80", "sm_90", "sm_100"};
+  o.model.name = row->name;
+  o.cpu.levels = {"v3"};
+  o.gpu.targets = {"sm_80", "sm_90", "sm_100"};
   ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(module), o));
-  row->kernels = m.kernels;
-  row->archive = static_cast<int64_t>(m.archive.size());
-  row->ms = m.compile_ms;
+  row->kernels = m.report.kernels;
+  row->archive = static_cast<int64_t>(m.code.archive.size());
+  row->ms = m.report.compile_ms;
   const std::string work = out + "/build";
   mkdir(work.c_str(), 0777);
   const std::string stem = work + "/" + m.name, program = out + "/" + m.name;
-  RETURN_IF_ERROR(WriteFile(stem + ".a", m.archive));
-  RETURN_IF_ERROR(WriteFile(stem + "_c.h", m.c_header));
+  RETURN_IF_ERROR(WriteFile(stem + ".a", m.code.archive));
+  RETURN_IF_ERROR(WriteFile(stem + "_c.h", m.code.c_header));
   RETURN_IF_ERROR(WriteFile(stem + "_main.c", ProgramText(m)));
   const std::string build = absl::StrCat("cc -std=gnu11 -O2 -s -I", work, " -I", checks, " ", stem, "_main.c ", checks,
                                          "/check.c ", stem, ".a -o ", program, " -Wl,--gc-sections -lm -lpthread -ldl");

@@ -44,7 +44,7 @@ struct LoadedModel {
 };
 
 inline LoadedModel LoadModel(const CompiledModel& m, const std::string& stem) {
-  return {LoadArchive(m.archive, stem), m.symbols};
+  return {LoadArchive(m.code.archive, stem), m.symbols};
 }
 
 class EmulatedDevice {

@@ -52,8 +52,8 @@ CompiledModel CompileEntries(const CompileOptions& o) {
 // What an entry is as a program alone, whose kernels the emulator then has by their names in the library.
 LoadedModel Emulated(const std::string& name, const char* program) {
   CompileOptions o = GpuOptions({"sm_90"});
-  o.name = "m_" + name;
-  o.emulation = CompileOptions::Emulation::kPlain;
+  o.model.name = "m_" + name;
+  o.gpu.emulation = GpuOptions::Emulation::kPlain;
   return LoadModel(CompileText(TextOf(program), o), "emulated_" + name);
 }
 
@@ -188,11 +188,12 @@ TEST_F(GpuEntriesTest, WhatFailsLeavesNothingForTheOthers) {
 TEST_F(GpuEntriesTest, SizesAreTheLargestEntrys) {
   ASSERT_EQ(model_.entries.size(), 2U);
   int64_t most = 0;
-  for (const CompiledModel& e : model_.entries) most = std::max(most, e.gpu_temp_bytes);
-  EXPECT_EQ(model_.gpu_temp_bytes, most);
-  EXPECT_NE(model_.c_header.find(absl::StrCat("#define M_GPU_ARENA_BYTES ((size_t)", most, ")")), std::string::npos);
+  for (const CompiledModel& e : model_.entries) most = std::max(most, e.report.gpu_temp_bytes);
+  EXPECT_EQ(model_.report.gpu_temp_bytes, most);
+  EXPECT_NE(model_.code.c_header.find(absl::StrCat("#define M_GPU_ARENA_BYTES ((size_t)", most, ")")),
+            std::string::npos);
   // The table once.
-  EXPECT_EQ(model_.constant_bytes, 64);
+  EXPECT_EQ(model_.report.constant_bytes, 64);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ namespace kiln {
 // Options of a GPU program, named m. With libraries: small products are theirs too, whatever surrounds them.
 inline CompileOptions GpuOptions(const std::vector<std::string>& targets, bool libraries = false) {
   CompileOptions o;
-  o.name = "m";
-  o.cpu_levels.clear();
-  o.gpu_targets = targets;
-  o.gpu_libraries = libraries;
+  o.model.name = "m";
+  o.cpu.levels.clear();
+  o.gpu.targets = targets;
+  o.gpu.libraries = libraries;
   if (libraries) o.pipeline.disabled.push_back("triton-gemm-rewriter");
   return o;
 }
@@ -39,7 +39,7 @@ class GpuProgram {
  public:
   GpuProgram(const std::string& text, CompileOptions o) : model_(CompileText(text, o)) {
     program_ = LoadModel(model_, NextName());
-    o.emulation = CompileOptions::Emulation::kPlain;
+    o.gpu.emulation = GpuOptions::Emulation::kPlain;
     emulated_ = LoadModel(CompileText(text, o), NextName());
   }
   // The same as another library, which has opened nothing yet.

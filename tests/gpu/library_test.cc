@@ -56,8 +56,8 @@ class LibraryTest : public testing::Test {
 // The key of the one product of kProduct.
 std::string Key() {
   const CompiledModel model = CompileText(kProduct, GpuOptions({"sm_80"}, true));
-  EXPECT_EQ(model.untuned.size(), 1U);
-  return model.untuned.empty() ? "" : model.untuned[0].key;
+  EXPECT_EQ(model.report.untuned.size(), 1U);
+  return model.report.untuned.empty() ? "" : model.report.untuned[0].key;
 }
 
 // Options with the result that algorithm `number` of the fake library's version 130000 was the fastest.
@@ -71,9 +71,9 @@ CompileOptions Tuned(uint64_t number, const std::string& file) {
                                            "library_algorithm: \"",
                                            digits, "\" } } }"))
                   .ok());
-  auto tuning = LoadTuning({file}, "", nullptr, &o.library_algorithms);
+  auto tuning = LoadTuning({file}, "", nullptr, &o.gpu.tuning.algorithms);
   EXPECT_TRUE(tuning.ok()) << tuning.status();
-  o.tuning = *tuning;
+  o.gpu.tuning.results = *tuning;
   return o;
 }
 
@@ -116,7 +116,7 @@ TEST_F(LibraryTest, IsFoundWhereInstallersPutIt) {
 
 TEST_F(LibraryTest, WithoutItAProgramThatHasNoKernelsForProductsIsRefused) {
   CompileOptions o = GpuOptions({"sm_80"}, true);
-  o.gpu_fallback_kernels = false;
+  o.gpu.fallback_kernels = false;
   const Products p(kProduct, o);
   p.ExpectRight(kOnLibrary);
   const ScopedVariable nowhere("KILN_CUBLASLT", "/nowhere");

@@ -65,14 +65,14 @@ void ExpectSame(const std::string& text, size_t kernels, CompileOptions compile 
   ASSERT_TRUE(want.ok()) << want.status();
   std::vector<Literal> wanted;
   FlattenLiteral(*want, &wanted);
-  compile.gpu_libraries = false;
+  compile.gpu.libraries = false;
   RunOptions run;
   run.backend = "gpu-emulated";
   run.check_accesses = true;
   auto got = RunModule(std::move(*module), arguments, compile, run);
   ASSERT_TRUE(got.ok()) << got.status();
   ASSERT_EQ(got->results.size(), wanted.size());
-  EXPECT_GE(got->model.kernels, static_cast<int64_t>(kernels)) << "tiles were lost on the way";
+  EXPECT_GE(got->model.report.kernels, static_cast<int64_t>(kernels)) << "tiles were lost on the way";
   for (size_t k = 0; k < wanted.size(); ++k)
     EXPECT_TRUE(got->results[k] == wanted[k]) << "product " << k << " of\n" << text;
 }
@@ -107,18 +107,18 @@ ENTRY e {
   ROOT r = f32[48,72] add(d, b)
 })";
   CompileOptions compile;
-  compile.gpu_libraries = false;
-  compile.cpu_levels.clear();
-  compile.gpu_targets = {"sm_80"};
+  compile.gpu.libraries = false;
+  compile.cpu.levels.clear();
+  compile.gpu.targets = {"sm_80"};
   auto module = ParseHlo(kText, "m.hlo");
   ASSERT_TRUE(module.ok());
   const auto model = Compile(std::move(*module), compile);
   ASSERT_TRUE(model.ok()) << model.status();
-  ASSERT_EQ(model->untuned.size(), 1U);
+  ASSERT_EQ(model->report.untuned.size(), 1U);
   for (int64_t tile : {0, 2, 7, 8}) {
     auto results = std::make_shared<TuningResults>();
-    results->Add("sm_80", model->untuned[0].key, {tile, 0, 1.0});
-    compile.tuning = results;
+    results->Add("sm_80", model->report.untuned[0].key, {tile, 0, 1.0});
+    compile.gpu.tuning.results = results;
     ExpectSame(kText, 1, compile);
   }
 }
@@ -190,7 +190,7 @@ ENTRY e {
 })";
   CompileOptions compile;
   ExpectSame(kText, 1, compile);
-  compile.gpu_deterministic = true;
+  compile.gpu.deterministic = true;
   ExpectSame(kText, 4, compile);  // a sort and what follows it
 }
 
@@ -198,9 +198,9 @@ TEST(Product, RefusesATileThatCannotServe) {
   auto module = ParseHlo(Program("f32", "f32", {7}, {{1, 8, 8, 8}}), "m.hlo");
   ASSERT_TRUE(module.ok());
   CompileOptions compile;
-  compile.gpu_libraries = false;
-  compile.cpu_levels.clear();
-  compile.gpu_targets = {"sm_80"};
+  compile.gpu.libraries = false;
+  compile.cpu.levels.clear();
+  compile.gpu.targets = {"sm_80"};
   const auto model = Compile(std::move(*module), compile);
   ASSERT_FALSE(model.ok());
   EXPECT_NE(model.status().message().find("tile 7 of its tuning result cannot compute it on sm_80"), std::string::npos)

@@ -41,7 +41,7 @@ inline FakeCublasLt& Library() {
 
 class Products {
  public:
-  Products(const std::string& text, const CompileOptions& o) : program_(text, o), target_(o.gpu_targets[0]) {
+  Products(const std::string& text, const CompileOptions& o) : program_(text, o), target_(o.gpu.targets[0]) {
     auto module = ParseHlo(text, "m.hlo");
     EXPECT_TRUE(module.ok()) << module.status();
     std::mt19937 random(3);

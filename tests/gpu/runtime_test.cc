@@ -43,16 +43,16 @@ ENTRY e {
   ROOT u = f32[300] negate(t)
 })";
 
-CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::Emulation emulation,
+CompiledModel CompileFor(const std::vector<std::string>& gpus, GpuOptions::Emulation emulation,
                          const char* text = kProgram) {
   auto m = ParseHlo(text, "m.hlo");
   EXPECT_TRUE(m.ok()) << m.status();
   CompileOptions o;
-  o.name = "m";
-  o.cpu_levels.clear();
-  o.gpu_targets = gpus;
-  o.gpu_libraries = false;
-  o.emulation = emulation;
+  o.model.name = "m";
+  o.cpu.levels.clear();
+  o.gpu.targets = gpus;
+  o.gpu.libraries = false;
+  o.gpu.emulation = emulation;
   auto model = Compile(std::move(*m), o);
   EXPECT_TRUE(model.ok()) << model.status();
   return std::move(*model);
@@ -61,9 +61,9 @@ CompiledModel CompileFor(const std::vector<std::string>& gpus, CompileOptions::E
 class Runtime : public testing::Test {
  protected:
   void SetUp() override {
-    static const LoadedModel emulated = LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain), "emulated");
+    static const LoadedModel emulated = LoadModel(CompileFor({}, GpuOptions::Emulation::kPlain), "emulated");
     static const LoadedModel program =
-        LoadModel(CompileFor({"sm_80", "sm_90"}, CompileOptions::Emulation::kNone), "program");
+        LoadModel(CompileFor({"sm_80", "sm_90"}, GpuOptions::Emulation::kNone), "program");
     const auto* library = emulated.Emulated();
     entry_ = reinterpret_cast<kiln_gpu_region>(emulated.Find("gpu_entry"));
     ASSERT_TRUE(library && entry_);
@@ -127,9 +127,8 @@ TEST_F(Runtime, ComputesWhatTheEmulatorComputes) {
 
 TEST(Decisions, AreNodesOfGraphs) {
   const LoadedModel emulated =
-      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDecisions), "decisions_emulated");
-  const LoadedModel program =
-      LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDecisions), "decisions");
+      LoadModel(CompileFor({}, GpuOptions::Emulation::kPlain, kDecisions), "decisions_emulated");
+  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, GpuOptions::Emulation::kNone, kDecisions), "decisions");
   const auto* library = emulated.Emulated();
   ASSERT_TRUE(library);
   EmulatedDevice device(library);
@@ -194,9 +193,8 @@ TEST_F(Runtime, CopiesGoOnBesideRuns) {
 }
 
 TEST(SeveralDevices, MeetThroughTheHost) {
-  const LoadedModel emulated =
-      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices), "devices_emulated");
-  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices), "devices");
+  const LoadedModel emulated = LoadModel(CompileFor({}, GpuOptions::Emulation::kPlain, kDevices), "devices_emulated");
+  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, GpuOptions::Emulation::kNone, kDevices), "devices");
   const auto* library = emulated.Emulated();
   ASSERT_TRUE(library);
   EmulatedDevice device(library);
@@ -259,9 +257,8 @@ TEST(SeveralDevices, MeetThroughTheHost) {
 }
 
 TEST(SeveralDevices, OneThatFailsEndsTheOthers) {
-  const LoadedModel emulated =
-      LoadModel(CompileFor({}, CompileOptions::Emulation::kPlain, kDevices), "failing_emulated");
-  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, CompileOptions::Emulation::kNone, kDevices), "failing");
+  const LoadedModel emulated = LoadModel(CompileFor({}, GpuOptions::Emulation::kPlain, kDevices), "failing_emulated");
+  const LoadedModel program = LoadModel(CompileFor({"sm_90"}, GpuOptions::Emulation::kNone, kDevices), "failing");
   const auto* library = emulated.Emulated();
   ASSERT_TRUE(library);
   EmulatedDevice device(library);

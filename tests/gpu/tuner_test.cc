@@ -35,10 +35,10 @@ std::unique_ptr<Module> Parsed() {
 
 CompileOptions Options() {
   CompileOptions o;
-  o.name = "m";
-  o.cpu_levels.clear();
-  o.gpu_targets = {"sm_80"};
-  o.gpu_libraries = false;
+  o.model.name = "m";
+  o.cpu.levels.clear();
+  o.gpu.targets = {"sm_80"};
+  o.gpu.libraries = false;
   return o;
 }
 
@@ -50,7 +50,7 @@ class Tune : public testing::Test {
     ASSERT_TRUE(tuner.ok()) << tuner.status();
     EXPECT_EQ(tuner->subjects, 2);         // equal products are one
     EXPECT_EQ(tuner->candidates, 11 + 5);  // bf16 on every tile, f32 on those of threads
-    o.emulation = CompileOptions::Emulation::kPlain;
+    o.gpu.emulation = GpuOptions::Emulation::kPlain;
     auto emulated = MakeTuner(Parsed(), o, false);
     ASSERT_TRUE(emulated.ok()) << emulated.status();
     static void* const program = LoadArchive(tuner->archive, "tuner");
@@ -103,8 +103,8 @@ TEST_F(Tune, MeasuresEveryCandidateAndASecondCompileTimesNothing) {
   CompileOptions o = Options();
   const auto before = Compile(Parsed(), o);
   ASSERT_TRUE(before.ok()) << before.status();
-  EXPECT_EQ(before->untuned.size(), 2U);
-  o.strict_tuning = true;
+  EXPECT_EQ(before->report.untuned.size(), 2U);
+  o.gpu.tuning.strict = true;
   const auto refused = Compile(Parsed(), o);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("has no tuning result for sm_80, and strict_tuning asks for one"),
@@ -112,10 +112,10 @@ TEST_F(Tune, MeasuresEveryCandidateAndASecondCompileTimesNothing) {
       << refused.status();
   auto tuning = LoadTuning({file_}, "");
   ASSERT_TRUE(tuning.ok()) << tuning.status();
-  o.tuning = *tuning;
+  o.gpu.tuning.results = *tuning;
   const auto after = Compile(Parsed(), o);
   ASSERT_TRUE(after.ok()) << after.status();
-  EXPECT_TRUE(after->untuned.empty());
+  EXPECT_TRUE(after->report.untuned.empty());
   // Nothing is left to measure.
   const auto second = MakeTuner(Parsed(), o, false);
   ASSERT_TRUE(second.ok()) << second.status();
@@ -123,11 +123,11 @@ TEST_F(Tune, MeasuresEveryCandidateAndASecondCompileTimesNothing) {
   EXPECT_EQ(second->known, 2);
   EXPECT_TRUE(second->archive.empty());
   // Another GPU has results of its own.
-  o.gpu_targets = {"sm_90"};
-  o.strict_tuning = false;
+  o.gpu.targets = {"sm_90"};
+  o.gpu.tuning.strict = false;
   const auto other = Compile(Parsed(), o);
   ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_EQ(other->untuned.size(), 2U);
+  EXPECT_EQ(other->report.untuned.size(), 2U);
 }
 
 TEST_F(Tune, RejectsWhatWritesOutsideItsArrays) {
@@ -179,11 +179,11 @@ ENTRY e {
 })";
   const auto parsed = [&] { return std::move(*ParseHlo(kText, "m.hlo")); };
   CompileOptions o = Options();
-  o.gpu_libraries = true;
+  o.gpu.libraries = true;
   const auto tuner = MakeTuner(parsed(), o, false);
   ASSERT_TRUE(tuner.ok()) << tuner.status();
   EXPECT_EQ(tuner->candidates, 16);  // as many as the library is asked for
-  o.emulation = CompileOptions::Emulation::kPlain;
+  o.gpu.emulation = GpuOptions::Emulation::kPlain;
   const auto emulated = MakeTuner(parsed(), o, false);
   ASSERT_TRUE(emulated.ok()) << emulated.status();
   void* const program = LoadArchive(tuner->archive, "library_tuner");
@@ -205,11 +205,11 @@ ENTRY e {
             std::string::npos)
       << *text;
   o = Options();
-  o.gpu_libraries = true;
-  auto tuning = LoadTuning({file}, "", nullptr, &o.library_algorithms);
+  o.gpu.libraries = true;
+  auto tuning = LoadTuning({file}, "", nullptr, &o.gpu.tuning.algorithms);
   ASSERT_TRUE(tuning.ok()) << tuning.status();
-  ASSERT_EQ(o.library_algorithms.size(), 2U);
-  for (const auto& [key, algorithm] : o.library_algorithms) {
+  ASSERT_EQ(o.gpu.tuning.algorithms.size(), 2U);
+  for (const auto& [key, algorithm] : o.gpu.tuning.algorithms) {
     EXPECT_EQ(algorithm.version, 130000);
     ASSERT_EQ(algorithm.words.size(), 8U);
     EXPECT_EQ(algorithm.words[0], 0x6b696c6eU);
@@ -246,7 +246,7 @@ TEST_F(Tune, TheFastestValidOneThatIsNotDeniedIsChosen) {
   ASSERT_TRUE(WriteFile(list, eight + "}").ok());
   auto denied = LoadTuning({}, list);
   ASSERT_TRUE(denied.ok());
-  o.tuning = *denied;
+  o.gpu.tuning.results = *denied;
   const auto tuner = MakeTuner(Parsed(), o, false);
   ASSERT_TRUE(tuner.ok()) << tuner.status();
   EXPECT_EQ(tuner->candidates, 11 + 5 - 1);

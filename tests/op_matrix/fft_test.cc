@@ -65,7 +65,7 @@ TEST_P(Fft, IsTheSumThatDefinesIt) {
     ASSERT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
     const std::vector<Literal> arguments = SeededArguments(**m, 5);
     CompileOptions options;
-    options.cpu_levels = {"native"};
+    options.cpu.levels = {"native"};
     RunOptions reference, cpu;
     reference.backend = "reference";
     cpu.check_accesses = true;

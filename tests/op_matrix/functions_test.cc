@@ -72,8 +72,8 @@ TEST(Functions, EveryLevelEqualsTheReference) {
     ASSERT_TRUE(want.ok()) << want.status();
     for (const std::string& level : Levels()) {
       CompileOptions o;
-      o.cpu_levels = {level};
-      o.flush_subnormals = false;
+      o.cpu.levels = {level};
+      o.cpu.flush_subnormals = false;
       auto got = RunModule(Program(t, kReal), {x, y}, o, {});
       ASSERT_TRUE(got.ok()) << got.status();
       for (size_t r = 0; r < std::size(kReal); ++r) {
@@ -102,7 +102,7 @@ TEST(Functions, ComplexOnesAtEveryLevelAreNearTheReference) {
     ASSERT_TRUE(want.ok()) << want.status();
     for (const std::string& level : Levels()) {
       CompileOptions o;
-      o.cpu_levels = {level};
+      o.cpu.levels = {level};
       auto got = RunModule(Program(t, kComplex), {x, y}, o, {});
       ASSERT_TRUE(got.ok()) << got.status();
       const double unit = t == PrimitiveType::C64 ? 0x1p-23 : 0x1p-52;
@@ -127,14 +127,14 @@ TEST(Functions, ComplexOnesAtEveryLevelAreNearTheReference) {
 // calls the C library for each element.
 TEST(Functions, LoopsWithRareCallsRunInVectors) {
   CompileOptions o;
-  o.cpu_levels = {"v3", "v4"};
+  o.cpu.levels = {"v3", "v4"};
   constexpr Opcode kRare[] = {Opcode::Sine, Opcode::Cosine, Opcode::Tan, Opcode::Power, Opcode::Atan2};
   auto compiled = Compile(Program(PrimitiveType::F64, kRare), o);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   for (const char* function : {"sin", "cos", "tan", "pow", "atan2"})
     for (const char* lanes : {"4", "8"}) {
       const std::string name = std::string("kiln_rare_") + function + "_" + lanes + "_each";
-      EXPECT_NE(compiled->archive.find(name), std::string::npos) << name;
+      EXPECT_NE(compiled->code.archive.find(name), std::string::npos) << name;
     }
 }
 

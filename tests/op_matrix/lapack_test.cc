@@ -71,7 +71,7 @@ class Lapack : public testing::TestWithParam<Case> {
     EXPECT_TRUE(m.ok()) << m.status();
     EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
     CompileOptions o;
-    o.cpu_levels = {"native"};
+    o.cpu.levels = {"native"};
     RunOptions run;
     run.backend = c.backend;
     auto r = RunModule(std::move(*m), args, o, run);
@@ -177,7 +177,7 @@ TEST(LapackOf, EighReadsTheTriangleThatItSays) {
     ASSERT_TRUE(m.ok()) << m.status();
     for (const char* backend : {"cpu", "reference"}) {
       CompileOptions o;
-      o.cpu_levels = {"native"};
+      o.cpu.levels = {"native"};
       RunOptions run;
       run.backend = backend;
       auto r = RunModule((*m)->Clone(), {}, o, run);

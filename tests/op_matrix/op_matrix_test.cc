@@ -126,8 +126,8 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
   std::vector<std::string> names;
   for (Instruction* r : results) names.push_back(r->name() + " -> " + r->shape().ToString(false));
   CompileOptions o;
-  o.cpu_levels = {"native"};
-  o.flush_subnormals = false;
+  o.cpu.levels = {"native"};
+  o.cpu.flush_subnormals = false;
   auto got = RunModule(std::move(m), args, o, TestedBackend());
   ASSERT_TRUE(got.ok()) << got.status();
   for (size_t r = 0; r < names.size(); ++r) {

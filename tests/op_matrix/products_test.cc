@@ -98,7 +98,7 @@ class Products : public testing::TestWithParam<int> {
     ASSERT_TRUE(module.ok()) << module.status();
     const std::vector<Values> arguments = {SeededValues(**module, 7)};
     CompileOptions compile;
-    compile.cpu_levels = {Level()};
+    compile.cpu.levels = {Level()};
     RunOptions run;
     const auto got = RunProgram(**module, arguments, compile, run);
     run.backend = "reference";

@@ -180,9 +180,9 @@ TEST_P(ShapeMatrix, CompiledEqualsReference) {
   if (TestedBackend().backend != "cpu") backends = {{"native", 1}};
   for (const auto& [level, threads] : backends) {
     CompileOptions o;
-    o.cpu_levels = {level};
-    o.flush_subnormals = false;
-    o.bounds_check = level == "v2";
+    o.cpu.levels = {level};
+    o.cpu.flush_subnormals = false;
+    o.debug.bounds_check = level == "v2";
     RunOptions r = TestedBackend();
     r.threads = threads;
     auto got = RunModule(*ParseHlo(text, "matrix"), args, o, r);

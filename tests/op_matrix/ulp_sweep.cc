@@ -92,8 +92,8 @@ bool Measure(PrimitiveType t, int64_t n, Bits bits, std::vector<Worst>* worst) {
     std::memcpy(y.mutable_data() + k * width, &b, static_cast<size_t>(width));
   }
   CompileOptions o;
-  o.cpu_levels = {"native"};
-  o.flush_subnormals = false;
+  o.cpu.levels = {"native"};
+  o.cpu.flush_subnormals = false;
   auto run = RunModule(Program(t, n), {x, y}, o, {});
   if (!run.ok()) {
     std::fprintf(stderr, "%s\n", std::string(run.status().message()).c_str());

@@ -94,7 +94,7 @@ absl::StatusOr<Loaded> Load(const Case& c) {
 absl::StatusOr<std::string> RunCase(const Case& c, const std::string& backend, Arrays* arrays) {
   ASSIGN_OR_RETURN(Loaded loaded, Load(c));
   CompileOptions compile;
-  compile.cpu_levels = {"native"};
+  compile.cpu.levels = {"native"};
   RunOptions run;
   run.backend = backend;
   const std::string arguments = arrays->Add(loaded.arguments);

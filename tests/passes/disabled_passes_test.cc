@@ -57,8 +57,8 @@ void Try(const std::string& pass, const std::string& text, const RunOptions& com
   if ((*m)->replica_count * (*m)->partition_count > 1) return;
   const std::vector<Literal> arguments = SmallValues(**m, 1);
   CompileOptions options;
-  options.cpu_levels = {"native"};
-  options.flush_subnormals = false;
+  options.cpu.levels = {"native"};
+  options.cpu.flush_subnormals = false;
   RunOptions reference;
   reference.backend = "reference";
   auto want = RunModule((*m)->Clone(), arguments, options, reference);

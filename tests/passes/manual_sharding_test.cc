@@ -14,7 +14,7 @@ std::vector<Literal> RunAll(const std::string& program, const Literal& x, const 
   auto m = ParseHlo(program, "m.hlo");
   EXPECT_TRUE(m.ok()) << m.status();
   CompileOptions compile;
-  compile.cpu_levels = {"native"};
+  compile.cpu.levels = {"native"};
   RunOptions run;
   run.backend = backend;
   const std::vector<DeviceProgram> devices(8, DeviceProgram{m->get(), {x}});

@@ -24,8 +24,8 @@ std::unique_ptr<Module> Load(const std::string& file) {
 
 std::vector<Literal> RunWhole(const Module& m, const std::vector<Literal>& arguments, const char* backend) {
   CompileOptions compile;
-  compile.cpu_levels = {"native"};
-  compile.flush_subnormals = false;
+  compile.cpu.levels = {"native"};
+  compile.cpu.flush_subnormals = false;
   RunOptions run;
   run.backend = backend;
   const std::vector<DeviceProgram> devices(static_cast<size_t>(m.partition_count), DeviceProgram{&m, arguments});

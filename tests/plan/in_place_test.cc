@@ -94,7 +94,7 @@ TEST_P(InPlace, ComputesWhatTheEvaluatorComputes) {
   Literal x(Shape::Array(PrimitiveType::F32, {12}));
   for (int64_t k = 0; k < 12; ++k) x.Set(k, Literal::Of(PrimitiveType::F32, static_cast<double>((k * 7) % 12)).Get(0));
   CompileOptions options;
-  options.cpu_levels = {"native"};
+  options.cpu.levels = {"native"};
   RunOptions run;
   run.backend = "reference";
   auto want = RunModule((*m)->Clone(), {x}, options, run);

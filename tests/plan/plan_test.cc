@@ -57,7 +57,7 @@ void ExpectCompiledEqualsEvaluated(const std::string& text, uint64_t seed, doubl
   auto want = Evaluate(**m, args);
   ASSERT_TRUE(want.ok()) << want.status();
   CompileOptions o;
-  o.cpu_levels = {"native"};
+  o.cpu.levels = {"native"};
   o.pipeline.verify_each = true;
   auto got = RunModule((*m)->Clone(), args, o, {});
   ASSERT_TRUE(got.ok()) << got.status() << text;
@@ -100,8 +100,8 @@ TEST(BufferAssignment, PoisonedFreedSlicesChangeNothing) {
   for (uint64_t seed = 100; seed < 115; ++seed) {
     const std::string text = RandomGraph(seed);
     CompileOptions plain, poison;
-    plain.cpu_levels = poison.cpu_levels = {"native"};
-    poison.poison_freed = true;
+    plain.cpu.levels = poison.cpu.levels = {"native"};
+    poison.debug.poison_freed = true;
     auto m = ParseHlo(text, "r.hlo");
     ASSERT_TRUE(m.ok());
     const std::vector<Literal> args = SeededArguments(**m, seed);
@@ -340,9 +340,9 @@ TEST(Compile, TheSameInputGivesTheSameBytes) {
   auto a = Compile(std::move(*ParseHlo(Swap(3), "a.hlo")), o);
   auto b = Compile(std::move(*ParseHlo(Swap(3), "a.hlo")), o);
   ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(a->archive, b->archive);
-  EXPECT_EQ(a->header, b->header);
-  EXPECT_EQ(a->manifest, b->manifest);
+  EXPECT_EQ(a->code.archive, b->code.archive);
+  EXPECT_EQ(a->code.header, b->code.header);
+  EXPECT_EQ(a->code.manifest, b->code.manifest);
 }
 
 TEST(Config, RefusesWhatItDoesNotKnow) {

@@ -76,10 +76,10 @@ struct Outcome {
 absl::StatusOr<Outcome> RunWithin(const std::string& text, int64_t limit, int64_t slow) {
   ASSIGN_OR_RETURN(auto m, ParseHlo(text, "m.hlo"));
   CompileOptions o;
-  o.cpu_levels = {"native"};
+  o.cpu.levels = {"native"};
   o.pipeline.verify_each = true;
-  o.max_arena_bytes = limit;
-  o.slow_arena_bytes = slow;
+  o.model.max_arena_bytes = limit;
+  o.model.slow_arena_bytes = slow;
   const std::vector<Literal> arguments = SeededArguments(*m, 3);
   ASSIGN_OR_RETURN(RunResult r, RunModule(std::move(m), arguments, o, {}));
   return Outcome{std::move(r.model), std::move(r.results)};
@@ -89,14 +89,14 @@ absl::StatusOr<Outcome> RunWithin(const std::string& text, int64_t limit, int64_
 void ExpectFits(const std::string& text, int64_t limit, int64_t slow, RematerializeStep::Kind kind) {
   auto free = RunWithin(text, 0, 0);
   ASSERT_TRUE(free.ok()) << free.status();
-  EXPECT_GT(free->model.temp_bytes, limit);
-  EXPECT_TRUE(free->model.rematerialized.empty());
+  EXPECT_GT(free->model.report.temp_bytes, limit);
+  EXPECT_TRUE(free->model.report.rematerialized.empty());
   auto tight = RunWithin(text, limit, slow);
   ASSERT_TRUE(tight.ok()) << tight.status();
-  EXPECT_LE(tight->model.temp_bytes, limit);
-  EXPECT_LE(tight->model.slow_bytes, slow);
+  EXPECT_LE(tight->model.report.temp_bytes, limit);
+  EXPECT_LE(tight->model.report.slow_bytes, slow);
   bool fired = false;
-  for (const RematerializeStep& s : tight->model.rematerialized) fired = fired || s.kind == kind;
+  for (const RematerializeStep& s : tight->model.report.rematerialized) fired = fired || s.kind == kind;
   EXPECT_TRUE(fired);
   ASSERT_EQ(free->results.size(), tight->results.size());
   for (size_t k = 0; k < free->results.size(); ++k) EXPECT_EQ(free->results[k], tight->results[k]);
@@ -115,7 +115,7 @@ TEST(Rematerialize, SendsToTheSlowArena) { ExpectFits(Product(), 2 * kArray, kAr
 TEST(Rematerialize, LeavesAloneWhatFits) {
   auto got = RunWithin(Carried("exponential(x)"), 100 * kArray, 0);
   ASSERT_TRUE(got.ok()) << got.status();
-  EXPECT_TRUE(got->model.rematerialized.empty());
+  EXPECT_TRUE(got->model.report.rematerialized.empty());
 }
 
 TEST(Rematerialize, NamesTheOwnersOfThePeak) {
@@ -130,15 +130,15 @@ TEST(Rematerialize, TheHeaderHasASlowArena) {
   auto m = ParseHlo(Product(), "m.hlo");
   ASSERT_TRUE(m.ok()) << m.status();
   CompileOptions o;
-  o.cpu_levels = {"v2"};
-  o.max_arena_bytes = 2 * kArray;
-  o.slow_arena_bytes = kArray;
+  o.cpu.levels = {"v2"};
+  o.model.max_arena_bytes = 2 * kArray;
+  o.model.slow_arena_bytes = kArray;
   auto model = Compile(std::move(*m), o);
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_GT(model->slow_bytes, 0);
-  EXPECT_TRUE(absl::StrContains(model->c_header,
-                                absl::StrCat("#define MODEL_SLOW_ARENA_BYTES ((size_t)", model->slow_bytes, ")")));
-  EXPECT_TRUE(absl::StrContains(model->header, "context.slow_arena()"));
+  EXPECT_GT(model->report.slow_bytes, 0);
+  EXPECT_TRUE(absl::StrContains(
+      model->code.c_header, absl::StrCat("#define MODEL_SLOW_ARENA_BYTES ((size_t)", model->report.slow_bytes, ")")));
+  EXPECT_TRUE(absl::StrContains(model->code.header, "context.slow_arena()"));
 }
 
 }  // namespace

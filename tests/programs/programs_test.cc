@@ -13,8 +13,8 @@ namespace {
 absl::StatusOr<std::vector<Values>> RunFile(const std::string& file, const Header& header, const std::string& backend) {
   ASSIGN_OR_RETURN(auto module, LoadProgram(file, header));
   CompileOptions compile;
-  compile.cpu_levels = {"native"};
-  compile.poison_freed = true;
+  compile.cpu.levels = {"native"};
+  compile.debug.poison_freed = true;
   RunOptions run;
   run.backend = backend;
   run.check_accesses = true;

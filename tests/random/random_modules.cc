@@ -28,8 +28,8 @@ struct Options {
 // Less memory than the program takes by itself.
 absl::Status Tighten(uint64_t seed, const Module& m, int64_t percent, CompileOptions* o) {
   ASSIGN_OR_RETURN(const CompiledModel model, Compile(m.Clone(), *o));
-  o->max_arena_bytes = model.temp_bytes * percent / 100;
-  if (seed % 3 == 0 && o->max_arena_bytes > 0) o->slow_arena_bytes = model.temp_bytes;
+  o->model.max_arena_bytes = model.report.temp_bytes * percent / 100;
+  if (seed % 3 == 0 && o->model.max_arena_bytes > 0) o->model.slow_arena_bytes = model.report.temp_bytes;
   return absl::OkStatus();
 }
 
@@ -43,10 +43,10 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* t
   for (int64_t d = 0; d < o.random.devices; ++d) arguments.push_back(SmallValues(*m, seed, d));
   for (int64_t d = 1; d < o.partitions; ++d) arguments.push_back(arguments[0]);
   CompileOptions full, plain;
-  full.cpu_levels = plain.cpu_levels = {"native"};
-  full.flush_subnormals = plain.flush_subnormals = false;
-  full.poison_freed = true;
-  full.threads = plain.threads = seed % 4 ? 1 : 0;  // code for threads takes longer to make than small kernels
+  full.cpu.levels = plain.cpu.levels = {"native"};
+  full.cpu.flush_subnormals = plain.cpu.flush_subnormals = false;
+  full.debug.poison_freed = true;
+  full.cpu.threads = plain.cpu.threads = seed % 4 ? 1 : 0;  // code for threads takes longer to make than small kernels
   plain.pipeline.disabled = {
       "algsimp", "cse", "constant-folding", "cpu-instruction-fusion", "transpose-folding", "conditional-simplifier"};
   if (o.arena_percent > 0) RETURN_IF_ERROR(Tighten(seed, *m, o.arena_percent, &full));
@@ -61,7 +61,7 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* t
       run.check_accesses = true;
       const std::string how = absl::StrCat(backend, optimised ? ", optimised" : ", unoptimised");
       const auto got = RunProgram(*m, arguments, optimised ? full : plain, run);
-      if (optimised && full.max_arena_bytes > 0) {
+      if (optimised && full.model.max_arena_bytes > 0) {
         if (absl::IsResourceExhausted(got.status())) continue;
         *tight += got.ok();
       }

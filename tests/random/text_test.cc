@@ -123,10 +123,10 @@ void Shuffle(Module* m, uint64_t seed) {
 
 std::string ArchiveOf(std::unique_ptr<Module> m) {
   CompileOptions o;
-  o.cpu_levels = {"v3"};
+  o.cpu.levels = {"v3"};
   auto compiled = Compile(std::move(m), o);
   EXPECT_TRUE(compiled.ok()) << compiled.status();
-  return compiled.ok() ? compiled->archive : "";
+  return compiled.ok() ? compiled->code.archive : "";
 }
 
 TEST(Text, OrderDecidesNothing) {

@@ -41,7 +41,7 @@ ENTRY e {
 absl::StatusOr<Explanation> ExplainProgram(int64_t limit = 0) {
   ASSIGN_OR_RETURN(auto m, ParseHlo(kProgram, "shop.hlo"));
   CompileOptions o;
-  o.max_arena_bytes = limit;
+  o.model.max_arena_bytes = limit;
   return Explain(std::move(m), o);
 }
 

@@ -13,6 +13,7 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/uses.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/bitcasts.h"
@@ -396,7 +397,7 @@ class Rewriter {
     GemmConfig g = *config;
     std::vector<Instruction*> operands = call->operands();
     const bool plain = g.epilogue == "DEFAULT";
-    if (user->operand_count() == 2 && user->operand(0) == user->operand(1)) return nullptr;
+    if (ChangesType(*user) || (user->operand_count() == 2 && user->operand(0) == user->operand(1))) return nullptr;
     Instruction* other = user->operand_count() == 2 ? user->operand(user->operand(0) == value ? 1 : 0) : nullptr;
     const bool f8 = IsCallTo(call, kGemmF8Target);
     if (f8 && user->Is(Opcode::Multiply) && plain && g.beta == 0 && other->Is(Opcode::Broadcast) &&

@@ -17,13 +17,13 @@ namespace {
 absl::Status Plan(const Module& module, CompileOptions o, ProgramTarget target) {
   o.pipeline.verify_each = true;
   o.pipeline.dump_dir.clear();
-  o.check_plan = true;
+  o.debug.check_plan = true;
   return PlanProgram(module.Clone(), "m", o, target, [](const std::string&) {}).status();
 }
 
 absl::Status PlanBoth(const Module& module, CompileOptions o) {
   RETURN_IF_ERROR(Plan(module, o, ProgramTarget::kCpu));
-  if (o.gpu_targets.empty()) o.gpu_targets = {"sm_90"};
+  if (o.gpu.targets.empty()) o.gpu.targets = {"sm_90"};
   return Plan(module, std::move(o), ProgramTarget::kGpu);
 }
 
@@ -66,11 +66,11 @@ absl::Status CheckConfig(const std::string& path) {
 absl::Status CheckTuning(const std::string& path) {
   CompileOptions o;
   if (absl::EndsWith(path, ".denylist")) {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning({}, path, nullptr, &o.library_algorithms));
+    ASSIGN_OR_RETURN(o.gpu.tuning.results, LoadTuning({}, path, nullptr, &o.gpu.tuning.algorithms));
   } else {
-    ASSIGN_OR_RETURN(o.tuning, LoadTuning({path}, "", nullptr, &o.library_algorithms));
+    ASSIGN_OR_RETURN(o.gpu.tuning.results, LoadTuning({path}, "", nullptr, &o.gpu.tuning.algorithms));
   }
-  o.gpu_targets = {"sm_90"};
+  o.gpu.targets = {"sm_90"};
   ASSIGN_OR_RETURN(const auto module, ParseHlo(kProgram, "program"));
   return Plan(*module, std::move(o), ProgramTarget::kGpu);
 }
