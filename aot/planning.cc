@@ -73,8 +73,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   if (on_gpu && !o.gpu.libraries)
     for (const char* pass : {"cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"}) pipeline.disabled.push_back(pass);
   pipeline.f8_products = !o.gpu.targets.empty();
-  for (const std::string& name : o.gpu.targets) {
-    ASSIGN_OR_RETURN(const GpuTarget device, FindGpuTarget(name));
+  for (const std::string& gpu : o.gpu.targets) {
+    ASSIGN_OR_RETURN(const GpuTarget device, FindGpuTarget(gpu));
     pipeline.f8_products = pipeline.f8_products && std::pair(device.major, device.minor) >= std::pair(8, 9);
   }
   if (o.gpu.tuning.level > 0) pipeline.tuning = o.gpu.tuning.results.get();

@@ -120,9 +120,9 @@ absl::Status DescribePorts(const Module& module, const CompileOptions& o, size_t
                   [&](const ResultDimension& d) { return d.result < 0 || d.result >= arrays; }))
     sizes.clear();
   ASSIGN_OR_RETURN(*results, MakePorts(result_shapes, o.model.result_names, result_paths, {}, sizes, true));
-  if (const auto entry = ReadPartitionedEntry(module)) {
-    SetTilings(entry->arguments, module.partition_count, arguments);
-    SetTilings(entry->results, module.partition_count, results);
+  if (const auto partitioned = ReadPartitionedEntry(module)) {
+    SetTilings(partitioned->arguments, module.partition_count, arguments);
+    SetTilings(partitioned->results, module.partition_count, results);
   }
   for (const AliasEntry& a : module.aliases) {
     int64_t base = 0;

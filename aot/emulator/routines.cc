@@ -75,7 +75,7 @@ std::vector<T> Turned(const std::vector<T>& x, int64_t rows, int64_t columns) {
 
 // c[m, n] += a[m, k] * b[k, n]
 template <typename T>
-__attribute__((optimize("O3"))) void Multiply(const T* a, const T* b, T* c, int64_t m, int64_t n, int64_t k) {
+void Multiply(const T* a, const T* b, T* c, int64_t m, int64_t n, int64_t k) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t q = 0; q < k; ++q) {
       const T x = a[i * k + q];

@@ -41,8 +41,8 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
-  std::vector<std::string> entries;  // as runtime_min/cpu/level.h numbers the levels
-  for (const char* name : {"v2", "v3", "v3dot", "v4", "v4dot", "amx"}) {
+  std::vector<std::string> entries;
+  for (const char* name : KILN_CPU_LEVELS) {
     const bool held = std::any_of(levels.begin(), levels.end(), [&](const CpuLevel& l) { return l.name == name; });
     entries.push_back(held ? absl::StrCat(symbols, "_entry_", name) : "");
   }

@@ -103,7 +103,7 @@ class Reducer {
     }
     for (const auto& [computation, name] : all)
       for (int way = -2; way < 8; ++way) {
-        const bool done = Try([&, &computation = computation, &name = name](Module& m) {
+        const bool done = Try([&](Module& m) {
           Computation* c = nullptr;
           for (const auto& k : m.computations())
             if (k->name() == computation) c = k.get();

@@ -132,7 +132,7 @@ class Rows {
     for (const auto& [i, slots] : kept_) {
       if (!passes_[p].needed.contains(i)) continue;
       const bool known = std::any_of(passes_.begin(), passes_.begin() + static_cast<ptrdiff_t>(p),
-                                     [i = i](const Pass& q) { return q.needed.contains(i); });
+                                     [i](const Pass& q) { return q.needed.contains(i); });
       if (known) {
         elements_.Preset(i, slots.Get(k));
         continue;

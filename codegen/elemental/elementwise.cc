@@ -91,8 +91,8 @@ class Op {
   // LLVM 19 shrinks minimum(fpext, fpext) to half, where x86 loses the NaN; spelled out, it stays in f32.
   llvm::Value* Extreme(llvm::Value* p, llvm::Value* q, bool max) {
     llvm::Type* bits = b.getInt32Ty();
-    llvm::Value *x = b.CreateBitCast(p, bits), *y = b.CreateBitCast(q, bits);
-    llvm::Value* tie = b.CreateBitCast(max ? b.CreateAnd(x, y) : b.CreateOr(x, y), p->getType());
+    llvm::Value *u = b.CreateBitCast(p, bits), *v = b.CreateBitCast(q, bits);
+    llvm::Value* tie = b.CreateBitCast(max ? b.CreateAnd(u, v) : b.CreateOr(u, v), p->getType());
     llvm::Value* r = b.CreateSelect(max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
     r = b.CreateSelect(b.CreateFCmpOEQ(p, q), tie, r);
     return b.CreateSelect(b.CreateFCmpUNO(p, q), llvm::ConstantFP::getNaN(p->getType()), r);

@@ -35,7 +35,7 @@ class HostLowering {
     });
     for (const auto& [name, kind] :
          {std::pair{"kiln_gpu_mma_f16", kHalves}, {"kiln_gpu_mma_bf16", kBrainHalves}, {"kiln_gpu_mma_s8", kBytes}})
-      Define(name, [&, kind = kind](llvm::Function* f) { Multiply(f, kind); });
+      Define(name, [&, kind](llvm::Function* f) { Multiply(f, kind); });
     std::vector<llvm::Constant*> table;
     for (size_t k = 0; k < program_.kernels.size(); ++k) table.push_back(Describe(program_.kernels[k], meets[k]));
     llvm::Constant* kernels = Array(table, "_kernels");

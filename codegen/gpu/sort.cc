@@ -100,7 +100,7 @@ class Sorter {
 // Steps at distances below kRow, with all threads of a block on one piece of a row.
 class BlockSorter {
  public:
-  BlockSorter(Body& body, const SortShape& s) : body_(body), ir_(body.ir), sorter_(body, s), s_(s) {
+  BlockSorter(Body& body, const SortShape& s) : body_(body), ir_(body.ir), sorter_(body, s) {
     piece_ = std::min(kRow, s.padded);
     pieces_ = s.padded / piece_;
     body.threads = std::max<int64_t>(kWarp, piece_ / 2);
@@ -137,7 +137,6 @@ class BlockSorter {
   Body& body_;
   Ir& ir_;
   Sorter sorter_;
-  const SortShape& s_;
   int64_t piece_, pieces_;
   llvm::Value *pair_ = nullptr, *works_ = nullptr;
 };

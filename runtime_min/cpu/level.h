@@ -4,10 +4,10 @@
 
 #include <cpuid.h>
 
-// The levels that code is made for, best last.
+#include "runtime_min/abi.h"
+
+// The levels of KILN_CPU_LEVELS.
 enum { V2, V3, V3DOT, V4, V4DOT, AMX, LEVELS };
-#define KILN_CPU_LEVELS \
-  { "v2", "v3", "v3dot", "v4", "v4dot", "amx" }
 
 // Sums of products of bytes in 256-bit registers (AVX-VNNI), or of bytes and of bf16 in 512-bit ones.
 static int have_dots(int level) {

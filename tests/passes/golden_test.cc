@@ -48,16 +48,16 @@ std::vector<Case> ReadCases() {
         out.emplace_back();
         out.back().pass = path.stem().string();
         out.back().fires = *kind == "fires";
-      } else if (const auto text = rest("HAS")) {
-        out.back().has.push_back(*text);
-      } else if (const auto text = rest("LACKS")) {
-        out.back().lacks.push_back(*text);
-      } else if (const auto text = rest("NOTE")) {
-        out.back().notes.push_back(*text);
-      } else if (const auto text = rest("TUNED")) {
-        out.back().tuned.push_back(*text);
-      } else if (const auto text = rest("ERROR")) {
-        out.back().error = *text;
+      } else if (const auto has = rest("HAS")) {
+        out.back().has.push_back(*has);
+      } else if (const auto lacks = rest("LACKS")) {
+        out.back().lacks.push_back(*lacks);
+      } else if (const auto note = rest("NOTE")) {
+        out.back().notes.push_back(*note);
+      } else if (const auto tuned = rest("TUNED")) {
+        out.back().tuned.push_back(*tuned);
+      } else if (const auto error = rest("ERROR")) {
+        out.back().error = *error;
       } else if (rest("EXACT")) {
         out.back().exact = true;
       } else if (rest("UNCOMPARED")) {

@@ -54,7 +54,7 @@ class Partitioner {
   Parts To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s);
   Instruction* TupleOfParts(const Parts& parts, Computation* c);
   Parts ElementsOf(Instruction* tuple, const Parts& like);
-  absl::StatusOr<Part> Enter(Instruction* value, const Shape& whole, const TileSharding* written, Scope* s);
+  absl::StatusOr<Part> Enter(Instruction* value, const Shape& whole, const TileSharding* written);
   absl::Status BuildParameters(Scope* s);
   Instruction* Nest(const Shape& shape, const std::vector<Instruction*>& leaves, size_t* next, Computation* c);
   void KeepControlEdges(const Computation* from, Scope* s);
@@ -312,7 +312,7 @@ Instruction* Partitioner::Nest(const Shape& shape, const std::vector<Instruction
 }
 
 // `value`: a leaf of the entry's parameters, already of one device's shape.
-absl::StatusOr<Part> Partitioner::Enter(Instruction* value, const Shape& whole, const TileSharding* written, Scope* s) {
+absl::StatusOr<Part> Partitioner::Enter(Instruction* value, const Shape& whole, const TileSharding* written) {
   if (!written || !written->IsTiled()) return Part{value, WholeTiling(whole), whole};
   if (auto t = mesh_.Express(*written, whole.rank()); t && CutsEvenly(mesh_, whole.dims(), *t)) {
     t->manual = 0;
@@ -356,7 +356,7 @@ absl::Status Partitioner::BuildParameters(Scope* s) {
       const size_t w = written.size() == 1 ? 0 : k;
       ++k;
       const TileSharding* of = w < written.size() ? &written[w] : nullptr;
-      auto part = Enter(leaf.get(), whole, of, s);
+      auto part = Enter(leaf.get(), whole, of);
       if (!part.ok()) {
         failed = part.status();
         return;

@@ -110,7 +110,7 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
       Instruction* top = c->Add(Opcode::TopK, Shape::Tuple({values, places}), {sort->operand(0)});
       top->mutable_attrs().k = match->k;
       top->mutable_attrs().largest = true;
-      const auto put = [&](const std::vector<Instruction*>& slices, const Shape& shape, int64_t index) {
+      const auto put = [&](const std::vector<Instruction*>& slices, int64_t index) {
         for (Instruction* old : slices) {
           Expr part = PartOf(top, index);
           Ints start(dims.size(), 0);
@@ -118,8 +118,8 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
           old->ReplaceAllUsesWith(SliceOf(part, start, dims).get());
         }
       };
-      put(match->values, values, 0);
-      put(match->places, places, 1);
+      put(match->values, 0);
+      put(match->places, 1);
       changed = true;
     }
   }
