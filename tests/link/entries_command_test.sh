@@ -1,15 +1,7 @@
 #!/usr/bin/env bash
 # kiln compile of several functions: where they come from, what is in the archive once, what is refused and why.
-set -eu
-root=$PWD
+. tests/link/prepare.sh
 kiln=$root/$1 model=$root/$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
 refused() {  # CODE TEXT ARGUMENTS...
   local code=0 want=$1 text=$2
   shift 2

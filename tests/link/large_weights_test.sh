@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # Weights in the section for large data: programs run when it lies 12 GiB from the code, linked in every way, by both
 # linkers. The threshold is lowered, and the linker told the distance, so that no large file is needed.
-set -eu
-kiln=$PWD/$1
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
+. tests/link/prepare.sh
+kiln=$root/$1
 cat > w.hlo << 'END'
 HloModule w
 ENTRY e {

@@ -1,15 +1,7 @@
 #!/usr/bin/env bash
 # tests/link/abi holds a library of the kiln that first wrote kiln_model (version 1). Hosts of today's kiln.h run it.
-set -eu
-root=$PWD
+. tests/link/prepare.sh
 kiln=$root/$1
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
 old=$root/tests/link/abi
 # Its header and its archive, as a program of that time would have them.
 cat > old.c << 'END'

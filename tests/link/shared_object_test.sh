@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # Shared objects of models: what they show and need, that a host in C runs what they hold, and what `kiln inspect` says
 # of them. No linker of the machine's makes them.
-set -eu
-root=$PWD
+. tests/link/prepare.sh
 kiln=$root/$1
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
 cat > sum.hlo << 'END'
 HloModule sum
 ENTRY e {

@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # Large constants in a file beside the archive: the same results, a smaller archive, other values found out; and what
 # cannot be a weight is refused with its reason.
-set -eu
-kiln=$PWD/$1
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
+. tests/link/prepare.sh
+kiln=$root/$1
 {
   echo 'HloModule c'
   echo 'ENTRY e {'

@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # Calls that cannot be right do not compile, and the compiler's message says what is wrong.
-set -eu
-kiln=$PWD/$1
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
-fail() {
-  echo "FAILED: $1"
-  exit 1
-}
+. tests/link/prepare.sh
+kiln=$root/$1
 cat > m.hlo << 'END'
 HloModule m, entry_computation_layout={(f32[4,10]{1,0}, bf16[10,3]{1,0}, s32[4]{0}, c64[2]{0}, pred[]) -> (f32[4,3]{1,0}, s32[4]{0})}, input_output_alias={ {1}: (2, {}, may-alias) }
 ENTRY e {

@@ -1,17 +1,21 @@
 // Each pass on the programs of golden/PASS.hlo: where it fires, and look-alikes that it must leave alone.
 //
 // A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"; of
-// one that only looks: "// CASE notes", with each "// NOTE text"); "// HAS text" and "// LACKS text" say what the
-// module reads like afterwards. Besides that: `changed` is the truth, nothing happens without fuel, the module still
-// verifies, and the evaluator computes the same from seeded arguments before and after, on all devices ("// EXACT": bit
-// for bit; "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the pass measured results
-// (see Tuned).
+// one that only looks: "// CASE notes", with each "// NOTE text"). Where the pass fires, the lines "//= text" behind the
+// module are what it makes of it, exactly; `./dev golden` writes them anew. "// HAS text" and "// LACKS text" say what
+// matters in them, and survive a careless `./dev golden`. Besides that: `changed` is the truth, nothing happens without
+// fuel, the module still verifies, and the evaluator computes the same from seeded arguments before and after, on all
+// devices ("// EXACT": bit for bit; "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the
+// pass measured results (see Tuned).
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
+#include <string_view>
 
 #include "compiler/eval/world.h"
 #include "compiler/hlo/parser.h"
@@ -24,8 +28,11 @@
 namespace kiln {
 namespace {
 
+constexpr std::string_view kResult = "//=";
+
 struct Case {
-  std::string pass, text, error;
+  std::string pass, text, error, result;
+  int line = 0;  // of "// CASE"
   bool fires = false, exact = false, compared = true;
   std::vector<std::string> has, lacks, notes, tuned;
 };
@@ -39,7 +46,9 @@ std::vector<Case> ReadCases() {
   std::sort(files.begin(), files.end());
   for (const auto& path : files) {
     std::ifstream in(path);
+    int number = 0;
     for (std::string line; std::getline(in, line);) {
+      ++number;
       const auto rest = [&](const std::string& key) -> std::optional<std::string> {
         if (line.rfind("// " + key, 0) != 0) return std::nullopt;
         return line.substr(std::min(line.size(), key.size() + 4));
@@ -47,6 +56,7 @@ std::vector<Case> ReadCases() {
       if (const auto kind = rest("CASE")) {
         out.emplace_back();
         out.back().pass = path.stem().string();
+        out.back().line = number;
         out.back().fires = *kind == "fires";
       } else if (const auto has = rest("HAS")) {
         out.back().has.push_back(*has);
@@ -58,6 +68,8 @@ std::vector<Case> ReadCases() {
         out.back().tuned.push_back(*tuned);
       } else if (const auto error = rest("ERROR")) {
         out.back().error = *error;
+      } else if (line.rfind(kResult, 0) == 0) {
+        out.back().result += line.substr(std::min(line.size(), kResult.size() + 1)) + "\n";
       } else if (rest("EXACT")) {
         out.back().exact = true;
       } else if (rest("UNCOMPARED")) {
@@ -74,6 +86,53 @@ const std::vector<Case>& Cases() {
   static const auto* cases = new std::vector<Case>(ReadCases());
   return *cases;
 }
+
+// With KILN_BLESS in the environment: what the passes made of the cases that ran replaces what their files say.
+class Bless : public testing::Environment {
+ public:
+  static bool Asked() { return std::getenv("KILN_BLESS") != nullptr; }
+  static std::map<std::string, std::map<int, std::string>>& Results() {
+    static auto* results = new std::map<std::string, std::map<int, std::string>>;
+    return *results;
+  }
+
+  void TearDown() override {
+    for (const auto& [pass, results] : Results()) {
+      const std::string path = "tests/passes/golden/" + pass + ".hlo";
+      std::ifstream in(path);
+      std::string out, result, blank;
+      int number = 0;
+      const auto end_case = [&] {
+        out += result + blank;
+        result.clear();
+        blank.clear();
+      };
+      bool ran = false;
+      for (std::string line; std::getline(in, line);) {
+        ++number;
+        if (line.rfind("// CASE", 0) == 0) {
+          end_case();
+          const auto found = results.find(number);
+          ran = found != results.end();
+          std::istringstream lines(ran ? found->second : "");
+          for (std::string l; std::getline(lines, l);) result += std::string(kResult) + (l.empty() ? "" : " ") + l + "\n";
+        }
+        if (ran && line.rfind(kResult, 0) == 0) continue;
+        if (line.empty()) {
+          blank += "\n";
+        } else {
+          out += blank + line + "\n";
+          blank.clear();
+        }
+      }
+      end_case();
+      in.close();
+      std::ofstream(path) << out;
+    }
+  }
+};
+
+const testing::Environment* const kBless = testing::AddGlobalTestEnvironment(new Bless);
 
 Literal Argument(const Shape& s, std::mt19937& rng) {
   if (s.IsTuple()) {
@@ -185,6 +244,8 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
   ASSERT_TRUE(changed.ok()) << changed.status();
   const std::string after = ToText(**m);
   EXPECT_EQ(*changed, c.fires) << after;
+  if (Bless::Asked()) Bless::Results()[c.pass][c.line] = c.fires ? after : "";
+  if (c.fires && !Bless::Asked()) EXPECT_EQ(after, c.result) << "./dev golden writes it anew";
   EXPECT_EQ(before != after, c.fires) << after;
   EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m) << after;
   for (const std::string& text : c.notes)
@@ -220,7 +281,7 @@ TEST_P(Golden, FiresOrRefusesTruthfully) {
 INSTANTIATE_TEST_SUITE_P(Files, Golden, testing::ValuesIn(Cases()), [](const auto& i) {
   std::string n = i.param.pass;
   std::replace(n.begin(), n.end(), '-', '_');
-  return n + "_" + std::to_string(i.index);
+  return n + "_line_" + std::to_string(i.param.line);
 });
 
 TEST(Files, EveryPassHasACaseThatFiresAndOneThatRefuses) {
