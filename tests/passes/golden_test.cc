@@ -1,12 +1,12 @@
 // Each pass on the programs of golden/PASS.hlo: where it fires, and look-alikes that it must leave alone.
 //
 // A case opens with "// CASE fires" or "// CASE refuses" (of a checker: "// CASE fails", with the "// ERROR text"; of
-// one that only looks: "// CASE notes", with each "// NOTE text"). Where the pass fires, the lines "//= text" behind the
-// module are what it makes of it, exactly; `./dev golden` writes them anew. "// HAS text" and "// LACKS text" say what
-// matters in them, and survive a careless `./dev golden`. Besides that: `changed` is the truth, nothing happens without
-// fuel, the module still verifies, and the evaluator computes the same from seeded arguments before and after, on all
-// devices ("// EXACT": bit for bit; "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED" gives the
-// pass measured results (see Tuned).
+// one that only looks: "// CASE notes", with each "// NOTE text"). Where the pass fires, the lines "//= text" behind
+// the module are what it makes of it, exactly; `./dev golden` writes them anew. "// HAS text" and "// LACKS text" say
+// what matters in them, and survive a careless `./dev golden`. Besides that: `changed` is the truth, nothing happens
+// without fuel, the module still verifies, and the evaluator computes the same from seeded arguments before and after,
+// on all devices ("// EXACT": bit for bit; "// UNCOMPARED": not, because the evaluator knows no memory). "// TUNED"
+// gives the pass measured results (see Tuned).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -115,7 +115,8 @@ class Bless : public testing::Environment {
           const auto found = results.find(number);
           ran = found != results.end();
           std::istringstream lines(ran ? found->second : "");
-          for (std::string l; std::getline(lines, l);) result += std::string(kResult) + (l.empty() ? "" : " ") + l + "\n";
+          for (std::string l; std::getline(lines, l);)
+            result += std::string(kResult) + (l.empty() ? "" : " ") + l + "\n";
         }
         if (ran && line.rfind(kResult, 0) == 0) continue;
         if (line.empty()) {
