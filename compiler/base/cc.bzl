@@ -57,7 +57,7 @@ def _prelude(ctx):
             "-x",
             "c++-header",
             "-fpch-instantiate-templates",
-            # Neither times nor places of files: sandboxes have others.
+            # The compiled form holds no times of files, and their places relative to the sandbox that made it.
             "-Xclang",
             "-fno-pch-timestamp",
             "-relocatable-pch",
@@ -90,6 +90,7 @@ prelude = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
+# With -isysroot, the files of a relocatable precompiled header are looked for below the directory of the action.
 def _with(prelude, attrs):
     path = "$(BINDIR)/" + prelude.replace("//", "").replace(":", "/") + ".h"
     return dict(attrs, copts = ["-isysroot", ".", "-include", path] + (attrs.get("copts") or []), deps = (attrs.get("deps") or []) + [prelude])

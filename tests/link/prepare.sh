@@ -1,4 +1,5 @@
-# What shell tests begin with: they run in a directory of their own, which goes when they end; $root is the runfiles'.
+# Sourced first by shell tests: $root is the directory of the runfiles; the test runs in a temporary directory, which is
+# removed when it ends.
 set -eu
 root=$PWD
 dir=$(mktemp -d)
