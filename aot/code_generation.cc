@@ -62,7 +62,7 @@ std::vector<LevelKernels> ShareKernels(const std::vector<CpuLevel>& levels, cons
     for (const KernelPlan& plan : plans) {
       out[l].borrowed.emplace_back(plan.kernels.size(), false);
       for (size_t k = 0; out[l].plain && k < plan.kernels.size(); ++k)
-        out[l].borrowed.back()[k] = !cpu::GainsByLevel(levels[l], plan.kernels[k].instruction);
+        out[l].borrowed.back()[k] = !cpu::GainsByLevel(levels[l], levels[*out[l].plain], plan.kernels[k].instruction);
     }
   }
   return out;

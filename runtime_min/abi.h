@@ -40,7 +40,7 @@ enum { KILN_ARENA_ALIGNMENT = 64 };
 
 // The levels that code is made for, in the order of a program's entries, best last.
 #define KILN_CPU_LEVELS \
-  { "v2", "v3", "v3dot", "v4", "v4dot", "amx" }
+  { "v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx" }
 
 // How the elements of two arrays are combined: kernels over {into, other, into, no scratch}, of whole blocks and of
 // single elements (`kiln_exchange::how`).

@@ -30,9 +30,10 @@ static int same(const char* a, const char* b) {
 // As dispatch.c chooses.
 const char* kiln_model_cpu_level(void) {
   static const char* const names[LEVELS] = KILN_CPU_LEVELS;
-  const char* best = NULL;
-  for (const char* const* held = kiln_model_descriptor.cpu_levels; *held; ++held)
+  unsigned held = 0;
+  for (const char* const* name = kiln_model_descriptor.cpu_levels; *name; ++name)
     for (int level = 0; level < LEVELS; ++level)
-      if (same(*held, names[level]) && level_runs(level)) best = *held;
-  return best;
+      if (same(*name, names[level])) held |= 1u << level;
+  const int best = best_level(held);
+  return best < 0 ? NULL : names[best];
 }

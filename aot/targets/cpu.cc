@@ -52,12 +52,12 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
   return absl::OkStatus();
 }
 
-// Whether some kernel of the programs runs faster by what `level` adds to its plain level.
-bool GainsByLevel(const CpuLevel& level, const std::vector<Planned>& programs) {
+// Whether some kernel of the programs runs faster by what `level` adds to `below`.
+bool GainsByLevel(const CpuLevel& level, const CpuLevel& below, const std::vector<Planned>& programs) {
   for (const Planned& p : programs)
     for (const auto& computation : p.program.module->computations())
       for (const auto& i : computation->instructions())
-        if (cpu::GainsByLevel(level, i.get())) return true;
+        if (cpu::GainsByLevel(level, below, i.get())) return true;
   return false;
 }
 
@@ -69,11 +69,11 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
     const auto same = [&](const CpuLevel& l) { return l.name == level.name; };
     if (std::none_of(levels.begin(), levels.end(), same)) levels.push_back(std::move(level));
   }
-  // A level that would add nothing to its plain one is left out.
+  // A level that would add nothing to one below it is left out.
   const auto adds_nothing = [&](const CpuLevel& level) {
-    const std::string plain = PlainLevelOf(level);
-    const auto held = [&](const CpuLevel& l) { return l.name == plain; };
-    return std::any_of(levels.begin(), levels.end(), held) && !GainsByLevel(level, programs);
+    return std::any_of(levels.begin(), levels.end(), [&](const CpuLevel& below) {
+      return IsBelow(below, level) && !GainsByLevel(level, below, programs);
+    });
   };
   std::vector<CpuLevel> gaining;
   for (const CpuLevel& l : levels)

@@ -122,18 +122,31 @@ class CpuEntry : public HostEntry {
   const BorrowedKernels& borrowed_;
 };
 
-}  // namespace
+enum class ProductInstructions { kNone, kByteDots, kBf16Dots, kTiles };
 
-bool GainsByLevel(const CpuLevel& level, const Instruction* i) {
-  const auto gains = [](const MatmulShape& product) { return product.tiles || Group(product.compute) > 1; };
-  if (const Instruction* product = ProductOf(i)) return GainsByLevel(level, product);
+// What the kernel of a dot or convolution multiplies with at `level`, besides the instructions of x86-64.
+ProductInstructions ProductInstructionsOf(const CpuLevel& level, const Instruction* i) {
+  const auto of = [](const MatmulShape& product) {
+    if (product.tiles) return ProductInstructions::kTiles;
+    if (Group(product.compute) == 1) return ProductInstructions::kNone;
+    return IsIntegral(product.compute) ? ProductInstructions::kByteDots : ProductInstructions::kBf16Dots;
+  };
   if (i->Is(Opcode::Dot)) {
     const auto plan = PlanDot(level, i);
-    return plan.ok() && plan->algorithm == DotAlgorithm::kProducts && gains(plan->blocked.product);
+    if (plan.ok() && plan->algorithm == DotAlgorithm::kProducts) return of(plan->blocked.product);
+  } else if (i->Is(Opcode::Convolution)) {
+    const auto plan = PlanConvolution(level, i);
+    if (plan.ok() && plan->algorithm != ConvolutionAlgorithm::kDirect) return of(plan->product);
   }
-  if (!i->Is(Opcode::Convolution)) return false;
-  const auto plan = PlanConvolution(level, i);
-  return plan.ok() && plan->algorithm != ConvolutionAlgorithm::kDirect && gains(plan->product);
+  return ProductInstructions::kNone;
+}
+
+}  // namespace
+
+bool GainsByLevel(const CpuLevel& level, const CpuLevel& below, const Instruction* i) {
+  if (const Instruction* product = ProductOf(i)) i = product;
+  const ProductInstructions uses = ProductInstructionsOf(level, i);
+  return uses != ProductInstructions::kNone && uses != ProductInstructionsOf(below, i);
 }
 
 absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, const KernelLinkage& linkage,

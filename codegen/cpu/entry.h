@@ -22,8 +22,8 @@ struct BorrowedKernels {
   std::vector<bool> places;
 };
 
-// Whether the instructions that `level` adds to its plain level serve the kernel of `i`.
-bool GainsByLevel(const CpuLevel& level, const Instruction* i);
+// Whether the instructions that `level` adds to `below` serve the kernel of `i`.
+bool GainsByLevel(const CpuLevel& level, const CpuLevel& below, const Instruction* i);
 
 // Emits the kernels whose places are in `which`, and stores how many units each has in `units`, at its place.
 absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, const KernelLinkage& linkage,

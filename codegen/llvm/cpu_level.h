@@ -23,15 +23,19 @@ struct CpuLevel {
   bool dot_bf16;   // of two bf16: AVX512-BF16
   bool amx;        // tile products of the same
 };
-// "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with VNNI and AVX512-BF16), "amx" (v4dot with
-// tile products), or "native" for this machine. Fails naming the ones that exist.
+// "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with AVX512-VNNI), "v4bf16" (v4dot with
+// AVX512-BF16), "amx" (v4bf16 with tile products), or "native": the best that this machine runs and gains by. Fails
+// naming the ones that exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 // The levels of an archive whose config names none: v2 to v4 with their dot levels. Of these an archive has only the
 // ones whose instructions its program can use.
 std::vector<std::string> DefaultCpuLevels();
 
-// The level that `level` adds instructions for products to: "v4" for "v4dot"; "" for a level of x86-64.
+// The level of x86-64 that `level` adds instructions for products to: "v4" for "v4dot"; "" for itself.
 std::string PlainLevelOf(const CpuLevel& level);
+
+// Whether `level` is `below` with instructions for products added.
+bool IsBelow(const CpuLevel& below, const CpuLevel& level);
 
 }  // namespace kiln

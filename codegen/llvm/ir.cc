@@ -1,53 +1,11 @@
 #include "codegen/llvm/ir.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstring>
 
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/MDBuilder.h"
-#include "llvm/TargetParser/Host.h"
 
 namespace kiln {
-
-absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
-  const char* const dots = "+avx512vnni,+avx512bf16";
-  const char* const tiles = "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16";
-  const CpuLevel levels[] = {{"v2", "x86-64-v2", "", 16, 16, false, false, false, false, false},
-                             {"v3", "x86-64-v3", "", 32, 16, true, true, false, false, false},
-                             {"v3dot", "x86-64-v3", "+avxvnni", 32, 16, true, true, true, false, false},
-                             {"v4", "x86-64-v4", "", 64, 32, true, true, false, false, false},
-                             {"v4dot", "x86-64-v4", dots, 64, 32, true, true, true, true, false},
-                             {"amx", "x86-64-v4", tiles, 64, 32, true, true, true, true, true}};
-  if (name == "native") {
-    const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-    auto has = [&](const char* f) { return host.lookup(f); };
-    if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd")) {
-      // The kernel hands tile registers out on request.
-      constexpr int kRequestPermission = 0x1023, kTileData = 18;
-      const bool has_dots = has("avx512vnni") && has("avx512bf16");
-      const bool has_tiles = has_dots && has("amx-tile") && has("amx-int8") && has("amx-bf16") &&
-                             syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-      name = has_tiles ? "amx" : has_dots ? "v4dot" : "v4";
-    } else if (has("avx2") && has("fma") && has("bmi2") && has("f16c")) {
-      name = has("avxvnni") ? "v3dot" : "v3";
-    } else {
-      name = "v2";
-    }
-  }
-  for (const CpuLevel& l : levels)
-    if (name == l.name || name == l.cpu) return l;
-  return InvalidArgument("error: CPU level '", name,
-                         "' is unknown; there are v2, v3, v3dot, v4, v4dot, amx and native");
-}
-
-std::vector<std::string> DefaultCpuLevels() { return {"v2", "v3", "v3dot", "v4", "v4dot"}; }
-
-std::string PlainLevelOf(const CpuLevel& level) {
-  if (!level.dot_bytes) return "";
-  return level.vector_bytes == 64 ? "v4" : "v3";
-}
 
 llvm::Type* Ir::RegType(PrimitiveType t) {
   t = ComponentType(t);

@@ -76,14 +76,21 @@ void Instruction::ReplaceAllUsesWith(Instruction* with) {
     if (u != with) ReplaceUseWith(u, with);
   if (parent_->root_ == this) parent_->root_ = with;
   if (with == this || with->parent_ != parent_) return;
-  // Order holds for what takes the place; where that is computed before a predecessor, for what uses the value.
-  for (Instruction* p : std::vector<Instruction*>(control_preds_)) {
+  // Order holds for what takes the place; where that is computed before a predecessor, for what uses the value, and the
+  // place is still taken after what the predecessor waited for.
+  std::vector<Instruction*> before = control_preds_;
+  absl::flat_hash_set<const Instruction*> seen(before.begin(), before.end());
+  while (!before.empty()) {
+    Instruction* p = before.back();
+    before.pop_back();
     if (!Precedes(with, p)) {
       p->AddControlDependencyTo(with);
       continue;
     }
     for (Instruction* u : users)
       if (u != with && !Precedes(u, p)) p->AddControlDependencyTo(u);
+    for (Instruction* earlier : p->control_preds_)
+      if (seen.insert(earlier).second) before.push_back(earlier);
   }
   for (Instruction* s : std::vector<Instruction*>(control_succs_))
     if (!Precedes(s, with)) with->AddControlDependencyTo(s);

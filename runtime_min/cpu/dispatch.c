@@ -16,8 +16,11 @@ static entry_fn* choose(void) {
   static entry_fn* chosen;
   entry_fn* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (f) return f;
-  for (int level = LEVELS - 1; level >= 0 && !f; --level)
-    if (kiln_model_entries[level] && level_runs(level)) f = kiln_model_entries[level];
+  unsigned held = 0;
+  for (int level = 0; level < LEVELS; ++level)
+    if (kiln_model_entries[level]) held |= 1u << level;
+  const int best = best_level(held);
+  if (best >= 0) f = kiln_model_entries[best];
   __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   return f;
 }

@@ -7,13 +7,19 @@
 #include "runtime_min/abi.h"
 
 // The levels of KILN_CPU_LEVELS.
-enum { V2, V3, V3DOT, V4, V4DOT, AMX, LEVELS };
+enum { V2, V3, V3DOT, V4, V4DOT, V4BF16, AMX, LEVELS };
 
-// Sums of products of bytes in 256-bit registers (AVX-VNNI), or of bytes and of bf16 in 512-bit ones.
-static int have_dots(int level) {
+// Sums of products of bytes, in 256-bit registers (AVX-VNNI) or in 512-bit ones.
+static int have_byte_dots(int vector_bits) {
   unsigned a, b, c, d, wide;
-  if (!__get_cpuid_count(7, 0, &a, &b, &wide, &d) || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return 0;
-  return level == V3DOT ? (a & bit_AVXVNNI) != 0 : (wide & bit_AVX512VNNI) && (a & bit_AVX512BF16);
+  if (!__get_cpuid_count(7, 0, &a, &b, &wide, &d)) return 0;
+  if (vector_bits == 512) return (wide & bit_AVX512VNNI) != 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bit_AVXVNNI);
+}
+
+static int have_bf16_dots(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16);
 }
 
 // Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
@@ -56,14 +62,32 @@ static int level_runs(int level) {
     case V3:
       return machine >= 3;
     case V3DOT:
-      return machine >= 3 && have_dots(V3DOT);
+      return machine >= 3 && have_byte_dots(256);
     case V4:
       return machine >= 4;
     case V4DOT:
-      return machine >= 4 && have_dots(V4DOT);
+      return machine >= 4 && have_byte_dots(512);
+    case V4BF16:
+      return machine >= 4 && have_byte_dots(512) && have_bf16_dots();
     default:
-      return machine >= 4 && have_dots(V4DOT) && have_tiles();
+      return machine >= 4 && have_byte_dots(512) && have_bf16_dots() && have_tiles();
   }
+}
+
+// Intel's cores begin a 512-bit sum of products of bf16 every second cycle: half of what multiplying as f32 gives.
+static int slow_bf16_dots(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx;
+}
+
+// The best level for this machine of those whose bits, 1 << level, are in `held`; -1 if none runs here.
+static inline int best_level(unsigned held) {
+  for (int level = LEVELS - 1; level >= 0; --level) {
+    if (!(held >> level & 1) || !level_runs(level)) continue;
+    if (level == V4BF16 && (held & (1 << V4 | 1 << V4DOT)) && slow_bf16_dots()) continue;
+    return level;
+  }
+  return -1;
 }
 
 #endif  // KILN_RUNTIME_MIN_CPU_LEVEL_H_

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 // As FindCpuLevel gives them, in what plans read.
 CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false, false, false}; }
 CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false, false, false}; }
-CpuLevel Avx512Dot() { return {"v4dot", "", "", 64, 32, true, true, true, true, false}; }
+CpuLevel Avx512Dot() { return {"v4bf16", "", "", 64, 32, true, true, true, true, false}; }
 CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true, true, true}; }
 
 std::unique_ptr<Module> Parse(const std::string& parameters_and_root) {

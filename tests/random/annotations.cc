@@ -141,6 +141,12 @@ class Survivors {
     return waits ? at->second.user : nullptr;
   }
 
+  // What uses the value that took the place of `i`; null if none did, or that cannot be said.
+  const Instruction* UserOf(const Instruction* i) const {
+    const auto at = Named(i) ? places_.end() : places_.find(i);
+    return at == places_.end() ? nullptr : at->second.user;
+  }
+
  private:
   const Instruction* Named(const Instruction* i) const {
     const auto at = names_.find(i->name());
@@ -200,6 +206,7 @@ absl::Status CheckControlEdgesKept(const Module& before, const Module& after, in
       if (!first) continue;
       for (const Instruction* s : WaitFor(i.get())) {
         const Instruction* then = survivors.Of(s, true);
+        if (then && first != then && Reaches(then, first)) then = survivors.UserOf(s);
         if (then && !Ordered(first, then, callers))
           return absl::InternalError(absl::StrCat(s->name(), " waited for ", i->name(), "; now ", then->name(),
                                                   " does not wait for ", first->name()));

@@ -30,7 +30,7 @@ check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler
 check compiler/pipeline absl/ compiler/pass/ compiler/passes/shelf/shelf.def
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
-check codegen/llvm absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
+check codegen/llvm runtime_min/abi.h runtime_min/cpu/level.h absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
 check codegen/link absl/ compiler/base/ codegen/llvm/ lld/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
 check codegen/host runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ llvm/
