@@ -32,7 +32,8 @@ constexpr std::string_view kResult = "//=";
 
 struct Case {
   std::string pass, text, error, result;
-  int line = 0;  // of "// CASE"
+  std::string source, blank;  // all lines but those of the result, and the empty ones behind it
+  int line = 0;               // of "// CASE"
   bool fires = false, exact = false, compared = true;
   std::vector<std::string> has, lacks, notes, tuned;
 };
@@ -47,6 +48,7 @@ std::vector<Case> ReadCases() {
   for (const auto& path : files) {
     std::ifstream in(path);
     int number = 0;
+    std::string preamble;
     for (std::string line; std::getline(in, line);) {
       ++number;
       const auto rest = [&](const std::string& key) -> std::optional<std::string> {
@@ -57,7 +59,11 @@ std::vector<Case> ReadCases() {
         out.emplace_back();
         out.back().pass = path.stem().string();
         out.back().line = number;
+        out.back().source = std::exchange(preamble, "");
         out.back().fires = *kind == "fires";
+      } else if (out.empty() || out.back().pass != path.stem()) {
+        preamble += line + "\n";
+        continue;
       } else if (const auto has = rest("HAS")) {
         out.back().has.push_back(*has);
       } else if (const auto lacks = rest("LACKS")) {
@@ -76,6 +82,13 @@ std::vector<Case> ReadCases() {
         out.back().compared = false;
       } else {
         out.back().text += line + "\n";
+      }
+      Case& c = out.back();
+      if (line.empty()) {
+        c.blank += "\n";
+      } else if (line.rfind(kResult, 0) != 0) {
+        c.source += c.blank + line + "\n";
+        c.blank.clear();
       }
     }
   }
@@ -98,37 +111,16 @@ class Bless : public testing::Environment {
 
   void TearDown() override {
     for (const auto& [pass, results] : Results()) {
-      const std::string path = "tests/passes/golden/" + pass + ".hlo";
-      std::ifstream in(path);
-      std::string out, result, blank;
-      int number = 0;
-      const auto end_case = [&] {
-        out += result + blank;
-        result.clear();
-        blank.clear();
-      };
-      bool ran = false;
-      for (std::string line; std::getline(in, line);) {
-        ++number;
-        if (line.rfind("// CASE", 0) == 0) {
-          end_case();
-          const auto found = results.find(number);
-          ran = found != results.end();
-          std::istringstream lines(ran ? found->second : "");
-          for (std::string l; std::getline(lines, l);)
-            result += std::string(kResult) + (l.empty() ? "" : " ") + l + "\n";
-        }
-        if (ran && line.rfind(kResult, 0) == 0) continue;
-        if (line.empty()) {
-          blank += "\n";
-        } else {
-          out += blank + line + "\n";
-          blank.clear();
-        }
+      std::string out;
+      for (const Case& c : Cases()) {
+        if (c.pass != pass) continue;
+        const auto found = results.find(c.line);
+        std::istringstream lines(found == results.end() ? c.result : found->second);
+        out += c.source;
+        for (std::string l; std::getline(lines, l);) out += std::string(kResult) + (l.empty() ? "" : " ") + l + "\n";
+        out += c.blank;
       }
-      end_case();
-      in.close();
-      std::ofstream(path) << out;
+      std::ofstream("tests/passes/golden/" + pass + ".hlo") << out;
     }
   }
 };

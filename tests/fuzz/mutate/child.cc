@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMost = 64 << 10;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
