@@ -148,14 +148,24 @@ struct Instance {
   kiln_arena arena, slow_arena;
 };
 
+// The library; null, with the reason on stderr, if it cannot be loaded.
+void* Load(const CompiledModel& m, const std::string& so) {
+  void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (lib) return lib;
+  std::string why = dlerror();
+  for (const CustomCallSignature& call : m.custom_calls)
+    if (absl::EndsWith(why, "undefined symbol: " + call.target))
+      why = absl::StrCat("the module's custom call '", call.target, "' needs a function of that name; ",
+                         "CC can name a program that links one (docs/custom_calls.md)");
+  std::fprintf(stderr, "error: %s\n", why.c_str());
+  return nullptr;
+}
+
 // The child: loads the library, runs it, leaves results and times in `shared`. Exit code 0 is success.
 int Child(const CompiledModel& m, const std::string& so, const std::vector<Literal>& arguments, const RunOptions& o,
           const std::vector<size_t>& offsets, Shared& shared, int repeat) {
-  void* lib = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!lib) {
-    std::fprintf(stderr, "error: %s\n", dlerror());
-    return 3;
-  }
+  void* lib = Load(m, so);
+  if (!lib) return 3;
   const std::unique_ptr<Emulator> emulator = EmulatorOf(lib, m);
   const auto find = [&](const char* function) { return dlsym(lib, SymbolOf(m, function).c_str()); };
   auto run = reinterpret_cast<RunFn>(find("run"));
@@ -252,11 +262,8 @@ int DevicesChild(const std::vector<const Linked*>& programs, const std::vector<s
   kiln_comm* (*comm_of)(kiln_world*, int64_t) = nullptr;
   void (*abort_world)(kiln_world*) = nullptr;
   for (size_t d = 0; d < programs.size(); ++d) {
-    void* lib = dlopen(programs[d]->so.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!lib) {
-      std::fprintf(stderr, "error: %s\n", dlerror());
-      return 3;
-    }
+    void* lib = Load(programs[d]->model, programs[d]->so);
+    if (!lib) return 3;
     const CompiledModel& m = programs[d]->model;
     const auto find = [&](const char* function) { return dlsym(lib, SymbolOf(m, function).c_str()); };
     emulators.push_back(EmulatorOf(lib, m));

@@ -175,7 +175,8 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
     s_.set_pos(save);
     if (elided && shape.ElementCount() > 0) return ElidedLiteral(shape);
   }
-  if (shape.rank() > 0 && s_.Peek() != '{' && shape.ElementCount() > 0) {  // one value for every element
+  if (shape.rank() > 0 && s_.Peek() != '{') {  // one value for every element
+    if (shape.ElementCount() == 0 && s_.Peek() == ')') return Literal(shape);
     if (shape.ByteSize() > Literal::kMaxSplatBytes)
       return s_.Error("a splat constant of more than 64 MiB; broadcast a scalar");
     Literal one(Shape::Scalar(shape.type()));
@@ -188,7 +189,11 @@ absl::StatusOr<Literal> HloParser::ParseLiteral(const Shape& shape) {
     return s_.Error("the text ends before the constant does");
   Literal l(shape);
   if (shape.ElementCount() == 0) {
-    RETURN_IF_ERROR(s_.Balanced(")").status());
+    s_.Peek();
+    const size_t at = s_.pos();
+    ASSIGN_OR_RETURN(const std::string braces, s_.Balanced(")"));
+    if (braces.find_first_not_of("{}, .\t\r\n") != std::string::npos)
+      return s_.ErrorAtPos(at, "an array without elements holds nothing but braces");
     return l;
   }
   int64_t next = 0;

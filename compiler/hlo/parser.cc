@@ -6,7 +6,12 @@ namespace kiln {
 
 absl::StatusOr<std::string> HloParser::Name() {
   if (s_.Peek() == '%') s_.set_pos(s_.pos() + 1);
-  if (s_.PeekRaw() == '"') return s_.Quoted();
+  if (s_.PeekRaw() == '"') {
+    const size_t at = s_.pos();
+    ASSIGN_OR_RETURN(std::string quoted, s_.Quoted());
+    if (quoted.empty()) return s_.ErrorAtPos(at, "a name is empty");
+    return quoted;
+  }
   const absl::string_view w = s_.Word("_.-:$@/");
   if (w.empty()) return s_.Error("expected a name");
   return std::string(w);

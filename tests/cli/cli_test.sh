@@ -36,6 +36,8 @@ printf 'HloModule c\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] cus
 printf '#include "call_c.h"\nint main(void) { call_run(0, 0, (kiln_arena){0, 0}, 0); return 0; }\n' > main.c
 if cc -Iout main.c out/libcall.a -lm 2> err; then fail "an unknown custom call linked"; fi
 grep -q nobody_has_this err || fail "the link error does not name the custom call"
+"$kiln" run call.hlo > /dev/null 2> err && fail "an unknown custom call ran"
+grep -q "custom call 'nobody_has_this' needs a function" err || fail "kiln run does not name the custom call"
 # The JSON line counts what a run asks of a GPU and of other devices.
 printf 'HloModule g\nENTRY e {\n  x = f32[8,8] parameter(0)\n  y = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT z = f32[8,8] negate(y)\n}\n' > steps.hlo
 "$kiln" compile steps.hlo --name steps --out out --target sm_90 --json 2> /dev/null | grep -q '"gpu_steps":[12],' || fail "gpu_steps"

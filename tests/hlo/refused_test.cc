@@ -165,6 +165,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"", "ROOT b = f32[100000] bitcast(y)", "take different amounts of memory"},
         Bad{"", "q = s4[16] parameter(3)\n ROOT b = s8[8] bitcast(q)", "elements smaller than a byte are not packed"},
+        Bad{"", "ROOT z = f32[2,0] constant({{1}, {}})", "an array without elements holds nothing but braces"},
+        Bad{"", "ROOT z = f32[2,0] constant(one)", "expected a number"},
+        Bad{"", "ROOT \"\" = f32[] constant(1)", "a name is empty"},
         Bad{"", "z = f32[8] constant({1,2,3,4,5,6,7,8})\n ROOT r = f32[4] add(y, z)", "operand shapes differ"},
         Bad{"", "ROOT r = f32[4] add(f32[5] y, y)", "operand 'y' is f32[4], not f32[5]"},
         Bad{"", "ROOT r = convert(y)", "needs a shape"}, Bad{"", "ROOT r = reshape(x)", "needs a shape"},
