@@ -172,7 +172,7 @@ class DictionaryReader {
         if (written_[k] == Written::kLarge || written_[k] == Written::kBits || e.i >= 0)
           fits = fits && (bits == 64 || u >> bits == 0);
         else
-          fits = fits && IsSigned(t) && e.i >= -(int64_t{1} << (bits - 1));
+          fits = fits && IsSigned(t) && (bits == 64 || e.i >= -(int64_t{1} << (bits - 1)));
         e.i = WrapInt(t, e.i);
       }
       if (!fits)

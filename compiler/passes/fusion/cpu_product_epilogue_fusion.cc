@@ -76,13 +76,20 @@ bool GoesOnWith(const Instruction* c, const Instruction* p, const Instruction* r
   return EveryUseIs(c, read, same);
 }
 
+// Those of `c`, in an order that has none before its operands.
+std::vector<Instruction*> Products(Computation* c) {
+  std::vector<Instruction*> out = c->PostOrder();
+  const auto other = [](const Instruction* i) { return !i->Is(Opcode::Dot) && !i->Is(Opcode::Convolution); };
+  out.erase(std::remove_if(out.begin(), out.end(), other), out.end());
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> CpuProductEpilogueFusion(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
-    for (Instruction* p : c->PostOrder()) {
-      if (!p->Is(Opcode::Dot) && !p->Is(Opcode::Convolution)) continue;
+    for (Instruction* p : Products(c)) {
       const std::vector<Instruction*> chain = WithBitcasts(p);
       Instruction* last = chain.back();
       if (last->IsRoot() || last->users().size() != 1) continue;

@@ -279,8 +279,9 @@ class Placement {
     if (node == nodes_.end()) return;
     if (i->Is(Opcode::Broadcast) && !PermutedBroadcast(*i->attrs().dimensions, inverse_).Ascends())
       flow_.AddEdge(kSource, node->second, i->operand(0)->shape().ByteSize());
-    if (i->Is(Opcode::Reduce) && !std::is_sorted(Kept(i).begin(), Kept(i).end()))
-      flow_.AddEdge(kSource, node->second, i->shape().ByteSize());
+    if (!i->Is(Opcode::Reduce)) return;
+    const Ints kept = Kept(i);
+    if (!std::is_sorted(kept.begin(), kept.end())) flow_.AddEdge(kSource, node->second, i->shape().ByteSize());
   }
 
   // The dimensions of its operand that a reduction keeps, in the permuted order.

@@ -21,9 +21,11 @@ bool IsNeverNegativeWithin(const Instruction* i, int steps) {
       const Element e = l.Get(0);
       return real ? !std::signbit(e.re) && !std::isnan(e.re) : !IsSigned(l.type()) || e.i >= 0;
     }
-    case Opcode::Iota:
-      return real || !IsSigned(i->shape().type()) ||
-             i->shape().dim(*i->attrs().iota_dimension) - 1 <= (int64_t{1} << (BitWidth(i->shape().type()) - 1)) - 1;
+    case Opcode::Iota: {
+      const int64_t bits = BitWidth(i->shape().type());
+      return real || !IsSigned(i->shape().type()) || bits == 64 ||
+             i->shape().dim(*i->attrs().iota_dimension) <= int64_t{1} << (bits - 1);
+    }
     case Opcode::Multiply:
       return real && i->operand(0) == i->operand(1);
     case Opcode::Power:
