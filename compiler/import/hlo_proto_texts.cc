@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "compiler/import/hlo_proto_reader.h"
+#include "compiler/import/mhlo_sharding.h"
 
 namespace kiln {
 namespace {
@@ -101,6 +102,12 @@ void ReadMetadata(const HloInstructionProto& p, Attributes& a) {
 }
 
 }  // namespace
+
+std::string ShardingOfMhlo(absl::string_view value) {
+  proto::OpSharding s;
+  const bool text = value.empty() || value[0] == '{';
+  return !text && s.ParseFromArray(value.data(), static_cast<int>(value.size())) ? ShardingText(s) : std::string(value);
+}
 
 std::string FrontendText(const proto::FrontendAttributes& a) {
   const std::map<std::string, std::string> sorted(a.map().begin(), a.map().end());

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "compiler/base/text.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
@@ -91,7 +92,12 @@ absl::StatusOr<Header> ReadHeader(const std::string& text) {
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LoadProgram(const std::string& file, const Header& header) {
-  ASSIGN_OR_RETURN(auto module, LoadModule(file));
+  ImportOptions o;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  // Unbounded dimensions are as long as the inputs'.
+  if (absl::StrContains(text, "tensor<?") && !header.inputs.empty())
+    for (const Literal& input : header.inputs[0]) o.argument_shapes.push_back(input.shape());
+  ASSIGN_OR_RETURN(auto module, LoadModule(file, o));
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
   if (header.devices && module->replica_count * module->partition_count == 1) module->replica_count = header.devices;
   return module;

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "compiler/base/status.h"
@@ -124,6 +125,10 @@ absl::Status Regroup(absl::string_view op, Attributes* a) {
     std::string name = Take(a, key);
     if (name.size() >= 2 && name[0] == '"') name = name.substr(1, name.size() - 2);
     (*a)[key] = "@" + name;
+  } else if (op == "custom_call" && a->contains("called_computations")) {
+    // Strings here, symbols in text.
+    std::string& names = (*a)["called_computations"];
+    names = absl::StrReplaceAll(names, {{"[\"", "[@\""}, {", \"", ", @\""}});
   } else if (op == "constant" && a->contains("value") && absl::StartsWith(a->at("value"), "array<")) {
     (*a)["value"] = absl::StrCat("dense<", Plain(Take(a, "value")), ">");
   }

@@ -3,11 +3,9 @@
 //
 // Source: XLA's ApproxTopKFallback, which computes it on CPUs and GPUs. The initial values and the recall wanted matter
 //   to reductions that give up recall for speed; how many elements are left is what the results' types say.
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "compiler/hlo/sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
@@ -23,12 +21,7 @@ absl::StatusOr<Values> ConvertApproxTopK(Call& call) {
   int64_t d = 0;
   if (!stated || !absl::SimpleAtoi(std::vector<std::string>(absl::StrSplit(*stated, ':'))[0], &d))
     return call.Fail("ApproxTopK's configuration has no reduction_dim");
-  const std::string called = call.Resolve(call.op.Attr("called_computations"));
-  absl::string_view comparator = absl::StripAsciiWhitespace(called);
-  if (!absl::ConsumePrefix(&comparator, "[@") || !absl::ConsumeSuffix(&comparator, "]") ||
-      absl::StrContains(comparator, '@'))
-    return call.Fail(absl::StrCat("ApproxTopK has one comparator, not ", called));
-  ASSIGN_OR_RETURN(Computation * less, call.converter.FunctionOf(std::string(comparator), call.op));
+  ASSIGN_OR_RETURN(Computation * less, call.CalledComputation());
 
   const Values operands(call.x.begin(), call.x.begin() + static_cast<std::ptrdiff_t>(arrays));
   std::vector<Shape> shapes;

@@ -5,6 +5,19 @@
 
 namespace kiln::stablehlo {
 
+namespace {
+
+// The initial values of a loop whose body hands them on as they are; null for the others.
+Values HandedOn(const mlir::Region& body, const Values& init) {
+  Values out(init.size());
+  if (body.ops.empty() || body.ops.back()->operands.size() != init.size()) return out;
+  for (size_t k = 0; k < init.size(); ++k)
+    if (body.ops.back()->operands[k] == body.arguments[k].name) out[k] = init[k];
+  return out;
+}
+
+}  // namespace
+
 absl::StatusOr<Values> ConvertCall(Call& call) {
   return call.converter.CallFunction(mlir::CalleeOf(call.op), call.op, call.c, call.x);
 }
@@ -26,10 +39,11 @@ absl::StatusOr<Values> ConvertWhile(Call& call) {
     forwarded.push_back(static_cast<int64_t>(init.size()));
     init.push_back(*v);
   }
+  const Values always = HandedOn(call.op.regions[1], call.x);
   ASSIGN_OR_RETURN(Computation * cond,
-                   call.converter.TupleRegion(call.op.regions[0], arguments, captured, *call.env, "cond", {}));
-  ASSIGN_OR_RETURN(Computation * body,
-                   call.converter.TupleRegion(call.op.regions[1], arguments, captured, *call.env, "body", forwarded));
+                   call.converter.TupleRegion(call.op.regions[0], arguments, captured, *call.env, "cond", {}, always));
+  ASSIGN_OR_RETURN(Computation * body, call.converter.TupleRegion(call.op.regions[1], arguments, captured, *call.env,
+                                                                  "body", forwarded, always));
   std::vector<Shape> shapes;
   for (Instruction* i : init) shapes.push_back(i->shape());
   Instruction* t = call.Add(Opcode::Tuple, Shape::Tuple(shapes), init);
@@ -38,6 +52,8 @@ absl::StatusOr<Values> ConvertWhile(Call& call) {
   w->mutable_attrs().body = body;
   Values parts = call.Split(w);
   parts.resize(call.x.size());
+  for (size_t k = 0; k < parts.size(); ++k)
+    if (always[k]) call.converter.Always(parts[k], always[k]);
   return parts;
 }
 
@@ -60,7 +76,7 @@ absl::StatusOr<Values> ConvertConditional(Call& call) {
       shapes.push_back((*v)->shape());
     }
     operands.push_back(call.Add(Opcode::Tuple, Shape::Tuple(shapes), vals));
-    ASSIGN_OR_RETURN(Computation * b, call.converter.TupleRegion(r, {}, captured, *call.env, "branch", {}));
+    ASSIGN_OR_RETURN(Computation * b, call.converter.TupleRegion(r, {}, captured, *call.env, "branch", {}, {}));
     branches.push_back(b);
   }
   Instruction* cond = call.Add(Opcode::Conditional, branches[0]->root()->shape(), operands);

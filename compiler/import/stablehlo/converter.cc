@@ -115,6 +115,13 @@ Ints Call::Dims() const {
   return {};
 }
 
+absl::StatusOr<Computation*> Call::CalledComputation() {
+  const std::string called = Resolve(op.Attr("called_computations"));
+  const std::vector<std::string> names = mlir::SymbolsIn(called);
+  if (names.size() != 1) return Fail(absl::StrCat("needs one called computation, not '", called, "'"));
+  return converter.FunctionOf(names[0], op);
+}
+
 absl::StatusOr<Ints> Call::Known(size_t operand) {
   if (operand >= x.size()) return Fail(absl::StrCat("operand ", operand, " is missing"));
   auto value = converter.Evaluate(x[operand]);
@@ -155,6 +162,7 @@ void Converter::Mark(const Instruction* i, QuantizedPtr type) {
 
 absl::StatusOr<Literal> Converter::Evaluate(Instruction* i) {
   if (auto it = evaluated_.find(i); it != evaluated_.end()) return it->second;
+  if (auto it = always_.find(i); it != always_.end()) return Evaluate(it->second);
   std::vector<Literal> operands;
   for (Instruction* o : i->operands()) {
     ASSIGN_OR_RETURN(Literal v, Evaluate(o));
@@ -262,7 +270,8 @@ absl::StatusOr<Computation*> Converter::ScalarRegion(const Region& r, const Op& 
 
 absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::vector<Shape>& arguments,
                                                     const std::vector<std::string>& captured, const Env& outer,
-                                                    absl::string_view name, const std::vector<int64_t>& forwarded) {
+                                                    absl::string_view name, const std::vector<int64_t>& forwarded,
+                                                    const Values& always) {
   Computation* c = module_->AddComputation(absl::StrCat(name, "_", next_region_++));
   std::vector<Shape> shapes = arguments;
   for (const std::string& n : captured) {
@@ -279,11 +288,13 @@ absl::StatusOr<Computation*> Converter::TupleRegion(const Region& r, const std::
   for (size_t k = 0; k < r.arguments.size(); ++k) {
     env[r.arguments[k].name] = {parts[k]};
     Mark(parts[k], r.arguments[k].type.quantized);
+    if (k < always.size() && always[k]) Always(parts[k], always[k]);
   }
   for (size_t k = 0; k < captured.size(); ++k) {
     Instruction* v = parts[arguments.size() + k];
     ASSIGN_OR_RETURN(Instruction * from, Lookup(outer, captured[k]));
     Mark(v, QuantizationOf(from));
+    Always(v, from);
     Bind(&env, captured[k], v);
   }
   Values ret;

@@ -46,10 +46,12 @@ class Converter {
   absl::StatusOr<Computation*> ScalarRegion(const mlir::Region& region, const mlir::Op& op, const Env& outer,
                                             absl::string_view name);
   // A region with one tuple parameter: block arguments of the types `arguments`, then captured values.
-  // A condition returns its one value; a body or branch a tuple, the forwarded parts of its parameter last.
+  // A condition returns its one value; a body or branch a tuple, the forwarded parts of its parameter last. `always`:
+  // for each argument the value outside that it has in every iteration; null, or left out at the end: not known.
   absl::StatusOr<Computation*> TupleRegion(const mlir::Region& region, const std::vector<Shape>& arguments,
                                            const std::vector<std::string>& captured, const Env& outer,
-                                           absl::string_view name, const std::vector<int64_t>& forwarded);
+                                           absl::string_view name, const std::vector<int64_t>& forwarded,
+                                           const Values& always);
   // Names that a region uses and does not define.
   void FreeNames(const mlir::Region& region, std::vector<std::string>* out);
   // Converts the operations of a region; `returned` are the operands of its terminator.
@@ -57,6 +59,8 @@ class Converter {
 
   // The value of an instruction that does not depend on arguments (or only on dimension arguments).
   absl::StatusOr<Literal> Evaluate(Instruction* i);
+  // `inside`, a value in or behind a region, always has the value of `outside`.
+  void Always(const Instruction* inside, Instruction* outside) { always_[inside] = outside; }
   // The types of quantized values.
   QuantizedPtr QuantizationOf(const Instruction* i) const;
   void Mark(const Instruction* i, QuantizedPtr type);
@@ -89,6 +93,7 @@ class Converter {
   int64_t inlined_ = 0;
   absl::flat_hash_map<const Instruction*, QuantizedPtr> quantized_;
   absl::flat_hash_map<const Instruction*, Literal> evaluated_;
+  absl::flat_hash_map<const Instruction*, Instruction*> always_;
   absl::flat_hash_map<std::string, Values> probes_;
   int64_t next_region_ = 0;
   Origins origins_;
@@ -133,6 +138,8 @@ struct Call {
   absl::StatusOr<Computation*> ScalarRegion(const mlir::Region& r, absl::string_view region_name) {
     return converter.ScalarRegion(r, op, *env, region_name);
   }
+  // The one function of `called_computations`.
+  absl::StatusOr<Computation*> CalledComputation();
   // An operand that states a shape, offsets or sizes: its value as integers.
   absl::StatusOr<Ints> Known(size_t operand);
 };
@@ -144,8 +151,15 @@ using Handler = absl::StatusOr<Values> (*)(Call&);
 absl::StatusOr<Values> ConvertElementwise(Call& call);
 absl::StatusOr<Values> ConvertChlo(Call& call);
 absl::StatusOr<Values> ConvertQuantization(Call& call);
-// stablehlo.custom_call @ApproxTopK.
+// Targets of stablehlo.custom_call. JAX writes the dynamic ones where attributes or extents of the operation that they
+// are named after are values of the program.
 absl::StatusOr<Values> ConvertApproxTopK(Call& call);
+absl::StatusOr<Values> ConvertDynamicApproxTopK(Call& call);
+absl::StatusOr<Values> ConvertDynamicReduceWindow(Call& call);
+absl::StatusOr<Values> ConvertDynamicRngBitGenerator(Call& call);
+absl::StatusOr<Values> ConvertDynamicTopK(Call& call);
+// The operands that `indices_of_shape_operands` names go; the results have the extents that they state.
+absl::Status TakeShapeOperands(Call& call);
 
 // The sharding that an argument of the entry, or a result, states among its attributes. A result that states one passes
 // through a call that carries it.

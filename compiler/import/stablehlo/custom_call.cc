@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/hlo/mlir_string.h"
+#include "compiler/import/mhlo_sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {
@@ -54,7 +55,13 @@ absl::StatusOr<Shape> InLayout(Call& call, Shape s, const Ints& layout) {
 absl::Status KeepLayouts(Call& call, Instruction* i) {
   if (call.op.Has("operand_layouts")) {
     ASSIGN_OR_RETURN(std::vector<Ints> layouts, Layouts(call, "operand_layouts"));
-    if (layouts.size() != call.x.size()) return call.Fail("has another number of operand layouts than operands");
+    // Operands that state extents have layouts too.
+    Ints gone = call.List("indices_of_shape_operands");
+    std::sort(gone.rbegin(), gone.rend());
+    gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+    if (layouts.size() != call.x.size() + gone.size())
+      return call.Fail("has another number of operand layouts than operands");
+    for (int64_t k : gone) layouts.erase(layouts.begin() + k);
     std::vector<std::string> parts;
     bool any = false;
     for (size_t k = 0; k < layouts.size(); ++k) {
@@ -145,7 +152,12 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
     if (!holds->Get(0).i) return call.Fail(MlirStringValue(call.op.Attr("error_message")));
     return Values{};
   }
+  RETURN_IF_ERROR(TakeShapeOperands(call));
   if (target == "ApproxTopK") return ConvertApproxTopK(call);
+  if (target == "stablehlo.dynamic_approx_top_k") return ConvertDynamicApproxTopK(call);
+  if (target == "stablehlo.dynamic_reduce_window") return ConvertDynamicReduceWindow(call);
+  if (target == "stablehlo.dynamic_rng_bit_generator") return ConvertDynamicRngBitGenerator(call);
+  if (target == "stablehlo.dynamic_top_k") return ConvertDynamicTopK(call);
   if (const std::string called = call.Resolve(call.op.Attr("called_computations")); absl::StrContains(called, '@'))
     return call.Fail(absl::StrCat("'", target, "' is given computations of the program (", called,
                                   "), which no calling convention of C functions passes on"),
@@ -159,9 +171,9 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
     ASSIGN_OR_RETURN(i->mutable_attrs().frontend_attributes,
                      RawText(call, "mhlo.frontend_attributes", call.op.Attr("mhlo.frontend_attributes")));
   }
-  if (call.op.Has("mhlo.sharding")) {
-    ASSIGN_OR_RETURN(i->mutable_attrs().sharding,
-                     RawText(call, "mhlo.sharding", MlirStringValue(call.op.Attr("mhlo.sharding"))));
+  const std::string sharding = ShardingOfMhlo(MlirStringValue(call.op.Attr("mhlo.sharding")));
+  if (!sharding.empty()) {
+    ASSIGN_OR_RETURN(i->mutable_attrs().sharding, RawText(call, "mhlo.sharding", sharding));
   }
   RETURN_IF_ERROR(KeepLayouts(call, i));
   return call.types.size() == 1 ? Values{i} : call.Split(i);

@@ -11,16 +11,20 @@
 namespace kiln::stablehlo {
 namespace {
 
-// The result's extents: those of the text where it states all, else the value of `operand`.
-absl::StatusOr<Shape> StatedShape(Call& call, size_t operand) {
-  Shape s = call.result();
-  if (!Unbounded(s)) return s;
+// An array like `s` with the extents that are the value of `operand`.
+absl::StatusOr<Shape> ShapeStatedBy(Call& call, const Shape& s, size_t operand) {
   ASSIGN_OR_RETURN(Ints dims, call.Known(operand));
   if (static_cast<int64_t>(dims.size()) != s.rank())
     return call.Fail(absl::StrCat("operand ", operand, " states ", dims.size(), " extents for rank ", s.rank()));
   for (int64_t d : dims)
     if (d < 0) return call.Fail(absl::StrCat("operand ", operand, " states the extent ", d));
   return Shape::Array(s.type(), dims);
+}
+
+// The result's extents: those of the text where it states all, else the value of `operand`.
+absl::StatusOr<Shape> StatedShape(Call& call, size_t operand) {
+  const Shape s = call.result();
+  return Unbounded(s) ? ShapeStatedBy(call, s, operand) : s;
 }
 
 bool DependsOnArguments(const Instruction* i, absl::flat_hash_set<const Instruction*>* seen) {
@@ -90,6 +94,43 @@ absl::StatusOr<int64_t> ValueOf(Call& call, const Linear& l) {
 }
 
 }  // namespace
+
+absl::Status TakeShapeOperands(Call& call) {
+  const Ints at = call.List("indices_of_shape_operands");
+  if (at.empty()) return absl::OkStatus();
+  if (at.size() != call.types.size()) return call.Fail("indices_of_shape_operands needs one operand for each result");
+  std::vector<bool> states(call.x.size());
+  for (size_t k = 0; k < at.size(); ++k) {
+    if (at[k] < 0 || at[k] >= static_cast<int64_t>(call.x.size()))
+      return call.Fail(absl::StrCat("indices_of_shape_operands: there is no operand ", at[k]));
+    states[at[k]] = true;
+    Shape& s = call.types[k];
+    if (!s.IsArray() || !Unbounded(s)) continue;
+    ASSIGN_OR_RETURN(s, ShapeStatedBy(call, s, static_cast<size_t>(at[k])));
+  }
+  Values operands;
+  for (size_t k = 0; k < states.size(); ++k)
+    if (!states[k]) operands.push_back(call.x[k]);
+  call.x = std::move(operands);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Values> ConvertDynamicRngBitGenerator(Call& call) {
+  RETURN_IF_ERROR(call.Need(2));
+  if (call.types.size() != 2) return call.Fail("gives a state and an array");
+  if (Unbounded(call.types[1])) {
+    ASSIGN_OR_RETURN(call.types[1], ShapeStatedBy(call, call.types[1], 1));
+  }
+  call.x.resize(1);
+  return ConvertRngBitGenerator(call);
+}
+
+absl::StatusOr<Values> ConvertDynamicApproxTopK(Call& call) {
+  // How many are kept is an extent of the results.
+  if (call.x.empty()) return call.Fail("needs how many elements to keep");
+  call.x.pop_back();
+  return ConvertApproxTopK(call);
+}
 
 absl::StatusOr<Values> ConvertDynamicBroadcast(Call& call) {
   RETURN_IF_ERROR(call.Need(2));

@@ -112,16 +112,30 @@ absl::StatusOr<Values> ConvertChlo(Call& call) {
   return Values{call.Finish(built->get())};
 }
 
-absl::StatusOr<Values> ConvertTopK(Call& call) {
-  RETURN_IF_ERROR(call.Need(1));
+namespace {
+
+absl::StatusOr<Values> TopK(Call& call, int64_t k) {
   Shape s = call.x[0]->shape();
-  const int64_t k = call.One("k", -1);
   if (s.rank() == 0 || k < 0 || k > s.dims().back()) return call.Fail("k is out of range");
   s.mutable_dims().back() = k;
-  Instruction* t = call.Add(Opcode::TopK, Shape::Tuple({s, Shape::Array(PrimitiveType::S32, s.dims())}), call.x);
+  Instruction* t = call.Add(Opcode::TopK, Shape::Tuple({s, Shape::Array(PrimitiveType::S32, s.dims())}), {call.x[0]});
   t->mutable_attrs().k = k;
   t->mutable_attrs().largest = true;
   return call.Split(t);
+}
+
+}  // namespace
+
+absl::StatusOr<Values> ConvertTopK(Call& call) {
+  RETURN_IF_ERROR(call.Need(1));
+  return TopK(call, call.One("k", -1));
+}
+
+absl::StatusOr<Values> ConvertDynamicTopK(Call& call) {
+  RETURN_IF_ERROR(call.Need(2));
+  ASSIGN_OR_RETURN(const Ints k, call.Known(1));
+  if (k.size() != 1) return call.Fail("k is not one number");
+  return TopK(call, k[0]);
 }
 
 // uniform_quantize (of a real or another quantized value) and uniform_dequantize.

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "compiler/hlo/mlir_string.h"
+#include "compiler/import/mhlo_sharding.h"
 #include "compiler/import/stablehlo/converter.h"
 
 namespace kiln::stablehlo {
@@ -22,6 +23,11 @@ Values Boundary(Call& call, const char* target, const char* key, absl::string_vi
 // "<@mesh, [...]>" and "#sdy.sharding<@mesh, [...]>" as frontend attributes have it.
 std::string MeshSharding(absl::string_view text) {
   return absl::StartsWith(text, "#sdy.sharding") ? std::string(text) : absl::StrCat("#sdy.sharding", text);
+}
+
+std::string EntryMhloSharding(absl::string_view attributes) {
+  const auto text = FrontendAttribute(attributes, "mhlo.sharding");
+  return text ? ShardingOfMhlo(MlirStringValue(*text)) : "";
 }
 
 // The value of "sdy.sharding" among the attributes of an argument or a result; empty if there is none.
@@ -80,13 +86,13 @@ absl::StatusOr<Values> ConvertShardingConstraint(Call& call) {
 void SetEntrySharding(absl::string_view attributes, Instruction* i) {
   if (const std::string text = EntryMeshSharding(attributes); !text.empty())
     i->mutable_attrs().frontend_attributes = attr::Raw(absl::StrCat("{xla.sdy.sharding=", QuoteHlo(text), "}"));
-  if (const auto text = FrontendAttribute(attributes, "mhlo.sharding"))
-    i->mutable_attrs().sharding = attr::Raw(MlirStringValue(*text));
+  if (std::string text = EntryMhloSharding(attributes); !text.empty())
+    i->mutable_attrs().sharding = attr::Raw(std::move(text));
 }
 
 Instruction* WithResultSharding(absl::string_view attributes, Instruction* result) {
   if (!result->shape().IsArray()) return result;
-  if (EntryMeshSharding(attributes).empty() && !FrontendAttribute(attributes, "mhlo.sharding")) return result;
+  if (EntryMeshSharding(attributes).empty() && EntryMhloSharding(attributes).empty()) return result;
   Instruction* i = result->parent()->Add(Opcode::CustomCall, result->shape(), {result});
   i->mutable_attrs().custom_call_target = attr::Str("Sharding");
   i->set_loc(result->loc());

@@ -33,35 +33,73 @@ absl::StatusOr<Values> ConvertReduce(Call& call) {
   return tuple ? call.Split(r) : Values{r};
 }
 
-absl::StatusOr<Values> ConvertReduceWindow(Call& call) {
-  if (call.op.regions.size() != 1 || call.x.empty()) return call.Fail("needs one reducer");
-  ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "region"));
+namespace {
+
+// What a window is made of, a value for each dimension; of the padding two. Empty: as where nothing is said.
+struct WindowLists {
+  Ints size, stride, base_dilation, window_dilation, padding;
+};
+
+absl::StatusOr<Values> ReduceWindow(Call& call, Computation* f, const WindowLists& lists) {
   const size_t n = call.x[0]->shape().rank();
   attr::Win w(n);
-  auto fill = [&](const char* key, auto set) -> absl::Status {
-    if (!call.op.Has(key)) return absl::OkStatus();
-    const Ints v = ParseIntList(call.op.Attr(key)).value_or(Ints());
-    if (v.size() != n) return call.Fail(absl::StrCat(key, " has ", v.size(), " entries, not ", n));
-    for (size_t k = 0; k < n; ++k) set(&w[k], v[k]);
+  const auto fill = [&](absl::string_view what, const Ints& v, int64_t WindowDim::*member) -> absl::Status {
+    if (v.empty()) return absl::OkStatus();
+    if (v.size() != n) return call.Fail(absl::StrCat(what, " has ", v.size(), " entries, not ", n));
+    for (size_t k = 0; k < n; ++k) w[k].*member = v[k];
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(fill("window_dimensions", [](WindowDim* q, int64_t v) { q->size = v; }));
-  RETURN_IF_ERROR(fill("window_strides", [](WindowDim* q, int64_t v) { q->stride = v; }));
-  RETURN_IF_ERROR(fill("base_dilations", [](WindowDim* q, int64_t v) { q->lhs_dilate = v; }));
-  RETURN_IF_ERROR(fill("window_dilations", [](WindowDim* q, int64_t v) { q->rhs_dilate = v; }));
-  if (call.op.Has("padding")) {
-    const Ints p = ParseIntList(call.op.Attr("padding")).value_or(Ints());
-    if (p.size() != 2 * n) return call.Fail("padding needs two entries per dimension");
-    for (size_t k = 0; k < n; ++k) {
-      w[k].pad_low = p[2 * k];
-      w[k].pad_high = p[2 * k + 1];
-    }
+  RETURN_IF_ERROR(fill("window_dimensions", lists.size, &WindowDim::size));
+  RETURN_IF_ERROR(fill("window_strides", lists.stride, &WindowDim::stride));
+  RETURN_IF_ERROR(fill("base_dilations", lists.base_dilation, &WindowDim::lhs_dilate));
+  RETURN_IF_ERROR(fill("window_dilations", lists.window_dilation, &WindowDim::rhs_dilate));
+  if (!lists.padding.empty() && lists.padding.size() != 2 * n)
+    return call.Fail("padding needs two entries per dimension");
+  for (size_t k = 0; 2 * k < lists.padding.size(); ++k) {
+    w[k].pad_low = lists.padding[2 * k];
+    w[k].pad_high = lists.padding[2 * k + 1];
   }
   const bool tuple = call.types.size() > 1;
   Instruction* r = call.Add(Opcode::ReduceWindow, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
   r->mutable_attrs().window = std::move(w);
   r->mutable_attrs().to_apply = f;
   return tuple ? call.Split(r) : Values{r};
+}
+
+}  // namespace
+
+absl::StatusOr<Values> ConvertReduceWindow(Call& call) {
+  if (call.op.regions.size() != 1 || call.x.empty()) return call.Fail("needs one reducer");
+  ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "region"));
+  const auto list = [&](const char* key) -> absl::StatusOr<Ints> {
+    if (!call.op.Has(key)) return Ints();
+    const Ints v = ParseIntList(call.op.Attr(key)).value_or(Ints());
+    if (v.empty() && call.x[0]->shape().rank() > 0) return call.Fail(absl::StrCat(key, " is not a list of integers"));
+    return v;
+  };
+  WindowLists lists;
+  ASSIGN_OR_RETURN(lists.size, list("window_dimensions"));
+  ASSIGN_OR_RETURN(lists.stride, list("window_strides"));
+  ASSIGN_OR_RETURN(lists.base_dilation, list("base_dilations"));
+  ASSIGN_OR_RETURN(lists.window_dilation, list("window_dilations"));
+  ASSIGN_OR_RETURN(lists.padding, list("padding"));
+  return ReduceWindow(call, f, lists);
+}
+
+// Arrays, initial values, then what the attributes of reduce_window say; the reducer is a function.
+absl::StatusOr<Values> ConvertDynamicReduceWindow(Call& call) {
+  constexpr size_t kLists = 5;
+  const size_t arrays = call.types.size();
+  if (arrays == 0 || call.x.size() != 2 * arrays + kLists)
+    return call.Fail("needs an array and an initial value for each result, and five operands for the window");
+  ASSIGN_OR_RETURN(Computation * f, call.CalledComputation());
+  WindowLists lists;
+  Ints* const each[kLists] = {&lists.size, &lists.stride, &lists.base_dilation, &lists.window_dilation, &lists.padding};
+  for (size_t k = 0; k < kLists; ++k) {
+    ASSIGN_OR_RETURN(*each[k], call.Known(2 * arrays + k));
+  }
+  call.x.resize(2 * arrays);
+  return ReduceWindow(call, f, lists);
 }
 
 absl::StatusOr<Values> ConvertSelectAndScatter(Call& call) {
