@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "compiler/hlo/infer_rules.h"
+#include "compiler/hlo/limits.h"
 
 namespace kiln {
 namespace infer {
@@ -122,6 +125,16 @@ bool HasUnbounded(const Shape& s) {
 }
 
 int64_t BitsInMemory(PrimitiveType t) { return t == PrimitiveType::Pred ? 8 : InfoOf(t).bits; }
+
+bool WindowFits(int64_t input, const WindowDim& w) {
+  constexpr int64_t kMost = Limits().elements;
+  const auto dilated = [](int64_t extent, int64_t dilation, int64_t* places) {
+    return !__builtin_mul_overflow(std::max<int64_t>(extent - 1, 0), dilation, places) && *places < kMost;
+  };
+  int64_t places;
+  return dilated(input, w.lhs_dilate, &places) && dilated(w.size, w.rhs_dilate, &places) && w.pad_low >= -kMost &&
+         w.pad_low <= kMost && w.pad_high >= -kMost && w.pad_high <= kMost;
+}
 
 int64_t WindowedExtent(int64_t input, const WindowDim& w) {
   const int64_t base = input == 0 ? 0 : (input - 1) * w.lhs_dilate + 1;

@@ -14,7 +14,10 @@ absl::StatusOr<Shape> InferShape(const Instruction& instruction);
 // leave the shape open.
 absl::StatusOr<Shape> InferOmittedShape(const Instruction& instruction);
 
-// Output extent of one window dimension over an input extent.
+// Whether the window, its padding and the padded input have at most as many places as an array may have elements, holes
+// of dilations included: below that, sums of them fit. Strides and dilations are positive.
+bool WindowFits(int64_t input, const WindowDim& window);
+// Output extent of one window dimension over an input extent; of a window that fits.
 int64_t WindowedExtent(int64_t input, const WindowDim& window);
 
 // A dimension without a bound (`?`) is in it.

@@ -124,6 +124,7 @@ absl::StatusOr<Shape> Convolution(const Instruction& i, Given given) {
             k.dim(d.kernel_spatial[s]));
     REQUIRE(w[s].stride > 0 && w[s].lhs_dilate > 0 && w[s].rhs_dilate > 0,
             "window stride and dilations must be positive");
+    REQUIRE(WindowFits(x.dim(d.input_spatial[s]), w[s]), "window or padding of spatial dimension ", s, " is too large");
     dims[d.output_spatial[s]] = WindowedExtent(x.dim(d.input_spatial[s]), w[s]);
   }
   return Shape::Array(ProductType(x, k, given), dims);

@@ -29,9 +29,12 @@ absl::Status CheckReduced(const Instruction& i, size_t n) {
 
 absl::Status CheckWindow(const attr::Win& w, const Shape& s) {
   REQUIRE(static_cast<int64_t>(w.size()) == s.rank(), "window has ", w.size(), " dimensions, operand ", s.rank());
-  for (const WindowDim& d : w)
+  for (int64_t k = 0; k < s.rank(); ++k) {
+    const WindowDim& d = w[k];
     REQUIRE(d.stride > 0 && d.lhs_dilate > 0 && d.rhs_dilate > 0 && d.size > 0,
             "window size, stride and dilations must be positive");
+    REQUIRE(WindowFits(s.dim(k), d), "window or padding of dimension ", k, " is too large");
+  }
   return absl::OkStatus();
 }
 

@@ -165,6 +165,18 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"", "ROOT b = f32[100000] bitcast(y)", "take different amounts of memory"},
         Bad{"", "q = s4[16] parameter(3)\n ROOT b = s8[8] bitcast(q)", "elements smaller than a byte are not packed"},
+        Bad{"",
+            "z = f32[] constant(0)\n ROOT r = f32[4] reduce-window(y, z), "
+            "window={size=3 rhs_dilate=4847562048910917633}, to_apply=add",
+            "window or padding of dimension 0 is too large"},
+        Bad{"",
+            "z = f32[] constant(0)\n ROOT r = f32[4] reduce-window(y, z), "
+            "window={size=1 pad=9223372036854775807_9223372036854775807}, to_apply=add",
+            "window or padding of dimension 0 is too large"},
+        Bad{"",
+            "a = f32[1,4,1] reshape(y)\n k = f32[1,1,1] constant({{{1}}})\n ROOT r = f32[1,4,1] convolution(a, k), "
+            "window={size=1 lhs_dilate=4847562048910917633}, dim_labels=b0f_0io->b0f",
+            "window or padding of spatial dimension 0 is too large"},
         Bad{"", "ROOT z = f32[2,0] constant({{1}, {}})", "an array without elements holds nothing but braces"},
         Bad{"", "ROOT z = f32[2,0] constant(one)", "expected a number"},
         Bad{"", "ROOT \"\" = f32[] constant(1)", "a name is empty"},
