@@ -174,6 +174,44 @@ TEST(Program, CallsCostNoMoreThanTheirText) {
   }
 }
 
+// JAX of 2022 wrote a serialized OpSharding, or nothing, where today's text stands.
+TEST(Program, ShardingsOfOldPrograms) {
+  const auto sharded = [](absl::string_view sharding) {
+    return Import(absl::StrCat("func.func @main(%x: tensor<4xf32> {mhlo.sharding = \"", sharding,
+                               "\"}) -> tensor<4xf32> {\nreturn %x : tensor<4xf32>\n}\n"));
+  };
+  EXPECT_TRUE(absl::StrContains(sharded("\\08\\03\\1A\\01\\02\\22\\02\\00\\01"), "sharding={devices=[2]0,1}"))
+      << sharded("\\08\\03\\1A\\01\\02\\22\\02\\00\\01");
+  EXPECT_FALSE(absl::StrContains(sharded(""), "sharding")) << sharded("");
+}
+
+TEST(Program, ResultsHaveTheShardingThatTheyState) {
+  const std::string text = Import(
+      "func.func @main(%x: tensor<4xf32> {mhlo.sharding = \"{devices=[2]<=[2]}\"}) -> "
+      "(tensor<4xf32> {jax.result_info = \"r\", mhlo.sharding = \"{replicated}\"}) {\nreturn %x : tensor<4xf32>\n}\n");
+  EXPECT_TRUE(absl::StrContains(text, "parameter(0), sharding={devices=[2]<=[2]}")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "custom_call_target=\"Sharding\", sharding={replicated}")) << text;
+}
+
+TEST(Program, DynamicWindowsHaveAValueForEachDimension) {
+  const auto window = [](absl::string_view strides) {
+    return Import(absl::StrCat(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%o = stablehlo.constant dense<1> : tensor<1xi32>\n%s = stablehlo.constant ",
+        strides,
+        "\n%p = stablehlo.constant dense<0> : tensor<1x2xi32>\n%0 = stablehlo.custom_call "
+        "@stablehlo.dynamic_reduce_window(%x, %z, %o, %s, %o, %o, %p) {called_computations = [@add]} : "
+        "(tensor<4xf32>, tensor<f32>, tensor<1xi32>, ",
+        strides.substr(strides.find("tensor")),
+        ", tensor<1xi32>, tensor<1xi32>, tensor<1x2xi32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>\n}\n"
+        "func.func private @add(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {\n"
+        "%0 = stablehlo.add %a, %b : tensor<f32>\nreturn %0 : tensor<f32>\n}\n"));
+  };
+  EXPECT_TRUE(absl::StrContains(window("dense<1> : tensor<1xi32>"), "reduce-window("));
+  EXPECT_TRUE(absl::StrContains(window("dense<1> : tensor<2xi32>"), "window_strides has 2 entries, not 1"));
+  EXPECT_TRUE(absl::StrContains(window("dense<> : tensor<0xi32>"), "window_strides has 0 entries, not 1"));
+}
+
 TEST(Program, InliningHasALimit) {
   std::string text =
       "func.func @main(%x: tensor<4xf32>) -> tensor<?xf32> {\n%0 = stablehlo.convert %x : "

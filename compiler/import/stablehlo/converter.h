@@ -161,6 +161,9 @@ absl::StatusOr<Values> ConvertDynamicTopK(Call& call);
 // The operands that `indices_of_shape_operands` names go; the results have the extents that they state.
 absl::Status TakeShapeOperands(Call& call);
 
+// The string `key` among the attributes of an argument or a result (`jax.result_info = "loss"`); empty if there is
+// none.
+std::string TextAttribute(absl::string_view attributes, absl::string_view key);
 // The sharding that an argument of the entry, or a result, states among its attributes. A result that states one passes
 // through a call that carries it.
 void SetEntrySharding(absl::string_view attributes, Instruction* i);

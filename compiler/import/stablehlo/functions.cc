@@ -109,7 +109,7 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
     }
     Instruction* p = c->AddParameter(static_cast<int64_t>(k), shape, a.name);
     p->set_loc(f.loc);
-    if (is_entry) SetEntrySharding(absl::StrCat("{", a.attributes, "}"), p);
+    if (is_entry) SetEntrySharding(a.attributes, p);
     Origin origin = origins_.Of(a.origin);
     if (is_entry) origin.name = ArgumentName(f, a);  // so that HLO text keeps it
     if (const std::string m = origin.Metadata(); !m.empty()) p->mutable_attrs().metadata = attr::Raw(m);
@@ -135,17 +135,13 @@ absl::StatusOr<Computation*> Converter::BuildFunction(const Function& f) {
   return c;
 }
 
-namespace {
-
-// The text of a string attribute among `attributes` ("jax.result_info = \"result['loss']\""); empty if there is none.
 std::string TextAttribute(absl::string_view attributes, absl::string_view key) {
-  const size_t at = attributes.find(absl::StrCat(key, " = \""));
-  if (at == absl::string_view::npos) return "";
-  Scanner s(attributes.substr(at + key.size() + 3), "");
-  return ReadMlirString(&s).value_or("");
+  for (size_t at = attributes.find(key); at != attributes.npos; at = attributes.find(key, at + 1)) {
+    Scanner s(attributes.substr(at + key.size()), "");
+    if (s.Eat("=") && s.Peek() == '"') return ReadMlirString(&s).value_or("");
+  }
+  return "";
 }
-
-}  // namespace
 
 std::string Converter::GivenName(const mlir::BlockArgument& a) {
   const std::string name = TextAttribute(a.attributes, "jax.arg_info");

@@ -25,11 +25,6 @@ std::string MeshSharding(absl::string_view text) {
   return absl::StartsWith(text, "#sdy.sharding") ? std::string(text) : absl::StrCat("#sdy.sharding", text);
 }
 
-std::string EntryMhloSharding(absl::string_view attributes) {
-  const auto text = FrontendAttribute(attributes, "mhlo.sharding");
-  return text ? ShardingOfMhlo(MlirStringValue(*text)) : "";
-}
-
 // The value of "sdy.sharding" among the attributes of an argument or a result; empty if there is none.
 std::string EntryMeshSharding(absl::string_view attributes) {
   constexpr absl::string_view kKey = "sdy.sharding", kValue = "#sdy.sharding<";
@@ -42,6 +37,11 @@ std::string EntryMeshSharding(absl::string_view attributes) {
     if (attributes[k] == '>' && depth == 0) return std::string(attributes.substr(start, k + 1 - start));
   }
   return "";
+}
+
+// The sharding of "mhlo.sharding" there; empty if there is none.
+std::string EntryMhloSharding(absl::string_view attributes) {
+  return ShardingOfMhlo(TextAttribute(attributes, "mhlo.sharding"));
 }
 
 }  // namespace
