@@ -1,5 +1,7 @@
 #include "codegen/llvm/cpu_level.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
 #include "runtime_min/cpu/level.h"

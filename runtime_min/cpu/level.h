@@ -74,7 +74,7 @@ static int level_runs(int level) {
   }
 }
 
-// Intel's cores begin a 512-bit sum of products of bf16 every second cycle: half of what multiplying as f32 gives.
+// On Intel's cores a 512-bit sum of products of bf16 is slower than multiplying as f32 (docs/design/cpu_code.md).
 static int slow_bf16_dots(void) {
   unsigned a, b, c, d;
   return __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx;

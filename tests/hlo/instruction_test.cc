@@ -1,6 +1,8 @@
 // The graph: what moves along when an instruction takes another's place.
 #include "compiler/hlo/instruction.h"
 
+#include <algorithm>
+
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 

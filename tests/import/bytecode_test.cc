@@ -36,6 +36,7 @@ TEST(Bytecode, OlderVersions) {
     ExpectSame("kinds_old.mlir", v);
 }
 
+TEST(Bytecode, CalledComputations) { ExpectSame("calls.mlir", "calls.mlirbc"); }
 TEST(Bytecode, Shardings) { ExpectSame("sharded.mlir", "sharded.mlirbc"); }
 
 // What jax.export writes for jax.scipy.linalg.lu_factor: a custom call with an attribute of Shardy's.

@@ -29,13 +29,12 @@ module @m {
     %k = stablehlo.constant dense<1> : tensor<i32>
     %top:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%x, %k) {api_version = 2 : i32} : (tensor<?x2xf32>, tensor<i32>) -> (tensor<?x1xf32>, tensor<?x1xi32>)
     %places = stablehlo.concatenate %rows, %one, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
-    %full = stablehlo.concatenate %rows, %one, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
     %all = stablehlo.constant dense<2> : tensor<1xi32>
     %extents = stablehlo.concatenate %rows, %all, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
     %iota = stablehlo.dynamic_iota %extents, dim = 1 : (tensor<2xi32>) -> tensor<?x2xi32>
     %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %minus = stablehlo.constant dense<-1> : tensor<i32>
-    %near:2 = stablehlo.custom_call @stablehlo.dynamic_approx_top_k(%x, %iota, %least, %minus, %k, %places, %full) {called_computations = [@more], indices_of_shape_operands = dense<[5, 6]> : tensor<2xi64>, mhlo.backend_config = {aggregate_to_topk = true, recall_target = 0.949999988 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64}} : (tensor<?x2xf32>, tensor<?x2xi32>, tensor<f32>, tensor<i32>, tensor<i32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<?x1xf32>, tensor<?x1xi32>)
+    %near:2 = stablehlo.custom_call @stablehlo.dynamic_approx_top_k(%x, %iota, %least, %minus, %k, %places, %places) {called_computations = [@more], indices_of_shape_operands = dense<[5, 6]> : tensor<2xi64>, mhlo.backend_config = {aggregate_to_topk = true, recall_target = 0.949999988 : f32, reduction_dim = 1 : i64, reduction_input_size_override = -1 : i64}} : (tensor<?x2xf32>, tensor<?x2xi32>, tensor<f32>, tensor<i32>, tensor<i32>, tensor<2xi32>, tensor<2xi32>) -> (tensor<?x1xf32>, tensor<?x1xi32>)
     return %sums, %top#0, %near#1 : tensor<?x2xf32>, tensor<?x1xf32>, tensor<?x1xi32>
   }
 }

@@ -11,20 +11,15 @@
 namespace kiln::stablehlo {
 namespace {
 
-// An array like `s` with the extents that are the value of `operand`.
-absl::StatusOr<Shape> ShapeStatedBy(Call& call, const Shape& s, size_t operand) {
+// `s` where the text states all of its extents, else with those that are the value of `operand`.
+absl::StatusOr<Shape> Stated(Call& call, const Shape& s, size_t operand) {
+  if (!Unbounded(s)) return s;
   ASSIGN_OR_RETURN(Ints dims, call.Known(operand));
   if (static_cast<int64_t>(dims.size()) != s.rank())
     return call.Fail(absl::StrCat("operand ", operand, " states ", dims.size(), " extents for rank ", s.rank()));
   for (int64_t d : dims)
     if (d < 0) return call.Fail(absl::StrCat("operand ", operand, " states the extent ", d));
   return Shape::Array(s.type(), dims);
-}
-
-// The result's extents: those of the text where it states all, else the value of `operand`.
-absl::StatusOr<Shape> StatedShape(Call& call, size_t operand) {
-  const Shape s = call.result();
-  return Unbounded(s) ? ShapeStatedBy(call, s, operand) : s;
 }
 
 bool DependsOnArguments(const Instruction* i, absl::flat_hash_set<const Instruction*>* seen) {
@@ -104,9 +99,7 @@ absl::Status TakeShapeOperands(Call& call) {
     if (at[k] < 0 || at[k] >= static_cast<int64_t>(call.x.size()))
       return call.Fail(absl::StrCat("indices_of_shape_operands: there is no operand ", at[k]));
     states[at[k]] = true;
-    Shape& s = call.types[k];
-    if (!s.IsArray() || !Unbounded(s)) continue;
-    ASSIGN_OR_RETURN(s, ShapeStatedBy(call, s, static_cast<size_t>(at[k])));
+    ASSIGN_OR_RETURN(call.types[k], Stated(call, call.types[k], static_cast<size_t>(at[k])));
   }
   Values operands;
   for (size_t k = 0; k < states.size(); ++k)
@@ -118,9 +111,7 @@ absl::Status TakeShapeOperands(Call& call) {
 absl::StatusOr<Values> ConvertDynamicRngBitGenerator(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
   if (call.types.size() != 2) return call.Fail("gives a state and an array");
-  if (Unbounded(call.types[1])) {
-    ASSIGN_OR_RETURN(call.types[1], ShapeStatedBy(call, call.types[1], 1));
-  }
+  ASSIGN_OR_RETURN(call.types[1], Stated(call, call.types[1], 1));
   call.x.resize(1);
   return ConvertRngBitGenerator(call);
 }
@@ -134,7 +125,7 @@ absl::StatusOr<Values> ConvertDynamicApproxTopK(Call& call) {
 
 absl::StatusOr<Values> ConvertDynamicBroadcast(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
-  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 1));
+  ASSIGN_OR_RETURN(Shape s, Stated(call, call.result(), 1));
   call.types = {s};
   call.x.resize(1);
   call.name = "broadcast_in_dim";
@@ -143,7 +134,7 @@ absl::StatusOr<Values> ConvertDynamicBroadcast(Call& call) {
 
 absl::StatusOr<Values> ConvertDynamicIota(Call& call) {
   RETURN_IF_ERROR(call.Need(1));
-  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 0));
+  ASSIGN_OR_RETURN(Shape s, Stated(call, call.result(), 0));
   call.types = {s};
   call.x.clear();
   return ConvertIota(call);
@@ -151,7 +142,7 @@ absl::StatusOr<Values> ConvertDynamicIota(Call& call) {
 
 absl::StatusOr<Values> ConvertDynamicReshape(Call& call) {
   RETURN_IF_ERROR(call.Need(2));
-  ASSIGN_OR_RETURN(Shape s, StatedShape(call, 1));
+  ASSIGN_OR_RETURN(Shape s, Stated(call, call.result(), 1));
   return Values{call.Add(Opcode::Reshape, s, {call.x[0]})};
 }
 

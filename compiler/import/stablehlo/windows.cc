@@ -35,29 +35,31 @@ absl::StatusOr<Values> ConvertReduce(Call& call) {
 
 namespace {
 
-// What a window is made of, a value for each dimension; of the padding two. Empty: as where nothing is said.
+// What a window is made of, a value for each dimension; of the padding two. Absent: as where nothing is said.
 struct WindowLists {
-  Ints size, stride, base_dilation, window_dilation, padding;
+  std::optional<Ints> size, stride, base_dilation, window_dilation, padding;
 };
 
 absl::StatusOr<Values> ReduceWindow(Call& call, Computation* f, const WindowLists& lists) {
   const size_t n = call.x[0]->shape().rank();
   attr::Win w(n);
-  const auto fill = [&](absl::string_view what, const Ints& v, int64_t WindowDim::*member) -> absl::Status {
-    if (v.empty()) return absl::OkStatus();
-    if (v.size() != n) return call.Fail(absl::StrCat(what, " has ", v.size(), " entries, not ", n));
-    for (size_t k = 0; k < n; ++k) w[k].*member = v[k];
+  const auto fill = [&](absl::string_view what, const std::optional<Ints>& v,
+                        int64_t WindowDim::*member) -> absl::Status {
+    if (!v) return absl::OkStatus();
+    if (v->size() != n) return call.Fail(absl::StrCat(what, " has ", v->size(), " entries, not ", n));
+    for (size_t k = 0; k < n; ++k) w[k].*member = (*v)[k];
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(fill("window_dimensions", lists.size, &WindowDim::size));
   RETURN_IF_ERROR(fill("window_strides", lists.stride, &WindowDim::stride));
   RETURN_IF_ERROR(fill("base_dilations", lists.base_dilation, &WindowDim::lhs_dilate));
   RETURN_IF_ERROR(fill("window_dilations", lists.window_dilation, &WindowDim::rhs_dilate));
-  if (!lists.padding.empty() && lists.padding.size() != 2 * n)
-    return call.Fail("padding needs two entries per dimension");
-  for (size_t k = 0; 2 * k < lists.padding.size(); ++k) {
-    w[k].pad_low = lists.padding[2 * k];
-    w[k].pad_high = lists.padding[2 * k + 1];
+  if (const std::optional<Ints>& p = lists.padding) {
+    if (p->size() != 2 * n) return call.Fail("padding needs two entries per dimension");
+    for (size_t k = 0; k < n; ++k) {
+      w[k].pad_low = (*p)[2 * k];
+      w[k].pad_high = (*p)[2 * k + 1];
+    }
   }
   const bool tuple = call.types.size() > 1;
   Instruction* r = call.Add(Opcode::ReduceWindow, tuple ? Shape::Tuple(call.types) : call.result(), call.x);
@@ -71,19 +73,12 @@ absl::StatusOr<Values> ReduceWindow(Call& call, Computation* f, const WindowList
 absl::StatusOr<Values> ConvertReduceWindow(Call& call) {
   if (call.op.regions.size() != 1 || call.x.empty()) return call.Fail("needs one reducer");
   ASSIGN_OR_RETURN(Computation * f, call.ScalarRegion(call.op.regions[0], "region"));
-  const auto list = [&](const char* key) -> absl::StatusOr<Ints> {
-    if (!call.op.Has(key)) return Ints();
-    const Ints v = ParseIntList(call.op.Attr(key)).value_or(Ints());
-    if (v.empty() && call.x[0]->shape().rank() > 0) return call.Fail(absl::StrCat(key, " is not a list of integers"));
-    return v;
+  const auto list = [&](const char* key) {
+    return call.op.Has(key) ? std::optional(ParseIntList(call.op.Attr(key)).value_or(Ints())) : std::nullopt;
   };
-  WindowLists lists;
-  ASSIGN_OR_RETURN(lists.size, list("window_dimensions"));
-  ASSIGN_OR_RETURN(lists.stride, list("window_strides"));
-  ASSIGN_OR_RETURN(lists.base_dilation, list("base_dilations"));
-  ASSIGN_OR_RETURN(lists.window_dilation, list("window_dilations"));
-  ASSIGN_OR_RETURN(lists.padding, list("padding"));
-  return ReduceWindow(call, f, lists);
+  return ReduceWindow(call, f,
+                      {list("window_dimensions"), list("window_strides"), list("base_dilations"),
+                       list("window_dilations"), list("padding")});
 }
 
 // Arrays, initial values, then what the attributes of reduce_window say; the reducer is a function.
@@ -93,13 +88,13 @@ absl::StatusOr<Values> ConvertDynamicReduceWindow(Call& call) {
   if (arrays == 0 || call.x.size() != 2 * arrays + kLists)
     return call.Fail("needs an array and an initial value for each result, and five operands for the window");
   ASSIGN_OR_RETURN(Computation * f, call.CalledComputation());
-  WindowLists lists;
-  Ints* const each[kLists] = {&lists.size, &lists.stride, &lists.base_dilation, &lists.window_dilation, &lists.padding};
+  std::vector<Ints> lists;
   for (size_t k = 0; k < kLists; ++k) {
-    ASSIGN_OR_RETURN(*each[k], call.Known(2 * arrays + k));
+    ASSIGN_OR_RETURN(Ints list, call.Known(2 * arrays + k));
+    lists.push_back(std::move(list));
   }
   call.x.resize(2 * arrays);
-  return ReduceWindow(call, f, lists);
+  return ReduceWindow(call, f, {lists[0], lists[1], lists[2], lists[3], lists[4]});
 }
 
 absl::StatusOr<Values> ConvertSelectAndScatter(Call& call) {
