@@ -126,6 +126,22 @@ class Reader {
   Scanner s_;
 };
 
+// The verifier reads no frontend attributes: one may speak of more arrays, or of more dimensions, than there are.
+absl::Status CheckCounts(const Instruction& i, const std::vector<TileSharding>& written) {
+  std::vector<const Shape*> leaves;
+  ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape& leaf) { leaves.push_back(&leaf); });
+  if (written.size() != 1 && written.size() != leaves.size())
+    return ErrorAt(&i,
+                   absl::StrCat("has a list of shardings for ", written.size(), " arrays, but has ", leaves.size()));
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    const TileSharding& s = written[written.size() == 1 ? 0 : k];
+    if (s.IsTiled() && leaves[k]->IsArray() && static_cast<int64_t>(s.tiles.size()) != leaves[k]->rank())
+      return ErrorAt(&i,
+                     absl::StrCat("has a sharding of ", s.tiles.size(), " dimensions for rank ", leaves[k]->rank()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t TileSharding::CoordinateOf(int64_t n, size_t d) const {
@@ -141,6 +157,7 @@ absl::StatusOr<std::vector<TileSharding>> WrittenShardings(const Instruction& i)
     if (const auto text = FrontendAttribute(i.attrs().frontend_attributes->text, "xla.sdy.sharding")) {
       auto s = ParseMeshShardings(*i.parent()->module(), *text);
       if (!s.ok()) return ErrorAt(&i, s.status().message());
+      RETURN_IF_ERROR(CheckCounts(i, *s));
       return s;
     }
   }

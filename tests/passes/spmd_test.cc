@@ -74,6 +74,29 @@ TEST(Spmd, ShardingsOverAnotherNumberOfDevicesAreRefused) {
   EXPECT_NE(s.message().find("over 4 devices in a module of 8 partitions"), absl::string_view::npos) << s;
 }
 
+// Of frontend attributes, which the verifier does not read.
+TEST(Spmd, MeshShardingsOfOtherArraysAreRefused) {
+  struct Case {
+    const char *sharding, *error;
+  };
+  for (const Case& c :
+       {Case{"#sdy.sharding<@mesh, [{}, {\\\"y\\\"}, {}]>", "has a sharding of 3 dimensions for rank 2"},
+        Case{"#sdy.sharding<@mesh, [{\\\"y\\\"}]>", "has a sharding of 1 dimensions for rank 2"},
+        Case{"#sdy.sharding_per_value<[<@mesh, [{}, {\\\"y\\\"}]>, <@mesh, [{}, {\\\"y\\\"}]>]>",
+             "has a list of shardings for 2 arrays, but has 1"}}) {
+    auto m = ParseHlo(absl::StrCat("HloModule m, num_partitions=8, frontend_attributes={xla.sdy.meshes={mesh = "
+                                   "#sdy.mesh<[\"x\"=2, \"y\"=4]>}}\nENTRY e {\n  ROOT x = f32[16,8] parameter(0), "
+                                   "frontend_attributes={xla.sdy.sharding=\"",
+                                   c.sharding, "\"}\n}"),
+                      "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    const absl::Status s = PartitionProgram(m->get());
+    ASSERT_FALSE(s.ok()) << c.sharding;
+    EXPECT_NE(s.message().find("t.hlo:3:"), absl::string_view::npos) << s;
+    EXPECT_NE(s.message().find(c.error), absl::string_view::npos) << s;
+  }
+}
+
 TEST(Spmd, AxesExpressShardings) {
   struct Case {
     const char *text, *again;  // null: no axes express it
