@@ -111,32 +111,31 @@ class Products : public testing::TestWithParam<int> {
   }
 };
 
-// Each case with a fifth of the types, each type with a fifth of the cases; others at each level, for time.
+// Each case with a third of the types, each type with a third of the cases.
 template <typename Case, size_t cases, typename Visit>
 void ForPairs(size_t shift, const Case (&list)[cases], const Visit& visit) {
   for (size_t t = 0; t < std::size(kTypes); ++t)
     for (size_t c = 0; c < cases; ++c)
-      if ((t + c + shift) % 5 == 0) visit(TextOf(kTypes[t], list[c]), kTypes[t].c[0] == 's');
+      if ((t + c + shift) % 3 == 0) visit(TextOf(kTypes[t], list[c]), kTypes[t].c[0] == 's');
 }
 
 TEST_P(Products, OfMatrices) {
-  ForPairs(static_cast<size_t>(GetParam()), kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
+  ForPairs(0, kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
 }
 
 TEST_P(Products, OfWindows) {
-  ForPairs(static_cast<size_t>(GetParam()), kConvolutions,
-           [&](const std::string& text, bool exact) { Compare(text, exact); });
+  ForPairs(0, kConvolutions, [&](const std::string& text, bool exact) { Compare(text, exact); });
 }
 
 TEST_P(Products, OfMatricesWithABias) {
   int count = 0;
-  ForPairs(static_cast<size_t>(GetParam()) + 1, kDots,
+  ForPairs(1, kDots,
            [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
 }
 
 TEST_P(Products, OfWindowsWithABias) {
   int count = 0;
-  ForPairs(static_cast<size_t>(GetParam()) + 1, kConvolutions,
+  ForPairs(1, kConvolutions,
            [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
 }
 
