@@ -58,30 +58,43 @@ bool ReadsInOwnRow(const Instruction* i, int64_t k) {
                        });
 }
 
-// True if fusion `i` reads operand `k` only for result `output` of several, and there only at the element it writes.
-bool ReadsForOneResult(const Instruction* i, int64_t k, int64_t output) {
-  if (!i->Is(Opcode::Fusion)) return false;
+// The results of fusion `i` that read operand `k` at the element they write; none if anything reads it elsewhere.
+std::vector<const Instruction*> ReadersAtOwnElement(const Instruction* i, int64_t k) {
   const Instruction* root = (*i->attrs().calls)->root();
-  if (!root->Is(Opcode::Tuple)) return false;
-  const Instruction* result = root->operand(output);
-  if (std::count(root->operands().begin(), root->operands().end(), result) != 1) return false;
-  const int64_t elements = result->shape().IsArray() ? result->shape().ElementCount() : -1;
-  std::vector<const Instruction*> work = {(*i->attrs().calls)->parameter(k)};
+  const int64_t elements = i->operand(k)->shape().IsArray() ? i->operand(k)->shape().ElementCount() : -1;
+  std::vector<const Instruction*> work = {(*i->attrs().calls)->parameter(k)}, out;
   absl::flat_hash_set<const Instruction*> seen;
   while (!work.empty()) {
     const Instruction* v = work.back();
     work.pop_back();
     if (!seen.insert(v).second) continue;
-    const bool first = v->Is(Opcode::Parameter);
     const Shape& s = v->shape();
-    if (!s.IsArray() || s.ElementCount() != elements || !s.HasDefaultLayout()) return false;
-    if (!first && !v->IsElementwise() && !v->Is(Opcode::Bitcast)) return false;
-    for (const Instruction* u : v->users()) {
-      if (u == root && v != result) return false;
-      if (u != root) work.push_back(u);
-    }
+    if (!s.IsArray() || s.ElementCount() != elements || !s.HasDefaultLayout()) return {};
+    if (!v->Is(Opcode::Parameter) && !v->IsElementwise() && !v->Is(Opcode::Bitcast)) return {};
+    for (const Instruction* u : v->users()) (u == root ? out : work).push_back(u == root ? v : u);
   }
-  return seen.contains(result);
+  return out;
+}
+
+// True if fusion `i` of several results reads operand `k` at the element it writes, for result `output` alone or for
+// neighbours of its form too: one loop computes them, each element of all before it stores any.
+bool ReadsInOwnLoop(const Instruction* i, int64_t k, int64_t output) {
+  if (!i->Is(Opcode::Fusion) || !(*i->attrs().calls)->root()->Is(Opcode::Tuple)) return false;
+  const std::vector<Instruction*>& results = (*i->attrs().calls)->root()->operands();
+  const std::vector<const Instruction*> readers = ReadersAtOwnElement(i, k);
+  if (readers.empty()) return false;
+  int64_t first = output, last = output;
+  for (const Instruction* r : readers) {
+    const int64_t place = std::find(results.begin(), results.end(), r) - results.begin();
+    if (std::count(results.begin(), results.end(), r) != 1) return false;
+    first = std::min(first, place);
+    last = std::max(last, place);
+  }
+  if (first == last) return true;
+  if (TurnsApart(i)) return false;
+  return std::all_of(results.begin() + first, results.begin() + last + 1, [&](const Instruction* r) {
+    return r->IsElementwise() && r->shape().dims() == readers[0]->shape().dims() && r->shape().HasDefaultLayout();
+  });
 }
 
 }  // namespace
@@ -190,7 +203,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kOutput) return false;
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
-  const bool in_place = ReadsForOneResult(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||
+  const bool in_place = ReadsInOwnLoop(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||
                         (ReadsInOwnRow(i, k) && out.ElementCount() == i->operand(k)->shape().ElementCount());
   return in_place && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }

@@ -71,13 +71,19 @@ class PositionAnalysis {
   absl::flat_hash_map<const Instruction*, Dependence> known_;
 };
 
-// Results of equally many elements are made together, but those of transposes and updates apart.
-bool OneLoop(const Computation* body, const std::vector<Instruction*>& results) {
-  for (const Instruction* r : results)
-    if (r->Is(Opcode::DynamicUpdateSlice) || r->shape().ElementCount() != results[0]->shape().ElementCount())
+// Whether results `from` to `to` are made together. Those of equally many elements are, if all are that many; else
+// neighbours that are elementwise and of the same extents. Those of transposes and updates are made apart.
+bool OneLoop(const Computation* body, const std::vector<Instruction*>& results, size_t from, size_t to) {
+  for (const auto& x : body->instructions())
+    if (x->Is(Opcode::Transpose)) return false;
+  const auto together = [&](const Instruction* r) {
+    return !r->Is(Opcode::DynamicUpdateSlice) && r->shape().ElementCount() == results[from]->shape().ElementCount();
+  };
+  if (std::all_of(results.begin(), results.end(), together)) return true;
+  for (size_t k = from; k <= to; ++k)
+    if (!results[k]->IsElementwise() || results[k]->shape().dims() != results[from]->shape().dims() ||
+        !results[k]->shape().HasDefaultLayout())
       return false;
-  for (const auto& i : body->instructions())
-    if (i->Is(Opcode::Transpose)) return false;
   return true;
 }
 
@@ -92,12 +98,15 @@ bool ReadsWhatItWrites(const Instruction* i, int64_t k, int64_t output) {
   if (!written.IsArray() || ByteWidth(written.type()) != ByteWidth(i->operand(k)->shape().type())) return false;
   // Whoever else reads the array must do so in the same loop, and none may look at another position.
   PositionAnalysis positions(body->parameter(k), written.ElementCount());
-  for (const Instruction* r : results) {
-    const Dependence d = positions.Of(r);
-    if (d == Dependence::kOther || (d != Dependence::kNone && r != results[output] && !OneLoop(body, results)))
-      return false;
+  size_t first = static_cast<size_t>(output), last = first;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const Dependence d = positions.Of(results[r]);
+    if (d == Dependence::kOther) return false;
+    if (d == Dependence::kNone || results[r] == results[output]) continue;
+    first = std::min(first, r);
+    last = std::max(last, r);
   }
-  return true;
+  return first == last || OneLoop(body, results, first, last);
 }
 
 bool WritesRows(const Instruction* i) {
