@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/elemental/convolution.h"
 #include "codegen/elemental/movement.h"
 #include "codegen/llvm/debug_info.h"
 #include "llvm/IR/Intrinsics.h"
@@ -118,6 +119,8 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       ASSIGN_OR_RETURN(std::vector<Val> v, EmitWindow(i, index));
       return v[0];
     }
+    case Opcode::Convolution:
+      return EmitConvolutionAt(ir_, i, index.dims, [&](int64_t k, const Index& at) { return Emit(i->operand(k), at); });
     default:
       return ErrorAt(i, "cannot be computed element by element", absl::StatusCode::kUnimplemented);
   }

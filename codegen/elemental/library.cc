@@ -34,24 +34,6 @@ SortPlan PlanSort(const Instruction* i) {
   return p;
 }
 
-// exp(-2 pi i k / n)
-llvm::Value* Roots(Ir& ir, int64_t n, PrimitiveType t) {
-  const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
-  if (llvm::GlobalVariable* g = ir.module.getGlobalVariable(name, true)) return g;
-  std::vector<llvm::Constant*> values;
-  for (int64_t k = 0; k < n; ++k) {
-    const long double a =
-        -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
-    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::cos(a))));
-    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::sin(a))));
-  }
-  auto* type = llvm::ArrayType::get(ir.RegType(t), values.size());
-  auto* g = new llvm::GlobalVariable(ir.module, type, true, llvm::GlobalValue::PrivateLinkage,
-                                     llvm::ConstantArray::get(type, values), name);
-  g->setAlignment(llvm::Align(64));
-  return g;
-}
-
 // What the transform of several lines in the lanes of a vector works in: 4 n + 8 vectors of 64 bytes.
 int64_t FftVectorBytes(int64_t n) { return 64 * (4 * n + 8); }
 
@@ -379,6 +361,23 @@ class Library {
 
 }  // namespace
 
+llvm::Value* FftRoots(Ir& ir, int64_t n, PrimitiveType t) {
+  const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
+  if (llvm::GlobalVariable* g = ir.module.getGlobalVariable(name, true)) return g;
+  std::vector<llvm::Constant*> values;
+  for (int64_t k = 0; k < n; ++k) {
+    const long double a =
+        -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
+    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::cos(a))));
+    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::sin(a))));
+  }
+  auto* type = llvm::ArrayType::get(ir.RegType(t), values.size());
+  auto* g = new llvm::GlobalVariable(ir.module, type, true, llvm::GlobalValue::PrivateLinkage,
+                                     llvm::ConstantArray::get(type, values), name);
+  g->setAlignment(llvm::Align(64));
+  return g;
+}
+
 int64_t FftWorkBytes(const Instruction* i) {
   int64_t n = 1;
   for (int64_t d : *i->attrs().fft_length) n = std::max(n, d);
@@ -421,7 +420,7 @@ void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value
   const FftType type = *i->attrs().fft_type;
   const PrimitiveType c = ComponentType(i->shape().type());
   ir.CallLibrary(absl::StrCat("kiln_fft_", in_vectors ? "lines_" : "axis_", TextOf(c)), ir.b.getVoidTy(),
-                 {from, to, work, Roots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
+                 {from, to, work, FftRoots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
                   ir.b.getInt32(type == FftType::IFFT || type == FftType::IRFFT),
                   ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
 }

@@ -26,6 +26,8 @@ struct FftAxis {
   int64_t lines, n, inner;                           // elements of a line are `inner` apart
   int kind;                                          // 0: complex to complex, 1: from real, 2: to real
 };
+// A table of exp(-2 pi i k / n) for k below n, real and imaginary part in turn, of component type `t`.
+llvm::Value* FftRoots(Ir& ir, int64_t n, PrimitiveType t);
 // In the order in which they are transformed.
 std::vector<FftAxis> FftAxes(const Instruction* i);
 // Bytes that one worker needs, and that the half spectrum takes (0: there is none).

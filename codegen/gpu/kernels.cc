@@ -60,7 +60,7 @@ absl::Status EmitSerial(Body& body) {
 
 int64_t ScratchBytes(const Instruction* i) {
   if (i->Is(Opcode::Sort) || i->Is(Opcode::TopK)) return 0;
-  if (i->Is(Opcode::Fft)) return FftScratchBytes(i);
+  if (TransformOf(i)) return FftScratchBytes(i);
   return LibraryScratchBytes(i, 0);
 }
 
@@ -92,7 +92,7 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
 absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                                const Instruction* i, const std::set<int64_t>& shared) {
   if (i->Is(Opcode::Sort)) return EmitSort(ir, target, symbol, i, shared);
-  if (i->Is(Opcode::Fft)) return EmitFft(ir, target, symbol, i, shared);
+  if (TransformOf(i)) return EmitFft(ir, target, symbol, i, shared);
   const auto family = i->Is(Opcode::Fusion)            ? EmitFusion
                       : i->Is(Opcode::Copy)            ? EmitCopy
                       : i->Is(Opcode::Dot)             ? EmitDot

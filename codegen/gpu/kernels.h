@@ -95,7 +95,9 @@ std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 // Sorting: the steps of a network over rows, as kernels of their own.
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);
-// Transforms, an axis after the other. Arena bytes that the kernels need.
+// Transforms, an axis after the other, alone or with the loops around them in a fusion. Arena bytes that the kernels
+// need. The transform of `i`, null if it has none.
+const Instruction* TransformOf(const Instruction* i);
 absl::StatusOr<std::vector<Launch>> EmitFft(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                             const Instruction* i, const std::set<int64_t>& shared);
 int64_t FftScratchBytes(const Instruction* i);

@@ -1,4 +1,4 @@
-// Factorisations, triangular systems and transforms in kernels of kiln's own.
+// Factorisations and triangular systems in kernels of kiln's own.
 #include "codegen/elemental/library.h"
 #include "codegen/gpu/kernels.h"
 
@@ -28,57 +28,7 @@ absl::Status CheckReal(const Instruction* i) {
   return ErrorAt(i, absl::StrCat(TextOf(t), " has no kernel"), absl::StatusCode::kUnimplemented);
 }
 
-constexpr int64_t kMostWorkBytes = int64_t{64} << 20;  // of a transform's workers together
-
-struct FftWorkers {
-  int64_t lines;  // of each
-  int64_t count;
-};
-
-FftWorkers WorkersFor(const Instruction* i, const FftAxis& axis) {
-  const int64_t most = std::max<int64_t>(1, kMostWorkBytes / FftWorkBytes(i));
-  int64_t lines = std::max<int64_t>(1, (axis.lines + most - 1) / most);
-  if (axis.kind != 0) lines = (lines + 1) / 2 * 2;  // real lines travel in pairs
-  return {lines, (axis.lines + lines - 1) / lines};
-}
-
-int64_t FftWorkerCount(const Instruction* i) {
-  int64_t count = 1;
-  for (const FftAxis& a : FftAxes(i)) count = std::max(count, WorkersFor(i, a).count);
-  return count;
-}
-
 }  // namespace
-
-int64_t FftScratchBytes(const Instruction* i) { return FftWorkerCount(i) * FftWorkBytes(i) + FftHalfBytes(i); }
-
-// A thread for a few lines of an axis, a launch for each axis.
-absl::StatusOr<std::vector<Launch>> EmitFft(Ir& ir, const GpuTarget& target, const std::string& symbol,
-                                            const Instruction* i, const std::set<int64_t>& shared) {
-  std::vector<Launch> out;
-  if (i->shape().ElementCount() == 0) return out;
-  for (const FftAxis& axis : FftAxes(i)) {
-    const auto emit = [&](Body& body) {
-      const FftWorkers workers = WorkersFor(i, axis);
-      return ForEach(body, workers.count, [&](llvm::Value* worker) {
-        const auto scratch = [&](llvm::Value* bytes) {
-          return ir.b.CreateInBoundsGEP(ir.b.getInt8Ty(), body.scratch, bytes);
-        };
-        llvm::Value* const places[] = {body.operands[0], scratch(ir.I64(FftWorkerCount(i) * FftWorkBytes(i))),
-                                       body.results[0]};
-        llvm::Value* first = ir.Mul(worker, workers.lines);
-        llvm::Value* last =
-            ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.Add(first, ir.I64(workers.lines)), ir.I64(axis.lines));
-        EmitFftLines(ir, i, axis, places[axis.from], places[axis.to], scratch(ir.Mul(worker, FftWorkBytes(i))), first,
-                     last);
-        return absl::OkStatus();
-      });
-    };
-    ASSIGN_OR_RETURN(Launch l, EmitFunction(ir, target, absl::StrCat(symbol, "_axis", out.size()), i, shared, emit));
-    out.push_back(l);
-  }
-  return out;
-}
 
 // A block for each matrix: the columns of the factor one after the other, the rest of the matrix updated by each.
 absl::Status EmitCholesky(Body& body) {

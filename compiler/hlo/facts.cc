@@ -39,6 +39,10 @@ bool MultipliesOtherRanks(const Instruction& i) {
          !one(i.attrs().lhs_contracting_dims) || !one(i.attrs().rhs_contracting_dims);
 }
 
+bool MultipliesVectors(const Instruction& i) {
+  return MultipliesOtherRanks(i) && i.shape().rank() == 1 && i.operand(0)->shape().rank() == 2;
+}
+
 bool TakesIndicesAsVector(const Instruction& i) {
   const int64_t first = i.Is(Opcode::DynamicSlice) ? 1 : i.Is(Opcode::DynamicUpdateSlice) ? 2 : -1;
   return first >= 0 && i.operand_count() == first + 1 && i.operand(first)->shape().rank() == 1;
@@ -66,6 +70,7 @@ constexpr Form kExpandedForms[] = {
     {[](const Instruction& i) { return i.shape().HasDynamic(); }, "kernels know no dynamic dimensions",
      "dynamic-padder"},
     {ConvolvesInAnotherOrder, "kernels convolve b01f->b01f without groups of batches", "convolution-canonicalization"},
+    {MultipliesVectors, "kernels multiply matrices", "dot-normalizer"},
     {MultipliesOtherRanks, "kernels multiply one batch of matrices by another", "dot-decomposer"},
     {TakesIndicesAsVector, "kernels take one scalar for each index", "dynamic-index-splitter"},
     {RegroupsBitsOfNarrowTypes, "elements narrower than a byte lie in bytes of their own", "bitcast-dtypes-expander"},

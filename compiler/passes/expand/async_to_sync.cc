@@ -1,5 +1,8 @@
 // Start and done pairs as the operation they split: one stream of host code overlaps nothing. Sends and receives keep
-// their first half, which does the work.
+// their first half, which does the work. In a scheduled module a pair with work between its halves stays, because the
+// schedule overlaps the two.
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
@@ -66,11 +69,37 @@ bool IsDone(const Instruction* i) {
   }
 }
 
+bool IsWork(const Instruction* i) {
+  return !i->Is(Opcode::Parameter) && !i->Is(Opcode::Constant) && !i->Is(Opcode::Bitcast) &&
+         !i->Is(Opcode::GetTupleElement) && !i->Is(Opcode::Send) && !i->Is(Opcode::Recv) && !IsStart(i) && !IsDone(i);
+}
+
+// The second halves, in a schedule, that work stands before and behind whose first halves it stands.
+absl::flat_hash_set<const Instruction*> Overlapping(const Module& m) {
+  absl::flat_hash_set<const Instruction*> out;
+  if (!m.is_scheduled) return out;
+  for (const auto& c : m.computations()) {
+    absl::flat_hash_map<const Instruction*, int64_t> started;
+    int64_t work = 0;  // instructions so far that are
+    for (const auto& i : c->instructions()) {
+      started[i.get()] = work;
+      if (IsWork(i.get())) ++work;
+      if (!IsDone(i.get())) continue;
+      const Instruction* start = i->operand(0);
+      while (start->Is(Opcode::AsyncUpdate)) start = start->operand(0);
+      if (started.at(start) != started.at(i.get())) out.insert(i.get());
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ConvertAsyncCollectivesToSync(Module& m, PassContext& ctx) {
+  const absl::flat_hash_set<const Instruction*> overlapping = Overlapping(m);
+  const auto wanted = [&](const Instruction* i) { return IsDone(i) && !overlapping.contains(i); };
   ASSIGN_OR_RETURN(bool changed,
-                   ExpandEach(m, ctx, IsDone, [](Instruction* i) -> absl::StatusOr<Instruction*> { return Done(i); }));
+                   ExpandEach(m, ctx, wanted, [](Instruction* i) -> absl::StatusOr<Instruction*> { return Done(i); }));
   for (const auto& c : m.computations())
     for (bool again = true; again;) {
       again = false;

@@ -1,7 +1,7 @@
 // Dots as [batch, m, k] x [batch, k, n] -> [batch, m, n], m/k and k/n in either order, each class one dimension.
 //
 // The kernel takes any strides, so a transposed operand stays as it is; a transpose is added only where the dimensions
-// of a class are not adjacent or batch dimensions do not lead.
+// of a class are not adjacent or batch dimensions do not lead. A batch of vectors is left to dot-normalizer.
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
@@ -54,8 +54,9 @@ absl::StatusOr<bool> DotDecomposer(Module& m, PassContext& ctx) {
       Attributes& a = i->mutable_attrs();
       const Ints lb = a.lhs_batch_dims.value_or(Ints()), rb = a.rhs_batch_dims.value_or(Ints());
       const Ints lc = a.lhs_contracting_dims.value_or(Ints()), rc = a.rhs_contracting_dims.value_or(Ints());
-      const bool matrices = i->operand(0)->shape().rank() == 3 && i->operand(1)->shape().rank() == 3;
-      if (matrices && lb == Ints{0} && rb == Ints{0} && lc.size() == 1 && rc.size() == 1) continue;
+      const int64_t rank = i->operand(0)->shape().rank();
+      const bool alike = (rank == 2 || rank == 3) && i->operand(1)->shape().rank() == rank;
+      if (alike && lb == Ints{0} && rb == Ints{0} && lc.size() == 1) continue;
       if (!ctx.Take()) continue;
       int64_t b = 1, k = 1;
       for (int64_t d : lb) b *= i->operand(0)->shape().dim(d);

@@ -1,4 +1,5 @@
-// Wraps what is left of elementwise and indexing instructions into fusions of one, so that loops have one emitter.
+// Wraps what is left of elementwise and indexing instructions into fusions of one and the scalar constants that it
+// reads, so that loops have one emitter.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -19,6 +20,11 @@ std::vector<Computation*> RunningComputations(const Module& m) {
   return out;
 }
 
+bool IsScalarConstant(const Instruction* i) {
+  return i->Is(Opcode::Constant) && i->shape().IsArray() && i->shape().rank() == 0 &&
+         i->control_predecessors().empty() && i->control_successors().empty();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
@@ -29,7 +35,12 @@ absl::StatusOr<bool> FusionWrapper(Module& m, PassContext&) {
       const bool wraps = l == Lowering::Elemental || i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) ||
                          i->Is(Opcode::DynamicUpdateSlice) || i->Is(Opcode::Scatter) || i->Is(Opcode::SelectAndScatter);
       if (!wraps || i->Is(Opcode::Copy)) continue;
-      WrapInFusion(i);
+      Instruction* fusion = WrapInFusion(i);
+      for (Instruction* o : std::vector<Instruction*>(fusion->operands())) {
+        if (!IsScalarConstant(o)) continue;
+        FuseInto(o, fusion);
+        if (o->users().empty()) c->Remove(o);
+      }
       changed = true;
     }
   }

@@ -1,6 +1,6 @@
 // Vertical fusion for GPU kernels: as on the CPU, with a bound on a kernel's parameters, with windows up to 8 x 8,
-// which one thread reduces wherever they stand, across reshapes and into concatenations: memory costs more than
-// arithmetic on places.
+// which one thread reduces wherever they stand, convolutions of few taps (of one feature a group, above all), across
+// reshapes and into concatenations: memory costs more than arithmetic on places.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/vertical_fusion.h"
 
@@ -10,6 +10,8 @@ absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   FusionLimits limits;
   limits.operands = 96;
   limits.window = 64;
+  limits.taps = 64;
+  limits.repeats = 1 << 18;  // less than a launch
   limits.reshapes = true;
   limits.concatenations = true;
   return FuseVertically(m, ctx, limits);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/hlo/tuning.h"
 #include "compiler/hlo/uses.h"
 #include "compiler/passes/fusion/fuse.h"
 
@@ -30,8 +31,16 @@ bool WindowsAreApart(const Instruction* i) {
                      [](const WindowDim& w) { return w.DilatedSize() <= w.stride && w.lhs_dilate == 1; });
 }
 
+// Products that an output of a convolution adds, where no product of matrices computes it; 0 for anything else.
+int64_t Taps(const Instruction* i) {
+  if (!i->Is(Opcode::Convolution) || IsTunableProduct(i) || !i->shape().HasDefaultLayout()) return 0;
+  const Shape& kernel = i->operand(1)->shape();
+  return kernel.ElementCount() / std::max<int64_t>(1, kernel.dims().back());
+}
+
 bool Expensive(const Instruction* i) {
-  return i->HasTrait(Transcendental) || i->HasTrait(Costly) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather);
+  return i->HasTrait(Transcendental) || i->HasTrait(Costly) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather) ||
+         i->Is(Opcode::Convolution);
 }
 
 // Loops over these read their operand elements through an element function.
@@ -68,7 +77,10 @@ class Fuser {
   Fuser(Module& m, PassContext& ctx, const FusionLimits& limits) : m_(m), ctx_(ctx), limits_(limits) {}
 
   bool Run() {
-    for (Computation* c : ControlComputations(m_)) RunOn(c);
+    for (Computation* c : ControlComputations(m_)) {
+      RunOn(c);
+      TakeConstants(c);
+    }
     return changed_;
   }
 
@@ -86,6 +98,7 @@ class Fuser {
         return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
       if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
+      if (user->Is(Opcode::Convolution)) return false;
       return !user->Is(Opcode::ReduceWindow) || user->operand(0) != value || WindowsAreApart(user);
     };
     if (!consumer->Is(Opcode::Fusion)) return direct(consumer, p);
@@ -125,7 +138,8 @@ class Fuser {
     if (fused && (*c->attrs().calls)->instruction_count() > limits_.instructions) return false;
     if (c->operand_count() + p->operand_count() > limits_.operands) return false;
     if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape))
-      return DegenerateBitcast(p) || (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c)));
+      return DegenerateBitcast(p) ||
+             (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c) || JoinsLittleWork(p, c)));
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
     const bool reads_once = ReadsOnce(c, p);
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
@@ -133,7 +147,7 @@ class Fuser {
     if (p->Is(Opcode::Concatenate) &&
         (p->operand_count() > 4 || !(TakesWindow(c, p) || (limits_.concatenations && reads_once))))
       return false;
-    if (Expensive(p) && !reads_once) return false;
+    if (Expensive(p) && !reads_once && !IsLittleWork(c, p, p)) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
              (limits_.window && p->Is(Opcode::Pad));
@@ -171,16 +185,43 @@ class Fuser {
            reshape->shape().HasDefaultLayout();
   }
 
+  // Whether computing `x`, which `p` is or reshapes, again wherever `c` reads `p` takes less time than another launch.
+  bool IsLittleWork(const Instruction* c, const Instruction* p, const Instruction* x) const {
+    if (HoldsWindow(c)) return false;
+    int64_t reads = 0;
+    const auto read_by = [&](const Instruction* u) {
+      reads =
+          std::max(reads, u->Is(Opcode::Reduce) ? u->operand(0)->shape().ElementCount() : u->shape().ElementCount());
+    };
+    if (!c->Is(Opcode::Fusion)) read_by(c);
+    for (int64_t k = 0; c->Is(Opcode::Fusion) && k < c->operand_count(); ++k)
+      if (c->operand(k) == p)
+        for (const Instruction* u : (*c->attrs().calls)->parameter(k)->users()) read_by(u);
+    constexpr int64_t kOperations = 16;  // of what is costly otherwise
+    const int64_t walked = std::max(WindowElements(x), Taps(x));
+    return reads * (walked ? walked : x->Is(Opcode::Gather) ? 1 : kOperations) <= limits_.repeats;
+  }
+
+  // A reshape between windows and the reduction of their results, as between pooling and a small product.
+  bool JoinsLittleWork(const Instruction* reshape, const Instruction* c) const {
+    const Instruction* x = reshape->operand(0);
+    return RootOf(c)->Is(Opcode::Reduce) && WindowElements(x) > 0 && MayBeProducer(x) && x->users().size() == 1 &&
+           reshape->users().size() == 1 && x->shape().type() == reshape->shape().type() &&
+           x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout() && IsLittleWork(c, reshape, x);
+  }
+
   static bool HoldsWindow(const Instruction* c) {
-    if (!c->Is(Opcode::Fusion)) return c->Is(Opcode::ReduceWindow);
+    const auto walks = [](const Instruction* i) { return i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Convolution); };
+    if (!c->Is(Opcode::Fusion)) return walks(c);
     for (const auto& i : (*c->attrs().calls)->instructions())
-      if (i->Is(Opcode::ReduceWindow)) return true;
+      if (walks(i.get())) return true;
     return false;
   }
 
   bool MayBeProducer(const Instruction* i) const {
-    const int64_t window = WindowElements(i);
-    return window ? window <= limits_.window : FusibleProducer(i);
+    if (const int64_t window = WindowElements(i)) return window <= limits_.window;
+    if (const int64_t taps = Taps(i)) return taps <= limits_.taps;
+    return FusibleProducer(i);
   }
 
   // The consumer reads no more than half of `p`, and only through a window.
@@ -228,7 +269,8 @@ class Fuser {
     std::reverse(order.begin(), order.end());
     absl::flat_hash_set<Instruction*> removed;
     for (Instruction* p : order) {
-      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !MayBeProducer(p)) continue;
+      if (removed.contains(p) || p->IsRoot() || p->users().empty() || !MayBeProducer(p) || p->Is(Opcode::Constant))
+        continue;
       const std::vector<Instruction*> users = p->users();
       bool all = true;
       for (Instruction* u : users) all = all && ShouldFuse(p, u);
@@ -253,6 +295,19 @@ class Fuser {
       c->Remove(p);
       removed.insert(p);
       changed_ = true;
+    }
+  }
+
+  // Scalar constants become the fusions' own. By themselves they make none: fusion-wrapper takes them along.
+  void TakeConstants(Computation* c) {
+    for (Instruction* p : c->PostOrder()) {
+      if (!p->Is(Opcode::Constant) || p->IsRoot() || !FusibleProducer(p)) continue;
+      for (Instruction* u : std::vector<Instruction*>(p->users())) {
+        if (!u->Is(Opcode::Fusion) || !ShouldFuse(p, u) || !ctx_.Take()) continue;
+        FuseInto(p, u);
+        changed_ = true;
+      }
+      if (p->users().empty()) c->Remove(p);
     }
   }
 

@@ -1,5 +1,5 @@
 // A loop fusion joins all the fusions that read it, or none: where it does little arithmetic for its bytes and the
-// merged kernels move no more bytes than before.
+// merged kernels take no longer to move theirs than the launch that is saved and its bytes.
 #include "compiler/analysis/cost.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
@@ -8,6 +8,7 @@ namespace kiln {
 namespace {
 
 constexpr double kMostFlopsPerByte = 1.0;
+constexpr int64_t kLaunchBytes = 1 << 20;  // what memory moves while a kernel starts; a GPU's moves some more
 constexpr int64_t kMostInstructions = 200, kMostOperands = 96;
 
 bool LoopFusion(const Instruction* i) {
@@ -35,8 +36,7 @@ bool Merges(const Instruction* p) {
   if (!LoopFusion(p) || p->IsRoot() || p->users().empty()) return false;
   const Cost cost = CostOfKernel(p);
   if (static_cast<double>(cost.flops) > kMostFlopsPerByte * static_cast<double>(cost.bytes_accessed)) return false;
-  int64_t before = cost.bytes_accessed, after = 0, inputs = 0;
-  for (const Instruction* o : p->operands()) inputs += o->shape().ByteSize();
+  int64_t before = cost.bytes_accessed + kLaunchBytes, after = 0;
   for (const Instruction* u : p->users()) {
     if (!u->Is(Opcode::Fusion) || IsCustomFusion(u) || !ReadsEachOnce(u, p)) return false;
     if ((*u->attrs().calls)->instruction_count() + (*p->attrs().calls)->instruction_count() > kMostInstructions ||
@@ -44,7 +44,9 @@ bool Merges(const Instruction* p) {
       return false;
     const int64_t bytes = CostOfKernel(u).bytes_accessed;
     before += bytes;
-    after += bytes - p->shape().ByteSize() + inputs;
+    after += bytes - p->shape().ByteSize();
+    for (const Instruction* o : p->operands())
+      if (u->OperandIndex(o) < 0) after += o->shape().ByteSize();
   }
   return after <= before;
 }

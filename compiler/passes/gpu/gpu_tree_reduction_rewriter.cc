@@ -1,5 +1,6 @@
 // Long reductions become two, so that no kernel has to add atomically: the last reduced dimension of n elements is seen
-// as k1 x k2 with k2 about sqrt(n) (padded with the initial value where it must be), and k2 is reduced first.
+// as k1 x k2 with k1 at most sqrt(n) (padded with the initial value where it must be), and k2 is reduced first, which
+// leaves the fewer partial results.
 //
 // Rows (the reduced dimension is minor) of up to 16384 elements and columns of up to 4096 are one kernel's work and
 // stay.
@@ -26,8 +27,8 @@ int64_t TooLong(const Instruction* i) {
   return in.dim(last) > (row ? kLongestRow : kLongestColumn) ? last : -1;
 }
 
-// The inner extent: of those in (sqrt(n) / 2, sqrt(n)] one that needs least padding, a power of two among equals.
-int64_t InnerExtent(int64_t n) {
+// The outer extent: of those in (sqrt(n) / 2, sqrt(n)] one that needs least padding, a power of two among equals.
+int64_t OuterExtent(int64_t n) {
   const auto root = static_cast<int64_t>(std::floor(std::sqrt(static_cast<double>(n))));
   const auto padding = [&](int64_t k) { return (n + k - 1) / k * k - n; };
   const auto power = [](int64_t k) { return (k & (k - 1)) == 0; };
@@ -49,7 +50,7 @@ absl::StatusOr<bool> GpuTreeReductionRewriter(Module& m, PassContext& ctx) {
   return ExpandEach(m, ctx, wanted, [](Instruction* i) -> absl::StatusOr<Instruction*> {
     Computation* c = i->parent();
     const int64_t d = TooLong(i), n = i->operand(0)->shape().dim(d), arrays = i->operand_count() / 2;
-    const int64_t inner = InnerExtent(n), outer = (n + inner - 1) / inner;
+    const int64_t outer = OuterExtent(n), inner = (n + outer - 1) / outer;
     std::vector<Instruction*> operands;
     std::vector<Shape> between;
     const bool laid_out = i->operand(0)->shape().layout().has_value();

@@ -1,8 +1,8 @@
 // Folds a transpose into the dot that reads it: the dot's dimension numbers change instead.
 //
 // Legal where the free dimensions of the operand keep their order, because they decide the order of the result. Left
-// alone are transposes that move a batch dimension, which a product of matrices would have to gather. XLA leaves
-// products with a vector to its layouts; here the copy of the matrix would stay.
+// alone are transposes that move a batch dimension, which a product of matrices would have to gather, and products with
+// a vector: the rule dot-of-vector-and-transpose has them.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -27,7 +27,7 @@ Ints FreeDimensions(const Instruction* dot, int side) {
 
 bool MayFold(const Instruction* dot, int side) {
   const Instruction* t = dot->operand(side);
-  if (!t->Is(Opcode::Transpose)) return false;
+  if (!t->Is(Opcode::Transpose) || dot->operand(1 - side)->shape().rank() < 2) return false;
   const Ints& p = *t->attrs().dimensions;
   for (int64_t d : (side ? dot->attrs().rhs_batch_dims : dot->attrs().lhs_batch_dims).value_or(Ints()))
     if (p[d] != d) return false;

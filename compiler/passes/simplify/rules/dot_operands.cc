@@ -61,6 +61,24 @@ Instruction* TransposeOfDot(Instruction* i) {
   return DotLike(dot, dot->operand(1), r, dot->operand(0), l, true).get();
 }
 
+// A matrix that was transposed before it meets a vector is read as it was.
+Instruction* OfVectorAndTranspose(Instruction* i) {
+  if (!IsPlainDot(i)) return nullptr;
+  for (int64_t side = 0; side < 2; ++side) {
+    const Instruction* t = i->operand(side);
+    DotSide s = SideOf(i, side);
+    const DotSide vector = SideOf(i, 1 - side);
+    if (!t->Is(Opcode::Transpose) || !s.batch.empty() || !vector.free.empty()) continue;
+    const Ints& p = *t->attrs().dimensions;
+    for (Ints* dims : {&s.contracting, &s.free})
+      for (int64_t& d : *dims) d = p[static_cast<size_t>(d)];
+    if (!std::is_sorted(s.free.begin(), s.free.end())) continue;
+    Expr matrix = t->operand(0), other = i->operand(1 - side);
+    return side == 0 ? DotLike(i, matrix, s, other, vector).get() : DotLike(i, other, vector, matrix, s).get();
+  }
+  return nullptr;
+}
+
 // The transpose and the reshape of `x` = reshape(transpose(y)), where they permute and merge nothing but what becomes
 // the one contracting dimension of x.
 struct Merged {
@@ -188,6 +206,18 @@ const Rule kRules[] = {
      "ENTRY e { a = $T[5,4] parameter(0)\n b = $T[5,6] parameter(1)\n x = $T[4,5] transpose(a), dimensions={1,0}\n"
      " ROOT r = $T[4,6] dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
      OfTransposes,
+     true},
+    {"dot-of-vector-and-transpose",
+     {Opcode::Dot},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[3] parameter(0)\n b = $T[3,2,4] parameter(1)\n"
+     " t = $T[2,4,3] transpose(b), dimensions={1,2,0}\n"
+     " ROOT r = $T[2,4] dot(a, t), lhs_contracting_dims={0}, rhs_contracting_dims={2} }",
+     "ENTRY e { a = $T[3] parameter(0)\n b = $T[3,4,2] parameter(1)\n"
+     " t = $T[2,4,3] transpose(b), dimensions={2,1,0}\n"
+     " ROOT r = $T[2,4] dot(a, t), lhs_contracting_dims={0}, rhs_contracting_dims={2} }",
+     OfVectorAndTranspose,
      true},
     {"transpose-of-dot",
      {Opcode::Transpose},
