@@ -203,6 +203,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kOutput) return false;
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
+  if (!out.IsArray()) return false;
   const bool in_place = ReadsInOwnLoop(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||
                         (ReadsInOwnRow(i, k) && out.ElementCount() == i->operand(k)->shape().ElementCount());
   return in_place && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());

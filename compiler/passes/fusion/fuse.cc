@@ -133,7 +133,8 @@ static int64_t ReadElements(Instruction* i, Instruction* fusion, int64_t next) {
     e->mutable_attrs().tuple_index = k;
     return e;
   };
-  if (i->shape().IsArray()) {
+  const bool one = i->shape().IsArray() || (i->Is(Opcode::Fusion) && !(*i->attrs().calls)->root()->Is(Opcode::Tuple));
+  if (one) {  // a reduction of several arrays is one result, which is a tuple
     i->ReplaceAllUsesWith(element(next));
     return next + 1;
   }

@@ -1,12 +1,14 @@
-// Every element of a loop's first state that costs nothing to make has a value of its own.
+// Every element of a loop's first state that costs little to make has a value of its own.
 //
-// A loop works on its state in place. Zeros that begin several elements, or are read elsewhere too, and constants would
-// each be copied before it; fills of their own lie where the loop wants them, and share a kernel.
+// A loop works on its state in place. Zeros that begin several elements, or are read elsewhere too, constants, and
+// arguments that are not the loop's to overwrite would each be copied before it. Fills and copies as kernels of their
+// own lie where the loop wants them, and kernels share a launch. Only small arguments: a large copy is best a copy.
 #include <algorithm>
 
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/loops/while_state.h"
 
 namespace kiln {
 namespace {
@@ -28,8 +30,21 @@ bool IsScalarConstant(const Instruction* i) {
   return i->Is(Opcode::Constant) && i->shape().IsArray() && i->shape().rank() == 0;
 }
 
+// A small argument, not donated, in the place of an element that the loop changes.
+bool IsCopied(const Instruction* v, const Instruction* loop, int64_t k) {
+  constexpr int64_t kSmallBytes = 256 << 10;
+  const Module* m = v->parent()->module();
+  if (!v->Is(Opcode::Parameter) || v->parent() != m->entry() || !v->shape().IsArray() ||
+      !v->shape().HasDefaultLayout() || v->shape().HasDynamic() || v->shape().ElementCount() == 0 ||
+      v->shape().ByteSize() > kSmallBytes || IsInvariant(loop, k))
+    return false;
+  return std::none_of(m->aliases.begin(), m->aliases.end(),
+                      [&](const AliasEntry& a) { return a.parameter == *v->attrs().parameter_number; });
+}
+
 Instruction* FillLike(Instruction* v) {
   Computation* c = v->parent();
+  if (v->Is(Opcode::Parameter)) return WrapInFusion(c->Add(Opcode::Copy, v->shape(), {v}));
   if (v->Is(Opcode::Fusion)) {
     Instruction* fill = c->AddClone(v, v->shape(), {});
     fill->mutable_attrs().calls = c->module()->CloneComputation(*v->attrs().calls);
@@ -52,7 +67,7 @@ absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) {
         Instruction* v = init->operand(k);
         const auto uses = std::count(init->operands().begin(), init->operands().end(), v);
         const bool shared = uses > 1 || v->users().size() > 1;
-        if (!(IsScalarConstant(v) || (IsFill(v) && shared)) || !ctx.Take()) continue;
+        if (!(IsScalarConstant(v) || (IsFill(v) && shared) || IsCopied(v, loop, k)) || !ctx.Take()) continue;
         init->ReplaceOperand(k, FillLike(v));
         changed = true;
       }

@@ -31,9 +31,8 @@ bool Joins(const Instruction* i) {
     return false;
   const std::vector<Instruction*> results = ResultsOf(i);
   return std::all_of(results.begin(), results.end(), [&](const Instruction* r) {
-    return r->shape().IsArray() &&
-           (r->Is(Opcode::Reduce) ? i->attrs().fusion_kind == FusionKind::kInput
-                                  : r->IsElementwise() && r->shape().HasDefaultLayout()) &&
+    return (r->Is(Opcode::Reduce) ? i->attrs().fusion_kind == FusionKind::kInput
+                                  : r->IsElementwise() && r->shape().IsArray() && r->shape().HasDefaultLayout()) &&
            Visited(r).ElementCount() == Visited(results[0]).ElementCount();
   });
 }
@@ -55,7 +54,8 @@ int64_t SharedBytes(const Instruction* fusion) {
   constexpr int64_t kThreads = 1024;
   int64_t bytes = 0;
   for (const Instruction* r : ResultsOf(fusion))
-    if (r->Is(Opcode::Reduce)) bytes += kThreads * ByteWidth(r->shape().type());
+    for (int64_t k = 0; r->Is(Opcode::Reduce) && k < r->operand_count() / 2; ++k)
+      bytes += kThreads * ByteWidth(r->operand(k)->shape().type());
   return bytes;
 }
 
@@ -68,7 +68,7 @@ bool Alike(const Instruction* a, const Instruction* b) {
   if (x && y) return SameForm(x, y) && SharedBytes(a) + SharedBytes(b) <= kMostShared;
   const Shape &visited = Visited(ResultsOf(a)[0]), &others = Visited(ResultsOf(b)[0]);
   if (x || y) return visited.ElementCount() == others.ElementCount();
-  const bool several = a->shape().IsTuple() || b->shape().IsTuple();
+  const bool several = ResultsOf(a).size() > 1 || ResultsOf(b).size() > 1;
   return several && operands + static_cast<int64_t>(ResultsOf(a).size() + ResultsOf(b).size()) <= kMostArrays &&
          visited.dims() == others.dims();
 }
