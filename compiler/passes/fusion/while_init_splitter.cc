@@ -2,7 +2,8 @@
 //
 // A loop works on its state in place. Zeros that begin several elements, or are read elsewhere too, constants, and
 // arguments that are not the loop's to overwrite would each be copied before it. Fills and copies as kernels of their
-// own lie where the loop wants them, and kernels share a launch. Only small arguments: a large copy is best a copy.
+// own lie where the loop wants them, and kernels share a launch. Only small arguments: a large copy is best a copy. On
+// CPUs only fills: there are no launches to share.
 #include <algorithm>
 
 #include "compiler/hlo/of_opcode.h"
@@ -55,9 +56,7 @@ Instruction* FillLike(Instruction* v) {
   return FuseInto(v, WrapInFusion(fill));
 }
 
-}  // namespace
-
-absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) {
+bool Split(Module& m, bool only_fills, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
@@ -67,12 +66,19 @@ absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) {
         Instruction* v = init->operand(k);
         const auto uses = std::count(init->operands().begin(), init->operands().end(), v);
         const bool shared = uses > 1 || v->users().size() > 1;
-        if (!(IsScalarConstant(v) || (IsFill(v) && shared) || IsCopied(v, loop, k)) || !ctx.Take()) continue;
+        const bool launched = !only_fills && (IsScalarConstant(v) || IsCopied(v, loop, k));
+        if (!(launched || (IsFill(v) && shared)) || !ctx.Take()) continue;
         init->ReplaceOperand(k, FillLike(v));
         changed = true;
       }
     }
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) { return Split(m, false, ctx); }
+
+absl::StatusOr<bool> CpuWhileInitSplitter(Module& m, PassContext& ctx) { return Split(m, true, ctx); }
 
 }  // namespace kiln
