@@ -9,7 +9,9 @@
 #include "aot/planning.h"
 #include "aot/report/page.h"
 #include "codegen/host/kernel_plan.h"
+#include "compiler/analysis/cost.h"
 #include "compiler/plan/alias.h"
+#include "compiler/target/gpu_target.h"
 
 namespace kiln {
 namespace {
@@ -49,7 +51,8 @@ int64_t TripsOf(const Instruction* i) {
 
 class Kernels {
  public:
-  Kernels(const Module& m, std::vector<Explanation::Kernel>* out) : sources_(m), out_(out) {}
+  Kernels(const Module& m, const CoreModel& device, std::vector<Explanation::Kernel>* out)
+      : sources_(m), device_(device), out_(out) {}
 
   void Add(const ThunkSequence& thunks, int64_t depth, int64_t runs) {
     for (const Thunk& t : thunks) {
@@ -70,7 +73,7 @@ class Kernels {
         k.runs = runs;
         k.flops = c.flops;
         k.bytes = c.bytes_accessed;
-        k.estimated_us = static_cast<double>(runs) * EstimatedMicroseconds(c);
+        k.estimated_us = static_cast<double>(runs) * EstimatedMicroseconds(c, device_);
       }
       std::vector<const Instruction*> makers;
       for (const Instruction* o : i->operands()) Makers(o, &makers);
@@ -85,6 +88,7 @@ class Kernels {
 
  private:
   const SourceMap sources_;
+  const CoreModel device_;
   std::vector<Explanation::Kernel>* out_;
   absl::flat_hash_map<const Instruction*, size_t> place_;
 };
@@ -104,14 +108,42 @@ std::vector<Explanation::Weight> WeightsOf(const BufferAssignment& buffers) {
   return out;
 }
 
+// What a GPU can do at best, products without its tensor cores.
+CoreModel ModelOf(const GpuTarget& gpu) {
+  constexpr double kLaunchMicroseconds = 1.5;  // of a node of a CUDA graph
+  constexpr double kPerMicrosecond = 1e-6;
+  return {static_cast<double>(gpu.bandwidth_bytes_per_second) * kPerMicrosecond,
+          static_cast<double>(gpu.multiprocessors * gpu.f32_flops_per_cycle) * static_cast<double>(gpu.clock_hz) *
+              kPerMicrosecond,
+          kLaunchMicroseconds};
+}
+
+// Fusions that share a computation share a kernel.
+int64_t DistinctGpuKernels(const ThunkSequence& thunks) {
+  absl::flat_hash_set<const Instruction*> steps;
+  CollectSteps(thunks, &steps);
+  absl::flat_hash_set<const void*> kernels;
+  for (const Instruction* i : steps)
+    kernels.insert(i->Is(Opcode::Fusion) ? static_cast<const void*>(*i->attrs().calls) : i);
+  return static_cast<int64_t>(kernels.size());
+}
+
 }  // namespace
 
 absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& o) {
   Explanation e;
   e.name = module->name();
   int64_t instructions = module->instruction_count();
+  const bool on_gpu = !o.gpu.targets.empty() && o.cpu.levels.empty();
+  CoreModel device;
+  if (on_gpu) {
+    ASSIGN_OR_RETURN(const GpuTarget gpu, FindGpuTarget(o.gpu.targets[0]));
+    device = ModelOf(gpu);
+    e.device = absl::StrCat(gpu.device, " (", gpu.name, ")");
+  }
   ASSIGN_OR_RETURN(PlannedProgram p,
-                   PlanProgram(std::move(module), o.model.name, o, ProgramTarget::kCpu, [](const std::string&) {}));
+                   PlanProgram(std::move(module), o.model.name, o, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu,
+                               [](const std::string&) {}));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});
@@ -141,12 +173,13 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
     e.works.push_back(steps.contains(i));
   }
   e.weights = WeightsOf(buffers);
-  e.distinct_kernels = static_cast<int64_t>(PlanKernels(o.model.name, p.thunks).kernels.size());
+  e.distinct_kernels =
+      on_gpu ? DistinctGpuKernels(p.thunks) : static_cast<int64_t>(PlanKernels(o.model.name, p.thunks).kernels.size());
   for (const Allocation& a : buffers.temps())
     e.buffers.push_back({a.owner, a.ShapeText(),
                          a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),
                          a.slice.offset, a.slice.size, a.begin, a.end});
-  Kernels(*p.module, &e.kernels).Add(p.thunks, 0, 1);
+  Kernels(*p.module, device, &e.kernels).Add(p.thunks, 0, 1);
   e.rematerialized = std::move(p.rematerialized);
   return e;
 }

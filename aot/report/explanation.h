@@ -1,7 +1,7 @@
 // What was decided about a program and why, as data: the source of every report.
 //
 // Times are in ticks of the schedule (an instruction begins at one and ends at another), sizes in bytes, estimates in
-// microseconds of one core (CoreModel), measured times in microseconds of one run.
+// microseconds of one core (CoreModel) or of a GPU by its description, measured times in microseconds of one run.
 #pragma once
 
 #include <map>
@@ -44,6 +44,7 @@ struct Explanation {
   };
 
   std::string name;
+  std::string device = "one core";  // that the estimates are of, or "NVIDIA H100 (sm_90)"
   int64_t arguments = 0, results = 0, temp_bytes = 0, slow_bytes = 0, peak_tick = 0, result_bytes = 0;
   int64_t max_arena_bytes = 0;  // the config's; 0: none
   int64_t flops = 0, bytes_accessed = 0;
@@ -59,6 +60,7 @@ struct Explanation {
   double measured_us = 0;  // of a whole run; 0 if it was not run
 };
 
+// The program for the CPU, or if the options name no level for one, for the first GPU that they name.
 absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& options);
 
 std::string ExplainInText(const Explanation& e);

@@ -60,7 +60,7 @@ class Page {
     for (const auto& w : e_.weights) weight_bytes += w.bytes;
     out_ += "<div class=\"cards\" id=\"summary\">";
     if (measured()) Card(absl::StrFormat("%.1f us", e_.measured_us), "a run, measured");
-    Card(absl::StrFormat("%.1f us", estimated), "a run, estimated, one core");
+    Card(absl::StrFormat("%.1f us", estimated), absl::StrCat("a run, estimated, ", e_.device));
     Card(absl::StrFormat("%.2f GFLOP", static_cast<double>(e_.flops) / 1e9), "floating-point operations");
     Card(Bytes(e_.bytes_accessed), "read and written");
     Card(absl::StrCat(e_.kernels.size()), absl::StrCat("operations, ", e_.distinct_kernels, " different kernels"));
@@ -163,7 +163,7 @@ class Page {
     std::vector<Column> columns = {{"operation", "the program's own name of it", false}};
     if (measured()) columns.push_back({"us, measured", "of one run of the program, median of 9", true});
     for (const Column& c :
-         std::vector<Column>{{"us, estimated", "on one core, by work and memory traffic", true},
+         std::vector<Column>{{"us, estimated", absl::StrCat("on ", e_.device, ", by work and memory traffic"), true},
                              {"MFLOP", "of one run of the operation", true},
                              {"kB", "of its operands and results", true},
                              {"runs", "in one run of the program, where loops are counted", true},

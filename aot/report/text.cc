@@ -30,8 +30,8 @@ std::string ExplainInText(const Explanation& e) {
                                     e.arguments, e.results, e.kernels.size(), e.distinct_kernels);
   double estimated = 0;
   for (const auto& k : e.kernels) estimated += k.estimated_us;
-  absl::StrAppendFormat(&out, "work: %d flops, %d bytes read and written; estimated %.1f us on one core%s\n", e.flops,
-                        e.bytes_accessed, estimated,
+  absl::StrAppendFormat(&out, "work: %d flops, %d bytes read and written; estimated %.1f us on %s%s\n", e.flops,
+                        e.bytes_accessed, estimated, e.device,
                         e.measured_us > 0 ? absl::StrFormat(", measured %.1f us", e.measured_us) : "");
   absl::StrAppendFormat(&out, "arena: %d bytes%s%s\n", e.temp_bytes,
                         e.max_arena_bytes ? absl::StrFormat(" of the %d allowed", e.max_arena_bytes) : "",

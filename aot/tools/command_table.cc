@@ -167,6 +167,9 @@ const Command kExplain = {"explain",
                             "write the same and more as one page: memory over time, the arena packed, "
                             "kernels as a graph"},
                            {"run", nullptr, "also measure a run on seeded inputs"},
+                           {"target", "T",
+                            "the program for this x86-64 level or GPU (sm_90, ...); default: the config's for CPUs, or "
+                            "its first GPU if it has no level"},
                            kConfig,
                            kDim,
                            kEntry}};

@@ -1,11 +1,14 @@
 // kiln explain MODULE: what was decided and why, for a terminal or as a page.
 #include <cstdio>
 
+#include "absl/strings/match.h"
 #include "aot/report/explanation.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/profile_run.h"
+#include "codegen/llvm/cpu_level.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
+#include "compiler/target/gpu_target.h"
 
 namespace kiln {
 namespace {
@@ -25,12 +28,28 @@ absl::Status Measure(std::unique_ptr<Module> module, CompileOptions options, Exp
   return absl::OkStatus();
 }
 
+// --target, which is a level of CPUs or a GPU.
+absl::Status SetTarget(const std::string& target, CompileOptions* o) {
+  o->cpu.levels.clear();
+  o->gpu.targets.clear();
+  if (!absl::StartsWith(target, "sm_")) {
+    o->cpu.levels.push_back(target);
+    return target == "native" ? absl::OkStatus() : FindCpuLevel(target).status();
+  }
+  o->gpu.targets.push_back(target);
+  return FindGpuTarget(target).status();
+}
+
 absl::Status Run(const Arguments& args) {
   CompileOptions options;
   if (args.Has("config")) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(options, ParseConfig(text, args.Get("config")));
   }
+  if (args.Has("target")) RETURN_IF_ERROR(SetTarget(args.Get("target"), &options));
+  if (args.Has("run") && options.cpu.levels.empty() && !options.gpu.targets.empty())
+    return InvalidArgument("error: --run measures on this machine's CPU, and the program is for ",
+                           options.gpu.targets[0]);
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, options, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));

@@ -64,6 +64,19 @@ TEST(Report, HoldsWhatThePlanHolds) {
   EXPECT_GT(ms, 0);
 }
 
+TEST(Report, OfAGpuWhereNoCpuIsAskedFor) {
+  auto m = ParseHlo(kProgram, "shop.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  CompileOptions o;
+  o.cpu.levels.clear();
+  o.gpu.targets = {"sm_90"};
+  auto e = Explain(std::move(*m), o);
+  ASSERT_TRUE(e.ok()) << e.status();
+  const std::string text = ExplainInText(*e);
+  for (const char* part : {"(sm_90)", "while-init-splitter", "cublas-gemm-rewriter"})
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
+}
+
 TEST(Report, TextNamesThePeakAndTheKernels) {
   auto e = ExplainProgram(1 << 20);
   ASSERT_TRUE(e.ok()) << e.status();
