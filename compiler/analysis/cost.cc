@@ -1,9 +1,34 @@
 #include "compiler/analysis/cost.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "compiler/hlo/library_calls.h"
 
 namespace kiln {
 namespace {
+
+// Of a library call that is a product of matrices; 0 of others.
+int64_t FlopsOfCall(const Instruction* i) {
+  const auto& target = i->attrs().custom_call_target;
+  if (!target || (*target != kGemmTarget && *target != kGemmF8Target)) return 0;
+  const absl::StatusOr<GemmConfig> config = GemmConfigOf(i);
+  if (!config.ok() || !i->shape().IsArray()) return 0;
+  int64_t k = 1;
+  for (const int64_t d : config->lhs_contracting) k *= i->operand(0)->shape().dim(d);
+  return 2 * i->shape().ElementCount() * k;
+}
+
+// 5 n log2(n) for every transform of n complex numbers, half of it where one side is real.
+int64_t FlopsOfTransform(const Instruction* i) {
+  double n = 1;
+  for (const int64_t d : *i->attrs().fft_length) n *= static_cast<double>(d);
+  const FftType type = *i->attrs().fft_type;
+  const bool real = type == FftType::RFFT || type == FftType::IRFFT;
+  const Shape& lines = type == FftType::RFFT ? i->operand(0)->shape() : i->shape();
+  return static_cast<int64_t>(5 * static_cast<double>(lines.ElementCount()) * std::log2(std::max(n, 1.0))) /
+         (real ? 2 : 1);
+}
 
 int64_t Flops(const Instruction* i) {
   const int64_t n = i->shape().IsArray() ? i->shape().ElementCount() : 0;
@@ -18,6 +43,10 @@ int64_t Flops(const Instruction* i) {
       const int64_t outputs = kernel.dim(i->attrs().dim_labels->kernel_output);
       return outputs ? 2 * n * (kernel.ElementCount() / outputs) : 0;
     }
+    case Opcode::CustomCall:
+      return FlopsOfCall(i);
+    case Opcode::Fft:
+      return FlopsOfTransform(i);
     case Opcode::Reduce:
       return i->operand(0)->shape().ElementCount();
     case Opcode::Fusion: {

@@ -75,6 +75,13 @@ TEST(Report, OfAGpuWhereNoCpuIsAskedFor) {
   const std::string text = ExplainInText(*e);
   for (const char* part : {"(sm_90)", "while-init-splitter", "cublas-gemm-rewriter"})
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
+  int64_t calls = 0;
+  for (const auto& k : e->kernels) {
+    if (k.opcode != "custom-call") continue;
+    ++calls;
+    EXPECT_EQ(k.flops, 2 * 64 * 64 * 64);
+  }
+  EXPECT_EQ(calls, 2);
 }
 
 TEST(Report, TextNamesThePeakAndTheKernels) {
