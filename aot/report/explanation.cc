@@ -108,14 +108,22 @@ std::vector<Explanation::Weight> WeightsOf(const BufferAssignment& buffers) {
   return out;
 }
 
-// What a GPU can do at best, products without its tensor cores.
+// What a GPU can do at best.
 CoreModel ModelOf(const GpuTarget& gpu) {
   constexpr double kLaunchMicroseconds = 1.5;  // of a node of a CUDA graph
   constexpr double kPerMicrosecond = 1e-6;
-  return {static_cast<double>(gpu.bandwidth_bytes_per_second) * kPerMicrosecond,
-          static_cast<double>(gpu.multiprocessors * gpu.f32_flops_per_cycle) * static_cast<double>(gpu.clock_hz) *
-              kPerMicrosecond,
-          kLaunchMicroseconds};
+  CoreModel m;
+  m.bytes_per_us = static_cast<double>(gpu.bandwidth_bytes_per_second) * kPerMicrosecond;
+  m.flops_per_us = static_cast<double>(gpu.multiprocessors * gpu.f32_flops_per_cycle) *
+                   static_cast<double>(gpu.clock_hz) * kPerMicrosecond;
+  m.launch_us = kLaunchMicroseconds;
+  m.cache_bytes = gpu.l2_bytes;
+  m.cached_bytes_per_us = 2 * m.bytes_per_us;
+  m.half_speed = static_cast<double>(gpu.f16_tensor_flops_per_cycle) /
+                 static_cast<double>(std::max<int64_t>(1, gpu.f32_flops_per_cycle));
+  m.byte_speed = 2 * m.half_speed;
+  m.slow_speed = 4;  // units of their own compute functions
+  return m;
 }
 
 // Fusions that share a computation share a kernel.

@@ -59,6 +59,78 @@ int64_t Flops(const Instruction* i) {
   }
 }
 
+// The most steps that wait for each other, and what is no addition, in additions (Cost::slow).
+int64_t Slow(const Instruction* i) {
+  // Measured on one core, beside its additions in vectors.
+  constexpr int64_t kFunction = 60, kPower = 200, kDivision = 8, kComparison = 400, kDraw = 100, kSerial = 60,
+                    kUpdate = 300, kWindow = 4;
+  const auto elements = [](const Shape& s) {
+    return s.IsArray()                                    ? s.ElementCount()
+           : s.tuple().empty() || !s.tuple()[0].IsArray() ? 0
+                                                          : s.tuple()[0].ElementCount();
+  };
+  const int64_t n = elements(i->shape());
+  const auto log2 = [](int64_t x) {
+    return static_cast<int64_t>(std::ceil(std::log2(std::max<double>(static_cast<double>(x), 2))));
+  };
+  switch (i->opcode()) {
+    case Opcode::Fusion: {
+      int64_t sum = 0;
+      for (const auto& x : (*i->attrs().calls)->instructions()) sum += Slow(x.get());
+      return sum;
+    }
+    case Opcode::Power:
+      return n * kPower;
+    case Opcode::Sort: {
+      const Ints dims = i->operand(0)->shape().dims();
+      const size_t along = i->attrs().dimensions ? static_cast<size_t>((*i->attrs().dimensions)[0]) : dims.size() - 1;
+      return n * log2(dims[along]) * kComparison;
+    }
+    case Opcode::TopK:
+      return i->operand(0)->shape().ElementCount() * kFunction;
+    case Opcode::ReduceWindow:
+    case Opcode::SelectAndScatter: {
+      int64_t window = 1;
+      bool running = false;
+      for (const WindowDim& w : i->attrs().window.value_or(attr::Win())) {
+        window *= w.size;
+        running = running || (w.size > 16 && w.pad_low + w.pad_high >= w.size - 1);
+      }
+      return running ? n * kSerial : n * window * kWindow;
+    }
+    case Opcode::RngBitGenerator:
+      return (i->shape().IsTuple() ? elements(i->shape().tuple()[1]) : n) * kDraw;
+    case Opcode::Scatter:
+      return i->operand(i->operand_count() - 1)->shape().ElementCount() * kUpdate;
+    case Opcode::Cholesky:
+    case Opcode::TriangularSolve:
+      return n * i->operand(0)->shape().dims().back() * kDivision;
+    case Opcode::CustomCall: {
+      // A factorisation, or whatever else works on a matrix.
+      if (FlopsOfCall(i) > 0 || i->operand_count() == 0 || !i->operand(0)->shape().IsArray()) return 0;
+      const Shape& a = i->operand(0)->shape();
+      return a.rank() < 2 ? 0 : a.ElementCount() * a.dims().back() * kPower;
+    }
+    default:
+      return i->HasTrait(Transcendental) ? n * kFunction : i->HasTrait(Costly) ? n * kDivision : 0;
+  }
+}
+
+// Flops of products of numbers of so few bits.
+int64_t NarrowFlops(const Instruction* i, int bits) {
+  if (i->Is(Opcode::Fusion)) {
+    int64_t sum = 0;
+    for (const auto& x : (*i->attrs().calls)->instructions()) sum += NarrowFlops(x.get(), bits);
+    return sum;
+  }
+  if (!i->Is(Opcode::Dot) && !i->Is(Opcode::Convolution)) return 0;
+  for (int64_t k = 0; k < 2; ++k) {
+    const PrimitiveType t = i->operand(k)->shape().type();
+    if (InfoOf(t).bits != bits || (bits == 8 ? IsFloat(t) : t != PrimitiveType::BF16)) return 0;
+  }
+  return Flops(i);
+}
+
 // Bytes of operand `k` that the kernel of `i` reads: slices, gathers and updates touch a part.
 int64_t OperandBytes(const Instruction* i, int64_t k) {
   const int64_t whole = i->operand(k)->shape().ByteSize();
@@ -98,14 +170,19 @@ int64_t ResultBytes(const Instruction* i) {
 }  // namespace
 
 Cost CostOfKernel(const Instruction* i) {
-  Cost c{Flops(i), ResultBytes(i)};
+  Cost c{Flops(i), ResultBytes(i), NarrowFlops(i, 8), NarrowFlops(i, 16), Slow(i)};
   for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i, o);
   return c;
 }
 
 double EstimatedMicroseconds(const Cost& cost, const CoreModel& core) {
-  return core.launch_us + std::max(static_cast<double>(cost.bytes_accessed) / core.bytes_per_us,
-                                   static_cast<double>(cost.flops) / core.flops_per_us);
+  const bool cached = cost.bytes_accessed <= core.cache_bytes;
+  const auto plain = static_cast<double>(cost.flops - cost.flops_of_bytes - cost.flops_of_halves);
+  const double flops = plain + static_cast<double>(cost.slow) / core.slow_speed +
+                       static_cast<double>(cost.flops_of_bytes) / core.byte_speed +
+                       static_cast<double>(cost.flops_of_halves) / core.half_speed;
+  const double bytes_per_us = cached ? core.cached_bytes_per_us : core.bytes_per_us;
+  return core.launch_us + std::max(static_cast<double>(cost.bytes_accessed) / bytes_per_us, flops / core.flops_per_us);
 }
 
 Cost CostOf(const Module& m) {

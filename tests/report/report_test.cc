@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "aot/debug/source_map.h"
 #include "aot/report/explanation.h"
 #include "compiler/hlo/parser.h"
@@ -82,6 +83,35 @@ TEST(Report, OfAGpuWhereNoCpuIsAskedFor) {
     EXPECT_EQ(k.flops, 2 * 64 * 64 * 64);
   }
   EXPECT_EQ(calls, 2);
+}
+
+// Of loops over as many numbers, and a product of narrower ones.
+TEST(Report, EstimatesKnowWhatIsSlow) {
+  const auto us = [](const std::string& body) {
+    auto m = ParseHlo(
+        "HloModule m\nless { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        " ROOT l = pred[] compare(a, b), direction=LT }\nENTRY e { " +
+            body + " }\n",
+        "m.hlo");
+    EXPECT_TRUE(m.ok()) << m.status();
+    auto e = Explain(std::move(*m), {});
+    EXPECT_TRUE(e.ok()) << e.status();
+    double sum = 0;
+    for (const auto& k : e->kernels) sum += k.estimated_us;
+    return sum;
+  };
+  const double add = us("x = f32[4096] parameter(0)\n ROOT r = f32[4096] add(x, x)");
+  const double sine = us("x = f32[4096] parameter(0)\n ROOT r = f32[4096] sine(x)");
+  const double sort = us("x = f32[4096] parameter(0)\n ROOT r = f32[4096] sort(x), dimensions={0}, to_apply=less");
+  EXPECT_LT(add, sine);
+  EXPECT_LT(sine, sort);
+  const std::string operands =
+      " parameter(0)\n ROOT r = $[512,512] dot(x, x), lhs_contracting_dims={1},"
+      " rhs_contracting_dims={0}";
+  const auto product = [&](const char* from, const char* to) {
+    return us(absl::StrCat("x = ", from, "[512,512]", absl::StrReplaceAll(operands, {{"$", to}})));
+  };
+  EXPECT_LT(product("s8", "s32"), product("f32", "f32"));
 }
 
 TEST(Report, TextNamesThePeakAndTheKernels) {

@@ -87,7 +87,8 @@ absl::flat_hash_set<const Instruction*> Overlapping(const Module& m) {
       if (!IsDone(i.get())) continue;
       const Instruction* start = i->operand(0);
       while (start->Is(Opcode::AsyncUpdate)) start = start->operand(0);
-      if (started.at(start) != started.at(i.get())) out.insert(i.get());
+      const auto begun = started.find(start);
+      if (begun != started.end() && begun->second != started.at(i.get())) out.insert(i.get());
     }
   }
   return out;

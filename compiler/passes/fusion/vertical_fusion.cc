@@ -307,7 +307,7 @@ class Fuser {
         FuseInto(p, u);
         changed_ = true;
       }
-      if (p->users().empty()) c->Remove(p);
+      if (p->users().empty() && p->control_predecessors().empty() && p->control_successors().empty()) c->Remove(p);
     }
   }
 

@@ -13,7 +13,7 @@ namespace kiln {
 namespace {
 
 // An A100's memory and f32 units; a launch costs what it does on a stream.
-constexpr CoreModel kDevice = {1.5e6, 1.4e7, 3.0};
+constexpr CoreModel kDevice = {1.5e6, 1.4e7, 3.0, 0};
 constexpr int64_t kMostOperands = 96, kMostInstructions = 300;
 
 class Fuser {
