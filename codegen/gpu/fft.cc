@@ -296,10 +296,12 @@ int64_t WorkBytes(const Instruction* i) {
   return count * FftWorkBytes(i);
 }
 
-// Where the spectrum between axes lies: in the result, unless loops behind the transform give it another type.
+// What the spectrum between axes takes where it cannot lie in the result, because loops behind the transform give that
+// another type. Real results are written by the last axis alone.
 int64_t BetweenBytes(const Instruction* i, const Instruction* fft) {
   const bool same = ByteWidth(i->shape().type()) == ByteWidth(fft->shape().type());
-  return same || FftAxes(fft).size() == 1 ? 0 : fft->shape().ByteSize();
+  const bool once = FftAxes(fft).size() == 1 || *fft->attrs().fft_type == FftType::IRFFT;
+  return same || once ? 0 : fft->shape().ByteSize();
 }
 
 class Transform {
@@ -385,7 +387,7 @@ const Instruction* TransformOf(const Instruction* i) {
 
 int64_t FftScratchBytes(const Instruction* i) {
   const Instruction* fft = TransformOf(i);
-  return i == fft ? WorkBytes(fft) + FftHalfBytes(fft) : BetweenBytes(i, fft);
+  return WorkBytes(fft) + FftHalfBytes(fft) + BetweenBytes(i, fft);
 }
 
 // A launch for each axis.

@@ -89,6 +89,20 @@ TEST(Fft, LoopsAroundIt) {
     }
 }
 
+TEST(Fft, LoopsBehindRealResults) {
+  for (const char* length : {"6", "8,6"})
+    for (const char* rest : {"ROOT r = f32[3,8,6] negate(f)", "ROOT r = f64[3,8,6] convert(f)"}) {
+      const std::string program = absl::StrCat(
+          "HloModule m\nENTRY e {\n  x = c64[3,8,4] parameter(0)\n  f = f32[3,8,6] fft(x), fft_type=IRFFT,"
+          " fft_length={",
+          length, "}\n  ", rest, "\n}\n");
+      const auto results = RunOnBoth(program, Waves(Shape::Array(P::C64, {3, 8, 4})));
+      ASSERT_EQ(results[1].size(), 1U) << program;
+      for (int64_t k = 0; k < results[0][0].size(); ++k)
+        EXPECT_NEAR(results[0][0].Get(k).re, results[1][0].Get(k).re, 1e-5) << program;
+    }
+}
+
 TEST(Fft, ManyLines) {
   Compare(P::F32, "FFT", {37, 16}, 1);
   Compare(P::F32, "RFFT", {37, 16}, 1);
