@@ -152,8 +152,7 @@ constexpr char kContextEnd[] = R"(    kiln_arena arena() const { return arena_; 
 
    private:
     static kiln_arena Own(std::size_t bytes) {
-      const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-      return {whole ? std::aligned_alloc(kAlignment, whole) : nullptr, whole};
+      return {bytes ? kiln::Allocate(bytes) : nullptr, bytes};
     }
     template <std::size_t kNeeded, typename Byte, std::size_t N>
     static kiln_arena Of(Byte (&memory)[N]) {

@@ -64,6 +64,8 @@ struct Explanation {
 absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const CompileOptions& options);
 
 std::string ExplainInText(const Explanation& e);
+// One line: all but the arena's use over time.
+std::string ExplainInJson(const Explanation& e);
 // One self-contained page: nothing fetched, and complete without its script, which sorts tables.
 std::string ExplainInHtml(const Explanation& e);
 

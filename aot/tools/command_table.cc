@@ -167,6 +167,7 @@ const Command kExplain = {"explain",
                             "write the same and more as one page: memory over time, the arena packed, "
                             "kernels as a graph"},
                            {"run", nullptr, "also measure a run on seeded inputs"},
+                           {"json", nullptr, "print the same as one line of JSON"},
                            {"target", "T",
                             "the program for this x86-64 level or GPU (sm_90, ...); default: the config's for CPUs, or "
                             "its first GPU if it has no level"},
@@ -230,19 +231,22 @@ const Command kVerify = {"verify",
                          "Prints OK FILE or ERROR FILE:line:col: why for each.",
                          {kDim, kEntry}};
 
-const Command kOpt = {"opt",
-                      OptCommand,
-                      "FILE",
-                      0,
-                      1,
-                      "Runs passes and prints HLO text.",
-                      "",
-                      {{"passes", "A,B,...", "the passes to run"},
-                       {"pipeline", "P", "cpu or gpu: all passes of that pipeline"},
-                       {"stop-after", "PASS", "the last pass to run"},
-                       kDim,
-                       kEntry,
-                       {"list", nullptr, "print every pass, or with --pipeline the stages of that one"}}};
+const Command kOpt = {
+    "opt",
+    OptCommand,
+    "FILE",
+    0,
+    1,
+    "Runs passes and prints HLO text.",
+    "With --json, what the passes did instead: instructions before and after, and how often each ran and "
+    "changed the module.",
+    {{"passes", "A,B,...", "the passes to run"},
+     {"pipeline", "P", "cpu or gpu: all passes of that pipeline"},
+     {"stop-after", "PASS", "the last pass to run"},
+     kDim,
+     kEntry,
+     {"list", nullptr, "print every pass, or with --pipeline the stages of that one"},
+     {"json", nullptr, "print one line of JSON"}}};
 
 const Command kSizes = {"sizes",
                         SizesCommand,

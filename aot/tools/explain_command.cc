@@ -58,7 +58,7 @@ absl::Status Run(const Arguments& args) {
   e.name = args.positional[0].substr(args.positional[0].rfind('/') + 1);
   if (args.Has("run")) RETURN_IF_ERROR(Measure(std::move(module), options, &e));
   if (args.Has("html")) RETURN_IF_ERROR(WriteFile(args.Get("html"), ExplainInHtml(e)));
-  std::printf("%s", ExplainInText(e).c_str());
+  std::fputs((args.Has("json") ? ExplainInJson(e) : ExplainInText(e)).c_str(), stdout);
   return absl::OkStatus();
 }
 

@@ -1,8 +1,11 @@
-// kiln opt FILE: runs passes and prints HLO text.
+// kiln opt FILE: runs passes and prints HLO text, or with --json what they did.
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "aot/tools/commands.h"
+#include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
@@ -12,11 +15,32 @@ namespace kiln {
 
 namespace {
 
+// What passes did, each once, in the order of first use.
+std::string RecordsInJson(const std::vector<PassRecord>& records) {
+  struct Sum {
+    std::string pass;
+    int64_t runs = 0, changes = 0;
+  };
+  std::vector<Sum> sums;
+  absl::flat_hash_map<std::string, size_t> place;
+  for (const PassRecord& r : records) {
+    const auto [it, first] = place.try_emplace(r.pass, sums.size());
+    if (first) sums.push_back({r.pass, 0, 0});
+    ++sums[it->second].runs;
+    sums[it->second].changes += r.changed;
+  }
+  return absl::StrJoin(sums, ",", [](std::string* out, const Sum& s) {
+    absl::StrAppend(out, "{\"name\":", JsonQuote(s.pass), ",\"runs\":", s.runs, ",\"changes\":", s.changes, "}");
+  });
+}
+
 absl::Status Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, &import));
   ASSIGN_OR_RETURN(auto module, LoadModuleToLookAt(args.positional[0], import));
   RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
+  const int64_t before = module->instruction_count();
+  std::vector<PassRecord> records;
   PipelineOptions options;
   options.verify_each = true;
   options.on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); };
@@ -25,7 +49,7 @@ absl::Status Run(const Arguments& args) {
     return InvalidArgument("error: no pass is named '", options.stop_after, "'");
   if (args.Has("pipeline")) {
     ASSIGN_OR_RETURN(const Pipeline pipeline, PipelineNamed(args.Get("pipeline")));
-    RETURN_IF_ERROR(pipeline.Run(*module, options));
+    RETURN_IF_ERROR(pipeline.Run(*module, options, &records));
   }
   if (args.Has("passes")) {
     const std::vector<std::string> names = absl::StrSplit(args.Get("passes"), ',', absl::SkipEmpty());
@@ -38,14 +62,38 @@ absl::Status Run(const Arguments& args) {
       p.Add("layout-assignment");
     if (first && (first->needs & fact::Fused)) p.Add("reshape-decomposer").Add("fusion-wrapper");
     for (const std::string& name : names) p.Add(name);
-    RETURN_IF_ERROR(p.Run(*module, options));
+    RETURN_IF_ERROR(p.Run(*module, options, &records));
   }
-  std::fputs(ToText(*module).c_str(), stdout);
+  if (args.Has("json"))
+    std::printf("{\"instructions_before\":%lld,\"instructions_after\":%lld,\"passes\":[%s]}\n",
+                static_cast<long long>(before), static_cast<long long>(module->instruction_count()),
+                RecordsInJson(records).c_str());
+  else
+    std::fputs(ToText(*module).c_str(), stdout);
   return absl::OkStatus();
+}
+
+// Every pass, with the pipelines that run it, or why none does.
+std::string ListInJson() {
+  absl::flat_hash_map<std::string, std::vector<std::string>> pipelines;
+  for (const auto& [name, pipeline] : {std::pair("cpu", CpuPipeline()), std::pair("gpu", GpuPipeline()),
+                                       std::pair("gpu deterministic", GpuPipeline(true))})
+    for (const std::string& pass : pipeline.Passes()) pipelines[pass].push_back(JsonQuote(name));
+  const auto row = [&](std::string* out, const PassInfo& p) {
+    absl::StrAppend(out, "{\"name\":", JsonQuote(p.name), ",\"what\":", JsonQuote(p.summary), ",\"pipelines\":[",
+                    absl::StrJoin(pipelines[p.name], ","), "]");
+    if (p.shelved) absl::StrAppend(out, ",\"why_not\":", JsonQuote(p.shelved));
+    *out += "}";
+  };
+  return absl::StrCat("[", absl::StrJoin(AllPasses(), ",", row), "]\n");
 }
 
 // Every pass; with --pipeline, the stages of that one and why each pass stands there.
 absl::Status List(const Arguments& args) {
+  if (args.Has("json")) {
+    std::fputs(ListInJson().c_str(), stdout);
+    return absl::OkStatus();
+  }
   if (!args.Has("pipeline")) {
     for (const PassInfo& p : AllPasses())
       std::printf("%-32s %s%s%s\n", p.name, p.summary, p.shelved ? "; no compile runs it: " : "",

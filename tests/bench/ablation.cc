@@ -1,10 +1,11 @@
-// Disables each pass of the CPU pipeline in turn and tabulates what that changes on a set of programs.
+// Leaves out each pass of the CPU and the GPU pipeline in turn and tabulates what that changes on a set of programs.
 //
 // usage: ablation OUT.md GOLDEN_DIR MODULE...
-// Instructions, kernels and arena are those of the planned program; times are those of one thread, the median of
-// several runs, and of the whole compile for one CPU level. Times are taken on at most kTimed of the programs that a
-// pass changes, with and without it in turn. Ratios are without / with the pass, as geometric means over what changed.
-// A program that gives other results without a pass, rather than not compiling, is an error.
+// Instructions, kernels and arena are those of the planned program. Times on CPUs are those of one thread, the least of
+// several runs, and of the whole compile for one CPU level, with and without the pass in turn; times on GPUs are those
+// that `kiln explain` estimates. Times are taken and results compared (in the emulator, of GPUs) on at most kCompared
+// of the programs that a pass changes. Ratios are without / with the pass, as geometric means over what changed. Exit
+// code 1: a program gives other results without a pass, rather than not compiling, or nothing shows what a pass does.
 #include <sched.h>
 
 #include <algorithm>
@@ -12,36 +13,59 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "aot/planning.h"
+#include "aot/report/explanation.h"
 #include "aot/tools/runner.h"
-#include "codegen/cpu/kernels.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
-#include "compiler/hlo/replica_groups.h"
 #include "compiler/import/import.h"
-#include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
-#include "compiler/plan/memory_plan.h"
-#include "compiler/thunk/thunk.h"
 
 namespace kiln {
 namespace {
 
-constexpr size_t kTimed = 8;
-constexpr double kSlow = 4;  // seconds of compile and runs above which a program is not timed
+constexpr size_t kCompared = 6;
+constexpr double kSlow = 2;  // seconds of a compile and its runs above which a program is not run
 
 struct Program {
   std::string path, name;
   std::unique_ptr<Module> module;
-  std::string text;  // optimised
+  std::string text;                // optimised and planned
+  std::set<std::string> changing;  // passes that changed it
   int64_t instructions = 0, kernels = 0, temp = 0;
-  double seconds = 0;  // that compiling and running took
+  bool runs = false;             // fast enough
+  std::vector<Literal> results;  // if so
 };
+
+// A target and what is asked of it.
+struct Subject {
+  ProgramTarget target;
+  const char* title;
+  CompileOptions options;
+  RunOptions run;
+};
+
+Subject Cpu() {
+  Subject s{ProgramTarget::kCpu, "CPU", {}, {}};
+  s.options.cpu.levels = {"native"};
+  s.options.cpu.threads = 1;
+  s.run.repeat = 9;
+  return s;
+}
+
+Subject Gpu() {
+  Subject s{ProgramTarget::kGpu, "GPU (sm_90)", {}, {}};
+  s.options.cpu.levels.clear();
+  s.options.gpu.targets = {"sm_90"};
+  s.run.backend = "gpu-emulated";
+  return s;
+}
 
 int64_t CountKernels(const ThunkSequence& thunks) {
   int64_t n = 0;
@@ -52,26 +76,22 @@ int64_t CountKernels(const ThunkSequence& thunks) {
   return n;
 }
 
-PipelineOptions Without(const std::string& pass) {
-  PipelineOptions o;
-  if (!pass.empty()) o.disabled = {pass};
+CompileOptions Without(const Subject& s, const std::string& pass) {
+  CompileOptions o = s.options;
+  if (!pass.empty()) o.pipeline.disabled = {pass};
   return o;
 }
 
-// The optimised text and the figures of the plan, without `pass` (or with all).
-absl::Status Measure(const Module& module, const std::string& pass, Program* p, const std::string& same_as = "") {
-  std::unique_ptr<Module> m = module.Clone();
-  RETURN_IF_ERROR(SettleDeviceCounts(m.get()));
-  RETURN_IF_ERROR(CpuPipeline().Run(*m, Without(pass)));
-  p->text = ToText(*m);
-  if (p->text == same_as) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckFacts(*m, fact::Core | fact::LaidOut | fact::Fused));
-  RETURN_IF_ERROR(PrepareForPlanning(*m));
-  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(*m, cpu::ScratchBytes));
-  ASSIGN_OR_RETURN(ThunkSequence thunks, BuildThunks(*m, plan.schedule, plan.buffers));
-  p->instructions = m->instruction_count();
-  p->kernels = CountKernels(thunks);
-  p->temp = plan.buffers.temp_bytes();
+// The planned text and the figures of the plan, without `pass` (or with all).
+absl::Status Measure(const Subject& s, const Module& module, const std::string& pass, Program* p) {
+  ASSIGN_OR_RETURN(const PlannedProgram planned,
+                   PlanProgram(module.Clone(), "m", Without(s, pass), s.target, [](const std::string&) {}));
+  p->text = ToText(*planned.module);
+  for (const PassRecord& r : planned.passes)
+    if (r.changed) p->changing.insert(r.pass);
+  p->instructions = planned.module->instruction_count();
+  p->kernels = CountKernels(planned.thunks);
+  p->temp = planned.plan.buffers.temp_bytes();
   return absl::OkStatus();
 }
 
@@ -103,22 +123,21 @@ bool Agree(const std::vector<Literal>& a, const std::vector<Literal>& b) {
   return true;
 }
 
-absl::StatusOr<Times> Time(const Program& p, const std::string& pass) {
-  CompileOptions compile;
-  compile.cpu.levels = {"native"};
-  compile.cpu.threads = 1;
-  compile.pipeline = Without(pass);
-  RunOptions run;
-  run.repeat = 9;
-  const std::vector<Literal> arguments = SeededArguments(*p.module, 1);
-  Times best{1e30, 1e30, {}};
-  for (int k = 0; k < 2; ++k) {
-    ASSIGN_OR_RETURN(RunResult r, RunModule(p.module->Clone(), arguments, compile, run));
-    best.run_us = std::min(best.run_us, r.min_us);
-    best.compile_ms = std::min(best.compile_ms, r.model.report.compile_ms);
-    best.results = std::move(r.results);
+absl::StatusOr<double> Estimate(const Program& p, const CompileOptions& options) {
+  ASSIGN_OR_RETURN(const Explanation e, Explain(p.module->Clone(), options));
+  double us = 0;
+  for (const Explanation::Kernel& k : e.kernels) us += k.estimated_us;
+  return us;
+}
+
+absl::StatusOr<Times> Time(const Subject& s, const Program& p, const std::string& pass) {
+  const CompileOptions options = Without(s, pass);
+  ASSIGN_OR_RETURN(RunResult r, RunModule(p.module->Clone(), SeededArguments(*p.module, 1), options, s.run));
+  Times t{r.min_us, r.model.report.compile_ms, std::move(r.results)};
+  if (s.target == ProgramTarget::kGpu) {
+    ASSIGN_OR_RETURN(t.run_us, Estimate(p, options));
   }
-  return best;
+  return t;
 }
 
 // The first line of an error, with the program's name for its path.
@@ -141,7 +160,7 @@ class Ratio {
 };
 
 // Those of the files that one device runs and that compile.
-std::vector<Program> LoadPrograms(char** begin, char** end) {
+std::vector<Program> LoadPrograms(const Subject& s, char** begin, char** end) {
   std::vector<Program> programs;
   for (char** path = begin; path != end; ++path) {
     Program p;
@@ -151,15 +170,23 @@ std::vector<Program> LoadPrograms(char** begin, char** end) {
     auto m = LoadModule(*path);
     if (!m.ok()) continue;  // sizes left open, or a form for another tool
     p.module = std::move(*m);
-    if (p.module->replica_count * p.module->partition_count > 1) continue;
-    const auto start = std::chrono::steady_clock::now();
-    if (!Measure(*p.module, "", &p).ok()) continue;
-    if (!Time(p, "").ok()) continue;
-    p.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::fprintf(stderr, "%s: %.1f s\n", p.name.c_str(), p.seconds);
+    if (p.module->replica_count * p.module->partition_count > 1 || !MakeStatic(p.module.get()).ok()) continue;
+    if (!Measure(s, *p.module, "", &p).ok()) continue;
     programs.push_back(std::move(p));
   }
   return programs;
+}
+
+// Runs each, in this process' children, once: those that are fast enough will be run again.
+void RunPrograms(const Subject& s, std::vector<Program>* programs) {
+  for (Program& p : *programs) {
+    const auto start = std::chrono::steady_clock::now();
+    auto times = Time(s, p, "");
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::fprintf(stderr, "%s: %.1f s\n", p.name.c_str(), seconds);
+    p.runs = times.ok() && seconds < kSlow;
+    if (p.runs) p.results = std::move(times->results);
+  }
 }
 
 // What leaving one pass out comes to.
@@ -169,14 +196,16 @@ struct Effect {
   int failed = 0;
   std::string failure;  // the last one's reason
   std::string most;     // the program whose run time moves most
+  std::string wrong;    // a program that gives other results
 };
 
-void MeasurePlans(const std::vector<Program>& programs, const std::string& pass, Effect* effect) {
+void MeasurePlans(const Subject& s, const std::vector<Program>& programs, const std::string& pass, Effect* effect) {
   for (const Program& p : programs) {
+    if (!p.changing.count(pass)) continue;
     Program without;
-    if (absl::Status s = Measure(*p.module, pass, &without, p.text); !s.ok()) {
+    if (absl::Status status = Measure(s, *p.module, pass, &without); !status.ok()) {
       ++effect->failed;
-      effect->failure = Reason(s, p);
+      effect->failure = Reason(status, p);
       continue;
     }
     if (without.text == p.text) continue;
@@ -187,31 +216,30 @@ void MeasurePlans(const std::vector<Program>& programs, const std::string& pass,
   }
 }
 
-// Times of kTimed programs at most, evenly over those that changed.
-absl::Status MeasureTimes(const std::string& pass, Effect* effect) {
-  std::vector<const Program*> timed;
+// Times and results of kCompared programs at most, evenly over those that changed.
+void RunChanged(const Subject& s, const std::string& pass, Effect* effect) {
+  std::vector<const Program*> chosen;
   for (const Program* p : effect->changed)
-    if (p->seconds < kSlow) timed.push_back(p);
-  const size_t step = std::max<size_t>(1, (timed.size() + kTimed - 1) / kTimed);
+    if (p->runs) chosen.push_back(p);
+  const size_t step = std::max<size_t>(1, (chosen.size() + kCompared - 1) / kCompared);
   double farthest = 0;
-  for (size_t k = 0; k < timed.size(); k += step) {
-    auto with = Time(*timed[k], ""), without = Time(*timed[k], pass);
+  for (size_t k = 0; k < chosen.size(); k += step) {
+    const Program& p = *chosen[k];
+    auto with = Time(s, p, ""), without = Time(s, p, pass);
     if (!with.ok() || !without.ok()) {
       ++effect->failed;
-      effect->failure = Reason(without.ok() ? with.status() : without.status(), *timed[k]);
+      effect->failure = Reason(without.ok() ? with.status() : without.status(), p);
       continue;
     }
-    if (!Agree(with->results, without->results))
-      return Internal("without ", pass, ", ", timed[k]->name, " gives other results");
+    if (!Agree(p.results, without->results)) effect->wrong = p.name;
     effect->run.Add(without->run_us * 1000, with->run_us * 1000);
     effect->compile.Add(without->compile_ms * 1000, with->compile_ms * 1000);
     const double factor = std::fabs(std::log(without->run_us / with->run_us));
     if (factor > farthest) {
       farthest = factor;
-      effect->most = absl::StrFormat("%s %.2f", timed[k]->name, without->run_us / with->run_us);
+      effect->most = absl::StrFormat("%s %.2f", p.name, without->run_us / with->run_us);
     }
   }
-  return absl::OkStatus();
 }
 
 std::string Row(const std::string& pass, const Effect& e) {
@@ -221,38 +249,45 @@ std::string Row(const std::string& pass, const Effect& e) {
         absl::StrCat(e.failed, e.failed > 1 ? " programs do" : " program does", " not compile without it: ", e.failure);
   if (e.changed.empty() && !e.failed)
     note = absl::StrCat("no program here meets it; [its own](../tests/passes/golden/", pass, ".hlo)");
+  if (!e.wrong.empty()) note = absl::StrCat("**other results** of ", e.wrong);
   return absl::StrFormat("| `%s` | %d | %s | %s | %s | %s | %s | %s |\n", pass, e.changed.size(),
                          e.instructions.ToText(), e.kernels.ToText(), e.temp.ToText(), e.run.ToText(),
                          e.compile.ToText(), note);
 }
 
-absl::StatusOr<std::string> Table(const std::vector<Program>& programs, const std::string& golden) {
-  std::string table;
-  for (const std::string& pass : CpuPipeline().Passes()) {
+// `faults` counts rows that say something is wrong.
+std::string Table(const Subject& s, const std::vector<Program>& programs, const std::string& golden, int* faults) {
+  std::string table = absl::StrFormat(
+      "\n## %s, %d programs\n\n| pass | programs changed | instructions | kernels | arena | %s | compile time | |\n"
+      "|---|---|---|---|---|---|---|---|\n",
+      s.title, programs.size(), s.target == ProgramTarget::kGpu ? "estimated time" : "run time");
+  for (const std::string& pass : (s.target == ProgramTarget::kGpu ? GpuPipeline() : CpuPipeline()).Passes()) {
     Effect effect;
-    MeasurePlans(programs, pass, &effect);
-    RETURN_IF_ERROR(MeasureTimes(pass, &effect));
+    MeasurePlans(s, programs, pass, &effect);
+    RunChanged(s, pass, &effect);
     table += Row(pass, effect);
     std::fprintf(stderr, "%s: %zu changed\n", pass.c_str(), effect.changed.size());
-    if (effect.changed.empty() && !effect.failed && !std::ifstream(absl::StrCat(golden, "/", pass, ".hlo")))
-      return Internal("nothing shows what ", pass, " does");
+    *faults += !effect.wrong.empty();
+    if (effect.changed.empty() && !effect.failed && !std::ifstream(absl::StrCat(golden, "/", pass, ".hlo"))) {
+      std::fprintf(stderr, "error: nothing shows what %s does\n", pass.c_str());
+      ++*faults;
+    }
   }
   return table;
 }
 
 constexpr char kPage[] =
     "# What each pass is worth\n\n"
-    "Written by `./dev ablation`: every pass of the CPU pipeline is left out in turn, on %d programs. A number is "
+    "Written by `./dev ablation`: every pass of both pipelines is left out in turn. A number is the figure without "
     "the\n"
-    "figure without the pass over the figure with it, as a geometric mean over the programs that change: above 1 "
-    "the\n"
-    "pass helps. Instructions, kernels and arena are those of the planned program. Run and compile times are of one\n"
-    "thread on one core, of at most %d of those programs; they carry a few percent of noise. The last column has "
-    "the\n"
-    "program whose run time moves most, or why a program cannot do without the pass. A pass that no program here\n"
-    "meets has one of its own, where the golden test shows that it fires.\n\n"
-    "| pass | programs changed | instructions | kernels | arena | run time | compile time | |\n"
-    "|---|---|---|---|---|---|---|---|\n%s";
+    "pass over the figure with it, as a geometric mean over the programs that change: above 1 the pass helps.\n"
+    "Instructions, kernels and arena are those of the planned program. Times are of at most %d of those programs, "
+    "which\n"
+    "also have to give the same results without the pass. On CPU they are of one thread on one core, and carry a few\n"
+    "percent of noise; on GPU they are what `kiln explain` estimates, and results are those of the emulator. The last\n"
+    "column has the program whose time moves most, or why a program cannot do without the pass. A pass that no "
+    "program\n"
+    "here meets has one of its own, where the golden test shows that it fires.\n";
 
 int Main(int argc, char** argv) {
   if (argc < 4) {
@@ -264,17 +299,18 @@ int Main(int argc, char** argv) {
   CPU_ZERO(&one);
   CPU_SET(0, &one);
   sched_setaffinity(0, sizeof one, &one);
-  const std::vector<Program> programs = LoadPrograms(argv + 3, argv + argc);
-  const absl::StatusOr<std::string> table = Table(programs, argv[2]);
-  if (!table.ok()) {
-    std::fprintf(stderr, "error: %s\n", std::string(table.status().message()).c_str());
-    return 1;
+  std::string page = absl::StrFormat(kPage, kCompared);
+  int faults = 0;
+  for (const Subject& s : {Cpu(), Gpu()}) {
+    std::vector<Program> programs = LoadPrograms(s, argv + 3, argv + argc);
+    RunPrograms(s, &programs);
+    page += Table(s, programs, argv[2], &faults);
   }
-  if (absl::Status s = WriteFile(argv[1], absl::StrFormat(kPage, programs.size(), kTimed, *table)); !s.ok()) {
+  if (absl::Status s = WriteFile(argv[1], page); !s.ok()) {
     std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
     return 1;
   }
-  return 0;
+  return faults > 0;
 }
 
 }  // namespace

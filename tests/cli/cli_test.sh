@@ -10,6 +10,20 @@ done
 "$kiln" verify "$module" | grep -q "^OK $module" || fail "verify"
 "$kiln" opt "$module" | grep -q '^HloModule' || fail "opt prints"
 "$kiln" opt --list | grep -q '^algsimp ' || fail "opt --list"
+"$kiln" opt --list --json > list.json
+"$kiln" opt "$module" --pipeline=cpu --json > opt.json
+"$kiln" explain "$module" --json > explain.json
+python3 - <<'EOF' || fail "JSON of opt and explain"
+import json
+passes = {p["name"]: p for p in json.load(open("list.json"))}
+assert all(bool(p["pipelines"]) != ("why_not" in p) for p in passes.values()), "a pass without a pipeline has a reason"
+did = json.load(open("opt.json"))
+assert did["instructions_before"] > 0 < did["instructions_after"]
+assert any(p["changes"] for p in did["passes"]) and all(p["runs"] >= p["changes"] for p in did["passes"])
+assert all("cpu" in passes[p["name"]]["pipelines"] for p in did["passes"])
+told = json.load(open("explain.json"))
+assert told["operations"] == len(told["steps"]) and told["bytes_accessed"] > 0 and told["estimated_us"] > 0
+EOF
 "$kiln" opt "$module" --passes=dce,cse > a.hlo
 "$kiln" opt a.hlo > b.hlo
 cmp a.hlo b.hlo || fail "print is not a fixed point"

@@ -8,7 +8,7 @@ fail() { echo "FAILED: $1"; exit 1; }
 # All names that such a header could trip over: words of both languages, macros of C's headers, and every word of a
 # generated header itself.
 c_headers="assert complex ctype errno fenv float inttypes limits locale math setjmp signal stdarg stdatomic stddef stdint
-stdio stdlib string threads time uchar wchar wctype unistd pthread sys/types sys/stat"
+stdio stdlib string threads time uchar wchar wctype unistd pthread sys/types sys/stat sys/mman"
 for h in $c_headers; do echo "#include <$h.h>"; done > c_headers.h
 printf 'HloModule m\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT n = f32[4] negate(p)\n}\n' > plain.hlo
 printf 'func.func @main(%%a: tensor<?xf32>) -> tensor<?xf32> {\n  %%0 = stablehlo.negate %%a : tensor<?xf32>\n  return %%0 : tensor<?xf32>\n}\n' > plain.mlir
