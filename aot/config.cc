@@ -217,6 +217,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   }
   o.cpu.flush_subnormals = !c.keep_subnormals();
   o.pipeline.algebra = AlgebraOf(c.numerics().algebra());
+  if (c.folding_steps() < 0) return InvalidArgument(at("folding_steps"), ": error: folding_steps is negative");
+  if (c.has_folding_steps()) o.pipeline.folding_steps = c.folding_steps();
   o.cpu.external_lapack = c.lapack();
   RETURN_IF_ERROR(ReadDebugOptions(c.debug(), at, &o));
   o.pipeline.dump_dir = c.debug().dump_dir();

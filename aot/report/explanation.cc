@@ -119,9 +119,10 @@ CoreModel ModelOf(const GpuTarget& gpu) {
   m.launch_us = kLaunchMicroseconds;
   m.cache_bytes = gpu.l2_bytes;
   m.cached_bytes_per_us = 2 * m.bytes_per_us;
-  m.half_speed = static_cast<double>(gpu.f16_tensor_flops_per_cycle) /
+  m.bf16_speed = static_cast<double>(gpu.f16_tensor_flops_per_cycle) /
                  static_cast<double>(std::max<int64_t>(1, gpu.f32_flops_per_cycle));
-  m.byte_speed = 2 * m.half_speed;
+  m.f16_speed = m.bf16_speed;
+  m.byte_speed = 2 * m.bf16_speed;
   m.slow_speed = 4;  // units of their own compute functions
   return m;
 }

@@ -116,18 +116,17 @@ int64_t Slow(const Instruction* i) {
   }
 }
 
-// Flops of products of numbers of so few bits.
-int64_t NarrowFlops(const Instruction* i, int bits) {
+// Flops of products both of whose operands `takes`.
+template <typename Takes>
+int64_t FlopsOfProducts(const Instruction* i, Takes takes) {
   if (i->Is(Opcode::Fusion)) {
     int64_t sum = 0;
-    for (const auto& x : (*i->attrs().calls)->instructions()) sum += NarrowFlops(x.get(), bits);
+    for (const auto& x : (*i->attrs().calls)->instructions()) sum += FlopsOfProducts(x.get(), takes);
     return sum;
   }
-  if (!i->Is(Opcode::Dot) && !i->Is(Opcode::Convolution)) return 0;
-  for (int64_t k = 0; k < 2; ++k) {
-    const PrimitiveType t = i->operand(k)->shape().type();
-    if (InfoOf(t).bits != bits || (bits == 8 ? IsFloat(t) : t != PrimitiveType::BF16)) return 0;
-  }
+  if (!i->Is(Opcode::Dot) && !i->Is(Opcode::Convolution) && !i->Is(Opcode::CustomCall)) return 0;
+  for (int64_t k = 0; k < 2; ++k)
+    if (k >= i->operand_count() || !i->operand(k)->shape().IsArray() || !takes(i->operand(k)->shape().type())) return 0;
   return Flops(i);
 }
 
@@ -170,17 +169,23 @@ int64_t ResultBytes(const Instruction* i) {
 }  // namespace
 
 Cost CostOfKernel(const Instruction* i) {
-  Cost c{Flops(i), ResultBytes(i), NarrowFlops(i, 8), NarrowFlops(i, 16), Slow(i)};
+  Cost c{Flops(i),
+         ResultBytes(i),
+         FlopsOfProducts(i, [](PrimitiveType t) { return InfoOf(t).bits == 8; }),
+         FlopsOfProducts(i, [](PrimitiveType t) { return t == PrimitiveType::BF16; }),
+         FlopsOfProducts(i, [](PrimitiveType t) { return t == PrimitiveType::F16; }),
+         Slow(i)};
   for (int64_t o = 0; o < i->operand_count(); ++o) c.bytes_accessed += OperandBytes(i, o);
   return c;
 }
 
 double EstimatedMicroseconds(const Cost& cost, const CoreModel& core) {
   const bool cached = cost.bytes_accessed <= core.cache_bytes;
-  const auto plain = static_cast<double>(cost.flops - cost.flops_of_bytes - cost.flops_of_halves);
+  const auto plain = static_cast<double>(cost.flops - cost.flops_of_bytes - cost.flops_of_bf16 - cost.flops_of_f16);
   const double flops = plain + static_cast<double>(cost.slow) / core.slow_speed +
                        static_cast<double>(cost.flops_of_bytes) / core.byte_speed +
-                       static_cast<double>(cost.flops_of_halves) / core.half_speed;
+                       static_cast<double>(cost.flops_of_bf16) / core.bf16_speed +
+                       static_cast<double>(cost.flops_of_f16) / core.f16_speed;
   const double bytes_per_us = cached ? core.cached_bytes_per_us : core.bytes_per_us;
   return core.launch_us + std::max(static_cast<double>(cost.bytes_accessed) / bytes_per_us, flops / core.flops_per_us);
 }

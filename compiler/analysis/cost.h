@@ -10,8 +10,8 @@ namespace kiln {
 struct Cost {
   int64_t flops = 0;
   int64_t bytes_accessed = 0;
-  // Of the flops, those of products of 8-bit integers and of bf16, which machines have instructions for.
-  int64_t flops_of_bytes = 0, flops_of_halves = 0;
+  // Of the flops, those of products of 8-bit numbers, of bf16 and of f16, which machines have instructions for.
+  int64_t flops_of_bytes = 0, flops_of_bf16 = 0, flops_of_f16 = 0;
   // What takes longer than an addition, in additions: functions, divisions, comparisons of a sort, steps that wait for
   // each other. Not among the flops.
   int64_t slow = 0;
@@ -28,8 +28,8 @@ struct CoreModel {
   double launch_us = 0.02;        // of one kernel
   int64_t cache_bytes = 1 << 20;  // kernels of so few bytes find them in a cache
   double cached_bytes_per_us = 60000;
-  double byte_speed = 8, half_speed = 2;  // of products of narrow numbers over those of f32
-  double slow_speed = 1;                  // of what is no addition (Cost::slow), over this core's
+  double byte_speed = 8, bf16_speed = 2, f16_speed = 1;  // of products of narrow numbers over those of f32
+  double slow_speed = 1;                                 // of what is no addition (Cost::slow), over this core's
 };
 // The longer of moving the bytes and doing the arithmetic.
 double EstimatedMicroseconds(const Cost& cost, const CoreModel& core = {});

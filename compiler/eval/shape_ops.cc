@@ -93,20 +93,42 @@ Literal Rearranged(const Shape& shape, const Literal& x, Source source) {
   return out;
 }
 
+// Dimension d of `x` is the result's dimension to[d]; along others the result repeats.
+Literal Spread(const Shape& shape, const Literal& x, const Ints& to) {
+  bool fits = x.type() == shape.type() && shape.rank() > 0;
+  Ints steps(shape.rank(), 0);
+  for (int64_t d = x.shape().rank() - 1, step = 1; d >= 0; step *= x.shape().dim(d--)) {
+    steps[to[d]] = step;
+    fits = fits && x.shape().dim(d) == shape.dim(to[d]);
+  }
+  if (!fits)
+    return Rearranged(shape, x, [&](const Ints& at) {
+      Ints from;
+      for (int64_t d : to) from.push_back(at[d]);
+      return from;
+    });
+  Literal out(shape);
+  if (out.size() == 0) return out;
+  const int64_t w = ByteWidth(shape.type()), row = shape.dims().back(), step = steps.back() * w;
+  uint8_t* written = out.mutable_data();
+  Ints at(shape.rank() - 1, 0);
+  for (int64_t k = 0; k < out.size(); k += row) {
+    const uint8_t* read = x.data();
+    for (size_t d = 0; d < at.size(); ++d) read += at[d] * steps[d] * w;
+    for (int64_t e = 0; e < row; ++e, written += w, read += step) std::memcpy(written, read, static_cast<size_t>(w));
+    for (size_t d = at.size(); d-- > 0 && ++at[d] == shape.dim(static_cast<int64_t>(d));) at[d] = 0;
+  }
+  return out;
+}
+
 absl::StatusOr<Literal> Broadcast(const Instruction& i, const Shape& shape, const Operands& x) {
-  return Rearranged(shape, *x[0], [&](const Ints& to) {
-    Ints from;
-    for (int64_t d : *i.attrs().dimensions) from.push_back(to[d]);
-    return from;
-  });
+  return Spread(shape, *x[0], *i.attrs().dimensions);
 }
 
 absl::StatusOr<Literal> Transpose(const Instruction& i, const Shape& shape, const Operands& x) {
-  return Rearranged(shape, *x[0], [&](const Ints& to) {
-    Ints from(to.size());
-    for (size_t d = 0; d < to.size(); ++d) from[(*i.attrs().dimensions)[d]] = to[d];
-    return from;
-  });
+  Ints to(shape.rank());
+  for (int64_t d = 0; d < shape.rank(); ++d) to[(*i.attrs().dimensions)[d]] = d;
+  return Spread(shape, *x[0], to);
 }
 
 absl::StatusOr<Literal> Reverse(const Instruction& i, const Shape& shape, const Operands& x) {

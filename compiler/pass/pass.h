@@ -28,6 +28,9 @@ class PassContext {
   // Whether every device that the program is for multiplies 8-bit floats.
   bool f8_products = true;
   Algebra algebra = Algebra::kXla;
+  // Elements that may still be computed of large constants.
+  int64_t folding_steps = kFoldingSteps;
+  static constexpr int64_t kFoldingSteps = int64_t{1} << 27;
   // What passes that only look have to say, a line each.
   std::vector<std::string> notes;
   // How often each rewrite that has a name was made.

@@ -1,9 +1,11 @@
 // Evaluates instructions whose operands are known, constants or what repeats and counts beside one of them; and writes
 // into functions what all their callers pass alike.
 //
-// Limits: results of at most 4,096 elements, and no more steps than a kernel launch is worth; a broadcast or iota
-// stays, since it costs less than its elements. Nothing with side effects, of several devices, or ordered by control
-// edges. Source: XLA's constant folding for which operations are left alone.
+// Limits: results of at most 4,096 elements, with no more steps than a kernel launch is worth; and larger ones that
+// take no more bytes than the constants that end with them (weights in another order, with a scale in them, their
+// sums), as far as the compile's budget of steps goes. A broadcast or iota stays, since it costs less than its
+// elements. Nothing with side effects, of several devices, or ordered by control edges. Source: XLA's constant folding
+// for which operations are left alone.
 #include <algorithm>
 
 #include "compiler/eval/evaluator.h"
@@ -68,21 +70,27 @@ int64_t ElementsOf(const Shape& s) {
   return n;
 }
 
-// Elements that the evaluator computes, about; kMaxSteps + 1 for all that is more.
-int64_t Steps(const Instruction* i) {
+// Elements that the evaluator computes, about; most + 1 for all that is more.
+int64_t Steps(const Instruction* i, int64_t most) {
   int64_t in = 0;
-  for (const Instruction* o : i->operands()) in += std::min(ElementsOf(o->shape()), kMaxSteps + 1);
-  const int64_t out = std::min(ElementsOf(i->shape()), kMaxSteps + 1);
+  for (const Instruction* o : i->operands()) in = std::min(in + std::min(ElementsOf(o->shape()), most + 1), most + 1);
+  const int64_t out = std::min(ElementsOf(i->shape()), most + 1);
   int64_t each = 1;
-  const auto times = [&](int64_t n) { each = each > kMaxSteps / std::max<int64_t>(n, 1) ? kMaxSteps + 1 : each * n; };
+  const auto times = [&](int64_t n) { each = each > most / std::max<int64_t>(n, 1) ? most + 1 : each * n; };
   int64_t called = 0;
   for (const Computation* c : i->called())
     for (const auto& inner : c->instructions())
-      if (!inner->Is(Opcode::Parameter)) called = std::min(called + Steps(inner.get()), kMaxSteps + 1);
+      if (!inner->Is(Opcode::Parameter)) called = std::min(called + Steps(inner.get(), most), most + 1);
   switch (i->opcode()) {
     case Opcode::Call:
     case Opcode::Conditional:
       return std::max(in, called);
+    case Opcode::Reshape:
+      return 1;  // the same bytes
+    case Opcode::Slice:
+    case Opcode::DynamicSlice:
+    case Opcode::Gather:
+      return out;
     case Opcode::Dot:
       for (int64_t d : i->attrs().lhs_contracting_dims.value_or(Ints())) times(i->operand(0)->shape().dim(d));
       break;
@@ -101,8 +109,7 @@ int64_t Steps(const Instruction* i) {
       break;
   }
   times(std::max<int64_t>(called, 1));
-  const int64_t most = std::max(in, out);
-  times(std::max<int64_t>(most, 1));
+  times(std::max<int64_t>({in, out, 1}));
   return each;
 }
 
@@ -113,14 +120,43 @@ absl::StatusOr<Literal> ValueOf(const Instruction* i) {
   return EvaluateInstruction(*i, {&i->operand(0)->literal()});
 }
 
-bool Wanted(const Instruction* i) {
+// Whether a constant among what is known of its operands makes it one.
+bool IsOfConstants(const Instruction* i) {
   if (i->operands().empty() || i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement)) return false;
   bool constant = false;
   for (const Instruction* o : i->operands()) {
     if (!IsKnown(o) || o->shape().HasDynamic()) return false;
     constant = constant || o->Is(Opcode::Constant);
   }
-  return constant && ElementsOf(i->shape()) <= kMaxElements && MayFoldWithCallees(i) && Steps(i) <= kMaxSteps;
+  return constant && MayFoldWithCallees(i);
+}
+
+// Bytes of the constants that end when `i` and what else is made of them are constants themselves, without those that
+// the others take.
+int64_t BytesThatEnd(const Instruction* i) {
+  int64_t bytes = 0;
+  absl::flat_hash_set<const Instruction*> seen;
+  for (const Instruction* o : i->operands()) {
+    if (!o->Is(Opcode::Constant) || o->IsRoot() || !seen.insert(o).second) continue;
+    int64_t left = o->shape().ByteSize();
+    for (const Instruction* u : o->users()) {
+      if (!IsOfConstants(u)) left = 0;
+      if (u != i) left -= u->shape().ByteSize();
+    }
+    bytes += std::max<int64_t>(left, 0);
+  }
+  return bytes;
+}
+
+// Takes the steps of a large result from what is left of them.
+bool Wanted(const Instruction* i, int64_t* steps_left) {
+  if (!IsOfConstants(i)) return false;
+  if (ElementsOf(i->shape()) <= kMaxElements && Steps(i, kMaxSteps) <= kMaxSteps) return true;
+  if (!i->shape().IsArray() || i->shape().ByteSize() > BytesThatEnd(i)) return false;
+  const int64_t steps = Steps(i, *steps_left);
+  if (steps > *steps_left) return false;
+  *steps_left -= steps;
+  return true;
 }
 
 Instruction* AddValue(Computation* c, const Shape& shape, const Literal& value) {
@@ -164,7 +200,7 @@ Instruction* OfEqualWindows(Instruction* i) {
   Shape one = Shape::Array(i->shape().type(), Ints(extents.size(), 1));
   Instruction* part = c->AddClone(i, one, {window, i->operand(1)});
   for (WindowDim& w : *part->mutable_attrs().window) w.pad_low = w.pad_high = 0;
-  Instruction* value = Steps(part) <= kMaxSteps ? Evaluated(part) : nullptr;
+  Instruction* value = Steps(part, kMaxSteps) <= kMaxSteps ? Evaluated(part) : nullptr;
   Instruction* out = nullptr;
   if (value) {
     Instruction* scalar = c->AddConstant(value->literal().Reshaped(Shape::Scalar(one.type())));
@@ -185,7 +221,7 @@ absl::StatusOr<bool> ConstantFolding(Module& m, PassContext& ctx) {
     for (Instruction* i : c->PostOrder()) {
       if (ctx.fuel == 0) return changed;
       if (i->users().empty() && !i->IsRoot()) continue;
-      Instruction* value = Wanted(i) ? Evaluated(i) : OfEqualWindows(i);
+      Instruction* value = Wanted(i, &ctx.folding_steps) ? Evaluated(i) : OfEqualWindows(i);
       if (!value) continue;
       ctx.Take();
       value->set_loc(i->loc());
