@@ -32,11 +32,11 @@ struct kiln_program {
   int64_t arena_bytes, slow_arena_bytes;
   int64_t devices;           // 0: it does not communicate
   int64_t flush_subnormals;  // to zero, while it runs
-  int64_t check_overlap;     // there are few enough arrays for that
+  int64_t check_overlap;     // it writes at most KILN_MOST_WRITTEN arrays, arenas included
   struct kiln_port port[];   // of the arguments, then of the results
 };
 
-enum { KILN_ARENA_ALIGNMENT = 64 };
+enum { KILN_ARENA_ALIGNMENT = 64, KILN_MOST_WRITTEN = 128 };
 
 // The levels that code is made for, in the order of a program's entries, best last.
 #define KILN_CPU_LEVELS \

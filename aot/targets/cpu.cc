@@ -28,8 +28,7 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
   out.slow_arena_bytes = p.program.plan.buffers.slow_bytes();
   out.devices = m.communicates ? m.devices : 0;
   out.flush_subnormals = o.cpu.flush_subnormals;
-  constexpr int64_t kMostPairs = 2048;  // a few microseconds
-  out.overlap = written * static_cast<int64_t>(p.arguments.size() + p.results.size() + 2) <= kMostPairs;
+  out.overlap = written <= KILN_MOST_WRITTEN;
   return out;
 }
 

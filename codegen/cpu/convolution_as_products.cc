@@ -29,6 +29,13 @@ class SlabConvolution {
  private:
   void Unit(llvm::Value* unit) {
     const int64_t slabs = p_.pieces.count, rows = p_.pieces.size;
+    part_ = ir_.I64(0);
+    fills_ = nullptr;
+    if (p_.column_parts > 1) {
+      part_ = b_.CreateURem(unit, ir_.I64(p_.column_parts));
+      fills_ = b_.CreateOr(b_.CreateICmpEQ(part_, ir_.I64(0)), b_.CreateICmpEQ(unit, body_.begin));
+      unit = b_.CreateUDiv(unit, ir_.I64(p_.column_parts));
+    }
     llvm::Value* image = slabs == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(slabs));
     if (slabs == 1) return Slab(image, ir_.I64(0), rows);
     llvm::Value* slab = b_.CreateURem(unit, ir_.I64(slabs));
@@ -52,14 +59,20 @@ class SlabConvolution {
                                OneDimension() ? ir_.I64(0) : ir_.Mul(ir_.Mul(first, stride), p_.slab.stride[0]));
     } else {
       const int64_t lines = OneDimension() ? 1 : (rows - 1) * stride + p_.slab.window_lines;
-      FillSlab(ir_, p_, image, slab_, first, lines);
+      const auto fill = [&] { FillSlab(ir_, p_, image, slab_, first, lines); };
+      if (fills_)
+        ir_.If(fills_, fill);
+      else
+        fill();
     }
+    const int64_t columns = p_.product.n;
     // Row ranges: every output position of the outer spatial dimensions inside the slab.
     int64_t ranges = OneDimension() ? 1 : rows;
     for (int64_t d = 1; d < innermost_; ++d) ranges *= s_.out[d];
     ir_.Loop(ir_.I64(0), ir_.I64(s_.groups), 1, [&](llvm::Value* g) {
       llvm::Value* kernel =
-          b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1], ir_.Mul(g, s_.cout * s_.out_stride));
+          b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1],
+                               ir_.Add(ir_.Mul(g, s_.cout * s_.out_stride), ir_.Mul(part_, columns * s_.out_stride)));
       EmitMatmul(ir_, p_.product, s_.out[innermost_], kernel, ir_.I64(ranges),
                  [&](llvm::Value* range) { return RangeAt(range, n, first, g, a); });
     });
@@ -67,7 +80,8 @@ class SlabConvolution {
     const int64_t inner = OneDimension() ? 1 : Product(s_.out) / s_.out[0];
     llvm::Value* row = ir_.Add(ir_.Mul(n, Product(s_.out)), ir_.Mul(first, inner));
     const int64_t positions = OneDimension() ? s_.out[0] : rows * inner;
-    epilogue_({s_.out_features(), row, ir_.I64(positions), ir_.I64(0), ir_.I64(s_.out_features())});
+    const int64_t width = p_.column_parts > 1 ? columns : s_.out_features();
+    epilogue_({s_.out_features(), row, ir_.I64(positions), ir_.Mul(part_, width), ir_.I64(width)});
   }
 
   // The `range`-th row of results of feature group `g`, of image `n` from its position `first`.
@@ -84,7 +98,8 @@ class SlabConvolution {
     yo = ir_.Add(yo, ir_.Mul(n, Product(s_.out)));
     return RowRange{b_.CreateInBoundsGEP(element_, a, ao),
                     b_.CreateInBoundsGEP(ir_.MemType(s_.c), body_.results[0],
-                                         ir_.Add(ir_.Mul(yo, s_.out_features()), ir_.Mul(g, s_.cout)))};
+                                         ir_.Add(ir_.Add(ir_.Mul(yo, s_.out_features()), ir_.Mul(g, s_.cout)),
+                                                 ir_.Mul(part_, p_.product.n)))};
   }
 
   Body& body_;
@@ -96,6 +111,8 @@ class SlabConvolution {
   const int64_t innermost_;
   llvm::Type* const element_;
   llvm::Value* slab_ = nullptr;
+  // The current part of the columns, and whether its slab is not there yet; null: never.
+  llvm::Value *part_ = nullptr, *fills_ = nullptr;
 };
 
 }  // namespace
@@ -109,18 +126,23 @@ void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epi
   llvm::IRBuilder<>& b = ir.b;
   const ConvolutionShape& s = plan.shape;
   const Pieces& pieces = plan.pieces;
-  auto block = [&](llvm::Value* q, int64_t rows) {
-    llvm::Value* first = ir.Mul(q, pieces.size);
+  const int64_t parts = plan.column_parts, columns = plan.product.n;
+  auto block = [&](llvm::Value* q, llvm::Value* part, int64_t rows) {
+    llvm::Value *first = ir.Mul(q, pieces.size), *column = ir.Mul(part, columns);
+    llvm::Value* kernel = b.CreateInBoundsGEP(ir.MemType(s.b), body.operands[1], ir.Mul(column, s.out_stride));
     llvm::Value *a = b.CreateInBoundsGEP(ir.MemType(plan.held), body.operands[0], ir.Mul(first, s.in_features())),
-                *y = b.CreateInBoundsGEP(ir.MemType(s.c), body.results[0], ir.Mul(first, s.out_features()));
-    EmitMatmul(ir, plan.product, rows, body.operands[1], ir.I64(1), [&](llvm::Value*) { return RowRange{a, y}; });
-    if (epilogue) epilogue({s.out_features(), first, ir.I64(rows), ir.I64(0), ir.I64(s.out_features())});
+                *y = b.CreateInBoundsGEP(ir.MemType(s.c), body.results[0],
+                                         ir.Add(ir.Mul(first, s.out_features()), column));
+    EmitMatmul(ir, plan.product, rows, kernel, ir.I64(1), [&](llvm::Value*) { return RowRange{a, y}; });
+    if (epilogue) epilogue({s.out_features(), first, ir.I64(rows), column, ir.I64(columns)});
   };
-  ir.Loop(body.begin, body.end, 1, [&](llvm::Value* q) {
-    if (pieces.tail == 0) return block(q, pieces.size);
+  ir.Loop(body.begin, body.end, 1, [&](llvm::Value* unit) {
+    llvm::Value* q = parts == 1 ? unit : b.CreateUDiv(unit, ir.I64(parts));
+    llvm::Value* part = parts == 1 ? ir.I64(0) : b.CreateURem(unit, ir.I64(parts));
+    if (pieces.tail == 0) return block(q, part, pieces.size);
     llvm::Value* last = b.CreateICmpEQ(q, ir.I64(pieces.count - 1));
-    ir.If(b.CreateNot(last), [&] { block(q, pieces.size); });
-    ir.If(last, [&] { block(q, pieces.tail); });
+    ir.If(b.CreateNot(last), [&] { block(q, part, pieces.size); });
+    ir.If(last, [&] { block(q, part, pieces.tail); });
   });
 }
 

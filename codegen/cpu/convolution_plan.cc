@@ -77,7 +77,7 @@ struct SlabSize {
   int64_t rows, bytes;
 };
 
-SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes) {
+SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t most_bytes = kSlabBytes) {
   const attr::Win& w = s.window;
   int64_t inner = s.in_features();
   for (int64_t d = 1; d < s.spatial(); ++d) inner *= (s.out[d] - 1) * w[d].stride + w[d].DilatedSize();
@@ -86,8 +86,21 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes) {
     return ((outputs - 1) * w[0].stride + w[0].DilatedSize()) * inner * element_bytes;
   };
   int64_t rows = s.spatial() == 1 ? 1 : s.out[0];
-  while (rows > 1 && bytes(rows) > kSlabBytes) rows = (rows + 1) / 2;
+  while (rows > 1 && bytes(rows) > most_bytes) rows = (rows + 1) / 2;
   return {rows, bytes(rows)};
+}
+
+// Parts of the output features, where pieces of the input are too few for several threads: the last layers of networks
+// have many features of few pixels. `units`: the pieces.
+int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
+  constexpr int64_t kEnoughUnits = 8, kColumns = 64;  // of the widest tiles
+  constexpr int64_t kWorthwhile = 1 << 22;            // multiply-adds of a part
+  int64_t work = s.positions() * s.cout * s.cin, parts = 1;
+  for (const WindowDim& w : s.window) work *= w.size;
+  while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * kColumns) == 0 &&
+         work / (2 * parts) >= kWorthwhile)
+    parts *= 2;
+  return parts;
 }
 
 // Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel.
@@ -108,7 +121,9 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   // Tile products need a tile of rows in the last block too.
   if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
   p.pieces = Pieces::Of(pixels, block);
-  p.units = p.pieces.count;
+  p.column_parts = ColumnParts(s, p.pieces.count);
+  p.product.n /= p.column_parts;
+  p.units = p.pieces.count * p.column_parts;
 }
 
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
@@ -125,12 +140,16 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   slab.stride[spatial - 1] = s.in_features();
   for (int64_t d = spatial - 2; d >= 0; --d)
     slab.stride[d] = slab.stride[d + 1] * (pack ? slab.extent[d + 1] : s.in[d + 1]);
-  const SlabSize size = SizeOfSlab(s, ByteWidth(compute));
+  // A kernel that lies the other way is packed for each slab: fewer of them.
+  const bool repacks = p.product.b_n_stride != 1;
+  const SlabSize size = SizeOfSlab(s, ByteWidth(compute), repacks ? 2 * kSlabBytes : kSlabBytes);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);
   // With one spatial dimension there is no row beside it to cut.
   p.pieces = spatial == 1 ? Pieces{1, 1, 0} : Pieces::Of(s.out[0], size.rows);
-  p.units = slab.in_arena ? 1 : s.batch * p.pieces.count;
+  p.column_parts = slab.in_arena ? 1 : ColumnParts(s, s.batch * p.pieces.count);
+  p.product.n /= p.column_parts;
+  p.units = slab.in_arena ? 1 : s.batch * p.pieces.count * p.column_parts;
   // Taps read backwards, or apart from the features, are segments of their own.
   const bool merged = MergesLast(s) && !traits.reversed && !p.product.b_tap_rows;
   p.product.a_stride = last.stride * s.in_features();

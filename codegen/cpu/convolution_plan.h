@@ -44,10 +44,11 @@ struct SlabPlan {
 struct ConvolutionPlan {
   ConvolutionShape shape;
   ConvolutionAlgorithm algorithm;
-  PrimitiveType held;  // what sums are held in (kDirect), or A while it is multiplied
-  int64_t units;
-  MatmulShape product;
-  Pieces pieces;  // of the pixels (kPointwise), or of the outermost spatial dimension of the result (kProducts)
+  PrimitiveType held;    // what sums are held in (kDirect), or A while it is multiplied
+  int64_t units;         // images times pieces times column_parts, or fewer
+  int64_t column_parts;  // of a piece's output features, each a product of its own
+  MatmulShape product;   // of such a part
+  Pieces pieces;         // of the pixels (kPointwise), or of the outermost spatial dimension of the result (kProducts)
   SlabPlan slab;
 };
 

@@ -170,7 +170,7 @@ class VectorProducts {
     } else if (s_.b_k_stride == 1 && !s_.b_tap_rows && !s_.reverse_b) {
       PackRuns(
           depth, columns, width, [&](llvm::Value* j, llvm::Value* q) { return at(j, ir_.Add(k, q)); },
-          [](llvm::Value* q) { return q; }, copy);
+          [&](llvm::Value* q) { return [=, this](int64_t e) { return ir_.Add(q, ir_.I64(e)); }; }, copy);
     } else {
       ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, [&](llvm::Value* i) {
         ir_.Loop(
@@ -194,10 +194,17 @@ class VectorProducts {
       return ir_.Add(ir_.Mul(tap, block.run), feature);
     };
     if (s_.b_k_stride == taps) {  // and the features beside them
+      llvm::Value* table = RowsOfTaps(taps, block.run);
       return PackRuns(
           taps * block.run, columns, width,
           [&](llvm::Value* j, llvm::Value* q) { return at(j, ir_.Add(ir_.Mul(k, taps), q)); },
-          [&](llvm::Value* q) { return row_of(b_.CreateURem(q, ir_.I64(taps)), b_.CreateUDiv(q, ir_.I64(taps))); },
+          [&](llvm::Value* q) {
+            llvm::Value *tap = b_.CreateURem(q, ir_.I64(taps)), *feature = b_.CreateUDiv(q, ir_.I64(taps));
+            return [=, this](int64_t e) {
+              llvm::Type* i64 = b_.getInt64Ty();
+              return ir_.Add(feature, b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, table, ir_.Add(tap, ir_.I64(e)))));
+            };
+          },
           copy);
     }
     ir_.Loop(ir_.I64(0), ir_.I64(block.run), 1, [&](llvm::Value* feature) {
@@ -208,11 +215,27 @@ class VectorProducts {
     });
   }
 
+  // The panel's row of each tap of a feature, and of those of the next features as far as a vector reaches: a division
+  // for each row would take longer than its copy.
+  llvm::Value* RowsOfTaps(int64_t taps, int64_t run) {
+    std::vector<uint64_t> rows;
+    for (int64_t t = 0; t < taps + plan_.lanes - 1; ++t) {
+      const int64_t tap = s_.reverse_b ? taps - 1 - t % taps : t % taps;
+      rows.push_back(static_cast<uint64_t>(tap * run + t / taps));
+    }
+    llvm::Constant* init = llvm::ConstantDataArray::get(ir_.ctx, rows);
+    auto* table = new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::PrivateLinkage, init,
+                                           "rows_of_taps");
+    table->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+    return table;
+  }
+
   // Columns of B are runs of `length` elements, which become elements of different rows: squares of a vector's length
   // are transposed in registers, what is left element by element. `at(j, q)`: where element q of column j lies;
-  // `row_of(q)`: its row in the panel.
-  template <typename At, typename RowOf, typename Copy>
-  void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowOf& row_of, const Copy& copy) {
+  // `rows_from(q)(e)`: the row of element q + e in the panel.
+  template <typename At, typename RowsFrom, typename Copy>
+  void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowsFrom& rows_from,
+                const Copy& copy) {
     const int64_t lanes = s_.b_type == s_.compute && !IsComplex(s_.compute) ? plan_.lanes : 1;
     const int64_t whole_length = lanes > 1 ? length / lanes * lanes : 0, whole_columns = columns / lanes * lanes;
     // Short runs keep both sides in cache.
@@ -226,7 +249,7 @@ class VectorProducts {
                 ir_.I64(0), ir_.I64(step), 1,
                 [&](llvm::Value* e) {
                   llvm::Value* q = ir_.Add(begin, e);
-                  copy(at(j, q), row_of(q), j);
+                  copy(at(j, q), rows_from(q)(0), j);
                 },
                 true);
           });
@@ -234,15 +257,17 @@ class VectorProducts {
         q0 = end;
       }
     };
-    ir_.Loop(ir_.I64(0), ir_.I64(whole_length), lanes, [&](llvm::Value* q) {
-      ir_.Loop(ir_.I64(0), ir_.I64(whole_columns), lanes, [&](llvm::Value* j) { PackSquare(q, j, width, at, row_of); });
+    // Along the columns first: as many streams as a vector has elements are what the machine foresees.
+    ir_.Loop(ir_.I64(0), ir_.I64(whole_columns), lanes, [&](llvm::Value* j) {
+      ir_.Loop(ir_.I64(0), ir_.I64(whole_length), lanes,
+               [&](llvm::Value* q) { PackSquare(q, j, width, at, rows_from); });
     });
     rest(0, whole_length, whole_columns);
     rest(whole_length, length, 0);
   }
 
-  template <typename At, typename RowOf>
-  void PackSquare(llvm::Value* q, llvm::Value* j, int64_t width, const At& at, const RowOf& row_of) {
+  template <typename At, typename RowsFrom>
+  void PackSquare(llvm::Value* q, llvm::Value* j, int64_t width, const At& at, const RowsFrom& rows_from) {
     const int64_t lanes = plan_.lanes;
     llvm::Type* element = ir_.RegType(s_.compute);
     auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
@@ -252,10 +277,10 @@ class VectorProducts {
       rows.push_back(
           b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(element, b_array_, at(ir_.Add(j, ir_.I64(e)), q)), align));
     rows = Transposed(b_, std::move(rows));
+    const auto row_of = rows_from(q);
     for (int64_t e = 0; e < lanes; ++e)
-      b_.CreateAlignedStore(
-          rows[e], b_.CreateInBoundsGEP(element, panel_, ir_.Add(ir_.Mul(row_of(ir_.Add(q, ir_.I64(e))), width), j)),
-          align);
+      b_.CreateAlignedStore(rows[e], b_.CreateInBoundsGEP(element, panel_, ir_.Add(ir_.Mul(row_of(e), width), j)),
+                            align);
   }
 
   Ir& ir_;

@@ -48,35 +48,65 @@ static int32_t check_extent(const struct kiln_port* p, const void* data) {
   return v < p->low || v > p->high ? KILN_DIMENSION : KILN_OK;
 }
 
-// Arrays and arenas in one list: arguments, results, arena, slow arena.
-struct range {
-  uintptr_t begin;
-  uint64_t bytes;
-  int written;
+// Bytes of an array or an arena.
+struct span {
+  uintptr_t begin, end;
 };
 
-static struct range range_at(const struct kiln_program* p, const struct kiln_call* c, int64_t k) {
-  const struct kiln_port* result = p->port + p->arguments;
-  if (k < p->arguments)
-    return (struct range){(uintptr_t)c->arguments[k], (uint64_t)p->port[k].bytes, p->port[k].alias >= 0};
-  k -= p->arguments;
-  if (k < p->results) {
-    if (result[k].alias >= 0) return (struct range){0, 0, 0};  // the argument's
-    return (struct range){(uintptr_t)c->results[k], (uint64_t)result[k].bytes, 1};
+// What a run writes, in the order of memory; programs that write more do not check it (aot/targets/cpu.cc).
+struct written {
+  int64_t count;
+  struct span spans[KILN_MOST_WRITTEN];
+};
+
+static struct span span_of(const void* data, int64_t bytes) {
+  return (struct span){(uintptr_t)data, (uintptr_t)data + (uint64_t)bytes};
+}
+
+// How many of them begin before `s` does. Arrays are often allocated in their order: it is the last then.
+static int64_t place_of(const struct written* w, struct span s) {
+  int64_t low = 0, high = w->count;
+  if (high && w->spans[high - 1].begin <= s.begin) return high;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (w->spans[middle].begin <= s.begin)
+      low = middle + 1;
+    else
+      high = middle;
   }
-  if (k == p->results) return (struct range){(uintptr_t)c->arena.data, (uint64_t)p->arena_bytes, 1};
-  return (struct range){(uintptr_t)c->slow_arena.data, (uint64_t)p->slow_arena_bytes, 1};
+  return low;
+}
+
+static int overlaps(const struct written* w, int64_t place, struct span s) {
+  if (place && w->spans[place - 1].end > s.begin) return 1;
+  return place < w->count && w->spans[place].begin < s.end;
+}
+
+// False if it overlaps what is there.
+static int add_written(struct written* w, const void* data, int64_t bytes) {
+  if (!bytes) return 1;
+  const struct span s = span_of(data, bytes);
+  const int64_t place = place_of(w, s);
+  if (overlaps(w, place, s)) return 0;
+  for (int64_t k = w->count++; k > place; --k) w->spans[k] = w->spans[k - 1];
+  w->spans[place] = s;
+  return 1;
 }
 
 static int32_t check_overlap(const struct kiln_program* p, const struct kiln_call* c) {
-  const int64_t count = p->arguments + p->results + 2;
-  for (int64_t k = 0; k < count; ++k) {
-    const struct range a = range_at(p, c, k);
-    if (!a.written || !a.bytes) continue;
-    for (int64_t j = 0; j < count; ++j) {
-      const struct range b = range_at(p, c, j);
-      if (j != k && b.bytes && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes) return KILN_OVERLAP;
-    }
+  const struct kiln_port* result = p->port + p->arguments;
+  struct written w;
+  w.count = 0;
+  for (int64_t k = 0; k < p->results; ++k)
+    if (result[k].alias < 0 && !add_written(&w, c->results[k], result[k].bytes)) return KILN_OVERLAP;
+  for (int64_t k = 0; k < p->arguments; ++k)
+    if (p->port[k].alias >= 0 && !add_written(&w, c->arguments[k], p->port[k].bytes)) return KILN_OVERLAP;
+  if (!add_written(&w, c->arena.data, p->arena_bytes)) return KILN_OVERLAP;
+  if (!add_written(&w, c->slow_arena.data, p->slow_arena_bytes)) return KILN_OVERLAP;
+  for (int64_t k = 0; k < p->arguments; ++k) {
+    if (p->port[k].alias >= 0 || !p->port[k].bytes) continue;
+    const struct span s = span_of(c->arguments[k], p->port[k].bytes);
+    if (overlaps(&w, place_of(&w, s), s)) return KILN_OVERLAP;
   }
   return KILN_OK;
 }

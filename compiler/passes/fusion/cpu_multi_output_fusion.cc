@@ -19,8 +19,8 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kMostUsers = 8;             // of one value, that are looked at in pairs
-constexpr size_t kMostArrays = 24;           // read and written by one loop: more streams than that thrash
+constexpr size_t kMostUsers = 32;            // of one value, that are looked at in pairs
+constexpr size_t kMostArrays = 14;           // read and written by one loop: their addresses fit into registers
 constexpr int64_t kMostInstructions = 300;   // of one loop
 constexpr int64_t kMostTranscendentals = 6;  // of one loop: each is some fifty instructions of the machine
 constexpr int64_t kLeastElements = 64;       // below this a loop saves next to nothing
@@ -106,8 +106,15 @@ class Joiner {
   bool Alike(size_t a, size_t b) const {
     const Instruction *x = RootOf(order_[a]), *y = RootOf(order_[b]);
     const bool reductions = x->Is(Opcode::Reduce);
-    return reductions == y->Is(Opcode::Reduce) && LoopShape(order_[a]).dims() == LoopShape(order_[b]).dims() &&
-           (!reductions || *x->attrs().dimensions == *y->attrs().dimensions);
+    if (reductions != y->Is(Opcode::Reduce) || LoopShape(order_[a]).dims() != LoopShape(order_[b]).dims()) return false;
+    return reductions ? *x->attrs().dimensions == *y->attrs().dimensions : InVectors(a) && InVectors(b);
+  }
+
+  // Not with divisions of integers, which run one by one and would hold up the other loop.
+  bool InVectors(size_t a) const {
+    for (const auto& i : (*order_[a]->attrs().calls)->instructions())
+      if (i->HasTrait(Costly) && IsIntegral(i->shape().type())) return false;
+    return true;
   }
 
   bool TakenTogether(size_t a, size_t b) const {
