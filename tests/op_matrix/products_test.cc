@@ -92,7 +92,7 @@ class Products : public testing::TestWithParam<int> {
   }
   std::string Level() const { return kNames[GetParam()]; }
 
-  void Compare(const std::string& body, bool exact) {
+  void Compare(const std::string& body, bool exact, int threads = 1) {
     const std::string text = absl::StrCat("HloModule m\nENTRY e {\n", body, "\n}\n");
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status();
@@ -100,6 +100,7 @@ class Products : public testing::TestWithParam<int> {
     CompileOptions compile;
     compile.cpu.levels = {Level()};
     RunOptions run;
+    run.threads = threads;
     const auto got = RunProgram(**module, arguments, compile, run);
     run.backend = "reference";
     const auto want = RunProgram(**module, arguments, compile, run);
@@ -137,6 +138,19 @@ TEST_P(Products, OfWindowsWithABias) {
   int count = 0;
   ForPairs(1, kConvolutions,
            [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
+}
+
+// Few pixels with many features: parts of the output features are units of work.
+TEST_P(Products, OfWindowsInParts) {
+  constexpr ConvolutionCase kCases[] = {
+      {64, 128, 3, 1, 1, 1, 1, 1, false, true},
+      {512, 256, 1, 1, 1, 0, 1, 1, false, false},
+      {256, 128, 3, 1, 2, 1, 1, 1, false, true},
+  };
+  const Types f32 = {"f32", "f32", "f32"}, s8 = {"s8", "s8", "s32"};
+  Compare(WithBias(TextOf(f32, kCases[0]), "f32"), false, 2);
+  Compare(TextOf(s8, kCases[1]), true, 2);
+  Compare(TextOf(f32, kCases[2]), false, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Products, testing::Range(0, static_cast<int>(LEVELS)),
