@@ -12,7 +12,7 @@ namespace {
 std::string NameOf(const MatmulShape& s, const MicroTile& t) {
   std::string name =
       absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors,
-                   ".", t.columns, ".r", t.run, ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
+                   "x", t.lanes, ".", t.columns, ".r", t.run, ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
                    t.sum == Sum::kNew     ? ".n"
                    : t.sum == Sum::kAdded ? ".a"
                                           : "");
@@ -31,7 +31,7 @@ class Emitter {
         sum_(SumType(shape.compute)),
         fp_(IsFloat(sum_)),
         group_(Group(shape.compute)),
-        lanes_(Lanes(ir.level, shape.compute)),
+        lanes_(tile.lanes),
         element_(ir.MemType(shape.compute)),
         word_(group_ == 1 ? element_ : ir.b.getInt32Ty()),
         vector_(VectorOf(ir.RegType(sum_))),

@@ -20,6 +20,14 @@ int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
   return std::max<int64_t>(1, std::min(nv, vectors));
 }
 
+// Fewer columns than half a vector has take half a vector: some machines run whole ones in two steps.
+int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
+  constexpr int64_t kLeast = 4;
+  int64_t lanes = Lanes(level, s.compute);
+  while (Group(s.compute) == 1 && lanes > kLeast && s.n <= lanes / 2) lanes /= 2;
+  return lanes;
+}
+
 // Products that are summed at a time. Short sums round less and keep the panel of B in the first cache.
 int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 256;
@@ -150,7 +158,7 @@ int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
 
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
-  plan.lanes = Lanes(level, s.compute);
+  plan.lanes = LanesFor(level, s);
   plan.tile_columns = TileVectors(level, s.compute, s.n, rows) * plan.lanes;
   plan.tile_rows = TileRows(level, s.compute, s.n, rows);
   CutSums(s, plan);

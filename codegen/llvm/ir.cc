@@ -4,6 +4,7 @@
 
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace kiln {
 
@@ -122,7 +123,11 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
   llvm::Value* x = v.re;
   if (IsFloat(t) && t != PrimitiveType::F32 && t != PrimitiveType::F64) {
     if (t == PrimitiveType::BF16) {
-      x = CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
+      using namespace llvm::PatternMatch;
+      // What was rounded just now, or read as it is, has its bits already.
+      llvm::Value* bits = nullptr;
+      const bool rounded = match(x, m_BitCast(m_Shl(m_ZExt(m_Value(bits)), m_SpecificInt(16))));
+      x = rounded && bits->getType() == mem ? bits : CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
     } else if (t == PrimitiveType::F16 && level.f16c) {
       halves_ = false;
       x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
@@ -228,9 +233,16 @@ void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bo
   if (level.vector_bytes != 64 || n < kShortest || n > kLongest || (rest && n < kLanes && !masked_stores))
     return Loop(I64(0), I64(n), 1, body, parallel);
   // Unrolled before it is a loop over vectors, a short loop would stay scalar.
-  const Hints whole = {Hint("unroll.disable"),
-                       Hint("vectorize.followup_vectorized", Hint("isvectorized", Number(b.getInt32(1))))};
+  Hints whole = {Hint("unroll.disable"),
+                 Hint("vectorize.followup_vectorized", Hint("isvectorized", Number(b.getInt32(1))))};
   Hints masked = whole;
+  // Sums wait for themselves: several at a time, where that leaves no rest.
+  constexpr int64_t kSums = 4;
+  for (int64_t sums = parallel ? 1 : kSums; sums > 1; sums /= 2)
+    if (even % (sums * kLanes) == 0) {
+      whole.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(sums)))));
+      break;
+    }
   masked.push_back(Hint("vectorize.predicate.enable", Number(b.getTrue())));
   LoopWith(whole, I64(0), I64(even), 1, body, parallel);
   if (masked_stores) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);

@@ -2,8 +2,10 @@
 //
 // Why: CPU kernels copy the kernel into panels anyway and read any order in which the spatial dimensions follow one
 //   another. Weights as PyTorch has them (OIHW), and those of gradients, are then moved once and not twice.
-// Left alone: constants, whose transpose is done at compile time; depthwise kernels, which are read in place; and
-//   kernels of few input features, which are small and better multiplied with the taps of a row as one run.
+// Left alone: constants, whose transpose is done at compile time; depthwise kernels, which are read in place; kernels
+//   of few input features, which are small and better multiplied with the taps of a row as one run; and those that
+//   would be copied again and again, since panels are made for each slab of the input (gradients of kernels have as
+//   many images as features).
 #include "compiler/pass/pass.h"
 
 namespace kiln {
@@ -24,11 +26,20 @@ bool HasFewFeatures(const Instruction* convolution) {
   return in < kShortRun && kernel.ElementCount() > in * out;
 }
 
+// How many slabs of the input make panels of the kernel, about.
+int64_t Slabs(const Instruction* convolution) {
+  constexpr int64_t kSlabBytes = 512 << 10;
+  const Shape& input = convolution->operand(0)->shape();
+  const int64_t images = input.dim(convolution->attrs().dim_labels->input_batch);
+  return images == 0 ? 0 : images * ((input.ByteSize() / images + kSlabBytes - 1) / kSlabBytes);
+}
+
 // The dimension numbers over the operand of the transpose; nullopt where no kernel reads that order.
 std::optional<ConvDimensionNumbers> Folded(const Instruction* convolution) {
+  constexpr int64_t kMostSlabs = 2;
   const Instruction* t = convolution->operand(1);
   if (!t->Is(Opcode::Transpose) || t->operand(0)->Is(Opcode::Constant) || IsDepthwise(convolution) ||
-      HasFewFeatures(convolution))
+      HasFewFeatures(convolution) || Slabs(convolution) > kMostSlabs)
     return std::nullopt;
   const Ints& p = *t->attrs().dimensions;
   ConvDimensionNumbers d = *convolution->attrs().dim_labels;

@@ -3,7 +3,7 @@
 //
 // The rounds of JAX's threefry are such a loop. Whatever computes an element from many (a sum, a product, an update)
 // would be a kernel of its own in every copy of the body, so loops with one stay. On CPUs a pass over a cache costs
-// less than compiling the longer loop, so there only loops go whose state leaves the second cache.
+// less than what two readers of the rounds compute twice, so no loop is unrolled there.
 #include <algorithm>
 
 #include "compiler/passes/loops/unroll.h"
@@ -30,23 +30,15 @@ bool JoinsLoops(const Instruction* i) {
   }
 }
 
-bool Unroll(Module& m, int64_t fewest_bytes, PassContext& ctx) {
+}  // namespace
+
+absl::StatusOr<bool> ElementwiseWhileUnroller(Module& m, PassContext& ctx) {
   return UnrollLoops(m, ctx, [&](const Instruction* loop, int64_t iterations) {
     const Computation* body = *loop->attrs().body;
     return iterations <= kMostTrips && body->instruction_count() * iterations <= kMostInstructions &&
-           loop->shape().ByteSize() >= fewest_bytes &&
            std::all_of(body->instructions().begin(), body->instructions().end(),
                        [](const auto& i) { return JoinsLoops(i.get()); });
   });
-}
-
-}  // namespace
-
-absl::StatusOr<bool> ElementwiseWhileUnroller(Module& m, PassContext& ctx) { return Unroll(m, 0, ctx); }
-
-absl::StatusOr<bool> CpuElementwiseWhileUnroller(Module& m, PassContext& ctx) {
-  constexpr int64_t kSecondCache = 1 << 20;
-  return Unroll(m, kSecondCache, ctx);
 }
 
 }  // namespace kiln

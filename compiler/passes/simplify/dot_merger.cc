@@ -3,6 +3,9 @@
 // The operand may be shared through transposes and reshapes, and stand on either side: what counts is that the dots
 // give the same digits of a place in the shared array the same roles. All dots of a group but one must move at most
 // 64 MiB (operands and result), else the gain is nothing and the memory is real.
+//
+// Compiles merge where the others are constants (weight-dot-merger): constant-folding puts them side by side, so that
+// queries, keys and values are one product. Arguments would be copied in every run.
 #include <algorithm>
 #include <set>
 
@@ -320,13 +323,22 @@ bool IsCandidate(const Instruction* i) {
          (!i->users().empty() || i->IsRoot());
 }
 
+// Whether the other operand is a constant that nothing else reads.
+bool OfWeights(const Usage& u) {
+  const Instruction* x = u.dot->operand(1 - u.side);
+  while ((x->Is(Opcode::Transpose) || x->Is(Opcode::Reshape)) && x->users().size() == 1) x = x->operand(0);
+  return x->Is(Opcode::Constant) && x->users().size() == 1 && !x->IsRoot();
+}
+
 // One group; what depends on what is stale after it.
-bool MergeOnce(Computation* c, PassContext& ctx) {
+bool MergeOnce(Computation* c, bool only_weights, PassContext& ctx) {
   std::vector<Usage> usages;
   for (Instruction* i : c->PostOrder())
-    for (int64_t side = 0; side < 2 && IsCandidate(i); ++side)
-      usages.push_back({i, side, SourceOf(i->operand(side)), SideOf(i, side), SideOf(i, 1 - side)});
-  if (usages.size() < 4 || !Reachability::Affordable(c)) return false;
+    for (int64_t side = 0; side < 2 && IsCandidate(i); ++side) {
+      Usage u = {i, side, SourceOf(i->operand(side)), SideOf(i, side), SideOf(i, 1 - side)};
+      if (!only_weights || OfWeights(u)) usages.push_back(std::move(u));
+    }
+  if (usages.size() < 2 || !Reachability::Affordable(c)) return false;
   // Small ones first: a group may have one that is not.
   std::stable_partition(usages.begin(), usages.end(), IsSmall);
   const Reachability reach(c);
@@ -344,13 +356,17 @@ bool MergeOnce(Computation* c, PassContext& ctx) {
   return false;
 }
 
-}  // namespace
-
-absl::StatusOr<bool> DotMerger(Module& m, PassContext& ctx) {
+bool MergeAll(Module& m, bool only_weights, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations())
-    while (MergeOnce(c.get(), ctx)) changed = true;
+    while (MergeOnce(c.get(), only_weights, ctx)) changed = true;
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> DotMerger(Module& m, PassContext& ctx) { return MergeAll(m, false, ctx); }
+
+absl::StatusOr<bool> WeightDotMerger(Module& m, PassContext& ctx) { return MergeAll(m, true, ctx); }
 
 }  // namespace kiln
