@@ -1,4 +1,6 @@
 // Powers, roots, exponentials and logarithms of one another.
+#include <cmath>
+
 #include "compiler/passes/simplify/rules/rule.h"
 #include "compiler/passes/simplify/rules/terms.h"
 
@@ -27,6 +29,20 @@ Instruction* PowerOfConstantExponent(Instruction* i) {
   if (exponent == 2) return (x * x).get();
   if (exponent == 3) return (x * (x * x)).get();
   return nullptr;
+}
+
+// x^1.5 is x * sqrt(x), x^-2.5 is 1 / (x * x * sqrt(x)): a general power takes ten times as long.
+Instruction* PowerOfHalves(Instruction* i) {
+  constexpr double kMost = 4.5;
+  const Literal* e = SameTypes(i) ? SplatOf(i->operand(1)) : nullptr;
+  if (!e || !IsNeverNegative(i->operand(0))) return nullptr;
+  const double exponent = e->Get(0).re, size = std::fabs(exponent);
+  if (size > kMost || std::fabs(size - std::floor(size)) != 0.5) return nullptr;
+  const Expr x = i->operand(0);
+  if (exponent == -0.5) return Unary(Opcode::Rsqrt, x).get();
+  Expr product = Unary(Opcode::Sqrt, x);
+  for (double k = 1; k < size; ++k) product = x * product;
+  return (exponent > 0 ? product : 1.0 / product).get();
 }
 
 // log(f(a)) for powers of a.
@@ -73,14 +89,11 @@ const Rule kRules[] = {
     {"power-half",
      {Opcode::Power},
      kFloats,
-     Numerics::Rounding,
-     "z = $T[] constant(0.5)\n b = $T[4,6] broadcast(z), dimensions={}\n a = $T[4,6] abs(p)\n"
+     Numerics::Range,
+     "z = $T[] constant(-1.5)\n b = $T[4,6] broadcast(z), dimensions={}\n a = $T[4,6] abs(p)\n"
      " ROOT r = $T[4,6] power(a, b)",
      "z = $T[] constant(0.5)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] power(p, b)",
-     [](Instruction* i) {
-       const bool known = IsExponent(i, 0.5) && IsNeverNegative(i->operand(0));
-       return known ? Unary(Opcode::Sqrt, i->operand(0)).get() : nullptr;
-     }},
+     PowerOfHalves},
     {"power-of-exponential",
      {Opcode::Power},
      kFloats,

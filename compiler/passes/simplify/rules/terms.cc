@@ -1,5 +1,9 @@
 #include "compiler/passes/simplify/rules/terms.h"
 
+#include <cmath>
+
+#include "compiler/passes/simplify/rules/reducer.h"
+
 namespace kiln {
 namespace {
 
@@ -28,6 +32,10 @@ bool IsNeverNegativeWithin(const Instruction* i, int steps) {
     }
     case Opcode::Multiply:
       return real && i->operand(0) == i->operand(1);
+    case Opcode::Add:
+      return real && operand(0) && operand(1);
+    case Opcode::Reduce:
+      return real && i->operand_count() == 2 && ReducerOf(i) == Opcode::Add && operand(0) && operand(1);
     case Opcode::Power:
       return real && operand(0);
     case Opcode::Broadcast:
