@@ -1,4 +1,6 @@
-// Dots as matrix products, a block of rows of A a unit.
+// Dots as matrix products: a unit is a block of rows of A, or part of its columns.
+#include <algorithm>
+
 #include "codegen/cpu/contractions.h"
 #include "codegen/cpu/matmul.h"
 #include "llvm/IR/Intrinsics.h"
@@ -22,29 +24,58 @@ class BlockedDot {
     return b_.CreateInBoundsGEP(ir_.MemType(t), array, element);
   }
 
+  // What a unit computes: the results of `rows` rows of A from `first` and `width` columns from `column`.
+  struct Part {
+    llvm::Value *batch, *first, *column;
+    int64_t rows, width;
+  };
+
   void Unit(llvm::Value* unit) {
-    const int64_t blocks = p_.rows.count, size = p_.rows.size;
-    if (blocks == 1) return Rows(unit, ir_.I64(0), s_.m);
-    llvm::Value* batch = s_.batch == 1 ? ir_.I64(0) : b_.CreateUDiv(unit, ir_.I64(blocks));
-    llvm::Value* block = s_.batch == 1 ? unit : b_.CreateURem(unit, ir_.I64(blocks));
-    llvm::Value* first = ir_.Mul(block, size);
-    if (p_.rows.tail == 0) return Rows(batch, first, size);
-    llvm::Value* last = b_.CreateICmpEQ(block, ir_.I64(blocks - 1));
-    ir_.If(b_.CreateNot(last), [&] { Rows(batch, first, size); });
-    ir_.If(last, [&] { Rows(batch, ir_.I64((blocks - 1) * size), p_.rows.tail); });
+    const int64_t parts = p_.parts.count, blocks = p_.rows.count;
+    fills_ = nullptr;
+    llvm::Value* part = ir_.I64(0);
+    if (parts > 1) {
+      part = b_.CreateURem(unit, ir_.I64(parts));
+      fills_ = b_.CreateOr(b_.CreateICmpEQ(part, ir_.I64(0)), b_.CreateICmpEQ(unit, body_.begin));
+      unit = b_.CreateUDiv(unit, ir_.I64(parts));
+    }
+    const bool one_batch = s_.batch == 1;
+    llvm::Value* batch = one_batch ? ir_.I64(0) : blocks == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(blocks));
+    llvm::Value* block = blocks == 1 ? ir_.I64(0) : one_batch ? unit : b_.CreateURem(unit, ir_.I64(blocks));
+    EachPiece(p_.rows, block, [&](llvm::Value* first, int64_t rows) {
+      EachPiece(p_.parts, part, [&](llvm::Value* column, int64_t width) { Rows({batch, first, column, rows, width}); });
+    });
   }
 
-  // Results of `rows` rows of A from `first`.
-  void Rows(llvm::Value* batch, llvm::Value* first, int64_t rows) {
-    llvm::Value* a = At(s_.a, body_.operands[0], ir_.Add(ir_.Mul(batch, s_.m * s_.k), ir_.Mul(first, s_.a_m)));
-    if (p_.pack_a && WholeDepth()) Pack(a, rows, p_.depth.size);
-    llvm::Value* row = ir_.Add(ir_.Mul(batch, s_.m), first);
-    const int64_t size = p_.columns.size, whole = p_.columns.count * size;
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), size, [&](llvm::Value* column) {
-      Columns(batch, a, {s_.n, row, ir_.I64(rows), column, ir_.I64(size)}, rows, size);
-    });
-    if (p_.columns.tail)
-      Columns(batch, a, {s_.n, row, ir_.I64(rows), ir_.I64(whole), ir_.I64(p_.columns.tail)}, rows, p_.columns.tail);
+  // Visits piece `k`, whose size is a constant: the last one has code of its own if it is smaller.
+  template <typename Visit>
+  void EachPiece(const Pieces& pieces, llvm::Value* k, const Visit& visit) {
+    if (pieces.count == 1) return visit(ir_.I64(0), pieces.size);
+    llvm::Value* first = ir_.Mul(k, pieces.size);
+    if (pieces.tail == 0) return visit(first, pieces.size);
+    llvm::Value* last = b_.CreateICmpEQ(k, ir_.I64(pieces.count - 1));
+    ir_.If(b_.CreateNot(last), [&] { visit(first, pieces.size); });
+    ir_.If(last, [&] { visit(ir_.I64((pieces.count - 1) * pieces.size), pieces.tail); });
+  }
+
+  void Rows(const Part& part) {
+    llvm::Value* a =
+        At(s_.a, body_.operands[0], ir_.Add(ir_.Mul(part.batch, s_.m * s_.k), ir_.Mul(part.first, s_.a_m)));
+    if (p_.pack_a && WholeDepth()) {
+      const auto pack = [&] { Pack(a, part.rows, p_.depth.size); };
+      if (fills_)
+        ir_.If(fills_, pack);
+      else
+        pack();
+    }
+    llvm::Value* row = ir_.Add(ir_.Mul(part.batch, s_.m), part.first);
+    const int64_t size = std::min(p_.columns.size, part.width), whole = part.width / size * size;
+    const auto columns = [&](llvm::Value* from, int64_t count) {
+      Columns(part.batch, a, {s_.n, row, ir_.I64(part.rows), ir_.Add(part.column, from), ir_.I64(count)}, part.rows,
+              count);
+    };
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), size, [&](llvm::Value* from) { columns(from, size); });
+    if (whole < part.width) columns(ir_.I64(whole), part.width - whole);
   }
 
   bool WholeDepth() const { return p_.depth.count == 1 && p_.depth.tail == 0; }
@@ -129,6 +160,7 @@ class BlockedDot {
   const DotShape& s_;
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
+  llvm::Value* fills_ = nullptr;  // whether the slab is not there yet; null: never
 };
 
 }  // namespace

@@ -48,6 +48,19 @@ bool PacksA(const DotShape& s, PrimitiveType held, bool tiles) {
   return s.a != held || s.a_k != 1 || conflicts;
 }
 
+// Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches.
+Pieces ColumnParts(const DotShape& s, int64_t blocks) {
+  constexpr int64_t kEnoughUnits = 8, kColumns = 64;  // of the widest tiles
+  constexpr int64_t kWorthwhile = 1 << 21;            // multiply-adds of a part
+  const int64_t work = s.batch * s.m * s.k * s.n;
+  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(blocks, 1), work / kWorthwhile);
+  if (wanted < 2 || s.n < 2 * kColumns) return {s.n, 1, 0};
+  // No last part of a few columns: tile products need a tile.
+  int64_t width = (s.n + wanted * kColumns - 1) / (wanted * kColumns) * kColumns;
+  while (s.n % width != 0 && s.n % width < kColumns / 2 && width < s.n) width += kColumns;
+  return width < s.n ? Pieces::Of(s.n, width) : Pieces{s.n, 1, 0};
+}
+
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
                               std::optional<PrimitiveType> stored) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
@@ -79,14 +92,16 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
-  int64_t columns = s.n;
+  p.rows = Pieces::Of(s.m, block);
+  p.parts = ColumnParts(s, s.batch * p.rows.count);
+  const int64_t width = p.parts.size;
+  int64_t columns = width;
   if (waits && !tiles) {
     const int64_t most = RowsWithin(kSlabBytes, block * ByteWidth(sum), kColumnStep);
-    const int64_t pieces = (s.n + most - 1) / most;
-    columns = std::min(s.n, ((s.n + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
+    const int64_t pieces = (width + most - 1) / most;
+    columns = std::min(width, ((width + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
   }
-  p.columns = {columns, s.n / columns, s.n % columns};
-  p.rows = Pieces::Of(s.m, block);
+  p.columns = {columns, width / columns, width % columns};
   p.product.compute = p.held;
   p.product.tiles = tiles;
   p.product.a_type = s.a;
@@ -120,7 +135,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
   } else {
     plan.algorithm = DotAlgorithm::kProducts;
     plan.blocked = PlanBlockedDot(level, s, plan.sum, stored);
-    plan.units = s.batch * plan.blocked.rows.count;
+    plan.units = s.batch * plan.blocked.rows.count * plan.blocked.parts.count;
   }
   if (stored && plan.algorithm != DotAlgorithm::kProducts && ByteWidth(*stored) != ByteWidth(s.c))
     return ErrorAt(dot, "has an epilogue of another width", absl::StatusCode::kInternal);

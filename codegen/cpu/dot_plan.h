@@ -37,8 +37,9 @@ struct BlockedDotPlan {
   bool pack_a;          // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
   bool via_tile;   // sums lie on the stack until they are whole
-  Pieces rows;     // of A: a unit computes one piece
-  Pieces columns;  // of B, that are finished before the next ones begin; `count` counts whole ones only
+  Pieces rows;     // of A
+  Pieces parts;    // of B's columns: a unit computes one piece of rows and one part
+  Pieces columns;  // of a whole part, that are finished before the next ones begin; `count` counts whole ones only
   Pieces depth;    // of k; `count` counts whole ones only
 };
 

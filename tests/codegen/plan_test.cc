@@ -98,9 +98,19 @@ TEST(DotPlan, ConvertedResultsGoThroughATile) {
   EXPECT_TRUE(p->blocked.via_tile);
   EXPECT_EQ(p->blocked.product.c_type, PrimitiveType::F32);
   EXPECT_THAT(p->blocked.columns, Cut(48, 1, 0));
-  const auto wide = DotOf(Avx2(), "bf16[1,32,4]", "bf16[1,4,70000]", "bf16[1,32,70000]");
+  const auto wide = DotOf(Avx2(), "bf16[1,32,1]", "bf16[1,1,70000]", "bf16[1,32,70000]");
   EXPECT_THAT(wide->blocked.columns, Cut(2048, 34, 368));
   EXPECT_EQ(wide->blocked.product.c_stride, 2048);
+}
+
+TEST(DotPlan, FewRowsAreSplitByColumns) {
+  const auto p = DotOf(Avx512(), "f32[1,128,768]", "f32[1,768,2304]", "f32[1,128,2304]");
+  EXPECT_EQ(p->blocked.rows.count, 1);
+  EXPECT_THAT(p->blocked.parts, Cut(320, 8, 64));
+  EXPECT_EQ(p->units, 8);
+  // Two columns are no part of their own, and a small product is none for several threads.
+  EXPECT_THAT(DotOf(Avx512(), "f32[1,64,4096]", "f32[1,4096,130]", "f32[1,64,130]")->blocked.parts, Cut(130, 1, 0));
+  EXPECT_THAT(DotOf(Avx512(), "f32[1,64,64]", "f32[1,64,512]", "f32[1,64,512]")->blocked.parts, Cut(512, 1, 0));
 }
 
 TEST(DotPlan, ResultsWaitForAnEpilogueInTheSecondCache) {
@@ -109,7 +119,8 @@ TEST(DotPlan, ResultsWaitForAnEpilogueInTheSecondCache) {
       "  x = f32[1,1000,64] parameter(0)\n  y = f32[1,64,1000] parameter(1)\n  ROOT d = f32[1,1000,1000] dot(x, y), "
       "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}");
   const Instruction* dot = m->entry()->root();
-  EXPECT_THAT(PlanDot(Avx512(), dot)->blocked.columns, Cut(1000, 1, 0));
+  const auto plain = PlanDot(Avx512(), dot)->blocked;
+  EXPECT_THAT(plain.columns, Cut(plain.parts.size, 1, 0));
   const auto in_place = PlanDot(Avx512(), dot, P::S32)->blocked;
   EXPECT_FALSE(in_place.via_tile);
   EXPECT_LE(in_place.rows.size * in_place.columns.size * 4, kSlabBytes);

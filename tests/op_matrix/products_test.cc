@@ -140,8 +140,8 @@ TEST_P(Products, OfWindowsWithABias) {
            [&](const std::string& text, bool) { Compare(WithBias(text, ++count % 2 ? "f32" : "bf16"), false); });
 }
 
-// Few pixels with many features: parts of the output features are units of work.
-TEST_P(Products, OfWindowsInParts) {
+// Few rows, or few pixels with many features: parts of the columns are units of work.
+TEST_P(Products, InParts) {
   constexpr ConvolutionCase kCases[] = {
       {64, 128, 3, 1, 1, 1, 1, 1, false, true},
       {512, 256, 1, 1, 1, 0, 1, 1, false, false},
@@ -151,6 +151,8 @@ TEST_P(Products, OfWindowsInParts) {
   Compare(WithBias(TextOf(f32, kCases[0]), "f32"), false, 2);
   Compare(TextOf(s8, kCases[1]), true, 2);
   Compare(TextOf(f32, kCases[2]), false, 2);
+  Compare(TextOf(f32, DotCase{1, 40, 300, 512, false, false}), false, 2);
+  Compare(WithBias(TextOf(kTypes[6], DotCase{1, 40, 300, 512, true, true}), "bf16"), false, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Products, testing::Range(0, static_cast<int>(LEVELS)),
