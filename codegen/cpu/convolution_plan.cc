@@ -93,12 +93,11 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
 // Parts of the output features, where pieces of the input are too few for several threads: the last layers of networks
 // have many features of few pixels. `units`: the pieces.
 int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
-  constexpr int64_t kEnoughUnits = 8, kColumns = 64;  // of the widest tiles
-  constexpr int64_t kWorthwhile = 1 << 22;            // multiply-adds of a part
+  constexpr int64_t kColumns = 64;  // of the widest tiles
   int64_t work = s.positions() * s.cout * s.cin, parts = 1;
   for (const WindowDim& w : s.window) work *= w.size;
   while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * kColumns) == 0 &&
-         work / (2 * parts) >= kWorthwhile)
+         work / (2 * parts) >= kUnitWork)
     parts *= 2;
   return parts;
 }
@@ -120,8 +119,10 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
     block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
   // Tile products need a tile of rows in the last block too.
   if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
+  p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
+  const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
+  if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
   p.pieces = Pieces::Of(pixels, block);
-  p.column_parts = ColumnParts(s, p.pieces.count);
   p.product.n /= p.column_parts;
   p.units = p.pieces.count * p.column_parts;
 }

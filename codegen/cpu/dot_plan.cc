@@ -50,10 +50,9 @@ bool PacksA(const DotShape& s, PrimitiveType held, bool tiles) {
 
 // Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches.
 Pieces ColumnParts(const DotShape& s, int64_t blocks) {
-  constexpr int64_t kEnoughUnits = 8, kColumns = 64;  // of the widest tiles
-  constexpr int64_t kWorthwhile = 1 << 21;            // multiply-adds of a part
+  constexpr int64_t kColumns = 64;  // of the widest tiles
   const int64_t work = s.batch * s.m * s.k * s.n;
-  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(blocks, 1), work / kWorthwhile);
+  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(blocks, 1), work / kUnitWork);
   if (wanted < 2 || s.n < 2 * kColumns) return {s.n, 1, 0};
   // No last part of a few columns: tile products need a tile.
   int64_t width = (s.n + wanted * kColumns - 1) / (wanted * kColumns) * kColumns;
@@ -92,8 +91,10 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
+  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count);
+  const int64_t units = s.batch * Pieces::Of(s.m, block).count * p.parts.count;
+  if (!tiles) block = RowsForThreads(block, units, s.batch * s.m * s.k * s.n / units, tile_rows);
   p.rows = Pieces::Of(s.m, block);
-  p.parts = ColumnParts(s, s.batch * p.rows.count);
   const int64_t width = p.parts.size;
   int64_t columns = width;
   if (waits && !tiles) {

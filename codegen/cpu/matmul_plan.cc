@@ -156,6 +156,14 @@ int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
   return std::max<int64_t>(1, bytes / row_bytes / tile_rows) * tile_rows;
 }
 
+int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows) {
+  constexpr int64_t kLeast = 48;  // rows that pay for a panel of B
+  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(units, 1), work / kUnitWork);
+  if (wanted < 2) return rows;
+  const int64_t fewer = std::max(kLeast, (rows + wanted - 1) / wanted);
+  return std::min(rows, (fewer + tile_rows - 1) / tile_rows * tile_rows);
+}
+
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
   plan.lanes = LanesFor(level, s);

@@ -50,6 +50,12 @@ struct Pieces {
   static Pieces Of(int64_t extent, int64_t size) { return {size, (extent + size - 1) / size, extent % size}; }
 };
 
+// Units of a product that several threads share well, and the multiply-adds that one is worth.
+inline constexpr int64_t kEnoughUnits = 8, kUnitWork = 1 << 20;
+
+// Rows of a block where blocks of `rows` are too few: `units` that there are with it, `work` of each.
+int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows);
+
 // Elements of `segments` with `run` innermost.
 int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
 

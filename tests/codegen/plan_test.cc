@@ -98,8 +98,8 @@ TEST(DotPlan, ConvertedResultsGoThroughATile) {
   EXPECT_TRUE(p->blocked.via_tile);
   EXPECT_EQ(p->blocked.product.c_type, PrimitiveType::F32);
   EXPECT_THAT(p->blocked.columns, Cut(48, 1, 0));
-  const auto wide = DotOf(Avx2(), "bf16[1,32,1]", "bf16[1,1,70000]", "bf16[1,32,70000]");
-  EXPECT_THAT(wide->blocked.columns, Cut(2048, 34, 368));
+  const auto wide = DotOf(Avx2(), "bf16[1,32,1]", "bf16[1,1,30000]", "bf16[1,32,30000]");
+  EXPECT_THAT(wide->blocked.columns, Cut(2048, 14, 1328));
   EXPECT_EQ(wide->blocked.product.c_stride, 2048);
 }
 
@@ -110,7 +110,14 @@ TEST(DotPlan, FewRowsAreSplitByColumns) {
   EXPECT_EQ(p->units, 8);
   // Two columns are no part of their own, and a small product is none for several threads.
   EXPECT_THAT(DotOf(Avx512(), "f32[1,64,4096]", "f32[1,4096,130]", "f32[1,64,130]")->blocked.parts, Cut(130, 1, 0));
-  EXPECT_THAT(DotOf(Avx512(), "f32[1,64,64]", "f32[1,64,512]", "f32[1,64,512]")->blocked.parts, Cut(512, 1, 0));
+  EXPECT_THAT(DotOf(Avx512(), "f32[1,64,32]", "f32[1,32,512]", "f32[1,64,512]")->blocked.parts, Cut(512, 1, 0));
+}
+
+TEST(DotPlan, FewColumnsAreSplitByRows) {
+  const auto p = DotOf(Avx512(), "f32[1,512,768]", "f32[1,768,32]", "f32[1,512,32]");
+  EXPECT_EQ(p->blocked.parts.count, 1);
+  EXPECT_GE(p->units, 8);
+  EXPECT_GE(p->blocked.rows.size, 48);
 }
 
 TEST(DotPlan, ResultsWaitForAnEpilogueInTheSecondCache) {
