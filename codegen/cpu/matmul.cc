@@ -119,9 +119,10 @@ class VectorProducts {
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
         if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t)));
-        b_.CreateCall(
-            MicroKernel(ir_, s_, {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum, fetches ? ahead : 0}),
-            arguments);
+        b_.CreateCall(MicroKernel(ir_, s_,
+                                  {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
+                                   fetches ? ahead : 0}),
+                      arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });

@@ -16,7 +16,7 @@ enum class Sum { kNew, kAdded, kEither };
 
 struct MicroTile {
   int64_t rows, vectors, lanes, columns;  // the last vector may be partly beyond the columns
-  std::vector<Segment> segments;   // of k, outermost first
+  std::vector<Segment> segments;          // of k, outermost first
   int64_t run;
   int64_t b_stride;  // words between rows of B: elements, or groups of them
   Sum sum;
