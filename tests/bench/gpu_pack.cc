@@ -79,15 +79,19 @@ struct Row {
 };
 
 absl::Status Pack(const std::string& path, const std::string& out, const std::string& checks, Row* row) {
-  ImportOptions import;
-  import.dim = 4;
-  ASSIGN_OR_RETURN(auto module, LoadModule(path, import));
-  RETURN_IF_ERROR(SettleDeviceCounts(module.get()));
+  absl::StatusOr<std::unique_ptr<Module>> module = LoadModule(path);
+  if (!module.ok()) {  // sizes left open
+    ImportOptions import;
+    import.dim = 4;
+    module = LoadModule(path, import);
+  }
+  RETURN_IF_ERROR(module.status());
+  RETURN_IF_ERROR(SettleDeviceCounts(module->get()));
   CompileOptions o;
   o.model.name = row->name;
   o.cpu.levels = {"v3"};
   o.gpu.targets = {"sm_80", "sm_90", "sm_100"};
-  ASSIGN_OR_RETURN(CompiledModel m, Compile(std::move(module), o));
+  ASSIGN_OR_RETURN(CompiledModel m, Compile(*std::move(module), o));
   row->kernels = m.report.kernels;
   row->archive = static_cast<int64_t>(m.code.archive.size());
   row->ms = m.report.compile_ms;
