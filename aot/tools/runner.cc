@@ -24,6 +24,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/pipeline/registry.h"
 #include "runtime_min/abi.h"
+#include "runtime_min/arrays.h"
 
 namespace kiln {
 namespace {
@@ -106,17 +107,13 @@ std::unique_ptr<Emulator> EmulatorOf(void* lib, const CompiledModel& m) {
   return library ? std::make_unique<Emulator>(static_cast<const gpu::EmulatedLibrary*>(library)) : nullptr;
 }
 
-// In the child, which ends where there is none. Large arrays lie in huge pages, as numpy's do.
+// In the child, which ends where there is none.
 char* Room(size_t n) {
-  constexpr size_t kHugePage = size_t{2} << 20;
-  const size_t alignment = n >= 2 * kHugePage ? kHugePage : 64;
-  const size_t whole = (std::max<size_t>(n, 1) + alignment - 1) / alignment * alignment;
-  auto* room = static_cast<char*>(aligned_alloc(alignment, whole));
+  auto* room = static_cast<char*>(Allocate(n));
   if (!room) {
     std::fprintf(stderr, "error: there is no memory for %zu bytes of arguments, results or arena\n", n);
     _exit(6);
   }
-  if (alignment == kHugePage) madvise(room, whole, MADV_HUGEPAGE);
   return room;
 }
 

@@ -28,29 +28,18 @@ class SlabConvolution {
 
  private:
   void Unit(llvm::Value* unit) {
-    const int64_t slabs = p_.pieces.count, rows = p_.pieces.size;
-    part_ = ir_.I64(0);
-    fills_ = nullptr;
-    if (p_.column_parts > 1) {
-      part_ = b_.CreateURem(unit, ir_.I64(p_.column_parts));
-      fills_ = b_.CreateOr(b_.CreateICmpEQ(part_, ir_.I64(0)), b_.CreateICmpEQ(unit, body_.begin));
-      unit = b_.CreateUDiv(unit, ir_.I64(p_.column_parts));
-    }
-    llvm::Value* image = slabs == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(slabs));
-    if (slabs == 1) return Slab(image, ir_.I64(0), rows);
-    llvm::Value* slab = b_.CreateURem(unit, ir_.I64(slabs));
-    if (p_.pieces.tail == 0) return Slab(image, slab, rows);
-    llvm::Value* last = b_.CreateICmpEQ(slab, ir_.I64(slabs - 1));
-    ir_.If(b_.CreateNot(last), [&] { Slab(image, slab, rows); });
-    ir_.If(last, [&] { Slab(image, ir_.I64(slabs - 1), p_.pieces.tail); });
+    const int64_t slabs = p_.pieces.count;
+    unit_ = SplitUnit(ir_, unit, body_.begin, p_.column_parts);
+    llvm::Value* image = slabs == 1 ? unit_.whole : b_.CreateUDiv(unit_.whole, ir_.I64(slabs));
+    llvm::Value* slab = slabs == 1 ? ir_.I64(0) : b_.CreateURem(unit_.whole, ir_.I64(slabs));
+    VisitPiece(ir_, p_.pieces, slab, [&](llvm::Value* first, int64_t rows) { Slab(image, first, rows); });
   }
 
   bool OneDimension() const { return s_.spatial() == 1; }
 
-  // Results of `rows` positions of the outermost dimension, of image `n`.
-  void Slab(llvm::Value* n, llvm::Value* slab, int64_t rows) {
+  // Results of `rows` positions of the outermost dimension from `first`, of image `n`.
+  void Slab(llvm::Value* n, llvm::Value* first, int64_t rows) {
     const int64_t stride = s_.window[0].stride;
-    llvm::Value* first = OneDimension() ? ir_.I64(0) : ir_.Mul(slab, p_.pieces.size);
     llvm::Value* image =
         b_.CreateInBoundsGEP(ir_.MemType(s_.a), body_.operands[0], ir_.Mul(n, Product(s_.in) * s_.in_features()));
     llvm::Value* a = slab_;
@@ -59,20 +48,16 @@ class SlabConvolution {
                                OneDimension() ? ir_.I64(0) : ir_.Mul(ir_.Mul(first, stride), p_.slab.stride[0]));
     } else {
       const int64_t lines = OneDimension() ? 1 : (rows - 1) * stride + p_.slab.window_lines;
-      const auto fill = [&] { FillSlab(ir_, p_, image, slab_, first, lines); };
-      if (fills_)
-        ir_.If(fills_, fill);
-      else
-        fill();
+      PrepareWhole(ir_, unit_, [&] { FillSlab(ir_, p_, image, slab_, first, lines); });
     }
     const int64_t columns = p_.product.n;
     // Row ranges: every output position of the outer spatial dimensions inside the slab.
     int64_t ranges = OneDimension() ? 1 : rows;
     for (int64_t d = 1; d < innermost_; ++d) ranges *= s_.out[d];
     ir_.Loop(ir_.I64(0), ir_.I64(s_.groups), 1, [&](llvm::Value* g) {
-      llvm::Value* kernel =
-          b_.CreateInBoundsGEP(ir_.MemType(s_.b), body_.operands[1],
-                               ir_.Add(ir_.Mul(g, s_.cout * s_.out_stride), ir_.Mul(part_, columns * s_.out_stride)));
+      llvm::Value* kernel = b_.CreateInBoundsGEP(
+          ir_.MemType(s_.b), body_.operands[1],
+          ir_.Add(ir_.Mul(g, s_.cout * s_.out_stride), ir_.Mul(unit_.part, columns * s_.out_stride)));
       EmitMatmul(ir_, p_.product, s_.out[innermost_], kernel, ir_.I64(ranges),
                  [&](llvm::Value* range) { return RangeAt(range, n, first, g, a); });
     });
@@ -81,7 +66,7 @@ class SlabConvolution {
     llvm::Value* row = ir_.Add(ir_.Mul(n, Product(s_.out)), ir_.Mul(first, inner));
     const int64_t positions = OneDimension() ? s_.out[0] : rows * inner;
     const int64_t width = p_.column_parts > 1 ? columns : s_.out_features();
-    epilogue_({s_.out_features(), row, ir_.I64(positions), ir_.Mul(part_, width), ir_.I64(width)});
+    epilogue_({s_.out_features(), row, ir_.I64(positions), ir_.Mul(unit_.part, width), ir_.I64(width)});
   }
 
   // The `range`-th row of results of feature group `g`, of image `n` from its position `first`.
@@ -99,7 +84,7 @@ class SlabConvolution {
     return RowRange{b_.CreateInBoundsGEP(element_, a, ao),
                     b_.CreateInBoundsGEP(ir_.MemType(s_.c), body_.results[0],
                                          ir_.Add(ir_.Add(ir_.Mul(yo, s_.out_features()), ir_.Mul(g, s_.cout)),
-                                                 ir_.Mul(part_, p_.product.n)))};
+                                                 ir_.Mul(unit_.part, p_.product.n)))};
   }
 
   Body& body_;
@@ -111,8 +96,7 @@ class SlabConvolution {
   const int64_t innermost_;
   llvm::Type* const element_;
   llvm::Value* slab_ = nullptr;
-  // The current part of the columns, and whether its slab is not there yet; null: never.
-  llvm::Value *part_ = nullptr, *fills_ = nullptr;
+  PartOfUnit unit_ = {};  // the current one: a part of the columns
 };
 
 }  // namespace
@@ -126,9 +110,8 @@ void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epi
   llvm::IRBuilder<>& b = ir.b;
   const ConvolutionShape& s = plan.shape;
   const Pieces& pieces = plan.pieces;
-  const int64_t parts = plan.column_parts, columns = plan.product.n;
-  auto block = [&](llvm::Value* q, llvm::Value* part, int64_t rows) {
-    llvm::Value *first = ir.Mul(q, pieces.size), *column = ir.Mul(part, columns);
+  const int64_t columns = plan.product.n;
+  auto block = [&](llvm::Value* first, llvm::Value* column, int64_t rows) {
     llvm::Value* kernel = b.CreateInBoundsGEP(ir.MemType(s.b), body.operands[1], ir.Mul(column, s.out_stride));
     llvm::Value *a = b.CreateInBoundsGEP(ir.MemType(plan.held), body.operands[0], ir.Mul(first, s.in_features())),
                 *y = b.CreateInBoundsGEP(ir.MemType(s.c), body.results[0],
@@ -137,12 +120,9 @@ void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epi
     if (epilogue) epilogue({s.out_features(), first, ir.I64(rows), column, ir.I64(columns)});
   };
   ir.Loop(body.begin, body.end, 1, [&](llvm::Value* unit) {
-    llvm::Value* q = parts == 1 ? unit : b.CreateUDiv(unit, ir.I64(parts));
-    llvm::Value* part = parts == 1 ? ir.I64(0) : b.CreateURem(unit, ir.I64(parts));
-    if (pieces.tail == 0) return block(q, part, pieces.size);
-    llvm::Value* last = b.CreateICmpEQ(q, ir.I64(pieces.count - 1));
-    ir.If(b.CreateNot(last), [&] { block(q, part, pieces.size); });
-    ir.If(last, [&] { block(q, part, pieces.tail); });
+    const PartOfUnit u = SplitUnit(ir, unit, body.begin, plan.column_parts);
+    VisitPiece(ir, pieces, u.whole,
+               [&](llvm::Value* first, int64_t rows) { block(first, ir.Mul(u.part, columns), rows); });
   });
 }
 

@@ -31,43 +31,23 @@ class BlockedDot {
   };
 
   void Unit(llvm::Value* unit) {
-    const int64_t parts = p_.parts.count, blocks = p_.rows.count;
-    fills_ = nullptr;
-    llvm::Value* part = ir_.I64(0);
-    if (parts > 1) {
-      part = b_.CreateURem(unit, ir_.I64(parts));
-      fills_ = b_.CreateOr(b_.CreateICmpEQ(part, ir_.I64(0)), b_.CreateICmpEQ(unit, body_.begin));
-      unit = b_.CreateUDiv(unit, ir_.I64(parts));
-    }
+    const int64_t blocks = p_.rows.count;
+    unit_ = SplitUnit(ir_, unit, body_.begin, p_.parts.count);
+    unit = unit_.whole;
     const bool one_batch = s_.batch == 1;
     llvm::Value* batch = one_batch ? ir_.I64(0) : blocks == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(blocks));
     llvm::Value* block = blocks == 1 ? ir_.I64(0) : one_batch ? unit : b_.CreateURem(unit, ir_.I64(blocks));
-    EachPiece(p_.rows, block, [&](llvm::Value* first, int64_t rows) {
-      EachPiece(p_.parts, part, [&](llvm::Value* column, int64_t width) { Rows({batch, first, column, rows, width}); });
+    VisitPiece(ir_, p_.rows, block, [&](llvm::Value* first, int64_t rows) {
+      VisitPiece(ir_, p_.parts, unit_.part, [&](llvm::Value* column, int64_t width) {
+        Rows({batch, first, column, rows, width});
+      });
     });
-  }
-
-  // Visits piece `k`, whose size is a constant: the last one has code of its own if it is smaller.
-  template <typename Visit>
-  void EachPiece(const Pieces& pieces, llvm::Value* k, const Visit& visit) {
-    if (pieces.count == 1) return visit(ir_.I64(0), pieces.size);
-    llvm::Value* first = ir_.Mul(k, pieces.size);
-    if (pieces.tail == 0) return visit(first, pieces.size);
-    llvm::Value* last = b_.CreateICmpEQ(k, ir_.I64(pieces.count - 1));
-    ir_.If(b_.CreateNot(last), [&] { visit(first, pieces.size); });
-    ir_.If(last, [&] { visit(ir_.I64((pieces.count - 1) * pieces.size), pieces.tail); });
   }
 
   void Rows(const Part& part) {
     llvm::Value* a =
         At(s_.a, body_.operands[0], ir_.Add(ir_.Mul(part.batch, s_.m * s_.k), ir_.Mul(part.first, s_.a_m)));
-    if (p_.pack_a && WholeDepth()) {
-      const auto pack = [&] { Pack(a, part.rows, p_.depth.size); };
-      if (fills_)
-        ir_.If(fills_, pack);
-      else
-        pack();
-    }
+    if (p_.pack_a && WholeDepth()) PrepareWhole(ir_, unit_, [&] { Pack(a, part.rows, p_.depth.size); });
     llvm::Value* row = ir_.Add(ir_.Mul(part.batch, s_.m), part.first);
     const int64_t size = std::min(p_.columns.size, part.width), whole = part.width / size * size;
     const auto columns = [&](llvm::Value* from, int64_t count) {
@@ -160,7 +140,7 @@ class BlockedDot {
   const DotShape& s_;
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
-  llvm::Value* fills_ = nullptr;  // whether the slab is not there yet; null: never
+  PartOfUnit unit_ = {};
 };
 
 }  // namespace

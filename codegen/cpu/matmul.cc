@@ -299,6 +299,30 @@ class VectorProducts {
 
 }  // namespace
 
+PartOfUnit SplitUnit(Ir& ir, llvm::Value* unit, llvm::Value* first_unit, int64_t parts) {
+  if (parts == 1) return {ir.I64(0), unit, nullptr};
+  llvm::Value* part = ir.b.CreateURem(unit, ir.I64(parts));
+  llvm::Value* fresh = ir.b.CreateOr(ir.b.CreateICmpEQ(part, ir.I64(0)), ir.b.CreateICmpEQ(unit, first_unit));
+  return {part, ir.b.CreateUDiv(unit, ir.I64(parts)), fresh};
+}
+
+void PrepareWhole(Ir& ir, const PartOfUnit& unit, const std::function<void()>& prepare) {
+  if (unit.fresh)
+    ir.If(unit.fresh, prepare);
+  else
+    prepare();
+}
+
+void VisitPiece(Ir& ir, const Pieces& pieces, llvm::Value* k,
+                const std::function<void(llvm::Value* first, int64_t size)>& visit) {
+  if (pieces.count == 1) return visit(ir.I64(0), pieces.size);
+  llvm::Value* first = ir.Mul(k, pieces.size);
+  if (pieces.tail == 0) return visit(first, pieces.size);
+  llvm::Value* last = ir.b.CreateICmpEQ(k, ir.I64(pieces.count - 1));
+  ir.If(ir.b.CreateNot(last), [&] { visit(first, pieces.size); });
+  ir.If(last, [&] { visit(ir.I64((pieces.count - 1) * pieces.size), pieces.tail); });
+}
+
 void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                 const RowRanges& ranges) {
   if (shape.tiles) return EmitTileProducts(ir, shape, rows, b, count, ranges);

@@ -28,4 +28,17 @@ void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, 
 void EmitTileProducts(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                       const RowRanges& ranges);
 
+// A unit as one of `parts` of a whole. What a whole needs first (a slab) is not there yet for its first part, nor for
+// the first unit of a range that begins with another: `fresh`, or null where each unit is a whole.
+struct PartOfUnit {
+  llvm::Value *part, *whole, *fresh;
+};
+PartOfUnit SplitUnit(Ir& ir, llvm::Value* unit, llvm::Value* first_unit, int64_t parts);
+// Emits `prepare` for units that are fresh.
+void PrepareWhole(Ir& ir, const PartOfUnit& unit, const std::function<void()>& prepare);
+
+// Visits piece `k` by its first element and its size, a constant: the last one has code of its own if it is smaller.
+void VisitPiece(Ir& ir, const Pieces& pieces, llvm::Value* k,
+                const std::function<void(llvm::Value* first, int64_t size)>& visit);
+
 }  // namespace kiln::cpu

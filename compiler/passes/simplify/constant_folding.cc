@@ -142,6 +142,7 @@ int64_t BytesThatEnd(const Instruction* i) {
     for (const Instruction* u : o->users()) {
       if (!IsOfConstants(u)) left = 0;
       if (u != i) left -= u->shape().ByteSize();
+      if (left <= 0) break;  // a scalar may have very many users
     }
     bytes += std::max<int64_t>(left, 0);
   }

@@ -89,10 +89,21 @@ const Rule kRules[] = {
     {"power-half",
      {Opcode::Power},
      kFloats,
+     Numerics::Rounding,
+     "z = $T[] constant(0.5)\n b = $T[4,6] broadcast(z), dimensions={}\n a = $T[4,6] abs(p)\n"
+     " ROOT r = $T[4,6] power(a, b)",
+     "z = $T[] constant(0.5)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] power(p, b)",
+     [](Instruction* i) {
+       const bool known = IsExponent(i, 0.5) && IsNeverNegative(i->operand(0));
+       return known ? Unary(Opcode::Sqrt, i->operand(0)).get() : nullptr;
+     }},
+    {"power-of-halves",
+     {Opcode::Power},
+     kFloats,
      Numerics::Range,
      "z = $T[] constant(-1.5)\n b = $T[4,6] broadcast(z), dimensions={}\n a = $T[4,6] abs(p)\n"
      " ROOT r = $T[4,6] power(a, b)",
-     "z = $T[] constant(0.5)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] power(p, b)",
+     "z = $T[] constant(1.5)\n b = $T[4,6] broadcast(z), dimensions={}\n ROOT r = $T[4,6] power(p, b)",
      PowerOfHalves},
     {"power-of-exponential",
      {Opcode::Power},
