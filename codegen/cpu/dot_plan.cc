@@ -38,16 +38,6 @@ VectorDotPlan PlanVectorDot(const DotShape& s) {
   return p;
 }
 
-// Whether rows of A are copied before they are multiplied, as elements of type `held`.
-bool PacksA(const DotShape& s, PrimitiveType held, bool tiles) {
-  // Rows with a stride of whole half pages would fight for the same cache sets; it shows where A is read many times
-  // and its rows are long.
-  constexpr int64_t kConflictBytes = 2048, kManyColumns = 64, kLongRow = 512;
-  const bool conflicts =
-      s.m > 1 && !tiles && (s.k * ByteWidth(held)) % kConflictBytes == 0 && s.n >= kManyColumns && s.k >= kLongRow;
-  return s.a != held || s.a_k != 1 || conflicts;
-}
-
 // Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches.
 Pieces ColumnParts(const DotShape& s, int64_t blocks) {
   constexpr int64_t kColumns = 64;  // of the widest tiles
@@ -67,6 +57,8 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
   // Results that wait for an epilogue or a conversion: rows of them together, and columns in steps of whole panels.
   constexpr int64_t kMostRows = 512, kColumnStep = 64;
+  // Rows of an A that is read in place: so many share a panel of B that making it does not count.
+  constexpr int64_t kRowsInPlace = 768;
   BlockedDotPlan p{};
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
   p.via_tile = (s.c != sum && !IsIntegral(s.c)) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
@@ -78,10 +70,12 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   const int64_t group = Group(p.held);
   const int64_t piece = tiles || s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
   p.depth = {piece, s.k / piece, s.k % piece};
-  p.pack_a = PacksA(s, p.held, tiles);
+  p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, s.n, s.m);
-  int64_t block = RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows);
+  int64_t block = p.pack_a || tiles
+                      ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
+                      : kRowsInPlace / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
   block = std::min(block, s.m);

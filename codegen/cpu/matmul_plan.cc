@@ -1,23 +1,43 @@
 #include "codegen/cpu/matmul_plan.h"
 
 #include <algorithm>
+#include <array>
+
+#include "absl/types/span.h"
 
 namespace kiln::cpu {
 namespace {
 
-// Accumulators that leave registers for a row of B and an element of A.
-int64_t Accumulators(const CpuLevel& l) { return l.vector_registers == 32 ? 28 : 12; }
+// Accumulators that leave registers for rows of B and an element of A.
+int64_t Accumulators(const CpuLevel& l) { return l.vector_registers == 32 ? 24 : 12; }
 
-// Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers.
-int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
+// Rows of A, of all ranges, that read B in place: a copy would not pay.
+constexpr int64_t kFewRows = 56;
+
+// Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers. Wide tiles of few
+// rows read A in place without rows that fight for a cache set, and fill and drain faster than tall ones. Tall ones
+// serve few rows (`few`), which so read B less often.
+int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, bool few) {
   const int64_t vectors = (n + Lanes(l, t) - 1) / Lanes(l, t);
-  const int64_t budget = Accumulators(l);
-  // Few rows leave registers for more columns.
-  int64_t nv = 2;
-  if (m <= budget / 4) nv = 4;
-  if (m <= budget / 6) nv = 6;
-  if (l.vector_registers == 16) nv = std::min<int64_t>(nv, 4);
-  return std::max<int64_t>(1, std::min(nv, vectors));
+  const int64_t budget = Accumulators(l), most = l.vector_registers == 32 ? 6 : 4;
+  // One tile takes few rows, so that B is read once.
+  if (m <= budget / 2) return std::max<int64_t>(1, std::min({most, budget / std::max<int64_t>(m, 1), vectors}));
+  if (few) return std::clamp<int64_t>(vectors, 1, 2);
+  // The first that leaves no narrow tile at the end, or the one that leaves the widest.
+  static constexpr std::array<int64_t, 4> kWide = {4, 6, 3, 5};
+  static constexpr std::array<int64_t, 2> kNarrow = {2, 3};
+  const absl::Span<const int64_t> widths = l.vector_registers == 32 ? absl::MakeSpan(kWide) : absl::MakeSpan(kNarrow);
+  const auto last = [&](int64_t width) { return (vectors - 1) % width + 1; };
+  int64_t best = widths.front();
+  for (int64_t w : widths)
+    if (last(w) * best > last(best) * w) best = w;
+  return std::max<int64_t>(1, std::min(best, vectors));
+}
+
+// Rows of a tile of `vectors` vectors where there are `m`: equal tiles, so that 16 rows are two of 8, not 12 and 4.
+int64_t RowsOfTile(const CpuLevel& l, int64_t m, int64_t vectors) {
+  const int64_t most = Accumulators(l) / vectors, tiles = std::max<int64_t>(1, (m + most - 1) / most);
+  return std::min(most, (m + tiles - 1) / tiles);
 }
 
 // Fewer columns than half a vector has take half a vector: some machines run whole ones in two steps.
@@ -28,9 +48,9 @@ int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
   return lanes;
 }
 
-// Products that are summed at a time. Short sums round less and keep the panel of B in the first cache.
+// Products that are summed at a time. Short sums round less and keep the panel of B in the second cache.
 int64_t LongestSum(const MatmulShape& s) {
-  constexpr int64_t kPanelRows = 256;
+  constexpr int64_t kPanelRows = 512;
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
   if (s.c_type == SumType(s.compute)) return kPanelRows * Group(s.compute);
@@ -146,12 +166,8 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
-  const int64_t most = Accumulators(l) / TileVectors(l, t, n, m);
-  // Equal tiles: 16 rows are two of 8, not 14 and 2.
-  const int64_t tiles = (m + most - 1) / most;
-  return std::min(most, (m + tiles - 1) / std::max<int64_t>(tiles, 1));
+  return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows));
 }
-
 int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
   return std::max<int64_t>(1, bytes / row_bytes / tile_rows) * tile_rows;
 }
@@ -167,14 +183,13 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
   plan.lanes = LanesFor(level, s);
-  plan.tile_columns = TileVectors(level, s.compute, s.n, rows) * plan.lanes;
-  plan.tile_rows = TileRows(level, s.compute, s.n, rows);
   CutSums(s, plan);
-  // Reading B in place saves the copy where few rows would use it.
-  constexpr int64_t kFewTiles = 4;
   const bool same_type =
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
-  plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewTiles * plan.tile_rows;
+  plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewRows;
+  const int64_t vectors = TileVectors(level, s.compute, s.n, rows, plan.direct);
+  plan.tile_columns = vectors * plan.lanes;
+  plan.tile_rows = RowsOfTile(level, rows, vectors);
   return plan;
 }
 
