@@ -68,7 +68,8 @@ bool ProductsApply(const Instruction* i, const ConvolutionShape& s, const Window
   if (i->shape().ElementCount() == 0 || i->operand(1)->shape().ElementCount() == 0) return false;
   const int64_t last = s.window[s.spatial() - 1].size;
   const int64_t runs = MergesLast(s) && last > 0 ? w.taps / last : w.taps;
-  return runs <= kMostRuns && (s.c == *compute || IsIntegral(s.c) || s.cin * w.taps <= kLongestConvertedSum);
+  const bool exact = *compute == PrimitiveType::F32 && IsIntegral(s.c);
+  return runs <= kMostRuns && (s.c == *compute || exact || s.cin * w.taps <= kLongestConvertedSum);
 }
 
 // Output positions of the outermost dimension that one slab serves, and the bytes that it takes with padding, holes and

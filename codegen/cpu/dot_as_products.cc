@@ -14,15 +14,18 @@ class BlockedDot {
       : body_(body), epilogue_(epilogue), ir_(body.ir), b_(body.ir.b), s_(plan.shape), p_(plan.blocked) {}
 
   void Emit() {
-    slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), p_.rows.size * p_.slab_stride) : nullptr;
-    tile_ = p_.via_tile ? ir_.Alloca(ir_.RegType(p_.product.c_type), p_.rows.size * p_.columns.size) : nullptr;
+    slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), Parts() * p_.rows.size * p_.slab_stride) : nullptr;
+    tile_ = p_.via_tile ? ir_.Alloca(ir_.MemType(p_.tile_type), Parts() * p_.rows.size * p_.columns.size) : nullptr;
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) { Unit(unit); });
   }
 
  private:
   llvm::Value* At(PrimitiveType t, llvm::Value* array, llvm::Value* element) {
-    return b_.CreateInBoundsGEP(ir_.MemType(t), array, element);
+    return b_.CreateInBoundsGEP(ir_.MemType(t), array, ir_.Mul(element, Parts()));
   }
+
+  // Numbers that an element of the operands and of the result has.
+  int64_t Parts() const { return IsComplex(s_.c) ? 2 : 1; }
 
   // What a unit computes: the results of `rows` rows of A from `first` and `width` columns from `column`.
   struct Part {
@@ -72,8 +75,8 @@ class BlockedDot {
     if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
     if (p_.via_tile) {
       block.tile = tile_;
-      block.tile_stride = p_.product.c_stride;
-      block.tile_type = p_.product.c_type;
+      block.tile_stride = p_.columns.size;
+      block.tile_type = p_.tile_type;
     }
     if (epilogue_) return epilogue_(block);
     if (p_.via_tile) Convert(c, rows, columns);
@@ -85,8 +88,8 @@ class BlockedDot {
       ir_.Loop(
           ir_.I64(0), ir_.I64(columns), 1,
           [&](llvm::Value* j) {
-            const Val sum = ir_.Load(p_.product.c_type, tile_, ir_.Add(ir_.Mul(m, p_.product.c_stride), j));
-            ir_.Store(s_.c, ir_.Convert(sum, p_.product.c_type, s_.c), c, ir_.Add(ir_.Mul(m, s_.n), j));
+            const Val sum = ir_.Load(p_.tile_type, tile_, ir_.Add(ir_.Mul(m, p_.columns.size), j));
+            ir_.Store(s_.c, ir_.Convert(sum, p_.tile_type, s_.c), c, ir_.Add(ir_.Mul(m, s_.n), j));
           },
           true);
     });
@@ -101,8 +104,8 @@ class BlockedDot {
       a = slab_;
     }
     MatmulShape shape = p_.product;
-    shape.run = depth;
-    shape.n = columns;
+    shape.run = Parts() * depth;
+    shape.n = Parts() * columns;
     shape.accumulate = accumulate;
     llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
     llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.n * s_.k), at));

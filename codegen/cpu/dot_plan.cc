@@ -61,21 +61,24 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   constexpr int64_t kRowsInPlace = 768;
   BlockedDotPlan p{};
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
-  p.via_tile = (s.c != sum && !IsIntegral(s.c)) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
+  const bool exact = sum == PrimitiveType::F32 && IsIntegral(s.c);  // stored as integers
+  p.via_tile = (s.c != sum && !exact) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
+  p.tile_type = exact ? s.c : sum;
   const bool waits = p.via_tile || stored;
   // Sums are kept in `sum`; A is read as that, or as it is where tile products take it, which cut no columns.
   const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k) &&
                      (!p.via_tile || s.n * ByteWidth(sum) <= kSlabBytes / kTileExtent);
   p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
-  const int64_t group = Group(p.held);
+  const PrimitiveType part = ComponentType(p.held);
+  const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
   const int64_t piece = tiles || s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, s.n, s.m);
-  int64_t block = p.pack_a || tiles
-                      ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
-                      : kRowsInPlace / tile_rows * tile_rows;
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m);
+  int64_t block = p.pack_a || tiles ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes,
+                                                 p.slab_stride * ByteWidth(p.held), tile_rows)
+                                    : kRowsInPlace / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
   block = std::min(block, s.m);
@@ -97,15 +100,16 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
     columns = std::min(width, ((width + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
   }
   p.columns = {columns, width / columns, width % columns};
-  p.product.compute = p.held;
+  p.product.compute = part;
   p.product.tiles = tiles;
-  p.product.a_type = s.a;
+  p.product.a_type = ComponentType(s.a);
   p.product.b_type = s.b;
-  p.product.c_type = p.via_tile && !IsIntegral(s.c) ? sum : s.c;
-  p.product.n = columns;
-  p.product.c_stride = p.via_tile ? columns : s.n;
-  p.product.a_stride = p.pack_a ? p.slab_stride : s.a_m;
-  p.product.run = s.k;
+  p.product.c_type = ComponentType(p.via_tile ? p.tile_type : s.c);
+  p.product.n = parts * columns;
+  p.product.c_stride = parts * (p.via_tile ? columns : s.n);
+  p.product.a_stride = parts * (p.pack_a ? p.slab_stride : s.a_m);
+  p.product.run = parts * s.k;
+  p.product.complex_b = IsComplex(s.b);
   p.product.b_k_stride = s.b_k;
   p.product.b_n_stride = s.b_n;
   return p;
@@ -117,13 +121,13 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
   DotPlan plan{};
   ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
   const DotShape& s = plan.shape;
-  const auto compute = ComputeType(s.a, s.b, s.c);
+  const auto compute = IsComplex(s.c) ? std::optional(s.c) : ComputeType(s.a, s.b, s.c);
   plan.sum = compute.value_or(s.c);
   if (s.k == 0 || !compute) {
     plan.algorithm = DotAlgorithm::kPlainLoops;
     plan.sum = s.c;
     plan.units = s.batch;
-  } else if ((s.m == 1 || s.n == 1) && s.c == plan.sum) {
+  } else if ((s.m == 1 || s.n == 1) && s.c == plan.sum && !IsComplex(s.c)) {
     plan.vector = PlanVectorDot(s);
     plan.algorithm = plan.vector.k_stride == 1 ? DotAlgorithm::kDotsWithVector : DotAlgorithm::kMultiplesOfLines;
     plan.units = s.batch * plan.vector.pieces.count;

@@ -32,11 +32,12 @@ struct VectorDotPlan {
 };
 
 struct BlockedDotPlan {
-  MatmulShape product;  // of one piece of k
+  MatmulShape product;  // of one piece of k; of complex numbers: of their parts
   PrimitiveType held;   // what A holds while it is multiplied
   bool pack_a;          // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
-  bool via_tile;   // sums lie on the stack until they are whole
+  bool via_tile;  // sums lie on the stack until they are whole, as `tile_type`
+  PrimitiveType tile_type;
   Pieces rows;     // of A
   Pieces parts;    // of B's columns: a unit computes one piece of rows and one part
   Pieces columns;  // of a whole part, that are finished before the next ones begin; `count` counts whole ones only

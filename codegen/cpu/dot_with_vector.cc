@@ -82,6 +82,12 @@ class VectorDot {
     epilogue_({p_.lines, batch, ir_.I64(1), from, b_.CreateSub(to, from)});
   }
 
+  // sum + x * y.
+  llvm::Value* Added(llvm::Value* sum, llvm::Value* x, llvm::Value* y) {
+    if (IsIntegral(sum_)) return b_.CreateAdd(sum, b_.CreateMul(x, y));
+    return b_.CreateFAdd(sum, b_.CreateFMul(x, y));
+  }
+
   // The element of the vector at `k` of this batch.
   Val VectorAt(llvm::Value* k) {
     return ir_.Convert(ir_.Load(vector_type_, vector_, ir_.Add(ir_.Mul(batch_, k_), k)), vector_type_, sum_);
@@ -101,7 +107,7 @@ class VectorDot {
         llvm::Value* at =
             ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(ir_.Add(line0, ir_.I64(x)), p_.line_stride), k));
         Val e = ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_);
-        b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(element, sums[x]), b_.CreateFMul(e.re, v.re)), sums[x]);
+        b_.CreateStore(Added(b_.CreateLoad(element, sums[x]), e.re, v.re), sums[x]);
       }
     });
     for (int64_t x = 0; x < count; ++x)
@@ -121,8 +127,7 @@ class VectorDot {
           for (int64_t x = 0; x < count; ++x) {
             llvm::Value* at =
                 ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(ir_.Add(k0, ir_.I64(x)), p_.k_stride), c));
-            sum = b_.CreateFAdd(
-                sum, b_.CreateFMul(ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_).re, v[x]));
+            sum = Added(sum, ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_).re, v[x]);
           }
           ir_.Store(s_.c, Val{sum}, body_.results[0], out);
         },

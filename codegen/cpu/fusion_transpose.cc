@@ -4,7 +4,8 @@
 // halves, quarters and so on. Operands that are computed are computed into a block on the stack first, and what
 // surrounds the transpose reads one. At the end of a dimension the last block begins earlier, so that there are whole
 // blocks only; what surrounds the transpose is computed once all the same, since its result may lie where an operand
-// lay.
+// lay. Where one of the two dimensions has but two or three elements, as channels of images, a block is a long vector
+// that is taken apart, or put together.
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
@@ -34,6 +35,7 @@ class Transpose {
         elements_(fusion.elements),
         root_(root),
         transpose_(transpose),
+        array_(transpose->operand(0)),
         s_(root->shape()),
         other_(DimAcross(transpose)),
         minor_(MinorDim(s_)),
@@ -46,7 +48,7 @@ class Transpose {
     Ints outer;
     for (int64_t d = 0; d < s_.rank(); ++d)
       if (d != other_ && d != minor_ && s_.dim(d) != 1) outer.push_back(d);
-    const int64_t blocks = (s_.dim(other_) + block_ - 1) / block_;
+    const int64_t blocks = (s_.dim(other_) + block_.other - 1) / block_.other;
     if (outer.empty()) {
       ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* k) { BlocksOfMinor(k); });
       RETURN_IF_ERROR(status_);
@@ -73,43 +75,58 @@ class Transpose {
 
   void ChooseBlock(const Computation& f) {
     constexpr int64_t kLargest = 16;  // elements: a cache line of f32 both ways
-    const Shape& array = transpose_->operand(0)->shape();
+    const Shape& array = array_->shape();
     const auto turned = std::count_if(f.instructions().begin(), f.instructions().end(),
                                       [](const auto& i) { return i->Is(Opcode::Transpose); });
     constexpr int64_t kWidest = 8;  // bytes
     in_registers_ =
         turned == 1 && array.HasDefaultLayout() && ByteWidth(array.type()) <= kWidest && ir_.on_overrun.empty();
     if (!in_registers_) return;
-    const int64_t lanes = std::min<int64_t>(kLargest, ir_.level.vector_bytes / ByteWidth(array.type()));
-    int64_t n = 1;
-    while (2 * n <= std::min({lanes, s_.dim(other_), s_.dim(minor_)})) n *= 2;
+    const int64_t lanes = ir_.level.vector_bytes / ByteWidth(array.type());
+    const auto within = [](int64_t most) {
+      int64_t n = 1;
+      while (2 * n <= most) n *= 2;
+      return n;
+    };
+    const bool computes = !array_->Is(Opcode::Parameter);
+    const int64_t other = s_.dim(other_), minor = s_.dim(minor_);
     constexpr int64_t kSmallest = 4;
-    in_registers_ = n >= kSmallest;
-    if (in_registers_) block_ = n;
+    if (other < kSmallest && minor >= lanes && (computes || RowStride() == other))
+      block_ = {other, within(std::min(lanes, minor))};
+    else if (minor < kSmallest && other >= lanes && (root_ != transpose_ || s_.Strides()[other_] == minor))
+      block_ = {within(std::min(lanes, other)), minor};
+    else
+      block_.other = block_.minor = within(std::min({kLargest, lanes, other, minor}));
+    in_registers_ = std::max(block_.other, block_.minor) >= kSmallest;
+    if (!in_registers_) block_ = {};
     if (!in_registers_) return;
-    if (!transpose_->operand(0)->Is(Opcode::Parameter)) computed_ = ir_.Alloca(Word(), n * n);
-    if (root_ != transpose_) tile_ = ir_.Alloca(Word(), n * n);
+    if (computes) computed_ = ir_.Alloca(Word(), block_.other * block_.minor);
+    if (root_ != transpose_) tile_ = ir_.Alloca(Word(), block_.other * block_.minor);
+  }
+
+  // Elements between what neighbours of the minor dimension read.
+  int64_t RowStride() const {
+    return array_->shape().Strides()[(*transpose_->attrs().dimensions)[static_cast<size_t>(minor_)]];
   }
 
   // Bits of an element of the transposed array.
-  llvm::Type* Word() const {
-    return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(transpose_->operand(0)->shape().type())));
-  }
+  llvm::Type* Word() const { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(array_->shape().type()))); }
 
   Part PartAt(int64_t d, llvm::Value* k) const {
-    llvm::Value* from = ir_.Mul(k, block_);
+    const int64_t block = d == other_ ? block_.other : block_.minor;
+    llvm::Value* from = ir_.Mul(k, block);
     llvm::Value* extent = ir_.I64(s_.dim(d));
-    if (s_.dim(d) % block_ == 0) return {from, from, ir_.Add(from, ir_.I64(block_))};
+    if (s_.dim(d) % block == 0) return {from, from, ir_.Add(from, ir_.I64(block))};
     const auto least = [&](llvm::Value* x, llvm::Value* y) {
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
     };
-    return {in_registers_ ? least(from, ir_.I64(s_.dim(d) - block_)) : from, from,
-            least(ir_.Add(from, ir_.I64(block_)), extent)};
+    return {in_registers_ ? least(from, ir_.I64(s_.dim(d) - block)) : from, from,
+            least(ir_.Add(from, ir_.I64(block)), extent)};
   }
 
   void BlocksOfMinor(llvm::Value* k) {
     const Part o = PartAt(other_, k);
-    ir_.Loop(ir_.I64(0), ir_.I64((s_.dim(minor_) + block_ - 1) / block_), 1, [&](llvm::Value* i) {
+    ir_.Loop(ir_.I64(0), ir_.I64((s_.dim(minor_) + block_.minor - 1) / block_.minor), 1, [&](llvm::Value* i) {
       const Part m = PartAt(minor_, i);
       if (in_registers_) Turn(o, m);
       if (!in_registers_ || tile_) Elements(o, m);
@@ -118,31 +135,63 @@ class Transpose {
 
   // Loads a block, turns it and stores it: to the result where that is all, else to the tile.
   void Turn(const Part& o, const Part& m) {
-    const Instruction* array = transpose_->operand(0);
     at_[other_] = o.start;
     at_[minor_] = m.start;
     llvm::Value* from = computed_;
-    int64_t row = block_;
+    int64_t row = block_.other;
     if (computed_) {
       Compute(o, m);
     } else {
-      from = b_.CreateInBoundsGEP(Word(), elements_.Address(array), elements_.Offset(array->shape(), OperandIndex()));
-      row = array->shape().Strides()[(*transpose_->attrs().dimensions)[minor_]];
+      from = b_.CreateInBoundsGEP(Word(), elements_.Address(array_), elements_.Offset(array_->shape(), OperandIndex()));
+      row = RowStride();
     }
-    auto* vector = llvm::FixedVectorType::get(Word(), static_cast<unsigned>(block_));
-    const llvm::Align align(static_cast<uint64_t>(ByteWidth(array->shape().type())));
-    std::vector<llvm::Value*> rows;
-    for (int64_t r = 0; r < block_; ++r)
-      rows.push_back(b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(Word(), from, ir_.I64(r * row)), align));
-    TurnRows(rows);
     llvm::Value* to = tile_;
-    int64_t line = block_;
+    int64_t line = block_.minor;
     if (!tile_) {
       to = b_.CreateInBoundsGEP(Word(), body_.results[0], elements_.Offset(s_, Index{at_}));
       line = s_.Strides()[other_];
     }
-    for (int64_t r = 0; r < block_; ++r)
-      b_.CreateAlignedStore(rows[static_cast<size_t>(r)], b_.CreateInBoundsGEP(Word(), to, ir_.I64(r * line)), align);
+    const llvm::Align align(static_cast<uint64_t>(ByteWidth(array_->shape().type())));
+    const auto load = [&](int64_t at, int64_t lanes) {
+      auto* vector = llvm::FixedVectorType::get(Word(), static_cast<unsigned>(lanes));
+      return b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(Word(), from, ir_.I64(at)), align);
+    };
+    const auto store = [&](llvm::Value* x, int64_t at) {
+      b_.CreateAlignedStore(x, b_.CreateInBoundsGEP(Word(), to, ir_.I64(at)), align);
+    };
+    if (block_.other < block_.minor) {
+      llvm::Value* all = load(0, block_.other * block_.minor);
+      for (int64_t k = 0; k < block_.other; ++k)
+        store(b_.CreateShuffleVector(all, Every(block_.other, k, block_.minor)), k * line);
+      return;
+    }
+    std::vector<llvm::Value*> rows;
+    for (int64_t r = 0; r < block_.minor; ++r) rows.push_back(load(r * row, block_.other));
+    if (block_.minor < block_.other) return store(Interleaved(rows), 0);
+    TurnRows(rows);
+    for (int64_t r = 0; r < block_.other; ++r) store(rows[static_cast<size_t>(r)], r * line);
+  }
+
+  // The lanes `first`, `first` + `step` and so on, `count` of them.
+  static std::vector<int> Every(int64_t step, int64_t first, int64_t count) {
+    std::vector<int> lanes;
+    for (int64_t k = 0; k < count; ++k) lanes.push_back(static_cast<int>(first + k * step));
+    return lanes;
+  }
+
+  // The first lanes of two or three vectors, then their second ones, and so on.
+  llvm::Value* Interleaved(const std::vector<llvm::Value*>& rows) {
+    const int64_t n = block_.other, count = static_cast<int64_t>(rows.size());
+    llvm::Value* all = b_.CreateShuffleVector(rows[0], rows[1], Every(1, 0, 2 * n));
+    if (count > 2) {
+      std::vector<int> wide = Every(1, 0, n);
+      wide.resize(static_cast<size_t>(2 * n), -1);
+      all = b_.CreateShuffleVector(all, b_.CreateShuffleVector(rows[2], wide), Every(1, 0, count * n));
+    }
+    std::vector<int> lanes;
+    for (int64_t k = 0; k < n; ++k)
+      for (int64_t r = 0; r < count; ++r) lanes.push_back(static_cast<int>(r * n + k));
+    return b_.CreateShuffleVector(all, lanes);
   }
 
   // The place of the operand that `at_` of the transpose reads.
@@ -156,25 +205,24 @@ class Transpose {
 
   // A block of the operand, as it lies.
   void Compute(const Part& o, const Part& m) {
-    const Instruction* array = transpose_->operand(0);
-    ir_.Loop(ir_.I64(0), ir_.I64(block_), 1, [&](llvm::Value* r) {
+    ir_.Loop(ir_.I64(0), ir_.I64(block_.minor), 1, [&](llvm::Value* r) {
       const auto element = [&](llvm::Value* k) {
         at_[minor_] = ir_.Add(m.start, r);
         at_[other_] = ir_.Add(o.start, k);
-        auto v = elements_.Emit(array, OperandIndex());
+        auto v = elements_.Emit(array_, OperandIndex());
         if (v.ok())
-          ir_.Store(array->shape().type(), *v, computed_, ir_.Add(ir_.Mul(r, block_), k));
+          ir_.Store(array_->shape().type(), *v, computed_, ir_.Add(ir_.Mul(r, block_.other), k));
         else
           status_.Update(v.status());
       };
-      ir_.VectorLoop(block_, element, true);
+      ir_.VectorLoop(block_.other, element, true);
     });
     at_[other_] = o.start;
     at_[minor_] = m.start;
   }
 
   void TurnRows(std::vector<llvm::Value*>& rows) {
-    const auto n = static_cast<int>(block_);
+    const auto n = static_cast<int>(block_.other);
     for (int half = n / 2; half > 0; half /= 2) {
       std::vector<int> low, high;
       for (int lane = 0; lane < n; ++lane) {
@@ -194,10 +242,10 @@ class Transpose {
   void Elements(const Part& o, const Part& m) {
     ir_.Loop(o.from, o.to, 1, [&](llvm::Value* i) {
       at_[other_] = i;
-      llvm::Value* line = ir_.Mul(b_.CreateSub(i, o.start), block_);
-      if (in_registers_ && s_.dim(minor_) % block_ == 0) {
+      llvm::Value* line = ir_.Mul(b_.CreateSub(i, o.start), block_.minor);
+      if (in_registers_ && s_.dim(minor_) % block_.minor == 0) {
         ir_.VectorLoop(
-            block_, [&](llvm::Value* j) { Element(ir_.Add(m.from, j), ir_.Add(line, j)); }, true);
+            block_.minor, [&](llvm::Value* j) { Element(ir_.Add(m.from, j), ir_.Add(line, j)); }, true);
         return;
       }
       const auto element = [&](llvm::Value* j) { Element(j, ir_.Add(line, b_.CreateSub(j, m.start))); };
@@ -221,11 +269,13 @@ class Transpose {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   ElementEmitter& elements_;
-  const Instruction *const root_, *const transpose_;
+  const Instruction *const root_, *const transpose_, *const array_;
   const Shape& s_;
   const int64_t other_, minor_;
   std::vector<llvm::Value*> at_;
-  int64_t block_ = 16;
+  struct {
+    int64_t other = 16, minor = 16;
+  } block_;
   bool in_registers_ = false;
   llvm::Value* computed_ = nullptr;  // a block of the operand, where that is not in memory
   llvm::Value* tile_ = nullptr;      // a block of the transpose, where that is not the result

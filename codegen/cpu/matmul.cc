@@ -139,8 +139,8 @@ class VectorProducts {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    return ranges && !plan_.direct && Group(s_.compute) == 1 && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
-           block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
+    return ranges && !plan_.direct && Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
+           !s_.reverse_b && block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
            ranges->getSExtValue() * (rows_ / plan_.tile_rows) >= 2 * kFetchingTiles && row_bytes >= kFarBytes &&
            row_bytes * s_.K() > kSecondCache;
   }
@@ -157,6 +157,7 @@ class VectorProducts {
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
   void PackPanel(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t columns, int64_t width) {
+    if (s_.complex_b) return PackComplex(ir_, s_, block.run, b_array_, k, column, columns, panel_, width);
     if (Group(s_.compute) != 1) return PackGroups(ir_, s_, block, b_array_, k, column, columns, panel_, width);
     const int64_t depth = ElementsOf(block.segments, block.run);
     auto at = [&](llvm::Value* j, llvm::Value* offset) {

@@ -86,6 +86,7 @@ class Emitter {
 
   // sum + x * y in each lane, x of A and y of B.
   llvm::Value* MultiplyAdd(llvm::Value* sum, llvm::Value* x, llvm::Value* y) {
+    if (group_ == 1 && !fp_) return b_.CreateAdd(sum, b_.CreateMul(x, y));
     if (group_ == 1)
       return ir_.level.fma ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, sum})
                            : b_.CreateFAdd(sum, b_.CreateFMul(x, y));
@@ -233,7 +234,7 @@ class Emitter {
         llvm::Value* sum = sums[m * t_.vectors + v];
         if (s_.c_type == sum_)
           StoreVector(sum, to, live, first);
-        else if (IsIntegral(s_.c_type))
+        else if (IsIntegral(s_.c_type) && fp_)
           StoreIntegers(sum, to, live, first);
         else
           StoreConverted(sum, to, live);

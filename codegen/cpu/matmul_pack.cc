@@ -176,4 +176,37 @@ void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::V
   GroupPacker(ir, shape, block, b_array, panel, width).Pack(k, column, columns);
 }
 
+void PackComplex(Ir& ir, const MatmulShape& s, int64_t depth, llvm::Value* b_array, llvm::Value* k, llvm::Value* column,
+                 int64_t columns, llvm::Value* panel, int64_t width) {
+  llvm::IRBuilder<>& b = ir.b;
+  llvm::Value *row = b.CreateLShr(k, 1), *first = b.CreateLShr(column, 1);
+  const auto pair = [&](llvm::Value* i, llvm::Value* j, const Val& v) {
+    llvm::Value* at = ir.Add(ir.Mul(i, 2 * width), ir.Mul(j, 2));
+    const auto put = [&](llvm::Value* x, int64_t offset) {
+      ir.Store(s.compute, Val{x}, panel, ir.Add(at, ir.I64(offset)));
+    };
+    put(v.re, 0);
+    put(v.im, 1);
+    put(b.CreateFNeg(v.im), width);
+    put(v.re, width + 1);
+  };
+  const auto copy = [&](llvm::Value* i, llvm::Value* j) {
+    llvm::Value* from = ir.Add(ir.Mul(ir.Add(row, i), s.b_k_stride), ir.Mul(ir.Add(first, j), s.b_n_stride));
+    pair(i, j, ir.Load(s.b_type, b_array, from));
+  };
+  // Along B's rows or its columns, as they lie in memory.
+  const bool by_row = s.b_n_stride == 1;
+  ir.Loop(ir.I64(0), ir.I64((by_row ? depth : columns) / 2), 1, [&](llvm::Value* outer) {
+    ir.Loop(
+        ir.I64(0), ir.I64((by_row ? columns : depth) / 2), 1,
+        [&](llvm::Value* inner) { by_row ? copy(outer, inner) : copy(inner, outer); }, true);
+  });
+  if (columns == width) return;
+  const Val zero{llvm::Constant::getNullValue(ir.RegType(s.compute)),
+                 llvm::Constant::getNullValue(ir.RegType(s.compute))};
+  ir.Loop(ir.I64(0), ir.I64(depth / 2), 1, [&](llvm::Value* i) {
+    for (int64_t j = columns / 2; j < width / 2; ++j) pair(i, ir.I64(j), zero);
+  });
+}
+
 }  // namespace kiln::cpu

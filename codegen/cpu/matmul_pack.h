@@ -17,4 +17,9 @@ std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Val
 void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,
                 llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width);
 
+// The same for a B of complex numbers (MatmulShape): `depth` rows of the product from row `k` on, zeros past `columns`.
+// `k`, `column`, `depth` and `columns` are even.
+void PackComplex(Ir& ir, const MatmulShape& shape, int64_t depth, llvm::Value* b_array, llvm::Value* k,
+                 llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width);
+
 }  // namespace kiln::cpu

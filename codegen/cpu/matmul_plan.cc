@@ -121,6 +121,8 @@ std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, Primi
     return std::nullopt;
   }
   if (c == P::S32 && small_int(a) && small_int(b)) return P::F32;  // exact in blocks of k
+  // Sums wrap around, in a wider type too.
+  if (IsIntegral(a) && IsIntegral(b) && IsIntegral(c)) return InfoOf(c).bits >= 32 ? c : P::S32;
   return std::nullopt;
 }
 
@@ -146,7 +148,7 @@ PrimitiveType SumType(PrimitiveType compute) {
 }
 
 int64_t OffsetOfB(const MatmulShape& s) {
-  if (!IsIntegral(s.compute) || IsUnsigned(s.compute) != IsUnsigned(s.b_type)) return 0;
+  if (!IsIntegral(s.compute) || Group(s.compute) == 1 || IsUnsigned(s.compute) != IsUnsigned(s.b_type)) return 0;
   return IsUnsigned(s.compute) ? 128 : -128;
 }
 

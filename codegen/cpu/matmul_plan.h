@@ -38,6 +38,9 @@ struct MatmulShape {
   // Where B holds the taps of a convolution apart from its features: rows of one tap, `b_k_stride` apart, and the
   // distance of one tap's from the next one's. 0: rows of all taps are `b_k_stride` apart.
   int64_t b_tap_rows = 0, b_tap_stride = 0;
+  // B holds complex numbers of which `compute` is a part: its row of (re, im) is two rows of the product, that and
+  // (-im, re), so that rows of A and of the result are complex numbers as they lie in memory.
+  bool complex_b = false;
   bool tiles = false;       // tile products serve it
   bool accumulate = false;  // add to what C holds
   bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
@@ -59,7 +62,8 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
 // Elements of `segments` with `run` innermost.
 int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
 
-// The type products of `a` and `b` are summed in for a result of `c`, or nullopt where only the plain loop serves.
+// The type products of `a` and `b` are summed in for a result of `c`, or nullopt where only the plain loop serves;
+// complex numbers are not asked for.
 std::optional<PrimitiveType> ComputeType(PrimitiveType a, PrimitiveType b, PrimitiveType c);
 
 // What A is held as where the level's dot instructions serve products of `a` and `b` summed into `c`: BF16 or an 8-bit

@@ -172,7 +172,15 @@ Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
   }
   if (IsIntegral(to)) {
     if (from_int) return {b.CreateIntCast(v.re, RegType(to), IsSigned(from))};
-    // Truncation that saturates, NaN to zero.
+    // Truncation that saturates, NaN to zero. Narrow results, whose limits are floats, are clamped before: LLVM makes
+    // no vectors of its own conversion to them.
+    if (constexpr int kWord = 32; InfoOf(to).bits < kWord) {
+      const double values = static_cast<double>(int64_t{1} << InfoOf(to).bits), lowest = IsSigned(to) ? -values / 2 : 0;
+      const auto of = [&](double x) { return llvm::ConstantFP::get(v.re->getType(), x); };
+      llvm::Value* x = b.CreateMinNum(b.CreateMaxNum(v.re, of(lowest)), of(lowest + values - 1));
+      x = b.CreateSelect(b.CreateFCmpORD(v.re, v.re), x, of(0));
+      return {b.CreateTrunc(b.CreateFPToSI(x, b.getInt32Ty()), RegType(to))};
+    }
     const llvm::Intrinsic::ID id = IsSigned(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return {b.CreateIntrinsic(id, {RegType(to), v.re->getType()}, {v.re})};
   }

@@ -45,12 +45,30 @@ absl::StatusOr<ConvolutionPlan> ConvolutionOf(const CpuLevel& level, const std::
 MATCHER_P3(Cut, size, count, tail, "") { return arg.size == size && arg.count == count && arg.tail == tail; }
 MATCHER_P2(Walks, count, stride, "") { return arg.count == count && arg.a_stride == stride; }
 
-TEST(DotPlan, IntegersTakePlainLoops) {
-  const auto p = DotOf(Avx2(), "s32[3,8,8]", "s32[3,8,8]", "s32[3,8,8]");
+TEST(DotPlan, MixedFloatsTakePlainLoops) {
+  const auto p = DotOf(Avx2(), "f64[3,8,8]", "f32[3,8,8]", "f32[3,8,8]");
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(p->algorithm, DotAlgorithm::kPlainLoops);
-  EXPECT_EQ(p->sum, PrimitiveType::S32);
+  EXPECT_EQ(p->sum, PrimitiveType::F32);
   EXPECT_EQ(p->units, 3);
+}
+
+TEST(DotPlan, IntegersAreSummedInWords) {
+  EXPECT_EQ(DotOf(Avx2(), "s32[3,8,8]", "s32[3,8,8]", "s32[3,8,8]")->sum, PrimitiveType::S32);
+  EXPECT_EQ(DotOf(Avx2(), "u64[3,8,8]", "u64[3,8,8]", "u64[3,8,8]")->sum, PrimitiveType::U64);
+  const auto narrow = DotOf(Avx2(), "u8[3,8,8]", "s8[3,8,8]", "u8[3,8,8]");
+  EXPECT_EQ(narrow->sum, PrimitiveType::S32);
+  EXPECT_TRUE(narrow->blocked.via_tile);
+}
+
+TEST(DotPlan, ComplexNumbersAreAProductOfTheirParts) {
+  const auto p = DotOf(Avx2(), "c64[1,40,30]", "c64[1,30,20]", "c64[1,40,20]")->blocked;
+  EXPECT_TRUE(p.product.complex_b);
+  EXPECT_EQ(p.product.compute, PrimitiveType::F32);
+  EXPECT_EQ(p.product.n, 2 * 20);
+  EXPECT_EQ(p.product.run, 2 * 30);
+  EXPECT_EQ(p.product.a_stride, 2 * 30);
+  EXPECT_FALSE(p.pack_a);
 }
 
 TEST(DotPlan, AnEmptySumIsAPlainLoop) {
@@ -81,13 +99,12 @@ TEST(DotPlan, LongSumsAreCut) {
 TEST(DotPlan, AIsCopiedWhereItsRowsDoNotServe) {
   EXPECT_TRUE(DotOf(Avx2(), "f32[1,1024,64]", "f32[1,1024,64]", "f32[1,64,64]", 1, 1)->blocked.pack_a);
   EXPECT_TRUE(DotOf(Avx2(), "bf16[1,64,32]", "bf16[1,32,64]", "f32[1,64,64]")->blocked.pack_a);
-  // Strides of half pages: only where columns are many.
-  EXPECT_TRUE(DotOf(Avx2(), "f32[1,64,512]", "f32[1,512,64]", "f32[1,64,64]")->blocked.pack_a);
-  EXPECT_FALSE(DotOf(Avx2(), "f32[1,64,512]", "f32[1,512,63]", "f32[1,64,63]")->blocked.pack_a);
+  EXPECT_FALSE(DotOf(Avx2(), "f32[1,64,512]", "f32[1,512,64]", "f32[1,64,64]")->blocked.pack_a);
 }
 
 TEST(DotPlan, BlocksOfRowsFitTheSlab) {
-  const auto p = DotOf(Avx2(), "f32[1,1000,512]", "f32[1,512,64]", "f32[1,1000,64]");
+  const auto p = DotOf(Avx2(), "f16[1,1000,512]", "f16[1,512,64]", "f32[1,1000,64]");
+  EXPECT_TRUE(p->blocked.pack_a);
   EXPECT_LE(p->blocked.rows.size * p->blocked.slab_stride * 4, kSlabBytes);
   EXPECT_EQ(p->units, p->blocked.rows.count);
   EXPECT_EQ((p->units - 1) * p->blocked.rows.size + p->blocked.rows.tail, 1000);
@@ -168,7 +185,7 @@ TEST(ConvolutionPlan, AWindowReversedInOneDimensionIsDirect) {
 }
 
 TEST(ConvolutionPlan, TooManyFeaturesAreRefused) {
-  const auto p = ConvolutionOf(Avx2(), "s32[1,2,2,1]", "s32[1,1,1,70000]", "s32[1,2,2,70000]", "size=1x1");
+  const auto p = ConvolutionOf(Avx2(), "c64[1,2,2,1]", "c64[1,1,1,70000]", "c64[1,2,2,70000]", "size=1x1");
   EXPECT_EQ(p.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(p.status().message(), HasSubstr("70000 output features"));
 }
@@ -238,25 +255,29 @@ TEST(MatmulPlan, TilesFillTheRegisters) {
   EXPECT_EQ(v3.lanes, 8);
   EXPECT_EQ(v3.tile_columns, 16);
   EXPECT_EQ(v3.tile_rows, 6);
-  const MatmulPlan v4 = PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 16, 1);
-  EXPECT_EQ(v4.tile_columns, 32);
-  EXPECT_EQ(v4.tile_rows, 8);  // two of 8, not 14 and 2
+  const MatmulPlan v4 = PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 100, 1);
+  EXPECT_EQ(v4.tile_columns, 64);
+  EXPECT_EQ(v4.tile_rows, 6);
+  EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 144, 100), 100, 1).tile_columns, 48);  // 9 vectors are 3 times 3
+  const MatmulPlan few = PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 16, 1);
+  EXPECT_EQ(few.tile_columns, 32);
+  EXPECT_EQ(few.tile_rows, 8);  // two of 8, not 12 and 4
   EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 200, 100), 4, 1).tile_columns, 6 * 16);
 }
 
 TEST(MatmulPlan, LongSumsAreBlocks) {
   const auto f = PrimitiveType::F32;
-  const MatmulPlan one = PlanMatmul(Avx2(), ProductOf(f, f, 64, 256), 64, 1);
+  const MatmulPlan one = PlanMatmul(Avx2(), ProductOf(f, f, 64, 512), 64, 1);
   ASSERT_EQ(one.blocks.size(), 1u);
-  EXPECT_EQ(one.panel_rows, 256);
-  const MatmulPlan cut = PlanMatmul(Avx2(), ProductOf(f, f, 64, 600), 64, 1);
+  EXPECT_EQ(one.panel_rows, 512);
+  const MatmulPlan cut = PlanMatmul(Avx2(), ProductOf(f, f, 64, 1100), 64, 1);
   ASSERT_EQ(cut.blocks.size(), 2u);
   EXPECT_EQ(cut.blocks[0].pieces, 2);
-  EXPECT_EQ(cut.blocks[1].run, 600 - 512);
-  EXPECT_EQ(cut.blocks[1].start, 512);
-  const MatmulPlan peeled = PlanMatmul(Avx2(), ProductOf(f, f, 64, 96, {{3, 1000}, {2, 100}}), 64, 1);
+  EXPECT_EQ(cut.blocks[1].run, 1100 - 1024);
+  EXPECT_EQ(cut.blocks[1].start, 1024);
+  const MatmulPlan peeled = PlanMatmul(Avx2(), ProductOf(f, f, 64, 192, {{3, 1000}, {2, 100}}), 64, 1);
   EXPECT_THAT(peeled.outer, ElementsAre(Walks(3, 1000)));
-  EXPECT_EQ(peeled.period, 192);
+  EXPECT_EQ(peeled.period, 384);
   EXPECT_EQ(peeled.repeat, 3);
   EXPECT_THAT(peeled.blocks[0].segments, ElementsAre(Walks(2, 100)));
 }
@@ -285,8 +306,8 @@ TEST(MatmulPlan, DotInstructionsTakeGroupsOfK) {
   bytes.compute = P::S8;
   const MatmulPlan p = PlanMatmul(Avx512Dot(), bytes, 64, 1);
   EXPECT_EQ(p.lanes, 16);
-  EXPECT_EQ(p.panel_rows, 256);
-  EXPECT_EQ(p.blocks[0].run, 1024);
+  EXPECT_EQ(p.panel_rows, 512);
+  EXPECT_EQ(p.blocks[0].run, 2048);
   EXPECT_FALSE(p.direct);
   EXPECT_EQ(OffsetOfB(bytes), -128);
   bytes.b_type = P::U8;

@@ -22,7 +22,8 @@ constexpr Types kTypes[] = {
     {"s8", "s8", "s32"},    {"u8", "u8", "s32"},   {"s8", "u8", "s32"},         {"u8", "s8", "s32"},
     {"s4", "s8", "s32"},    {"u8", "u4", "s32"},   {"bf16", "bf16", "f32"},     {"bf16", "bf16", "bf16"},
     {"s8", "bf16", "bf16"}, {"s8", "s8", "f32"},   {"f8e4m3fn", "bf16", "f32"}, {"f8e5m2", "f8e4m3fn", "f32"},
-    {"s32", "s32", "s32"},  {"f16", "f16", "f16"}, {"f64", "f64", "f64"},
+    {"s32", "s32", "s32"},  {"f16", "f16", "f16"}, {"f64", "f64", "f64"},       {"s8", "u8", "s8"},
+    {"u16", "u16", "u16"},  {"s64", "s64", "s64"}, {"s16", "s8", "s32"},        {"f32", "f32", "f32"},
 };
 
 struct DotCase {
@@ -117,11 +118,17 @@ template <typename Case, size_t cases, typename Visit>
 void ForPairs(size_t shift, const Case (&list)[cases], const Visit& visit) {
   for (size_t t = 0; t < std::size(kTypes); ++t)
     for (size_t c = 0; c < cases; ++c)
-      if ((t + c + shift) % 3 == 0) visit(TextOf(kTypes[t], list[c]), kTypes[t].c[0] == 's');
+      if ((t + c + shift) % 3 == 0) visit(TextOf(kTypes[t], list[c]), kTypes[t].c[0] == 's' || kTypes[t].c[0] == 'u');
 }
 
 TEST_P(Products, OfMatrices) {
   ForPairs(0, kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
+}
+
+TEST_P(Products, OfComplexMatrices) {
+  for (const char* type : {"c64", "c128"})
+    for (const DotCase& d : kDots) Compare(TextOf({type, type, type}, d), false);
+  Compare(TextOf({"c64", "c64", "c64"}, DotCase{1, 40, 300, 512, true, true}), false, 2);
 }
 
 TEST_P(Products, OfWindows) {
