@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/elemental/callbacks.h"
 #include "codegen/elemental/element.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/hlo/random_bits.h"
@@ -11,28 +12,6 @@
 
 namespace kiln {
 namespace {
-
-// Sorting works on contiguous rows: strided ones are copied into one half of the scratch.
-struct SortPlan {
-  int64_t dim, n, outer, inner;
-  bool strided;
-  int64_t row_bytes;  // of all operands
-};
-SortPlan PlanSort(const Instruction* i) {
-  const Shape& s = i->operand(0)->shape();
-  SortPlan p;
-  p.dim = s.rank() ? (i->attrs().dimensions ? (*i->attrs().dimensions)[0] : s.rank() - 1) : 0;
-  p.n = s.rank() ? s.dim(p.dim) : 1;
-  p.outer = p.inner = 1;
-  for (int64_t d = 0; d < s.rank(); ++d) {
-    if (d < p.dim) p.outer *= s.dim(d);
-    if (d > p.dim) p.inner *= s.dim(d);
-  }
-  p.strided = p.inner != 1;
-  p.row_bytes = 0;
-  for (const Instruction* o : i->operands()) p.row_bytes += (p.n * ByteWidth(o->shape().type()) + 63) / 64 * 64;
-  return p;
-}
 
 // What the transform of several lines in the lanes of a vector works in: 4 n + 8 vectors of 64 bytes.
 int64_t FftVectorBytes(int64_t n) { return 64 * (4 * n + 8); }
@@ -59,7 +38,7 @@ class Library {
   absl::StatusOr<int64_t> Run() {
     switch (i_->opcode()) {
       case Opcode::Sort:
-        return Sort();
+        return EmitSortRows(body_, stack_bytes_);
       case Opcode::TopK:
         return TopK();
       case Opcode::Fft:
@@ -83,118 +62,6 @@ class Library {
   }
   llvm::Value* At(llvm::Value* p, int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.I64(bytes)); }
 
-  // An internal helper function with its own body.
-  llvm::Function* Helper(const std::string& name, llvm::Type* result, std::vector<llvm::Type*> args,
-                         const std::function<absl::Status(llvm::Function*)>& fill, absl::Status* status) {
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(result, args, false), llvm::Function::InternalLinkage,
-                                     ir_.current()->getName() + "." + name, ir_.module);
-    f->addFnAttr(llvm::Attribute::AlwaysInline);
-    llvm::IRBuilderBase::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f));
-    *status = fill(f);
-    return f;
-  }
-
-  llvm::Function* MoveHelper(const std::vector<PrimitiveType>& types, absl::Status* status) {
-    llvm::Type *p = b_.getPtrTy(), *n = b_.getInt64Ty();
-    return Helper(
-        "move", b_.getVoidTy(), {p, n, p, n},
-        [&](llvm::Function* f) -> absl::Status {
-          for (size_t k = 0; k < types.size(); ++k) {
-            llvm::Type* t = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k])));
-            auto base = [&](llvm::Value* v) {
-              return b_.CreateLoad(p, b_.CreateInBoundsGEP(p, v, ir_.I64(static_cast<int64_t>(k))));
-            };
-            llvm::Value* x =
-                b_.CreateAlignedLoad(t, b_.CreateInBoundsGEP(t, base(f->getArg(2)), f->getArg(3)), llvm::Align(1));
-            b_.CreateAlignedStore(x, b_.CreateInBoundsGEP(t, base(f->getArg(0)), f->getArg(1)), llvm::Align(1));
-          }
-          b_.CreateRetVoid();
-          return absl::OkStatus();
-        },
-        status);
-  }
-
-  llvm::Value* Table(const std::vector<llvm::Value*>& ptrs) {
-    llvm::Value* t = ir_.Alloca(b_.getPtrTy(), static_cast<int64_t>(ptrs.size()), 16);
-    for (size_t k = 0; k < ptrs.size(); ++k)
-      b_.CreateStore(ptrs[k], b_.CreateInBoundsGEP(b_.getPtrTy(), t, ir_.I64(static_cast<int64_t>(k))));
-    return t;
-  }
-
-  absl::StatusOr<int64_t> Sort() {
-    const SortPlan plan = PlanSort(i_);
-    const size_t n = i_->operands().size();
-    std::vector<PrimitiveType> types;
-    for (const Instruction* o : i_->operands()) types.push_back(o->shape().type());
-    llvm::Type *p = b_.getPtrTy(), *n64 = b_.getInt64Ty();
-    absl::Status status;
-    const Computation* cmp = *i_->attrs().to_apply;
-    llvm::Function* less = Helper(
-        "less", b_.getInt32Ty(), {p, n64, p, n64},
-        [&](llvm::Function* f) -> absl::Status {
-          std::vector<Val> args;
-          for (size_t k = 0; k < n; ++k)
-            for (int side = 0; side < 2; ++side) {
-              llvm::Value* base =
-                  b_.CreateLoad(p, b_.CreateInBoundsGEP(p, f->getArg(2 * side), ir_.I64(static_cast<int64_t>(k))));
-              args.push_back(ir_.Load(types[k], base, f->getArg(2 * side + 1)));
-            }
-          ElementEmitter e(ir_, {});
-          ASSIGN_OR_RETURN(std::vector<Val> r, e.Apply(*cmp, args));
-          b_.CreateRet(b_.CreateZExt(r[0].re, b_.getInt32Ty()));
-          return absl::OkStatus();
-        },
-        &status);
-    RETURN_IF_ERROR(status);
-    llvm::Function* move = MoveHelper(types, &status);
-    RETURN_IF_ERROR(status);
-    llvm::Value* scratch = Scratch(LibraryScratch(i_));
-    std::vector<llvm::Value*> tmp, one, row(n);
-    int64_t off = 0;
-    for (size_t k = 0; k < n; ++k) {
-      tmp.push_back(At(scratch, off));
-      off += (plan.n * ByteWidth(types[k]) + 63) / 64 * 64;
-      one.push_back(ir_.Alloca(b_.getInt8Ty(), 16, 16));
-    }
-    if (plan.strided)
-      for (size_t k = 0; k < n; ++k) {
-        row[k] = At(scratch, off);
-        off += (plan.n * ByteWidth(types[k]) + 63) / 64 * 64;
-      }
-    llvm::Value *tmp_table = Table(tmp), *one_table = Table(one);
-    ir_.Loop(ir_.I64(0), ir_.I64(plan.outer), 1, [&](llvm::Value* o) {
-      ir_.Loop(ir_.I64(0), ir_.I64(plan.inner), 1, [&](llvm::Value* in) {
-        auto each = [&](bool forward) {
-          for (size_t k = 0; k < n; ++k) {
-            llvm::Value* base = ir_.Add(ir_.Mul(o, plan.n * plan.inner), in);
-            ir_.Loop(ir_.I64(0), ir_.I64(plan.n), 1, [&](llvm::Value* q) {
-              llvm::Value* at = ir_.Add(base, ir_.Mul(q, plan.inner));
-              llvm::Type* t = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k])));
-              const llvm::Align a(1);
-              auto gep = [&](llvm::Value* ptr, llvm::Value* e) { return b_.CreateInBoundsGEP(t, ptr, e); };
-              if (forward)
-                b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(body_.operands[k], at), a),
-                                      plan.strided ? gep(row[k], q) : gep(body_.results[k], at), a);
-              else
-                b_.CreateAlignedStore(b_.CreateAlignedLoad(t, gep(row[k], q), a), gep(body_.results[k], at), a);
-            });
-          }
-        };
-        each(true);
-        std::vector<llvm::Value*> rows;
-        for (size_t k = 0; k < n; ++k)
-          rows.push_back(plan.strided
-                             ? row[k]
-                             : b_.CreateInBoundsGEP(b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types[k]))),
-                                                    body_.results[k], ir_.Mul(o, plan.n)));
-        ir_.CallLibrary("kiln_sort", b_.getVoidTy(), {Table(rows), tmp_table, one_table, ir_.I64(plan.n), less, move});
-        if (plan.strided) each(false);
-      });
-    });
-    return 1;
-  }
-
   absl::StatusOr<int64_t> TopK() {
     const Shape& s = i_->operand(0)->shape();
     const int64_t n = s.dims().back(), k = *i_->attrs().k, rows = n ? s.ElementCount() / n : 0;
@@ -202,8 +69,8 @@ class Library {
     const bool largest = i_->attrs().largest.value_or(true);
     llvm::Type *p = b_.getPtrTy(), *n64 = b_.getInt64Ty();
     absl::Status status;
-    llvm::Function* less = Helper(
-        "less", b_.getInt32Ty(), {p, n64, p, n64},
+    llvm::Function* less = Callback(
+        ir_, "less", b_.getInt32Ty(), {p, n64, p, n64},
         [&](llvm::Function* f) -> absl::Status {
           auto key = [&](int side) -> llvm::Value* {
             llvm::Value* v = ir_.Load(t, b_.CreateLoad(p, f->getArg(2 * side)), f->getArg(2 * side + 1)).re;
@@ -222,10 +89,10 @@ class Library {
         &status);
     RETURN_IF_ERROR(status);
     llvm::Type* mem = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(t)));
-    ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* r) {
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* r) {
       llvm::Value* in = b_.CreateInBoundsGEP(mem, body_.operands[0], ir_.Mul(r, n));
       llvm::Value* idx = b_.CreateInBoundsGEP(b_.getInt32Ty(), body_.results[1], ir_.Mul(r, k));
-      ir_.CallLibrary("kiln_topk", b_.getVoidTy(), {Table({in}), ir_.I64(n), ir_.I64(k), idx, less});
+      ir_.CallLibrary("kiln_topk", b_.getVoidTy(), {TableOf(ir_, {in}), ir_.I64(n), ir_.I64(k), idx, less});
       ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* q) {
         llvm::Value* at =
             b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), idx, q)), n64);
@@ -233,7 +100,7 @@ class Library {
                        b_.CreateInBoundsGEP(mem, body_.results[0], ir_.Add(ir_.Mul(r, k), q)));
       });
     });
-    return 1;
+    return rows;
   }
 
   // exp(-2 pi i k / n) for k < n, as read-only data of the module.
@@ -343,10 +210,7 @@ class Library {
       const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
       return 8 * (l * k + k * k + k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)));
     }
-    if (i->Is(Opcode::Sort)) {
-      const SortPlan p = PlanSort(i);
-      return p.row_bytes * (p.strided ? 2 : 1);
-    }
+    if (i->Is(Opcode::Sort)) return SortScratchBytes(i);
     if (i->Is(Opcode::Fft)) return FftVectorBytes(i) + FftHalfBytes(i);
     return 0;
   }

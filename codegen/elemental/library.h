@@ -20,6 +20,10 @@ struct Body {
 
 // Returns the number of units. `stack_bytes`: working memory up to this lies on the stack, more in the body's scratch.
 absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes);
+// Of a sort: the same, and the bytes that one unit of it works in. A unit is a row where that lies on the stack.
+absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes);
+int64_t SortScratchBytes(const Instruction* i);
+
 // One axis of a transform: lines that do not depend on each other.
 struct FftAxis {
   enum Place { kOperand, kHalf, kResult } from, to;  // kHalf: the half spectrum between the axes of a real result

@@ -55,6 +55,43 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
     for (int64_t i = 0; i < n; ++i) move(a, i, src, i);
 }
 
+// Stable sorts by digits, lowest first, of n < 2^32 records; `t` has room for as many. The result is where the returned
+// pointer says, `a` or `t`. A digit that all keys share costs nothing.
+
+#define RADIX_SORT(NAME, RECORD, MOST_DIGITS, DIGIT)                  \
+  RECORD* NAME(RECORD* a, RECORD* t, int64_t n, int32_t digits) {     \
+    uint32_t count[MOST_DIGITS][256];                                 \
+    memset(count, 0, sizeof count);                                   \
+    for (int64_t i = 0; i < n; ++i)                                   \
+      for (int32_t d = 0; d < digits; ++d) ++count[d][DIGIT(a[i])];   \
+    for (int32_t d = 0; d < digits; ++d) {                            \
+      uint32_t* place = count[d];                                     \
+      if (place[DIGIT(a[0])] == n) continue;                          \
+      uint32_t sum = 0;                                               \
+      for (int32_t k = 0; k < 256; ++k) {                             \
+        const uint32_t c = place[k];                                  \
+        place[k] = sum;                                               \
+        sum += c;                                                     \
+      }                                                               \
+      for (int64_t i = 0; i < n; ++i) t[place[DIGIT(a[i])]++] = a[i]; \
+      RECORD* x = a;                                                  \
+      a = t;                                                          \
+      t = x;                                                          \
+    }                                                                 \
+    return a;                                                         \
+  }
+
+// A record is a word: the key's `digits` bytes begin at bit 32.
+#define UPPER_DIGIT(r) ((r) >> (32 + 8 * d) & 255)
+RADIX_SORT(kiln_radix_sort, uint64_t, 4, UPPER_DIGIT)
+
+// A record is two words, of which the first is the key.
+struct kiln_wide_record {
+  uint64_t key, value;
+};
+#define KEY_DIGIT(r) ((r).key >> 8 * d & 255)
+RADIX_SORT(kiln_radix_sort_wide, struct kiln_wide_record, 8, KEY_DIGIT)
+
 // The k first of n by less, ties by lower index; `idx` has room for k.
 __attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_less less) {
   int64_t have = 0;

@@ -1,0 +1,266 @@
+// Sorts: by digits of a key where the comparator asks for the order of one operand, else by comparing.
+//
+// A record of a key is a word: what is compared, as an unsigned number of the same order, above the element's place, or
+// above the element itself where it is all that is sorted. Both ways are stable.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/elemental/callbacks.h"
+#include "codegen/elemental/element.h"
+#include "codegen/elemental/library.h"
+#include "codegen/elemental/sort_key.h"
+
+namespace kiln {
+namespace {
+
+// Rows along one dimension; elements of a row are `inner` apart.
+struct Rows {
+  int64_t n, outer, inner;
+};
+
+Rows RowsOf(const Instruction* sort) {
+  const Shape& s = sort->operand(0)->shape();
+  if (s.rank() == 0) return {1, 1, 1};
+  const int64_t dim = sort->attrs().dimensions ? (*sort->attrs().dimensions)[0] : s.rank() - 1;
+  Rows rows{s.dim(dim), 1, 1};
+  for (int64_t d = 0; d < s.rank(); ++d) {
+    if (d < dim) rows.outer *= s.dim(d);
+    if (d > dim) rows.inner *= s.dim(d);
+  }
+  return rows;
+}
+
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Sorting by digits begins where its tables of counts pay.
+std::optional<SortKey> KeyOf(const Instruction* sort) {
+  constexpr int64_t kFewest = 64, kMost = int64_t{1} << 32;
+  const int64_t n = RowsOf(sort).n;
+  return n < kFewest || n >= kMost ? std::nullopt : KeyOfSort(sort);
+}
+
+// Of what is compared, as an unsigned number.
+int KeyBits(const SortKey& key) {
+  const PrimitiveType t = key.value->shape().type();
+  if (!IsFloat(t)) return InfoOf(t).bits;
+  return t == PrimitiveType::F64 ? 64 : 32;  // narrow floats are computed with as f32
+}
+
+int64_t RecordBytes(const SortKey& key) { return KeyBits(key) > 32 ? 16 : 8; }
+
+// Merging copies rows: into the other half of the room, and out of strided arrays first.
+int64_t MergeBytes(const Instruction* sort) {
+  const Rows rows = RowsOf(sort);
+  int64_t bytes = 0;
+  for (const Instruction* o : sort->operands()) bytes += Aligned(rows.n * ByteWidth(o->shape().type()));
+  return rows.inner == 1 ? bytes : 2 * bytes;
+}
+
+bool NeedsMerge(const std::optional<SortKey>& key) {
+  return !key || (IsFloat(key->value->shape().type()) && !key->total);
+}
+
+class Sorter {
+ public:
+  Sorter(Body& body, int64_t stack_bytes)
+      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), rows_(RowsOf(body.i)), key_(KeyOf(body.i)) {
+    for (const Instruction* o : i_->operands()) types_.push_back(o->shape().type());
+    const int64_t bytes = SortScratchBytes(i_);
+    on_stack_ = bytes <= stack_bytes;
+    room_ = on_stack_ ? ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)) : body_.scratch;
+  }
+
+  absl::StatusOr<int64_t> Emit() {
+    const int64_t rows = rows_.outer * rows_.inner;
+    if (rows == 0 || rows_.n == 0) return 1;
+    if (NeedsMerge(key_)) RETURN_IF_ERROR(MakeCallbacks());
+    const auto row = [&](llvm::Value* r) {
+      base_ = rows_.inner == 1 ? ir_.Mul(r, rows_.n)
+                               : ir_.Add(ir_.Mul(b_.CreateUDiv(r, ir_.I64(rows_.inner)), rows_.n * rows_.inner),
+                                         b_.CreateURem(r, ir_.I64(rows_.inner)));
+      key_ ? ByDigits() : Merge();
+    };
+    if (on_stack_)
+      ir_.Loop(body_.begin, body_.end, 1, row);
+    else
+      ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, row);
+    RETURN_IF_ERROR(status_);
+    return on_stack_ ? rows : 1;
+  }
+
+ private:
+  llvm::Value* Room(int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), room_, ir_.I64(bytes)); }
+  llvm::Value* At(llvm::Value* q) { return ir_.Add(base_, ir_.Mul(q, rows_.inner)); }
+  // An element of operand `k` as it lies in memory.
+  llvm::Type* Bits(size_t k) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(types_[k]))); }
+  llvm::Value* LoadBits(size_t k, llvm::Value* array, llvm::Value* at) {
+    return b_.CreateAlignedLoad(Bits(k), b_.CreateInBoundsGEP(Bits(k), array, at), llvm::Align(1));
+  }
+  void StoreBits(size_t k, llvm::Value* bits, llvm::Value* array, llvm::Value* at) {
+    b_.CreateAlignedStore(bits, b_.CreateInBoundsGEP(Bits(k), array, at), llvm::Align(1));
+  }
+
+  // ---- By digits ----
+
+  // Whether the elements themselves stand in the records.
+  bool HoldsElements() const { return types_.size() == 1 && ByteWidth(types_[0]) <= RecordBytes(*key_) / 2; }
+
+  // The key of `v`, an element: what is compared, as an unsigned number that has its order.
+  llvm::Value* KeyOfElement(const Val& v, llvm::Value* unordered) {
+    ElementEmitter e(ir_, {});
+    e.Preset(key_->parameter, v);
+    auto value = e.Emit(key_->value, Index{});
+    if (!value.ok()) {
+      status_.Update(value.status());
+      return ir_.I64(0);
+    }
+    const PrimitiveType t = key_->value->shape().type();
+    const auto bits = static_cast<unsigned>(KeyBits(*key_));
+    llvm::Type* word = b_.getIntNTy(bits);
+    llvm::Value* x = value->re;
+    if (IsFloat(t)) {
+      if (!key_->total) {
+        b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt1Ty(), unordered), b_.CreateFCmpUNO(x, x)), unordered);
+        x = b_.CreateFAdd(x, llvm::ConstantFP::get(x->getType(), 0));  // one zero
+      }
+      x = b_.CreateBitCast(x, word);
+      llvm::Value* negative = b_.CreateAShr(x, bits - 1);
+      x = b_.CreateXor(x, b_.CreateOr(negative, llvm::ConstantInt::get(word, uint64_t{1} << (bits - 1))));
+    } else if (IsSigned(t)) {
+      x = b_.CreateXor(x, llvm::ConstantInt::get(word, uint64_t{1} << (bits - 1)));
+    }
+    if (key_->descending) x = b_.CreateNot(x);
+    return b_.CreateZExt(x, b_.getInt64Ty());
+  }
+
+  void ByDigits() {
+    llvm::Type* word = b_.getInt64Ty();
+    const int64_t words = RecordBytes(*key_) / 8, key = key_->operand;
+    const bool wide = words == 2;
+    llvm::Value *records = Room(0), *other = Room(Aligned(rows_.n * 8 * words));
+    llvm::Value* unordered = nullptr;
+    if (NeedsMerge(key_)) {
+      unordered = ir_.Alloca(b_.getInt1Ty(), 1);
+      b_.CreateStore(b_.getFalse(), unordered);
+    }
+    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
+      llvm::Value *array = body_.operands[static_cast<size_t>(key)], *at = At(q);
+      llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, array, at), word) : q;
+      llvm::Value* k = KeyOfElement(ir_.Load(types_[static_cast<size_t>(key)], array, at), unordered);
+      llvm::Value* to = ir_.Mul(q, words);
+      b_.CreateStore(wide ? k : b_.CreateOr(b_.CreateShl(k, 32), low), b_.CreateInBoundsGEP(word, records, to));
+      if (wide) b_.CreateStore(low, b_.CreateInBoundsGEP(word, records, ir_.Add(to, ir_.I64(1))));
+    });
+    const auto sort = [&] {
+      const int digits = (KeyBits(*key_) + 7) / 8;
+      llvm::Value* sorted =
+          ir_.CallLibrary(wide ? "kiln_radix_sort_wide" : "kiln_radix_sort", b_.getPtrTy(),
+                          {records, other, ir_.I64(rows_.n), b_.getInt32(static_cast<uint32_t>(digits))});
+      Place(sorted, words);
+    };
+    if (!unordered) return sort();
+    llvm::Value* compare = b_.CreateLoad(b_.getInt1Ty(), unordered);
+    ir_.If(compare, [&] { Merge(); });
+    ir_.If(b_.CreateNot(compare), sort);
+  }
+
+  // Every array's elements in the order of the records.
+  void Place(llvm::Value* sorted, int64_t words) {
+    llvm::Type* word = b_.getInt64Ty();
+    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
+      llvm::Value* low =
+          b_.CreateLoad(word, b_.CreateInBoundsGEP(word, sorted, ir_.Add(ir_.Mul(q, words), ir_.I64(words - 1))));
+      if (HoldsElements()) return StoreBits(0, b_.CreateTrunc(low, Bits(0)), body_.results[0], At(q));
+      llvm::Value* from = At(words == 1 ? b_.CreateAnd(low, UINT32_MAX) : low);
+      for (size_t k = 0; k < types_.size(); ++k)
+        StoreBits(k, LoadBits(k, body_.operands[k], from), body_.results[k], At(q));
+    });
+  }
+
+  // ---- By comparing ----
+
+  absl::Status MakeCallbacks() {
+    absl::Status status;
+    llvm::Type *p = b_.getPtrTy(), *n = b_.getInt64Ty();
+    less_ = Callback(
+        ir_, "less", b_.getInt32Ty(), {p, n, p, n}, [&](llvm::Function* f) { return Less(f); }, &status);
+    RETURN_IF_ERROR(status);
+    move_ = Callback(
+        ir_, "move", b_.getVoidTy(), {p, n, p, n}, [&](llvm::Function* f) { return Move(f); }, &status);
+    return status;
+  }
+
+  llvm::Value* ArrayOf(llvm::Value* table, size_t k) {
+    llvm::Type* p = b_.getPtrTy();
+    return b_.CreateLoad(p, b_.CreateInBoundsGEP(p, table, ir_.I64(static_cast<int64_t>(k))));
+  }
+
+  absl::Status Less(llvm::Function* f) {
+    std::vector<Val> args;
+    for (size_t k = 0; k < types_.size(); ++k)
+      for (unsigned side = 0; side < 2; ++side)
+        args.push_back(ir_.Load(types_[k], ArrayOf(f->getArg(2 * side), k), f->getArg(2 * side + 1)));
+    ElementEmitter e(ir_, {});
+    ASSIGN_OR_RETURN(std::vector<Val> r, e.Apply(**i_->attrs().to_apply, args));
+    b_.CreateRet(b_.CreateZExt(r[0].re, b_.getInt32Ty()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Move(llvm::Function* f) {
+    for (size_t k = 0; k < types_.size(); ++k)
+      StoreBits(k, LoadBits(k, ArrayOf(f->getArg(2), k), f->getArg(3)), ArrayOf(f->getArg(0), k), f->getArg(1));
+    b_.CreateRetVoid();
+    return absl::OkStatus();
+  }
+
+  void Merge() {
+    const bool strided = rows_.inner != 1;
+    std::vector<llvm::Value*> other, one, row;
+    int64_t at = 0;
+    const auto room = [&](size_t k) {
+      llvm::Value* p = Room(at);
+      at += Aligned(rows_.n * ByteWidth(types_[k]));
+      return p;
+    };
+    for (size_t k = 0; k < types_.size(); ++k) {
+      other.push_back(room(k));
+      one.push_back(ir_.Alloca(b_.getInt8Ty(), 16, 16));
+    }
+    for (size_t k = 0; k < types_.size(); ++k)
+      row.push_back(strided ? room(k) : b_.CreateInBoundsGEP(Bits(k), body_.results[k], base_));
+    for (size_t k = 0; k < types_.size(); ++k)
+      ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1,
+               [&](llvm::Value* q) { StoreBits(k, LoadBits(k, body_.operands[k], At(q)), row[k], q); });
+    ir_.CallLibrary("kiln_sort", b_.getVoidTy(),
+                    {TableOf(ir_, row), TableOf(ir_, other), TableOf(ir_, one), ir_.I64(rows_.n), less_, move_});
+    if (!strided) return;
+    for (size_t k = 0; k < types_.size(); ++k)
+      ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1,
+               [&](llvm::Value* q) { StoreBits(k, LoadBits(k, row[k], q), body_.results[k], At(q)); });
+  }
+
+  Body& body_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  const Instruction* const i_;
+  const Rows rows_;
+  const std::optional<SortKey> key_;
+  std::vector<PrimitiveType> types_;
+  bool on_stack_;
+  llvm::Value* room_;
+  llvm::Value* base_ = nullptr;  // element of the current row's first
+  llvm::Function *less_ = nullptr, *move_ = nullptr;
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes) { return Sorter(body, stack_bytes).Emit(); }
+
+int64_t SortScratchBytes(const Instruction* i) {
+  const std::optional<SortKey> key = KeyOf(i);
+  const int64_t records = key ? 2 * Aligned(RowsOf(i).n * RecordBytes(*key)) : 0;
+  return NeedsMerge(key) ? std::max(records, MergeBytes(i)) : records;
+}
+
+}  // namespace kiln

@@ -1,0 +1,113 @@
+// Sorts of every type of key, with and without other arrays, along both dimensions, with equal keys, zeros of both
+// signs and NaNs, in rows below and above the length from which digits are sorted. Against the evaluator, bit for bit:
+// equal keys keep their order. And what comparators are an order of keys.
+#include "absl/strings/str_cat.h"
+#include "aot/tools/program.h"
+#include "codegen/elemental/sort_key.h"
+#include "compiler/hlo/parser.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+namespace {
+
+std::string Comparator(const std::string& name, const std::string& type, const std::string& compare, bool alone) {
+  const std::string other = alone ? "" : " v = s32[] parameter(2)\n w = s32[] parameter(3)\n";
+  return absl::StrCat(name, " {\n a = ", type, "[] parameter(0)\n b = ", type, "[] parameter(1)\n", other,
+                      " ROOT c = pred[] compare(a, b), direction=", compare, "\n}\n");
+}
+
+// Keys of `type` in rows of `n`, and their order by `compare`.
+struct Case {
+  std::string type, compare;
+  bool nans;
+};
+
+void ExpectSorted(const Case& c, int64_t n, bool turned) {
+  const bool is_float = c.type[0] == 'f' || c.type[0] == 'b';
+  const std::string dims = turned ? absl::StrCat("[", n, ",3]") : absl::StrCat("[3,", n, "]");
+  const std::string scale = is_float ? "3" : "70";
+  const auto array = [&](const std::string& type) { return type + dims; };
+  const std::string bits = absl::StrCat("u", c.type == "bf16" ? "16" : c.type.substr(1));
+  std::string text = absl::StrCat(
+      "HloModule m\n", Comparator("one", c.type, c.compare, true), Comparator("two", c.type, c.compare, false),
+      "ENTRY e {\n x = ", array("f32"), " parameter(0)\n s = f32[] constant(", scale, ")\n m = ", array("f32"),
+      " broadcast(s), dimensions={}\n y = ", array("f32"), " multiply(x, m)\n z = ", array("f32"),
+      " round-nearest-even(y)\n big = ", array("pred"), " compare(z, m), direction=GT\n q = f32[] constant(",
+      c.nans ? "nan" : "1", ")\n nan = ", array("f32"), " broadcast(q), dimensions={}\n f = ", array("f32"),
+      " select(big, nan, z)\n k = ", array(c.type), " convert(", is_float ? "f" : "z", ")\n i = ", array("s32"),
+      " iota(), iota_dimension=", turned ? 0 : 1, "\n");
+  const std::string along = absl::StrCat("dimensions={", turned ? 0 : 1, "}, is_stable=true, to_apply=");
+  absl::StrAppend(&text, " r = ", array(c.type), " sort(k), ", along, "one\n p = (", array(c.type), ", ", array("s32"),
+                  ") sort(k, i), ", along, "two\n p0 = ", array(c.type),
+                  " get-tuple-element(p), index=0\n p1 = ", array("s32"), " get-tuple-element(p), index=1\n");
+  if (is_float)
+    absl::StrAppend(&text, " rb = ", array(bits), " bitcast-convert(r)\n pb = ", array(bits),
+                    " bitcast-convert(p0)\n ROOT t = (", array(bits), ", ", array(bits), ", ", array("s32"),
+                    ") tuple(rb, pb, p1)\n}\n");
+  else
+    absl::StrAppend(&text, " ROOT t = (", array(c.type), ", ", array(c.type), ", ", array("s32"),
+                    ") tuple(r, p0, p1)\n}\n");
+  auto module = ParseHlo(text, "t.hlo");
+  ASSERT_TRUE(module.ok()) << module.status() << text;
+  const std::vector<Values> arguments = {SeededValues(**module, 11)};
+  CompileOptions compile;
+  compile.cpu.levels = {"native"};
+  RunOptions run;
+  run.threads = 2;
+  run.check_accesses = true;
+  const auto got = RunProgram(**module, arguments, compile, run);
+  run.backend = "reference";
+  const auto want = RunProgram(**module, arguments, compile, run);
+  ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
+  const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
+  EXPECT_TRUE(same.ok()) << c.type << " " << c.compare << " " << dims << ": " << same;
+}
+
+TEST(Sort, KeysOfEveryType) {
+  int count = 0;
+  for (const Case& c :
+       {Case{"f32", "LT, type=TOTALORDER", true}, Case{"f32", "GT, type=TOTALORDER", true}, Case{"f32", "LT", false},
+        Case{"f32", "GT", false}, Case{"f64", "GT, type=TOTALORDER", true}, Case{"f64", "LT", false},
+        Case{"f16", "LT, type=TOTALORDER", true}, Case{"bf16", "GT, type=TOTALORDER", true}, Case{"s8", "LT", false},
+        Case{"u8", "GT", false}, Case{"s16", "GT", false}, Case{"u32", "LT", false}, Case{"s32", "GT", false},
+        Case{"s64", "LT", false}, Case{"u64", "GT", false}})
+    for (const int64_t n : {2, 63, 64, 300}) ExpectSorted(c, n, ++count % 2 == 0);
+}
+
+std::optional<SortKey> KeyOf(const std::string& body) {
+  static std::vector<std::unique_ptr<Module>> modules;
+  auto m = ParseHlo(absl::StrCat("HloModule m\nc {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n v = s32[] "
+                                 "parameter(2)\n w = s32[] parameter(3)\n",
+                                 body,
+                                 "\n}\nENTRY e {\n x = f32[9] parameter(0)\n y = s32[9] parameter(1)\n ROOT s = "
+                                 "(f32[9], s32[9]) sort(x, y), dimensions={0}, to_apply=c\n}\n"),
+                    "t.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  modules.push_back(std::move(*m));
+  return KeyOfSort(modules.back()->entry()->root());
+}
+
+TEST(SortKey, OneOperandsOrder) {
+  const auto second = KeyOf(" ROOT r = pred[] compare(w, v), direction=LT");
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->operand, 1);
+  EXPECT_TRUE(second->descending);
+  const auto made =
+      KeyOf(" na = f32[] abs(a)\n nb = f32[] abs(b)\n ROOT r = pred[] compare(na, nb), direction=LT, type=TOTALORDER");
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->total);
+  EXPECT_FALSE(made->descending);
+}
+
+TEST(SortKey, NoOrderOfOneOperand) {
+  EXPECT_FALSE(KeyOf(" ROOT r = pred[] compare(a, b), direction=LE"));
+  EXPECT_FALSE(KeyOf(" na = f32[] abs(a)\n ROOT r = pred[] compare(na, b), direction=LT"));
+  EXPECT_FALSE(KeyOf(" na = f32[] abs(a)\n nb = f32[] sine(b)\n ROOT r = pred[] compare(na, nb), direction=LT"));
+  EXPECT_FALSE(KeyOf(" f = f32[] convert(v)\n ROOT r = pred[] compare(a, f), direction=LT"));
+  EXPECT_FALSE(
+      KeyOf(" e = pred[] compare(a, b), direction=EQ\n l = pred[] compare(a, b), direction=LT\n t = pred[] "
+            "compare(v, w), direction=LT\n ROOT r = pred[] select(e, t, l)"));
+}
+
+}  // namespace
+}  // namespace kiln
