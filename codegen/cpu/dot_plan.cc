@@ -25,8 +25,9 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
 }
 
 VectorDotPlan PlanVectorDot(const DotShape& s) {
-  // Lines that read the vector together: enough sums to hide the latency of an addition.
-  constexpr int64_t kLinesAtOnce = 4;
+  // Lines of a unit. They read the vector together where they are short: enough sums to hide the latency of an
+  // addition. Longer ones are one stream one after the other, which the machine foresees in a matrix beyond the caches.
+  constexpr int64_t kLines = 4, kShortBytes = 1024;
   // Results that stay in the first cache while multiples of lines are added to them: 8 KiB of f32.
   constexpr int64_t kStrip = 2048;
   VectorDotPlan p{};
@@ -34,7 +35,8 @@ VectorDotPlan PlanVectorDot(const DotShape& s) {
   p.lines = p.matrix_is_a ? s.m : s.n;
   p.line_stride = p.matrix_is_a ? s.a_m : s.b_n;
   p.k_stride = p.matrix_is_a ? s.a_k : s.b_k;
-  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLinesAtOnce : std::min<int64_t>(p.lines, kStrip));
+  p.together = s.k * ByteWidth(p.matrix_is_a ? s.a : s.b) <= kShortBytes;
+  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLines : std::min<int64_t>(p.lines, kStrip));
   return p;
 }
 

@@ -29,6 +29,7 @@ struct VectorDotPlan {
   bool matrix_is_a;
   int64_t lines, line_stride, k_stride;  // of the matrix
   Pieces pieces;                         // of the lines
+  bool together;                         // lines of a piece read the vector together
 };
 
 struct BlockedDotPlan {

@@ -21,15 +21,17 @@ class VectorDot {
         matrix_(body.operands[p_.matrix_is_a ? 0 : 1]),
         vector_(body.operands[p_.matrix_is_a ? 1 : 0]) {}
 
-  // Lines of the matrix times the vector, some at a time.
+  // Lines of the matrix times the vector.
   void EmitDots() {
     const int64_t group = p_.pieces.size;
     ForUnits([&](llvm::Value* piece) {
-      llvm::Value* first = ir_.Mul(piece, group);
+      llvm::Value *first = ir_.Mul(piece, group), *end = EndOf(ir_.Add(piece, ir_.I64(1)));
+      const auto apart = [&] { ir_.Loop(first, end, 1, [&](llvm::Value* line) { Dots(line, 1); }); };
+      if (!p_.together) return apart();
       if (p_.pieces.tail == 0) return Dots(first, group);
-      llvm::Value* last = b_.CreateICmpSGT(ir_.Add(first, ir_.I64(group)), ir_.I64(p_.lines));
-      ir_.If(b_.CreateNot(last), [&] { Dots(first, group); });
-      ir_.If(last, [&] { ir_.Loop(first, ir_.I64(p_.lines), 1, [&](llvm::Value* line) { Dots(line, 1); }); });
+      llvm::Value* whole = b_.CreateICmpEQ(b_.CreateSub(end, first), ir_.I64(group));
+      ir_.If(whole, [&] { Dots(first, group); });
+      ir_.If(b_.CreateNot(whole), apart);
     });
     if (!epilogue_) return;
     if (s_.batch == 1) return Finish(ir_.I64(0), ir_.Mul(body_.begin, group), EndOf(body_.end));
