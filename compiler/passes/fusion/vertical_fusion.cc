@@ -72,6 +72,13 @@ bool DegenerateBitcast(const Instruction* i) {
   return a == b;
 }
 
+// Windows that a gather takes.
+int64_t PlacesOf(const Instruction* gather) {
+  const Shape& indices = gather->operand(1)->shape();
+  const int64_t dim = *gather->attrs().index_vector_dim;
+  return indices.ElementCount() / (dim < indices.rank() ? std::max<int64_t>(1, indices.dim(dim)) : 1);
+}
+
 class Fuser {
  public:
   Fuser(Module& m, PassContext& ctx, const FusionLimits& limits) : m_(m), ctx_(ctx), limits_(limits) {}
@@ -94,8 +101,10 @@ class Fuser {
   static bool ReadsOnce(const Instruction* consumer, const Instruction* p) {
     auto direct = [&](const Instruction* user, const Instruction* value) {
       if (user->Is(Opcode::Broadcast)) return user->shape().ElementCount() <= value->shape().ElementCount();
-      if (user->Is(Opcode::Gather))
-        return user->shape().ElementCount() <= value->shape().ElementCount() && user->operand(0) == value;
+      if (user->Is(Opcode::Gather)) {
+        const int64_t reads = user->shape().ElementCount();
+        return user->operand(0) == value ? reads <= value->shape().ElementCount() : reads <= PlacesOf(user);
+      }
       if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
       if (user->Is(Opcode::Convolution)) return false;
@@ -143,9 +152,9 @@ class Fuser {
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
     const bool reads_once = ReadsOnce(c, p);
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
-    // where a window of it is taken, as rolling an array does.
+    // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather.
     if (p->Is(Opcode::Concatenate) &&
-        (p->operand_count() > 4 || !(TakesWindow(c, p) || (limits_.concatenations && reads_once))))
+        (p->operand_count() > 4 || !(TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once))))
       return false;
     if (Expensive(p) && !reads_once && !IsLittleWork(c, p, p)) return false;
     if (!reads_once && HoldsWindow(c))
@@ -222,6 +231,22 @@ class Fuser {
     if (const int64_t window = WindowElements(i)) return window <= limits_.window;
     if (const int64_t taps = Taps(i)) return taps <= limits_.taps;
     return FusibleProducer(i);
+  }
+
+  // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather, of which each operand has
+  // one number.
+  static bool NamesPlaces(const Instruction* c, const Instruction* p) {
+    const auto names = [&](const Instruction* user, const Instruction* value) {
+      return user->Is(Opcode::Gather) && user->operand(1) == value && user->operand(0) != value &&
+             *user->attrs().index_vector_dim == (*p->attrs().dimensions)[0] && ReadsOnce(user, value);
+    };
+    if (!c->Is(Opcode::Fusion)) return names(c, p);
+    const Computation* f = *c->attrs().calls;
+    for (int64_t k = 0; k < c->operand_count(); ++k)
+      if (c->operand(k) == p)
+        for (const Instruction* u : f->parameter(k)->users())
+          if (!names(u, f->parameter(k))) return false;
+    return true;
   }
 
   // The consumer reads no more than half of `p`, and only through a window.
