@@ -33,7 +33,7 @@ absl::StatusOr<RunResult> RunReplicas(const Module& module, const std::vector<Li
     programs.insert(programs.end(), static_cast<size_t>(partitions), DeviceProgram{&module, rows});
   }
   RunResult out;
-  ASSIGN_OR_RETURN(const auto results, RunDevices(programs, replicas, partitions, {}, compile, run, &out.model));
+  ASSIGN_OR_RETURN(const auto results, RunDevices(programs, replicas, partitions, {}, compile, run, &out));
   for (size_t k = 0; k < results[0].size(); ++k) {
     if (!results[0][k].shape().IsArray()) continue;
     Literal all(Stacked(results[0][k].shape(), replicas));

@@ -47,13 +47,14 @@ struct DeviceProgram {
   std::vector<Literal> arguments;
 };
 
-// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order. `model`, if
-// given, is told what the first device's program was compiled to. The results of each device, flattened.
+// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order. `about`, if
+// given, is told what the first device's program was compiled to, and how long runs of all devices took where they are
+// threads. The results of each device, flattened.
 absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
                                                              int64_t replicas, int64_t partitions,
                                                              const std::vector<Literal>& infeed,
                                                              const CompileOptions& compile, const RunOptions& options,
-                                                             CompiledModel* model = nullptr);
+                                                             RunResult* about = nullptr);
 
 // `arguments`: one literal for each flattened argument.
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,
