@@ -20,6 +20,8 @@ struct kiln_world {
   struct messages messages;
   int32_t failure;  // KILN_OK, or what every wait ends with
   int64_t devices, timeout_ms;
+  int looks;                 // at a counter, before a thread that waits gives its processor away
+  _Atomic int64_t sleepers;  // in exchanges
   struct kiln_comm comm[];
 };
 
