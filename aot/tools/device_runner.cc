@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -15,11 +16,10 @@
 #include "aot/tools/mpi_launcher.h"
 #include "aot/tools/partitioned.h"
 #include "aot/tools/run_process.h"
+#include "aot/tools/timed_comm.h"
 
 namespace kiln {
 namespace {
-
-using Microseconds = std::chrono::duration<double, std::micro>;
 
 // When the devices of a run begin and end: it takes from the first beginning to the last end.
 class Span {
@@ -42,23 +42,53 @@ class DevicesChild {
   DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments)
       : programs_(programs), arguments_(arguments), codes_(programs.size()) {}
 
-  // Runs as many times as there are `times`; results are those of the first run. Exit code 0 is success.
+  // Runs as many times as there are `times`; results are those of the first run. With more than one, as often again to
+  // measure exchanges: those that begin as early as they can, and those that do not. Exit code 0 is success.
   int Run(const std::vector<Literal>& infeed, const std::vector<std::vector<size_t>>& offsets, Shared& shared,
-          std::span<double> times) {
+          std::span<double> times, ExchangeTimes* exchanges) {
     for (size_t d = 0; d < programs_.size(); ++d)
       if (const int code = LoadDevice(d)) return code;
     for (const Literal& l : infeed)
       if (kiln_comm* c = Comm(0)) c->send(c->self, 0, KILN_INFEED, l.data(), l.byte_size());
+    std::vector<const kiln_comm*> comms;
+    for (size_t d = 0; d < programs_.size(); ++d) comms.push_back(Comm(d));
+    const auto keep = [&](size_t d, size_t k) {
+      if (k == 0) instances_[d]->KeepResults(offsets[d], shared);
+    };
+    if (const int code = RunAll(comms, times, keep)) return code;
+    if (times.size() < 2 || !world_) return 0;
+    for (const bool early : {true, false})
+      if (const int code = MeasureExchanges(times.size(), early, early ? &exchanges->us : &exchanges->alone_us))
+        return code;
+    return 0;
+  }
+
+ private:
+  // The median of what a device spends in them.
+  int MeasureExchanges(size_t runs, bool early, double* median) {
+    std::deque<TimedComm> timed;
+    std::vector<const kiln_comm*> comms;
+    for (size_t d = 0; d < programs_.size(); ++d) comms.push_back(timed.emplace_back(*Comm(d), early).face());
+    std::vector<double> times(runs), us(runs * programs_.size());
+    const auto note = [&](size_t d, size_t k) { us[k * programs_.size() + d] = timed[d].TakeUs(); };
+    if (const int code = RunAll(comms, times, note)) return code;
+    std::nth_element(us.begin(), us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2), us.end());
+    *median = us[us.size() / 2];
+    return 0;
+  }
+
+  template <typename After>
+  int RunAll(const std::vector<const kiln_comm*>& comms, std::span<double> times, const After& after) {
     std::vector<Span> spans(times.size());
     std::barrier together(static_cast<std::ptrdiff_t>(programs_.size()));
     std::vector<std::thread> threads;
     for (size_t d = 0; d < programs_.size(); ++d)
       threads.emplace_back([&, d] {
         for (size_t k = 0; k < times.size() && codes_[d] == 0; ++k) {
-          if (k > 0) instances_[d]->Restore();
+          instances_[d]->Restore();
           together.arrive_and_wait();
-          RunOnce(d, spans[k]);
-          if (k == 0) instances_[d]->KeepResults(offsets[d], shared);
+          RunOnce(d, comms[d], spans[k]);
+          after(d, k);
         }
         together.arrive_and_drop();
       });
@@ -72,7 +102,6 @@ class DevicesChild {
     return 0;
   }
 
- private:
   int LoadDevice(size_t d) {
     const CompiledModel& m = programs_[d]->model;
     void* lib = Load(m, programs_[d]->so);
@@ -93,11 +122,11 @@ class DevicesChild {
 
   kiln_comm* Comm(size_t d) const { return world_ ? comm_of_(world_, static_cast<int64_t>(d)) : nullptr; }
 
-  void RunOnce(size_t d, Span& span) {
+  void RunOnce(size_t d, const kiln_comm* comm, Span& span) {
     const FlushWhileEmulating flush(programs_[d]->model, emulators_[d] != nullptr);
     const auto now = [] { return Microseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
     const double begin = now();
-    codes_[d] = instances_[d]->Run(run_[d], emulated_[d], emulators_[d].get(), nullptr, Comm(d));
+    codes_[d] = instances_[d]->Run(run_[d], emulated_[d], emulators_[d].get(), nullptr, comm);
     span.Add(begin, now());
     if (codes_[d] != 0 && world_) abort_world_(world_);
   }
@@ -166,19 +195,25 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
     offsets.push_back(ResultOffsets(programs.back()->model, &total));
   }
   const size_t times_at = total;
-  Shared shared(times_at + static_cast<size_t>(repeat) * sizeof(double));
+  Shared shared(times_at + static_cast<size_t>(repeat) * sizeof(double) + sizeof(ExchangeTimes));
   RETURN_IF_ERROR(shared.Mapped());
   auto* times = reinterpret_cast<double*>(shared.at(times_at));
+  auto* exchanges = reinterpret_cast<ExchangeTimes*>(times + repeat);
   if (o.launcher == "mpi") {
     const auto place = [&](size_t d, size_t k) { return shared.at(offsets[d][k]); };
     RETURN_IF_ERROR(RunRanks(programs[0]->model, programs[0]->so, arguments, place, &dir));
   } else {
     std::fflush(stdout);
     const pid_t pid = fork();
-    if (pid == 0)
-      _exit(DevicesChild(programs, arguments).Run(infeed, offsets, shared, {times, static_cast<size_t>(repeat)}));
+    if (pid == 0) {
+      const std::span<double> each(times, static_cast<size_t>(repeat));
+      _exit(DevicesChild(programs, arguments).Run(infeed, offsets, shared, each, exchanges));
+    }
     RETURN_IF_ERROR(WaitFor(pid));
-    if (about) SetTimes({times, times + repeat}, about);
+    if (about) {
+      SetTimes({times, times + repeat}, about);
+      about->exchanges = *exchanges;
+    }
   }
   std::vector<std::vector<Literal>> out;
   for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));

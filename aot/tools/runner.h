@@ -29,10 +29,17 @@ struct RunOptions {
   std::function<void(void* library, const CompiledModel& model)> after_runs;
 };
 
+// What a device spends in exchanges, and what it does where none begins before its results are wanted: the difference
+// is hidden behind its work. Zeros: not measured.
+struct ExchangeTimes {
+  double us = 0, alone_us = 0;
+};
+
 struct RunResult {
   CompiledModel model;           // empty for the reference backend
   std::vector<Literal> results;  // leaves, in order
   double first_us = 0, min_us = 0, median_us = 0;
+  ExchangeTimes exchanges;
 };
 
 // Makes bounded dynamic dimensions static, as compiling does: sizes become arguments and results of their own.

@@ -14,10 +14,9 @@
 #include "runtime_min/coll/world.h"
 
 enum {
-  kAwake = 200000,   // nanoseconds for which a thread that waits offers its processor to others, before it sleeps
-  kBlock = 4096,     // bytes that are combined at a time, in the first cache
-  kLine = 64,        // of a cache: members write no line together
-  kSmall = 32 << 10  // bytes of all members that are copied to save meeting again
+  kAwake = 200000,  // nanoseconds for which a thread that waits offers its processor to others, before it sleeps
+  kBlock = 4096,    // bytes that are combined at a time, in the first cache
+  kLine = 64        // of a cache: members write no line together
 };
 
 struct party {
@@ -47,12 +46,17 @@ static int same(const struct round* r, const kiln_exchange* x, const int64_t* gr
 
 static int64_t lines(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
+// Of one member's arrays and the table of them; 0: they are too large to be copied.
+static int64_t copy_bytes(const kiln_exchange* x) {
+  int64_t each = lines(x->arrays * (int64_t)sizeof(void*));
+  for (int64_t a = 0; a < x->arrays && each * x->members <= KILN_SMALL_EXCHANGE; ++a) each += lines(x->bytes[a]);
+  return each * x->members <= KILN_SMALL_EXCHANGE ? each : 0;
+}
+
 static struct round* new_round(const kiln_exchange* x, const int64_t* group) {
   const int64_t tables = x->members * (int64_t)sizeof *group + x->arrays * (int64_t)sizeof *x->bytes;
   const int64_t head = (int64_t)sizeof(struct round) + x->members * (int64_t)sizeof(struct party);
-  int64_t each = lines(x->arrays * (int64_t)sizeof(void*));
-  for (int64_t a = 0; a < x->arrays && each * x->members <= kSmall; ++a) each += lines(x->bytes[a]);
-  if (each * x->members > kSmall) each = 0;
+  const int64_t each = copy_bytes(x);
   struct round* r = malloc((uint64_t)(head + tables + kLine + each * x->members));
   if (!r) return 0;
   memset(r, 0, (uint64_t)head);
@@ -69,12 +73,11 @@ static struct round* new_round(const kiln_exchange* x, const int64_t* group) {
 }
 
 // The first such round, in order, that the member at `at` has not come to yet; null if memory runs out.
-static struct round** find(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at) {
-  struct round** place = &w->rounds;
-  for (; *place; place = &(*place)->next)
-    if (same(*place, x, group) && !(*place)->party[at].here) return place;
-  *place = new_round(x, group);
-  return place;
+static struct round* find(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at) {
+  struct round** end = &w->rounds;
+  for (; *end; end = &(*end)->next)
+    if (same(*end, x, group) && !(*end)->party[at].here) return *end;
+  return *end = new_round(x, group);
 }
 
 // Copies of the arrays, for a member that will not stay until all have read them.
@@ -142,8 +145,8 @@ static int assemble(struct kiln_world* w, struct round* r, int64_t members) {
   return failed;
 }
 
-// Bytes [from, to) of array `a` of all members, combined in the group's order, to `result`: there at once, or, where that
-// is the array of a later member, by way of memory of this thread's. Nobody else reads that array there.
+// Bytes [from, to) of array `a` of all members, combined in the group's order, to `result`: there at once, or, where
+// that is the array of a later member, by way of memory of this thread's. Nobody else reads that array there.
 static void combine(const kiln_exchange* x, const struct party* party, int64_t a, int64_t from, int64_t to,
                     char* result) {
   _Alignas(kLine) char sum[kBlock];
@@ -153,7 +156,8 @@ static void combine(const kiln_exchange* x, const struct party* party, int64_t a
   for (int64_t at = from; at < to; at += block) {
     const int64_t bytes = to - at < block ? to - at : block;
     char *end = result + (at - from), *into = in_place ? sum : end;
-    if (into != (const char*)party[0].arrays[a] + at) memcpy(into, (const char*)party[0].arrays[a] + at, (uint64_t)bytes);
+    if (into != (const char*)party[0].arrays[a] + at)
+      memcpy(into, (const char*)party[0].arrays[a] + at, (uint64_t)bytes);
     for (int64_t k = 1; k < x->members; ++k)
       x->combine(x->how, into, (const char*)party[k].arrays[a] + at, bytes / x->element_bytes);
     if (in_place) memcpy(end, sum, (uint64_t)bytes);
@@ -208,44 +212,77 @@ static void fetch(const kiln_exchange* x, const struct party* party, int64_t a, 
   }
 }
 
-// Comes to the exchange: null, with the status, if it cannot take place. Who comes last takes the round off the list.
+// Comes to the exchange: null, with the status, if it cannot take place. Without memory no run goes on: the others
+// would take this device's next exchange for this one.
 static struct round* arrive(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at,
                             const void* const* arrays, void* const* results, int* failed) {
   pthread_mutex_lock(&w->lock);
   // Once a run has failed nobody meets: the devices that still come fail as those that waited did.
   *failed = w->failure;
-  struct round** place = *failed ? 0 : find(w, x, group, at);
-  struct round* r = place ? *place : 0;
+  struct round* r = *failed ? 0 : find(w, x, group, at);
   if (r) {
     r->party[at] = (struct party){r->copies ? copied(r, at, arrays) : arrays, results, 1};
-    if (r->arrived + 1 == x->members) {
-      *place = r->next;
-      if (w->sleepers) pthread_cond_broadcast(&w->changed);
-    }
-    ++r->arrived;
+    if (++r->arrived == x->members && w->sleepers) pthread_cond_broadcast(&w->changed);
   } else if (!*failed) {
+    kiln_model_world_fail(w, KILN_COMMUNICATION);
     *failed = KILN_COMMUNICATION;
   }
   pthread_mutex_unlock(&w->lock);
   return r;
 }
 
+static int64_t place_of(const int64_t* group, int64_t members, int64_t device) {
+  int64_t at = 0;
+  while (at < members && group[at] != device) ++at;
+  return at;
+}
+
+static void leave(struct kiln_world* w, struct round* r) {
+  if (atomic_fetch_add(&r->left, 1) + 1 < r->members) return;
+  pthread_mutex_lock(&w->lock);
+  struct round** p = &w->rounds;
+  while (*p != r) p = &(*p)->next;
+  *p = r->next;
+  pthread_mutex_unlock(&w->lock);
+  free(r);
+}
+
 int kiln_model_world_exchange(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
                               const void* const* arrays, void* const* results) {
   struct kiln_world* w = self;
-  int64_t at = 0;
-  while (at < x->members && group[at] != device) ++at;
+  const int64_t at = place_of(group, x->members, device);
   if (at == x->members) return KILN_COMMUNICATION;
   int failed = 0;
   struct round* r = arrive(w, x, group, at, arrays, results, &failed);
   if (!r) return failed;
+  if (r->copies) return kiln_model_world_take(w, device, r, x, results);
   failed = assemble(w, r, x->members);
   if (failed) return failed;
-  const int apart = r->copies || x->kind != KILN_ALL_REDUCE;  // no member needs what another one computes
-  for (int64_t a = 0; a < x->arrays && apart; ++a) fetch(x, r->party, a, at);
-  if (!apart) all_reduce(w, r, x, at);
-  if (!r->copies) meet(w, &r->done, x->members);
-  if (atomic_fetch_add(&r->left, 1) + 1 == x->members) free(r);
+  if (x->kind == KILN_ALL_REDUCE)
+    all_reduce(w, r, x, at);
+  else
+    for (int64_t a = 0; a < x->arrays; ++a) fetch(x, r->party, a, at);
+  meet(w, &r->done, x->members);
+  leave(w, r);
+  return 0;
+}
+
+void* kiln_model_world_offer(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
+                             const void* const* arrays) {
+  const int64_t at = place_of(group, x->members, device);
+  int failed = 0;
+  return at < x->members && copy_bytes(x) > 0 ? arrive(self, x, group, at, arrays, 0, &failed) : 0;
+}
+
+int kiln_model_world_take(void* self, int64_t device, void* offered, const kiln_exchange* x, void* const* results) {
+  struct kiln_world* w = self;
+  struct round* r = offered;
+  const int64_t at = place_of(r->group, r->members, device);
+  const int failed = assemble(w, r, r->members);
+  if (failed) return failed;
+  r->party[at].results = results;
+  for (int64_t a = 0; a < x->arrays; ++a) fetch(x, r->party, a, at);
+  leave(w, r);
   return 0;
 }
 

@@ -167,7 +167,8 @@ struct kiln_world* kiln_model_world_create(int64_t devices) {
   w->timeout_ms = kiln_model_device_timeout_ms;
   w->looks = sysconf(_SC_NPROCESSORS_ONLN) >= devices ? kLooks : 0;  // else others need it
   for (int64_t d = 0; d < devices; ++d)
-    w->comm[d] = (struct kiln_comm){w, d, gather, send, receive, fail, kiln_model_world_exchange};
+    w->comm[d] = (struct kiln_comm){
+        w, d, gather, send, receive, fail, kiln_model_world_exchange, kiln_model_world_offer, kiln_model_world_take};
   return w;
 }
 
