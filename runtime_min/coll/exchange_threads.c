@@ -238,7 +238,8 @@ static int64_t place_of(const int64_t* group, int64_t members, int64_t device) {
 }
 
 static void leave(struct kiln_world* w, struct round* r) {
-  if (atomic_fetch_add(&r->left, 1) + 1 < r->members) return;
+  const int64_t members = r->members;  // once counted, another member may free the round
+  if (atomic_fetch_add(&r->left, 1) + 1 < members) return;
   pthread_mutex_lock(&w->lock);
   struct round** p = &w->rounds;
   while (*p != r) p = &(*p)->next;
