@@ -37,6 +37,8 @@ struct kiln_program {
 };
 
 enum { KILN_ARENA_ALIGNMENT = 64, KILN_MOST_WRITTEN = 128 };
+// Bytes of all members that an exchange may have to be offered.
+enum { KILN_SMALL_EXCHANGE = 32 << 10 };
 
 // The levels that code is made for, in the order of a program's entries, best last.
 #define KILN_CPU_LEVELS \

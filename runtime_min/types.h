@@ -89,6 +89,12 @@ typedef struct kiln_comm {
   // arrays overlap. May be NULL: gathers do the same, with more bytes moved.
   int (*exchange)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                   const void* const* arrays, void* const* results);
+  // Begins an exchange before its results are wanted, and does not wait: copies what this device gives, or returns NULL
+  // where `exchange` shall be called instead. All members offer alike, in one order. May be NULL, as `take` then is.
+  void* (*offer)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
+                 const void* const* arrays);
+  // Ends it. Called for every offer, unless the run fails.
+  int (*take)(void* self, int64_t device, void* offered, const kiln_exchange* what, void* const* results);
 } kiln_comm;
 
 #define KILN_INFEED (-1)

@@ -29,10 +29,17 @@ struct RunOptions {
   std::function<void(void* library, const CompiledModel& model)> after_runs;
 };
 
+// What a device spends in exchanges, and what it does where none begins before its results are wanted: the difference
+// is hidden behind its work. Zeros: not measured.
+struct ExchangeTimes {
+  double us = 0, alone_us = 0;
+};
+
 struct RunResult {
   CompiledModel model;           // empty for the reference backend
   std::vector<Literal> results;  // leaves, in order
   double first_us = 0, min_us = 0, median_us = 0;
+  ExchangeTimes exchanges;
 };
 
 // Makes bounded dynamic dimensions static, as compiling does: sizes become arguments and results of their own.
@@ -47,13 +54,14 @@ struct DeviceProgram {
   std::vector<Literal> arguments;
 };
 
-// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order. `model`, if
-// given, is told what the first device's program was compiled to. The results of each device, flattened.
+// Runs one program a device, together. `infeed`: what the first device's infeed queue holds, in order. `about`, if
+// given, is told what the first device's program was compiled to, and how long runs of all devices took where they are
+// threads. The results of each device, flattened.
 absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
                                                              int64_t replicas, int64_t partitions,
                                                              const std::vector<Literal>& infeed,
                                                              const CompileOptions& compile, const RunOptions& options,
-                                                             CompiledModel* model = nullptr);
+                                                             RunResult* about = nullptr);
 
 // `arguments`: one literal for each flattened argument.
 absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::vector<Literal>& arguments,

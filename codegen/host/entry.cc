@@ -218,7 +218,7 @@ absl::Status HostEntry::EmitThunk(const Thunk& t) {
     case ThunkKind::Exchange: {
       ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, options_.replicas, options_.partitions));
       if (exchange && Exchanges())
-        RETURN_IF_ERROR(EmitExchange(t, *exchange));
+        EmitExchange(t, *exchange);
       else if (t.kind == ThunkKind::AllGather)
         RETURN_IF_ERROR(EmitAllGather(t));
       else
@@ -240,7 +240,9 @@ absl::Status HostEntry::EmitThunk(const Thunk& t) {
 }
 
 absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
+  Offers offers = OffersOf(thunks);
   for (size_t k = 0; k < thunks.size(); ++k) {
+    EmitOffers(thunks, k, &offers);
     const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;
     if (length > 0) {
       const int64_t number = regions_++;
@@ -254,10 +256,14 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
     }
     const Thunk& t = thunks[k];
     const DebugInfo::Line line(ir_, t.instruction);
-    RETURN_IF_ERROR(EmitWatched(t));
+    if (const auto offer = offers.find(k); offer != offers.end())
+      UnlessOffered(t, offer->second);
+    else
+      RETURN_IF_ERROR(EmitWatched(t));
     if (options_.poison_freed && entry)
       for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
   }
+  EmitOffers(thunks, thunks.size(), &offers);
   return absl::OkStatus();
 }
 
@@ -363,53 +369,6 @@ absl::Status HostEntry::EmitAllGather(const Thunk& t) {
   Gather(group, count, Pointer(t.reads[0]), Pointer(t.writes[0]), t.reads[0].size);
   b_.CreateBr(done);
   b_.SetInsertPoint(done);
-  return absl::OkStatus();
-}
-
-llvm::Constant* HostEntry::ExchangeRecord(const Thunk& t, const Exchange& x) {
-  const Opcode op = t.instruction->opcode();
-  const kiln_exchange_kind kind = op == Opcode::AllReduce       ? KILN_ALL_REDUCE
-                                  : op == Opcode::ReduceScatter ? KILN_REDUCE_SCATTER
-                                  : op == Opcode::AllGather     ? KILN_ALL_GATHER
-                                  : op == Opcode::AllToAll      ? KILN_ALL_TO_ALL
-                                                                : KILN_PERMUTE;
-  std::vector<int64_t> bytes;
-  for (const Slice& s : t.reads) bytes.push_back(s.size);
-  llvm::Type* i64 = b_.getInt64Ty();
-  const auto number = [&](int64_t n) { return llvm::ConstantInt::get(i64, static_cast<uint64_t>(n)); };
-  llvm::Constant* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
-  llvm::Constant *combine = none, *how = none;
-  int64_t element_bytes = 0;
-  if (t.instruction->attrs().to_apply) {
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), i64}, false);
-    auto f = ir_.module.getOrInsertFunction(options_.library + "_combine", type);
-    llvm::cast<llvm::Function>(f.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    combine = llvm::cast<llvm::Function>(f.getCallee());
-    how = Combination(t);
-    element_bytes = ByteWidth(t.instruction->operand(0)->shape().type());
-  }
-  llvm::Constant* init = llvm::ConstantStruct::getAnon(
-      ir_.ctx, {b_.getInt32(kind), number(x.members()), number(static_cast<int64_t>(bytes.size())), Table(bytes),
-                x.source.empty() ? none : Table(x.source), number(element_bytes), combine, how});
-  return new llvm::GlobalVariable(ir_.module, init->getType(), true, llvm::GlobalValue::InternalLinkage, init,
-                                  name_ + "_exchange");
-}
-
-absl::Status HostEntry::EmitExchange(const Thunk& t, const Exchange& x) {
-  std::vector<int64_t> members, at(static_cast<size_t>(options_.replicas * options_.partitions), 0);
-  for (const Ints& g : x.groups) {
-    for (int64_t d : g) at[static_cast<size_t>(d)] = static_cast<int64_t>(members.size());
-    members.insert(members.end(), g.begin(), g.end());
-  }
-  llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-  llvm::Value* first = b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, Table(at), Device()));
-  llvm::Value* group = b_.CreateInBoundsGEP(i64, Table(members), first);
-  FillTable(t);
-  llvm::Value* results = b_.CreateInBoundsGEP(ptr, table_, ir_.I64(static_cast<int64_t>(t.reads.size())));
-  auto exchange = ir_.module.getOrInsertFunction(
-      options_.library + "_exchange", llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr}, false));
-  llvm::cast<llvm::Function>(exchange.getCallee())->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  CheckedExchange(b_.CreateCall(exchange, {Comm(), ExchangeRecord(t, x), group, table_, results}));
   return absl::OkStatus();
 }
 

@@ -134,9 +134,29 @@ class HostEntry {
   absl::Status CallPart(const ThunkSequence& thunks);
   absl::Status EmitConditional(const Thunk& t);
   absl::Status EmitAllGather(const Thunk& t);
-  absl::Status EmitExchange(const Thunk& t, const Exchange& x);
+  // A group of devices that the running one belongs to, and what they do.
+  struct Meeting {
+    llvm::Value *record = nullptr, *group = nullptr;
+  };
+  Meeting MeetingOf(const Thunk& t, const Exchange& x);
   // A kiln_exchange, all but its group.
   llvm::Constant* ExchangeRecord(const Thunk& t, const Exchange& x);
+  void EmitExchange(const Thunk& t, const Exchange& x);
+  // The results in the table of the thunk's pointers.
+  llvm::Value* ResultsOf(const Thunk& t);
+  // A small exchange begins once its operands are there and ends before its results are used, if the transport is able
+  // to: places in a sequence, and what the beginning made.
+  struct Offer {
+    Exchange exchange;
+    size_t from = 0, to = 0;
+    Meeting meeting;
+    llvm::Value* offered = nullptr;
+  };
+  using Offers = std::map<size_t, Offer>;  // by the exchange's own place
+  Offers OffersOf(const ThunkSequence& thunks);
+  // What ends, and what begins, in front of thunk `k`.
+  void EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
+  void UnlessOffered(const Thunk& t, const Offer& offer);
   void EmitDeviceId(const Thunk& t);
   void EmitQueue(const Thunk& t);
   void EmitRngState(const Thunk& t);

@@ -98,3 +98,18 @@ int kiln_model_exchange(const kiln_comm* comm, const kiln_exchange* x, const int
   if (comm->exchange) return comm->exchange(comm->self, comm->device, x, group, arrays, results);
   return by_gathers(comm, x, group, arrays, results);
 }
+
+void* kiln_model_offer(const kiln_comm* comm, const kiln_exchange* x, const int64_t* group, const void* const* arrays) {
+  return comm->offer ? comm->offer(comm->self, comm->device, x, group, arrays) : 0;
+}
+
+// Where the program has the exchange: what was not offered takes place now.
+int kiln_model_unless_offered(const kiln_comm* comm, const void* offered, const kiln_exchange* x, const int64_t* group,
+                              const void* const* arrays, void* const* results) {
+  return offered ? 0 : kiln_model_exchange(comm, x, group, arrays, results);
+}
+
+// Where results are used first.
+int kiln_model_take(const kiln_comm* comm, void* offered, const kiln_exchange* x, void* const* results) {
+  return offered ? comm->take(comm->self, comm->device, offered, x, results) : 0;
+}

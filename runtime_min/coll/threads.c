@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime_min/coll/world.h"
+
+enum { kLooks = 64 };  // a fraction of a microsecond
 
 // One gather of one group: blocks are copied through it, so that members may leave at different times.
 struct meeting {
@@ -162,8 +165,10 @@ struct kiln_world* kiln_model_world_create(int64_t devices) {
   pthread_condattr_destroy(&steady);
   w->devices = devices;
   w->timeout_ms = kiln_model_device_timeout_ms;
+  w->looks = sysconf(_SC_NPROCESSORS_ONLN) >= devices ? kLooks : 0;  // else others need it
   for (int64_t d = 0; d < devices; ++d)
-    w->comm[d] = (struct kiln_comm){w, d, gather, send, receive, fail, kiln_model_world_exchange};
+    w->comm[d] = (struct kiln_comm){
+        w, d, gather, send, receive, fail, kiln_model_world_exchange, kiln_model_world_offer, kiln_model_world_take};
   return w;
 }
 

@@ -20,6 +20,8 @@ struct kiln_world {
   struct messages messages;
   int32_t failure;  // KILN_OK, or what every wait ends with
   int64_t devices, timeout_ms;
+  int looks;                 // at a counter, before a thread that waits gives its processor away
+  _Atomic int64_t sleepers;  // in exchanges
   struct kiln_comm comm[];
 };
 
@@ -30,9 +32,12 @@ int kiln_model_world_wait(struct kiln_world* w, const struct timespec* deadline)
 // With the lock held: every wait ends with `failure`.
 void kiln_model_world_fail(struct kiln_world* w, int32_t failure);
 
-// kiln_comm::exchange (exchange_threads.c).
+// kiln_comm's functions of these names (exchange_threads.c).
 int kiln_model_world_exchange(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
                               const void* const* arrays, void* const* results);
+void* kiln_model_world_offer(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
+                             const void* const* arrays);
+int kiln_model_world_take(void* self, int64_t device, void* offered, const kiln_exchange* x, void* const* results);
 // Forgets exchanges that were not finished; no run may be under way.
 void kiln_model_world_forget_rounds(struct kiln_world* w);
 

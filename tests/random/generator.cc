@@ -13,22 +13,18 @@ constexpr PrimitiveType kTypes[] = {
     PrimitiveType::U8,  PrimitiveType::S64, PrimitiveType::U32,    PrimitiveType::S16,      PrimitiveType::U16,
     PrimitiveType::U64, PrimitiveType::S4,  PrimitiveType::F8E5M2, PrimitiveType::F8E4M3FN, PrimitiveType::U4};
 
-const std::vector<Maker>& Makers(const RandomOptions& o) {
-  static const auto make = [](bool dynamic, bool devices) {
-    std::vector<Maker> all;
-    auto add = [&](std::vector<Maker> part) { all.insert(all.end(), part.begin(), part.end()); };
-    add(ElementwiseMakers());
-    add(MovementMakers());
-    add(IndexingMakers());
-    add(ReductionMakers());
-    add(ControlMakers());
-    if (dynamic) add(DynamicMakers());
-    if (devices) add(CollectiveMakers());
-    return all;
-  };
-  static const std::vector<Maker> tables[] = {make(false, false), make(true, false), make(false, true),
-                                              make(true, true)};
-  return tables[(o.dynamic ? 1 : 0) + (o.devices > 1 ? 2 : 0)];
+std::vector<Maker> Makers(const RandomOptions& o) {
+  std::vector<Maker> all;
+  auto add = [&](std::vector<Maker> part) { all.insert(all.end(), part.begin(), part.end()); };
+  add(ElementwiseMakers());
+  add(MovementMakers());
+  add(IndexingMakers());
+  add(ReductionMakers());
+  add(ControlMakers());
+  if (o.dynamic) add(DynamicMakers());
+  if (o.devices > 1) add(CollectiveMakers());
+  if (o.libraries) add(LibraryMakers());
+  return all;
 }
 
 }  // namespace
@@ -82,7 +78,7 @@ double Growth::Neutral(Opcode op, PrimitiveType t) {
 }
 
 void Growth::Grow(Computation* c, uint64_t steps) {
-  const std::vector<Maker>& makers = Makers(options);
+  const std::vector<Maker> makers = Makers(options);
   int total = 0;
   for (const Maker& m : makers) total += m.weight;
   for (uint64_t k = 0; k < steps; ++k) {

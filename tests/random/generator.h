@@ -13,6 +13,8 @@ struct RandomOptions {
   int64_t devices = 1;
   // Bounded dynamic dimensions: sizes that travel through loops, choices and tuples.
   bool dynamic = false;
+  // Algorithms besides: transforms, factorisations, random bits.
+  bool libraries = false;
   // Only what XLA's text and StableHLO can express, so that the module can be given to XLA.
   bool portable = false;
 };

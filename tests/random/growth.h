@@ -65,5 +65,6 @@ std::vector<Maker> ReductionMakers();
 std::vector<Maker> ControlMakers();
 std::vector<Maker> DynamicMakers();
 std::vector<Maker> CollectiveMakers();
+std::vector<Maker> LibraryMakers();
 
 }  // namespace kiln

@@ -2,7 +2,7 @@
 // of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N
 // compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena PERCENT gives
 // optimised code so much of the arena that it would take (what cannot be met is left out), and every third a slow one.
-// --partitions N cuts arrays of the modules over N devices, which changes no result.
+// --partitions N cuts arrays of the modules over N devices, which changes no result; those modules have algorithms too.
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -103,6 +103,7 @@ int Main(int argc, char** argv) {
     } else if (key != "--devices" || !absl::SimpleAtoi(argv[k + 1], &o.random.devices) || o.random.devices < 1)
       return Usage();
   }
+  o.random.libraries = o.partitions > 1;
   if (o.backends.empty()) o.backends = {"cpu", "gpu-emulated"};
   uint64_t failed = 0, tight = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {

@@ -21,7 +21,7 @@ class Sharder {
     int64_t left = partitions_;
     for (int64_t d : order) {
       const int64_t t = AnyDivisor(left);
-      if (t > s.dim(d)) continue;
+      if (t > s.dim(d) && !Chance(10)) continue;  // more parts than elements
       tiles[static_cast<size_t>(d)] = t;
       left /= t;
     }
@@ -43,10 +43,15 @@ class Sharder {
     return divisors[Pick(divisors.size())];
   }
 
-  // In their order, or as a transposed grid.
+  // In their order, or as a grid of up to three axes in any order.
   std::string Devices() {
-    if (partitions_ % 2 == 0 && partitions_ > 2 && Chance(40)) return absl::StrCat("<=[2,", partitions_ / 2, "]T(1,0)");
-    return absl::StrCat("<=[", partitions_, "]");
+    Ints axes, order;
+    for (int64_t left = partitions_; left > 1 && axes.size() < 3; left /= axes.back())
+      axes.push_back(axes.size() == 2 ? left : AnyDivisor(left));
+    for (size_t k = 0; k < axes.size(); ++k) order.push_back(static_cast<int64_t>(k));
+    std::shuffle(order.begin(), order.end(), rng_);
+    if (Product(axes) != partitions_ || Chance(50)) return absl::StrCat("<=[", partitions_, "]");
+    return absl::StrCat("<=[", absl::StrJoin(axes, ","), "]T(", absl::StrJoin(order, ","), ")");
   }
 
   std::mt19937_64 rng_;

@@ -1,7 +1,11 @@
 // Arrays travel in the narrow type: a conversion to fewer bits, with the scaling and clamping in front of it, moves
 // before the collective that it follows; a conversion to more bits, with the scaling behind it, moves behind.
 //
-// Exact: what moves is elementwise, and its scales are the same on all devices of a group.
+// Exact, but for zeros that are scaled by what makes no zero of them (KeepZeros): what moves is elementwise, and its
+// scales are the same on all devices of a group.
+#include <algorithm>
+#include <cmath>
+
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/replication.h"
@@ -26,7 +30,7 @@ const Instruction* ScalarOf(const Instruction* i) { return i->Is(Opcode::Broadca
 
 class Quantizer {
  public:
-  explicit Quantizer(const Module& m) : m_(m), replication_(m) {}
+  Quantizer(const Module& m, Algebra algebra) : m_(m), algebra_(algebra), replication_(m) {}
 
   // The collective that `convert` follows and the operations between, last first; null if they cannot move.
   Instruction* Behind(const Instruction* convert, std::vector<Instruction*>* between) const {
@@ -35,8 +39,7 @@ class Quantizer {
     Instruction* i = convert->operand(0);
     for (; i->users().size() == 1 && Depth(i) >= 0; i = i->operand(Depth(i))) between->push_back(i);
     if (!MovesData(i) || !ScalesAgree(i, *between)) return nullptr;
-    // Devices that receive nothing get zeros, which scaling may change.
-    return i->Is(Opcode::CollectivePermute) && !between->empty() && !EveryDeviceReceives(i) ? nullptr : i;
+    return i->Is(Opcode::CollectivePermute) && !EveryDeviceReceives(i) && !KeepZeros(*between) ? nullptr : i;
   }
 
   // The widening conversion that `collective` follows and the operations between, last first.
@@ -49,8 +52,9 @@ class Quantizer {
     if (!i->Is(Opcode::Convert) || i->users().size() != 1 ||
         !Narrows(i->shape().type(), i->operand(0)->shape().type()) || !ScalesAgree(collective, *between))
       return nullptr;
-    return collective->Is(Opcode::CollectivePermute) && !between->empty() && !EveryDeviceReceives(collective) ? nullptr
-                                                                                                              : i;
+    return collective->Is(Opcode::CollectivePermute) && !EveryDeviceReceives(collective) && !KeepZeros(*between)
+               ? nullptr
+               : i;
   }
 
  private:
@@ -90,6 +94,22 @@ class Quantizer {
     return pairs.ok() && static_cast<int64_t>(pairs->size()) == m_.replica_count * m_.partition_count;
   }
 
+  // Devices that receive nothing get zeros. Scaling keeps them, unless by a number known to be none, or, which only
+  // exact algebra minds, by one that is zero, infinite or not a number when it comes; clamping does between bounds
+  // around them.
+  bool KeepZeros(const std::vector<Instruction*>& between) const {
+    const auto value = [](const Instruction* i) {
+      const Instruction* scalar = ScalarOf(i);
+      return scalar->Is(Opcode::Constant) ? std::optional(scalar->literal().Get(0).re) : std::nullopt;
+    };
+    return std::all_of(between.begin(), between.end(), [&](const Instruction* i) {
+      if (algebra_ == Algebra::kExact) return false;
+      if (i->Is(Opcode::Clamp)) return value(i->operand(0)).value_or(1) <= 0 && value(i->operand(2)).value_or(-1) >= 0;
+      const double scale = value(i->operand(1 - Depth(i))).value_or(1);
+      return std::isfinite(scale) && scale != 0;
+    });
+  }
+
   bool ScalesAgree(const Instruction* collective, const std::vector<Instruction*>& between) const {
     const auto groups = Meeting(collective);
     if (!groups) return false;
@@ -100,6 +120,7 @@ class Quantizer {
   }
 
   const Module& m_;
+  const Algebra algebra_;
   Replication replication_;
 };
 
@@ -137,7 +158,7 @@ Instruction* Converted(Instruction* x, const Instruction* convert) {
 }  // namespace
 
 absl::StatusOr<bool> CollectiveQuantizer(Module& m, PassContext& ctx) {
-  const Quantizer quantizer(m);
+  const Quantizer quantizer(m, ctx.algebra);
   return ExpandEach(
       m, ctx,
       [&](const Instruction* i) {

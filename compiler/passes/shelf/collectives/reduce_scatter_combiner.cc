@@ -1,6 +1,6 @@
 // Small reduce-scatters of one reducer, dimension and grouping travel together.
 #include "compiler/pass/pass.h"
-#include "compiler/passes/shelf/collectives/combine.h"
+#include "compiler/passes/collectives/combine.h"
 
 namespace kiln {
 

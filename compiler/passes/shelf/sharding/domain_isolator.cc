@@ -1,6 +1,6 @@
 // A domain between any two instructions of different sharding, so that no pass moves work from one to the other.
 #include "compiler/pass/pass.h"
-#include "compiler/passes/shelf/sharding/domain_map.h"
+#include "compiler/passes/sharding/domain_map.h"
 
 namespace kiln {
 namespace {

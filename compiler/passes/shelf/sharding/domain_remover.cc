@@ -1,6 +1,6 @@
 // Takes domains out. What was added between them without a sharding gets its region's.
 #include "compiler/pass/pass.h"
-#include "compiler/passes/shelf/sharding/domain_map.h"
+#include "compiler/passes/sharding/domain_map.h"
 
 namespace kiln {
 

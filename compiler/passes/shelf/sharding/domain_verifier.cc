@@ -1,7 +1,7 @@
 // Every region between domains has one sharding: the domains around it agree, and nothing inside says otherwise.
 #include "absl/strings/str_cat.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/shelf/sharding/domain_map.h"
+#include "compiler/passes/sharding/domain_map.h"
 
 namespace kiln {
 

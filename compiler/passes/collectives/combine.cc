@@ -1,10 +1,12 @@
-#include "compiler/passes/shelf/collectives/combine.h"
+#include "compiler/passes/collectives/combine.h"
+
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "compiler/hlo/reachability.h"
 #include "compiler/passes/collectives/annotations.h"
-#include "compiler/passes/shelf/sharding/domain_map.h"
+#include "compiler/passes/sharding/domain_map.h"
 
 namespace kiln {
 namespace {
@@ -59,7 +61,9 @@ absl::StatusOr<bool> CombineCollectives(Module& m, PassContext& ctx, Opcode op, 
       if (i->Is(op) && i->attrs().constrain_layout.value_or(false)) return false;
   bool changed = false;
   for (const auto& c : m.computations()) {
-    if (!Reachability::Affordable(c.get())) continue;
+    const auto candidates =
+        std::count_if(c->instructions().begin(), c->instructions().end(), [&](const auto& i) { return i->Is(op); });
+    if (candidates < 2 || !Reachability::Affordable(c.get())) continue;
     absl::flat_hash_set<const Instruction*> done;  // never looked at again
     while (true) {
       const Reachability reach(c.get());

@@ -1,4 +1,4 @@
-#include "compiler/passes/shelf/sharding/domain_map.h"
+#include "compiler/passes/sharding/domain_map.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,0 +1,225 @@
+// Programs of several devices: compiled once each, run as threads of a child or as ranks of MPI.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "aot/tools/evaluate_devices.h"
+#include "aot/tools/mpi_launcher.h"
+#include "aot/tools/partitioned.h"
+#include "aot/tools/run_process.h"
+#include "aot/tools/timed_comm.h"
+
+namespace kiln {
+namespace {
+
+// When the devices of a run begin and end: it takes from the first beginning to the last end.
+class Span {
+ public:
+  void Add(double begin, double end) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    begin_ = std::min(begin_, begin);
+    end_ = std::max(end_, end);
+  }
+  double length() const { return end_ - begin_; }
+
+ private:
+  std::mutex mutex_;
+  double begin_ = std::numeric_limits<double>::infinity(), end_ = 0;
+};
+
+// All devices of a program as threads of the child.
+class DevicesChild {
+ public:
+  DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments)
+      : programs_(programs), arguments_(arguments), codes_(programs.size()) {}
+
+  // Runs as many times as there are `times`; results are those of the first run. With more than one, as often again to
+  // measure exchanges: those that begin as early as they can, and those that do not. Exit code 0 is success.
+  int Run(const std::vector<Literal>& infeed, const std::vector<std::vector<size_t>>& offsets, Shared& shared,
+          std::span<double> times, ExchangeTimes* exchanges) {
+    for (size_t d = 0; d < programs_.size(); ++d)
+      if (const int code = LoadDevice(d)) return code;
+    for (const Literal& l : infeed)
+      if (kiln_comm* c = Comm(0)) c->send(c->self, 0, KILN_INFEED, l.data(), l.byte_size());
+    std::vector<const kiln_comm*> comms;
+    for (size_t d = 0; d < programs_.size(); ++d) comms.push_back(Comm(d));
+    const auto keep = [&](size_t d, size_t k) {
+      if (k == 0) instances_[d]->KeepResults(offsets[d], shared);
+    };
+    if (const int code = RunAll(comms, times, keep)) return code;
+    if (times.size() < 2 || !world_) return 0;
+    for (const bool early : {true, false})
+      if (const int code = MeasureExchanges(times.size(), early, early ? &exchanges->us : &exchanges->alone_us))
+        return code;
+    return 0;
+  }
+
+ private:
+  // The median of what a device spends in them.
+  int MeasureExchanges(size_t runs, bool early, double* median) {
+    std::deque<TimedComm> timed;
+    std::vector<const kiln_comm*> comms;
+    for (size_t d = 0; d < programs_.size(); ++d) comms.push_back(timed.emplace_back(*Comm(d), early).face());
+    std::vector<double> times(runs), us(runs * programs_.size());
+    const auto note = [&](size_t d, size_t k) { us[k * programs_.size() + d] = timed[d].TakeUs(); };
+    if (const int code = RunAll(comms, times, note)) return code;
+    std::nth_element(us.begin(), us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2), us.end());
+    *median = us[us.size() / 2];
+    return 0;
+  }
+
+  template <typename After>
+  int RunAll(const std::vector<const kiln_comm*>& comms, std::span<double> times, const After& after) {
+    std::vector<Span> spans(times.size());
+    std::barrier together(static_cast<std::ptrdiff_t>(programs_.size()));
+    std::vector<std::thread> threads;
+    for (size_t d = 0; d < programs_.size(); ++d)
+      threads.emplace_back([&, d] {
+        for (size_t k = 0; k < times.size() && codes_[d] == 0; ++k) {
+          instances_[d]->Restore();
+          together.arrive_and_wait();
+          RunOnce(d, comms[d], spans[k]);
+          after(d, k);
+        }
+        together.arrive_and_drop();
+      });
+    for (std::thread& t : threads) t.join();
+    for (size_t d = 0; d < programs_.size(); ++d)
+      if (codes_[d] != 0) {
+        std::fprintf(stderr, "error: the model returned status %d on device %zu\n", codes_[d], d);
+        return 5;
+      }
+    std::transform(spans.begin(), spans.end(), times.begin(), [](const Span& s) { return s.length(); });
+    return 0;
+  }
+
+  int LoadDevice(size_t d) {
+    const CompiledModel& m = programs_[d]->model;
+    void* lib = Load(m, programs_[d]->so);
+    if (!lib) return 3;
+    const auto find = [&](const char* function) { return dlsym(lib, SymbolOf(m, function).c_str()); };
+    emulators_.push_back(EmulatorOf(lib, m));
+    run_.push_back(reinterpret_cast<RunFn>(find("run")));
+    emulated_.push_back(reinterpret_cast<EmulatedFn>(find("gpu_entry")));
+    if (!world_ && find("world_create")) {
+      world_ = reinterpret_cast<kiln_world* (*)(int64_t)>(find("world_create"))(static_cast<int64_t>(programs_.size()));
+      comm_of_ = reinterpret_cast<kiln_comm* (*)(kiln_world*, int64_t)>(find("world_comm"));
+      abort_world_ = reinterpret_cast<void (*)(kiln_world*)>(find("world_abort"));
+    }
+    if (emulators_.back() ? !emulated_.back() : !run_.back()) return 4;
+    instances_.push_back(std::make_unique<Instance>(m, arguments_[d]));
+    return 0;
+  }
+
+  kiln_comm* Comm(size_t d) const { return world_ ? comm_of_(world_, static_cast<int64_t>(d)) : nullptr; }
+
+  void RunOnce(size_t d, const kiln_comm* comm, Span& span) {
+    const FlushWhileEmulating flush(programs_[d]->model, emulators_[d] != nullptr);
+    const auto now = [] { return Microseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+    const double begin = now();
+    codes_[d] = instances_[d]->Run(run_[d], emulated_[d], emulators_[d].get(), nullptr, comm);
+    span.Add(begin, now());
+    if (codes_[d] != 0 && world_) abort_world_(world_);
+  }
+
+  const std::vector<const Linked*>& programs_;
+  const std::vector<std::vector<Literal>>& arguments_;
+  std::vector<int32_t> codes_;
+  std::vector<RunFn> run_;
+  std::vector<EmulatedFn> emulated_;
+  std::vector<std::unique_ptr<Instance>> instances_;
+  std::vector<std::unique_ptr<Emulator>> emulators_;
+  kiln_world* world_ = nullptr;
+  kiln_comm* (*comm_of_)(kiln_world*, int64_t) = nullptr;
+  void (*abort_world_)(kiln_world*) = nullptr;
+};
+
+// Of programs that were partitioned, every device answers with whole results.
+void JoinPartitions(const std::vector<DeviceProgram>& devices,
+                    const std::map<const Module*, std::unique_ptr<Module>>& partitioned, int64_t partitions,
+                    std::vector<std::vector<Literal>>* results) {
+  for (size_t first = 0; first < devices.size(); first += static_cast<size_t>(partitions)) {
+    const auto entry = ReadPartitionedEntry(*partitioned.at(devices[first].module));
+    if (!entry) continue;
+    const auto begin = results->begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(partitions);
+    std::vector<std::vector<Literal>> parts(begin, end);
+    JoinResults(*entry, &parts);
+    std::move(parts.begin(), parts.end(), begin);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<DeviceProgram>& devices,
+                                                             int64_t replicas, int64_t partitions,
+                                                             const std::vector<Literal>& infeed,
+                                                             const CompileOptions& compile, const RunOptions& o,
+                                                             RunResult* about) {
+  RETURN_IF_ERROR(CheckBackend(o));
+  if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
+  TempDir dir;
+  std::map<const Module*, Linked> linked;
+  std::vector<const Linked*> programs;
+  std::vector<std::vector<Literal>> arguments;
+  std::vector<std::vector<size_t>> offsets;
+  std::map<const Module*, std::unique_ptr<Module>> partitioned;
+  const int repeat = infeed.empty() ? std::max(1, o.repeat) : 1;
+  size_t total = 0;
+  for (const DeviceProgram& d : devices) {
+    std::unique_ptr<Module>& program = partitioned[d.module];
+    if (!program) {
+      program = d.module->Clone();
+      RETURN_IF_ERROR(PartitionProgram(program.get()));
+      CompileOptions options = For(o, compile);
+      options.model.name = absl::StrCat(compile.model.name, "_", linked.size());
+      // An emulated device, or one on a busy machine, computes for long between exchanges.
+      constexpr int64_t kPatience = 600000;
+      options.model.device_timeout_ms = std::max(options.model.device_timeout_ms, kPatience);
+      ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.model.name));
+    }
+    programs.push_back(&linked[d.module]);
+    const auto entry = ReadPartitionedEntry(*program);
+    const auto partition = static_cast<int64_t>(arguments.size()) % partitions;
+    arguments.push_back(InMemory(programs.back()->model,
+                                 entry ? PartsOfArguments(*entry, *program, d.arguments, partition) : d.arguments));
+    offsets.push_back(ResultOffsets(programs.back()->model, &total));
+  }
+  const size_t times_at = total;
+  Shared shared(times_at + static_cast<size_t>(repeat) * sizeof(double) + sizeof(ExchangeTimes));
+  RETURN_IF_ERROR(shared.Mapped());
+  auto* times = reinterpret_cast<double*>(shared.at(times_at));
+  auto* exchanges = reinterpret_cast<ExchangeTimes*>(times + repeat);
+  if (o.launcher == "mpi") {
+    const auto place = [&](size_t d, size_t k) { return shared.at(offsets[d][k]); };
+    RETURN_IF_ERROR(RunRanks(programs[0]->model, programs[0]->so, arguments, place, &dir));
+  } else {
+    std::fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const std::span<double> each(times, static_cast<size_t>(repeat));
+      _exit(DevicesChild(programs, arguments).Run(infeed, offsets, shared, each, exchanges));
+    }
+    RETURN_IF_ERROR(WaitFor(pid));
+    if (about) {
+      SetTimes({times, times + repeat}, about);
+      about->exchanges = *exchanges;
+    }
+  }
+  std::vector<std::vector<Literal>> out;
+  for (size_t d = 0; d < devices.size(); ++d) out.push_back(ReadResults(programs[d]->model, offsets[d], shared));
+  JoinPartitions(devices, partitioned, partitions, &out);
+  if (about) about->model = programs[0]->model;
+  return out;
+}
+
+}  // namespace kiln
