@@ -78,7 +78,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
     pipeline.f8_products = pipeline.f8_products && std::pair(device.major, device.minor) >= std::pair(8, 9);
   }
   if (o.gpu.tuning.level > 0) pipeline.tuning = o.gpu.tuning.results.get();
-  RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
+  ASSIGN_OR_RETURN(const Pipeline passes,
+                   Changed(on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline(), o.pass_changes));
+  RETURN_IF_ERROR(passes.Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);
