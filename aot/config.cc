@@ -239,6 +239,11 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     return InvalidArgument(at("slow_arena_bytes"),
                            ": error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
   o.model.slow_arena_bytes = c.slow_arena_bytes();
+  if (c.keep_schedule() && c.max_arena_bytes() > 0)
+    return InvalidArgument(
+        at("keep_schedule"),
+        ": error: keep_schedule and max_arena_bytes, which looks for an order, contradict each other");
+  o.model.keep_schedule = c.keep_schedule();
   RETURN_IF_ERROR(ReadWeights(c.weights(), at, &o));
   if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
   o.cpu.threads = c.threads();

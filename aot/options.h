@@ -27,6 +27,8 @@ struct ModelOptions {
   std::vector<int64_t> batch_sizes;
   // What the arena may take; 0: no limit. Values are recomputed, compressed or offloaded until it holds.
   int64_t max_arena_bytes = 0;
+  // Whether scheduled modules keep their order.
+  bool keep_schedule = false;
   // What may wait in a slow arena, which the caller gives; 0: there is none.
   int64_t slow_arena_bytes = 0;
   // Arguments that come from files of weights: what their paths or names match.
