@@ -153,7 +153,55 @@ absl::Status ReadDebugOptions(const config::Debug& d, const Places& at, CompileO
   return absl::OkStatus();
 }
 
+absl::Status ReadPassChanges(const config::Config& c, const Places& at, CompileOptions* o) {
+  using Kind = PipelineChange::Kind;
+  for (int k = 0; k < c.passes_size(); ++k) {
+    const config::PassChange& p = c.passes(k);
+    const auto refused = [&](const auto&... words) { return InvalidArgument(at("passes", k), ": error: ", words...); };
+    PipelineChange change;
+    change.place = at("passes", k);
+    change.kind = p.has_enable() ? Kind::kEnable : p.has_repeat() ? Kind::kRepeat : Kind::kReplace;
+    change.name = p.has_enable() ? p.enable() : p.has_repeat() ? p.repeat() : p.replace();
+    if (change.name.empty()) return refused("a change of passes is enable, repeat or replace");
+    change.pipeline = p.pipeline();
+    if (!change.pipeline.empty()) RETURN_IF_ERROR(PipelineNamed(change.pipeline).status());
+    change.before = p.before();
+    change.after = p.after();
+    change.stage = p.stage();
+    change.rounds = p.rounds();
+    change.with.assign(p.with().begin(), p.with().end());
+    if (!p.has_enable() && (!p.before().empty() || !p.after().empty()))
+      return refused("before and after are of enable");
+    if (!p.has_repeat() && p.rounds() != 0) return refused("rounds is of repeat");
+    if (!p.has_replace() && p.with_size() > 0) return refused("with is of replace");
+    o->pass_changes.push_back(std::move(change));
+  }
+  std::vector<Pipeline> pipelines;
+  if (!o->cpu.levels.empty()) pipelines.push_back(CpuPipeline());
+  if (!o->gpu.targets.empty()) pipelines.push_back(GpuPipeline(o->gpu.deterministic));
+  return CheckChanges(pipelines, o->pass_changes);
+}
+
+absl::Status CheckPassNames(const config::Config& c, const Places& at, const CompileOptions& o) {
+  const auto stated = static_cast<size_t>(c.debug().disable_passes_size());
+  for (size_t k = 0; k < o.pipeline.disabled.size(); ++k)
+    if (const std::string& name = o.pipeline.disabled[k]; !FindPass(name))
+      return InvalidArgument(k < stated ? at("debug.disable_passes", static_cast<int>(k)) : at("xla_flags", -1),
+                             ": error: no pass is named '", name, "'", SuggestedPass(name));
+  const std::string& last = o.pipeline.stop_after;
+  if (!last.empty() && !FindPass(last))
+    return InvalidArgument(at("debug.stop_after", -1), ": error: no pass is named '", last, "'", SuggestedPass(last));
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::vector<std::string> PassChanges(const CompileOptions& o) {
+  std::vector<std::string> out;
+  for (const std::string& pass : o.pipeline.disabled) out.push_back(absl::StrCat("disables ", pass));
+  for (const PipelineChange& c : o.pass_changes) out.push_back(Describe(c));
+  return out;
+}
 
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file) {
   FieldPlaces places(file);
@@ -191,6 +239,11 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     return InvalidArgument(at("slow_arena_bytes"),
                            ": error: slow_arena_bytes without max_arena_bytes: nothing would be sent there");
   o.model.slow_arena_bytes = c.slow_arena_bytes();
+  if (c.keep_schedule() && c.max_arena_bytes() > 0)
+    return InvalidArgument(
+        at("keep_schedule"),
+        ": error: keep_schedule and max_arena_bytes, which looks for an order, contradict each other");
+  o.model.keep_schedule = c.keep_schedule();
   RETURN_IF_ERROR(ReadWeights(c.weights(), at, &o));
   if (c.threads() < 0) return InvalidArgument(at("threads"), ": error: threads is negative");
   o.cpu.threads = c.threads();
@@ -239,13 +292,8 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   for (size_t k = 0; k < o.cpu.levels.size(); ++k)
     if (auto level = FindCpuLevel(o.cpu.levels[k]); !level.ok())
       return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());
-  const auto stated = static_cast<size_t>(c.debug().disable_passes_size());
-  for (size_t k = 0; k < o.pipeline.disabled.size(); ++k)
-    if (!FindPass(o.pipeline.disabled[k]))
-      return InvalidArgument(k < stated ? at("debug.disable_passes", static_cast<int>(k)) : at("xla_flags"),
-                             ": error: no pass is named '", o.pipeline.disabled[k], "'");
-  if (!o.pipeline.stop_after.empty() && !FindPass(o.pipeline.stop_after))
-    return InvalidArgument(at("debug.stop_after"), ": error: no pass is named '", o.pipeline.stop_after, "'");
+  RETURN_IF_ERROR(CheckPassNames(c, at, o));
+  RETURN_IF_ERROR(ReadPassChanges(c, at, &o));
   return o;
 }
 

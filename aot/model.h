@@ -106,6 +106,7 @@ struct CompiledModel {
   int threads = 0;
   bool flush_subnormals = true;
   Algebra algebra = Algebra::kXla;
+  std::vector<std::string> pass_changes;
   DebugOptions debug;
 
   ModelPorts ports;

@@ -13,7 +13,7 @@
 #include "codegen/llvm/cpu_level.h"
 #include "compiler/hlo/limits.h"
 #include "compiler/hlo/tuning.h"
-#include "compiler/pass/pipeline.h"
+#include "compiler/pipeline/changes.h"
 
 namespace kiln {
 
@@ -27,6 +27,8 @@ struct ModelOptions {
   std::vector<int64_t> batch_sizes;
   // What the arena may take; 0: no limit. Values are recomputed, compressed or offloaded until it holds.
   int64_t max_arena_bytes = 0;
+  // Whether scheduled modules keep their order.
+  bool keep_schedule = false;
   // What may wait in a slow arena, which the caller gives; 0: there is none.
   int64_t slow_arena_bytes = 0;
   // Arguments that come from files of weights: what their paths or names match.
@@ -82,11 +84,15 @@ struct CompileOptions {
   GpuOptions gpu;
   DebugOptions debug;
   PipelineOptions pipeline;
+  std::vector<PipelineChange> pass_changes;
   Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest
   // Told, from any thread, how many of the objects of generated code are made.
   std::function<void(size_t done, size_t all)> on_object;
 };
+
+// How the passes that run differ from the usual ones, a phrase each.
+std::vector<std::string> PassChanges(const CompileOptions& options);
 
 // Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);

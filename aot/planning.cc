@@ -11,6 +11,7 @@
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
+#include "compiler/plan/written_order.h"
 #include "compiler/thunk/check/plan_check.h"
 
 namespace kiln {
@@ -67,6 +68,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
     RETURN_IF_ERROR(
         WriteFile(absl::StrCat(o.pipeline.dump_dir, "/", name, ".before_optimizations.txt"), ToText(*module)));
   PutInCanonicalForm(module.get());
+  const bool keep_schedule = o.model.keep_schedule && module->is_scheduled;
+  const WrittenOrder written = keep_schedule ? WrittenOrderOf(*module) : WrittenOrder();
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
   PipelineOptions pipeline = o.pipeline;
@@ -78,7 +81,9 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
     pipeline.f8_products = pipeline.f8_products && std::pair(device.major, device.minor) >= std::pair(8, 9);
   }
   if (o.gpu.tuning.level > 0) pipeline.tuning = o.gpu.tuning.results.get();
-  RETURN_IF_ERROR((on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline()).Run(*module, pipeline, &out.passes));
+  ASSIGN_OR_RETURN(const Pipeline passes,
+                   Changed(on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline(), o.pass_changes));
+  RETURN_IF_ERROR(passes.Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));
   out.cost = CostOf(*module);
@@ -92,6 +97,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
     if (!out.rematerialized.empty()) order = std::move(report.order);
   }
   RETURN_IF_ERROR(PrepareForPlanning(*module));
+  if (keep_schedule) order = Followed(written, *module);
   ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, scratch, order.empty() ? nullptr : &order));
   const BufferAssignment& buffers = out.plan.buffers;
   if (o.model.max_arena_bytes > 0 && buffers.temp_bytes() > o.model.max_arena_bytes)

@@ -105,6 +105,9 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$MOVECOMM", m.communicates ? "      std::swap(comm_, other.comm_);\n" : ""},
       {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
       {"$ALGEBRA", Describe(m.algebra)},
+      {"$PASSES", m.pass_changes.empty()
+                      ? ""
+                      : absl::StrCat("// Of the usual passes the config ", absl::StrJoin(m.pass_changes, ", "), ".\n")},
       {"$SUBNORMALS", m.flush_subnormals ? "count as zero" : "are kept"},
       {"$POOLDOC", m.threads == 1 ? "ignored: the library was built for one thread"
                                   : "NULL for the calling thread alone, a pool made here, or the host's own, as three "

@@ -82,23 +82,24 @@ std::string EntriesJson(const CompiledModel& m) {
 
 std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std::vector<std::string>& levels,
                      uint64_t weights_hash) {
-  return absl::StrCat("{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
-                      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
-                      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
-                      "],\n\"threads\":", o.cpu.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
-                      absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ",
-                      Describe(m.algebra), "; sums are reassociated inside reductions and products; subnormals ",
-                      o.cpu.flush_subnormals ? "flushed" : "kept",
-                      "\",\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.code.archive))),
-                      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
-                      absl::StrJoin(m.report.untuned, ",",
-                                    [](std::string* s, const UntunedKernel& u) {
-                                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target),
-                                                      ",\"name\":", JsonQuote(u.name), ",\"key\":", JsonQuote(u.key),
-                                                      ",\"computes\":", JsonQuote(u.text), "}");
-                                    }),
-                      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
-                      ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
+  return absl::StrCat(
+      "{\n\"kiln\":", JsonQuote(kKilnVersion), ",\n\"abi_version\":", KILN_ABI_VERSION,
+      ",\n\"symbols\":", JsonQuote(m.symbols), ",\n", StatsJson(m), ",\n\"cpu_levels\":[",
+      absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
+      "],\n\"threads\":", o.cpu.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
+      absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
+      "; sums are reassociated inside reductions and products; subnormals ",
+      o.cpu.flush_subnormals ? "flushed" : "kept", "\",\n\"pass_changes\":[",
+      absl::StrJoin(m.pass_changes, ",", [](std::string* s, const std::string& c) { *s += JsonQuote(c); }),
+      "],\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.code.archive))),
+      ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",
+      absl::StrJoin(m.report.untuned, ",",
+                    [](std::string* s, const UntunedKernel& u) {
+                      absl::StrAppend(s, "{\"target\":", JsonQuote(u.target), ",\"name\":", JsonQuote(u.name),
+                                      ",\"key\":", JsonQuote(u.key), ",\"computes\":", JsonQuote(u.text), "}");
+                    }),
+      "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
+      ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
 }
 
 }  // namespace kiln

@@ -153,6 +153,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   ASSIGN_OR_RETURN(PlannedProgram p,
                    PlanProgram(std::move(module), o.model.name, o, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu,
                                [](const std::string&) {}));
+  e.pass_changes = PassChanges(o);
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});

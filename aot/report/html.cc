@@ -214,13 +214,14 @@ class Page {
            {absl::StrFormat("<span class=\"bar\" style=\"width:%.0fpx\"></span> %.3f", 90 * p.ms / most, p.ms), p.ms},
            {absl::StrFormat("%d / %d", p.changed, p.runs), static_cast<double>(p.changed)},
            {absl::StrFormat("%+d", p.instructions), static_cast<double>(p.instructions)}});
-    absl::StrAppend(&out_, "<h2>Passes of the compiler</h2>\n",
-                    SortableTable("passes",
-                                  {{"pass", "", false},
-                                   {"ms", "of this compile", true},
-                                   {"changed / runs", "how often it changed the program", true},
-                                   {"instructions", "that it added or removed", true}},
-                                  rows));
+    absl::StrAppend(&out_, "<h2>Passes of the compiler</h2>\n");
+    for (const std::string& c : e_.pass_changes) absl::StrAppend(&out_, "<p>The config ", Escape(c), ".</p>\n");
+    absl::StrAppend(&out_, SortableTable("passes",
+                                         {{"pass", "", false},
+                                          {"ms", "of this compile", true},
+                                          {"changed / runs", "how often it changed the program", true},
+                                          {"instructions", "that it added or removed", true}},
+                                         rows));
   }
 
   const Explanation& e_;

@@ -94,6 +94,7 @@ std::string ExplainInText(const Explanation& e) {
   for (const auto& p : e.passes)
     if (!p.changed) idle += p.ms;
   absl::StrAppendFormat(&out, "  %11.3f  by passes that changed nothing\n", idle);
+  for (const std::string& change : e.pass_changes) absl::StrAppend(&out, "  the config ", change, "\n");
   AppendRewrites(e, &out);
   return out;
 }

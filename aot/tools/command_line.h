@@ -18,7 +18,4 @@ struct CommandLine {
 // Takes `--key value`, `--key=value`, `--flag`, short forms (`-o value`), and the rest in order; `--` ends options.
 CommandLine ReadCommandLine(const Command& command, const std::vector<std::string>& words);
 
-// "; did you mean X?" for the word that is nearest; empty if none is near.
-std::string Suggestion(const std::string& word, const std::vector<std::string>& words, const char* prefix = "");
-
 }  // namespace kiln

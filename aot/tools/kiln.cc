@@ -6,6 +6,7 @@
 #include "aot/tools/exit.h"
 #include "aot/tools/help.h"
 #include "aot/tools/mpi_launcher.h"
+#include "compiler/base/suggestion.h"
 
 namespace kiln {
 namespace {

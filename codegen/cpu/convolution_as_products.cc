@@ -40,8 +40,7 @@ class SlabConvolution {
   // Results of `rows` positions of the outermost dimension from `first`, of image `n`.
   void Slab(llvm::Value* n, llvm::Value* first, int64_t rows) {
     const int64_t stride = s_.window[0].stride;
-    llvm::Value* image =
-        b_.CreateInBoundsGEP(ir_.MemType(s_.a), body_.operands[0], ir_.Mul(n, Product(s_.in) * s_.in_features()));
+    llvm::Value* image = b_.CreateInBoundsGEP(ir_.MemType(s_.a), body_.operands[0], ir_.Mul(n, s_.image_stride));
     llvm::Value* a = slab_;
     if (!p_.slab.pack) {
       a = b_.CreateInBoundsGEP(element_, image,

@@ -31,7 +31,7 @@ class DirectConvolution {
       ir_.Loop(
           ir_.I64(0), ir_.I64(features), 1,
           [&](llvm::Value* f) { ir_.Store(held_, ir_.Constant(held_, Element{}), sums_, f); }, true);
-      Taps(0, image, ir_.I64(0), nullptr);
+      Taps(0, ir_.Mul(image, s_.image_stride), ir_.I64(0), nullptr);
       ir_.Loop(
           ir_.I64(0), ir_.I64(features), 1,
           [&](llvm::Value* f) {
@@ -46,7 +46,7 @@ class DirectConvolution {
   }
 
  private:
-  // The window's taps from dimension `d` inwards, at `pixel` of the input and `tap` of the kernel so far.
+  // The window's taps from dimension `d` inwards, at element `pixel` of the input and `tap` of the kernel so far.
   void Taps(int64_t d, llvm::Value* pixel, llvm::Value* tap, llvm::Value* inside) {
     if (d == s_.spatial()) {
       if (inside)
@@ -61,13 +61,14 @@ class DirectConvolution {
           b_.CreateSub(ir_.Add(ir_.Mul(at_[d], w.stride), ir_.Mul(q, w.rhs_dilate)), ir_.I64(w.pad_low));
       const InputPlace place = PlaceInInput(ir_, w, s_.in[d], seen, inside);
       llvm::Value* kq = w.reversed ? b_.CreateSub(ir_.I64(w.size - 1), q) : q;
-      Taps(d + 1, ir_.Add(ir_.Mul(pixel, s_.in[d]), place.position), ir_.Add(ir_.Mul(tap, w.size), kq), place.inside);
+      Taps(d + 1, ir_.Add(pixel, ir_.Mul(place.position, s_.position_stride[d])), ir_.Add(ir_.Mul(tap, w.size), kq),
+           place.inside);
     });
   }
 
-  // Adds what one pixel of the input gives to all features.
-  void AddTap(llvm::Value* pixel, llvm::Value* tap) {
-    llvm::Value *x = ir_.Mul(pixel, s_.in_features()), *k = ir_.Mul(tap, s_.tap_stride);
+  // Adds what the pixel whose features begin at `x` of the input gives to all features.
+  void AddTap(llvm::Value* x, llvm::Value* tap) {
+    llvm::Value* k = ir_.Mul(tap, s_.tap_stride);
     ir_.Loop(ir_.I64(0), ir_.I64(s_.cin), 1, [&](llvm::Value* ci) {
       ir_.Loop(
           ir_.I64(0), ir_.I64(s_.groups), 1,
@@ -81,7 +82,8 @@ class DirectConvolution {
 
   void AddProduct(llvm::Value* x, llvm::Value* k, llvm::Value* ci, llvm::Value* g, llvm::Value* f) {
     llvm::Value* feature = ir_.Add(ir_.Mul(g, s_.cout), f);
-    Val xv = ir_.Convert(ir_.Load(s_.a, body_.operands[0], ir_.Add(x, ir_.Add(ir_.Mul(g, s_.cin), ci))), s_.a, held_);
+    llvm::Value* from = ir_.Mul(ir_.Add(ir_.Mul(g, s_.cin), ci), s_.feature_stride);
+    Val xv = ir_.Convert(ir_.Load(s_.a, body_.operands[0], ir_.Add(x, from)), s_.a, held_);
     Val kv = ir_.Convert(ir_.Load(s_.b, body_.operands[1],
                                   ir_.Add(k, ir_.Add(ir_.Mul(ci, s_.in_stride), ir_.Mul(feature, s_.out_stride)))),
                          s_.b, held_);

@@ -10,18 +10,21 @@
 
 namespace kiln::cpu {
 
-// In the order that convolution-canonicalization leaves: batch, spatial, features. The kernel may have any order in
-// which its spatial dimensions follow one another.
+// The result is in the order that convolution-canonicalization leaves: batch, spatial, features. The input may have any
+// order; the kernel any in which its spatial dimensions follow one another.
 struct ConvolutionShape {
   PrimitiveType a, b, c;             // of input, kernel, result
   int64_t batch, groups, cin, cout;  // features of one group
   Ints in, out;                      // spatial extents
   attr::Win window;
+  int64_t image_stride, feature_stride;       // of the input, in elements
+  Ints position_stride;                       // of the input, by spatial dimension
   int64_t tap_stride, in_stride, out_stride;  // of the kernel, in elements
   int64_t spatial() const { return static_cast<int64_t>(in.size()); }
   int64_t in_features() const { return cin * groups; }
   int64_t out_features() const { return cout * groups; }
   int64_t positions() const;  // of the results, over batch and space
+  bool FeaturesLast() const;  // the input is in the order batch, spatial, features
 };
 
 enum class ConvolutionAlgorithm {
@@ -33,7 +36,7 @@ enum class ConvolutionAlgorithm {
 // Of kProducts. The innermost spatial dimension is the row of the product, the outermost is cut into slabs, those
 // between are whole. A slab is the input that the outputs of a piece of the outermost dimension read.
 struct SlabPlan {
-  bool pack;             // the slab is a copy: padded, dilated, converted
+  bool pack;             // the slab is a copy: padded, dilated, converted, in another order
   bool in_arena;         // it is too large for the stack
   int64_t elements;      // of the copy
   Ints extent;           // of the input with padding and holes that the outputs touch

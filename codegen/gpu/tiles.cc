@@ -39,9 +39,16 @@ absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
   if (!dot) return std::nullopt;
   if (dot->Is(Opcode::Convolution)) {
     const ConvDimensionNumbers& d = *dot->attrs().dim_labels;
-    if (d.kernel_input != dot->shape().rank() - 2 || d.kernel_output != dot->shape().rank() - 1)
+    const int64_t last = dot->shape().rank() - 1;
+    if (d.kernel_input != last - 1 || d.kernel_output != last)
       return ErrorAt(dot, "has its kernel in another order than 01io, which GPU kernels read",
                      absl::StatusCode::kInternal);
+    if (d.input_batch != 0 || d.input_feature != last ||
+        !std::is_sorted(d.input_spatial.begin(), d.input_spatial.end()))
+      return ErrorAt(dot,
+                     "has its input in another order than b01f, which GPU kernels read; the pass "
+                     "convolution-canonicalization is needed",
+                     absl::StatusCode::kUnimplemented);
     if (!IsTunableProduct(dot)) return std::nullopt;
     const Shape &x = dot->operand(0)->shape(), &kernel = dot->operand(1)->shape(), &o = dot->shape();
     const int64_t groups = dot->attrs().feature_group_count.value_or(1), features = o.dims().back();

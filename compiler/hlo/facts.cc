@@ -16,14 +16,13 @@ std::vector<const Computation*> Running(const Module& m) {
   return out;
 }
 
-// The kernel in any order in which its spatial dimensions follow one another: CPU kernels read them all, and on GPUs
-// no pass leaves another than 01io.
+// The input in any order, the kernel in any in which its spatial dimensions follow one another: CPU kernels read them
+// all. GPU kernels read b01f and 01io, and say so of others.
 bool IsCanonical(const ConvDimensionNumbers& d) {
-  const int64_t n = static_cast<int64_t>(d.input_spatial.size());
+  const int64_t n = static_cast<int64_t>(d.output_spatial.size());
   for (int64_t s = 0; s < n; ++s)
-    if (d.input_spatial[s] != s + 1 || d.kernel_spatial[s] != d.kernel_spatial[0] + s || d.output_spatial[s] != s + 1)
-      return false;
-  return d.input_batch == 0 && d.output_batch == 0 && d.input_feature == n + 1 && d.output_feature == n + 1;
+    if (d.kernel_spatial[s] != d.kernel_spatial[0] + s || d.output_spatial[s] != s + 1) return false;
+  return d.output_batch == 0 && d.output_feature == n + 1;
 }
 
 bool ConvolvesInAnotherOrder(const Instruction& i) {
@@ -69,7 +68,7 @@ struct Form {
 constexpr Form kExpandedForms[] = {
     {[](const Instruction& i) { return i.shape().HasDynamic(); }, "kernels know no dynamic dimensions",
      "dynamic-padder"},
-    {ConvolvesInAnotherOrder, "kernels convolve b01f->b01f without groups of batches", "convolution-canonicalization"},
+    {ConvolvesInAnotherOrder, "kernels convolve to b01f without groups of batches", "convolution-canonicalization"},
     {MultipliesVectors, "kernels multiply matrices", "dot-normalizer"},
     {MultipliesOtherRanks, "kernels multiply one batch of matrices by another", "dot-decomposer"},
     {TakesIndicesAsVector, "kernels take one scalar for each index", "dynamic-index-splitter"},

@@ -68,13 +68,15 @@ absl::Status Pipeline::RunStage(Running* r, size_t stage) const {
     for (size_t k = 0; k < passes.size(); ++k) {
       if (Holds(r->options.disabled, passes[k]->name)) continue;
       const std::string next = k + 1 < passes.size() ? passes[k + 1]->name : first(repeat ? stage : stage + 1);
-      bool changed = false;
-      RETURN_IF_ERROR(RunPass(r, passes[k], next, &changed));
-      any = any || changed;
-      r->stopped = passes[k]->name == r->options.stop_after;
+      bool changed = true;
+      for (int left = stages_[stage].steps[k].rounds; left > 0 && changed && !r->stopped; --left) {
+        RETURN_IF_ERROR(RunPass(r, passes[k], next, &changed));
+        any = any || changed;
+        r->stopped = passes[k]->name == r->options.stop_after;
+      }
       if (r->stopped) return absl::OkStatus();
     }
-    if (!repeat || !any) return absl::OkStatus();
+    if (!repeat || !any || round == stages_[stage].rounds) return absl::OkStatus();
     if (round < kMostRounds) continue;
     const std::string message = absl::StrCat("pipeline ", name_, ": stage ", stages_[stage].name,
                                              " still changes the module after ", kMostRounds, " rounds");
@@ -95,14 +97,8 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
     }
   }
   // The facts that hold after each pass follow from the table alone: an order that cannot work fails here.
-  Facts have = o.initial_facts;
-  for (const auto& stage : r.passes)
-    for (const PassInfo* pass : stage) {
-      if (pass->needs & ~have)
-        return Internal("pipeline ", name_, ": ", pass->name, " needs ", FactNames(pass->needs & ~have),
-                        ", which nothing before it gives");
-      have = (have & ~pass->breaks) | pass->gives;
-    }
+  if (const auto facts = FactsBehind(o.initial_facts); !facts.ok())
+    return Internal("pipeline ", name_, ": ", facts.status().message());
   for (const std::string& p : o.disabled)
     if (!lookup_(p)) return InvalidArgument("error: cannot disable '", p, "': no pass is named so");
   try {
@@ -119,6 +115,28 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
   if (r.stopped) return absl::OkStatus();
   if (absl::Status v = VerifyModule(module); !v.ok()) return Internal("after pipeline ", name_, ": ", v.message());
   return absl::OkStatus();
+}
+
+absl::StatusOr<Facts> Pipeline::FactsBehind(Facts have) const {
+  std::vector<const PassInfo*> before, passes;
+  for (const Stage& stage : stages_)
+    for (int round = 0; round < (stage.repeat ? 2 : 1); ++round)
+      for (const Step& step : stage.steps) {
+        passes.push_back(lookup_(step.pass));
+        if (!passes.back()) return InvalidArgument("no pass is named '", step.pass, "'");
+      }
+  for (const PassInfo* pass : passes) {
+    if (const Facts lacks = pass->needs & ~have) {
+      const auto at_fault = [&](const PassInfo* p) { return (p->breaks & lacks) != 0; };
+      const auto breaker = std::find_if(before.rbegin(), before.rend(), at_fault);
+      return InvalidArgument(
+          pass->name, " needs ", FactNames(lacks), ", which ",
+          breaker == before.rend() ? "nothing before it gives" : absl::StrCat((*breaker)->name, " before it breaks"));
+    }
+    have = (have & ~pass->breaks) | pass->gives;
+    before.push_back(pass);
+  }
+  return have;
 }
 
 std::vector<std::string> Pipeline::Passes() const {

@@ -52,12 +52,14 @@ class Pipeline {
   struct Step {
     std::string pass;
     std::string why;  // it stands where it does
+    int rounds = 1;   // until it changes nothing, as often at most
   };
   struct Stage {
     std::string name;
     std::string holds;    // after it
     bool repeat = false;  // until no pass of it changes the module
     std::vector<Step> steps;
+    int rounds = 0;  // as often at most, where it repeats; 0: until then, within reason
   };
   Pipeline& Begin(Stage stage) {
     stages_.push_back(std::move(stage));
@@ -69,7 +71,11 @@ class Pipeline {
     stages_.back().steps.push_back({pass, why});
     return *this;
   }
+  const std::string& name() const { return name_; }
   const std::vector<Stage>& stages() const { return stages_; }
+  std::vector<Stage>& mutable_stages() { return stages_; }
+  // The facts that hold after its last pass, by what passes say of themselves; an error where one lacks what it needs.
+  absl::StatusOr<Facts> FactsBehind(Facts initial) const;
   absl::Status Run(Module& module, const PipelineOptions& options, std::vector<PassRecord>* records = nullptr) const;
   // Every pass that it runs, once, in the order of first use.
   std::vector<std::string> Passes() const;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/plan/alias.h"
+#include "compiler/plan/overlap.h"
 
 namespace kiln {
 namespace {
@@ -64,10 +65,9 @@ class ComputationScheduler {
       }
     }
     std::vector<Instruction*> order = Search(*peak);
-    if (!order.empty()) {
-      *peak = Peak(order);
-      best = std::move(order);
-    }
+    if (!order.empty()) best = std::move(order);
+    best = Overlapped(std::move(best), [this](const Order& o) { return Peak(o); });
+    *peak = Peak(best);
     return best;
   }
 

@@ -3,7 +3,7 @@
 // Three orders are tried per computation: the list order (greedy: what frees most), depth first, and the post-order of
 // the text. Then a search over all orders looks for a better one: the state with the smallest peak so far is extended
 // first, so that the first complete order is optimal. It gives up after a fixed number of states, which small graphs
-// and long narrow ones never reach.
+// and long narrow ones never reach. At last sends and receives move apart within the same peak (overlap.h).
 // Callees are planned first, so that a loop counts the memory of its body.
 #pragma once
 

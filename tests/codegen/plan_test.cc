@@ -224,6 +224,21 @@ TEST(ConvolutionPlan, PaddingAndDilationAreCopiedIntoSlabs) {
   EXPECT_FALSE(p->slab.in_arena);
 }
 
+TEST(ConvolutionPlan, InputsInAnotherOrderAreCopiedIntoSlabs) {
+  const auto p =
+      ConvolutionOf(Avx2(), "f32[2,8,16,24]", "f32[3,3,8,4]", "f32[2,14,22,4]", "size=3x3", 1, "bf01_01io->b01f");
+  EXPECT_TRUE(p->slab.pack);
+  EXPECT_THAT(p->shape.in, ElementsAre(16, 24));
+  EXPECT_THAT(p->shape.position_stride, ElementsAre(24, 1));
+  EXPECT_EQ(p->shape.feature_stride, 16 * 24);
+  EXPECT_EQ(p->slab.stride[0], 24 * 8);
+  const auto pixels =
+      ConvolutionOf(Avx2(), "f32[2,64,16,16]", "f32[1,1,64,32]", "f32[2,16,16,32]", "size=1x1", 1, "bf01_01io->b01f");
+  EXPECT_EQ(pixels->algorithm, ConvolutionAlgorithm::kProducts);
+  EXPECT_TRUE(pixels->slab.pack);
+  EXPECT_THAT(pixels->shape.in, ElementsAre(1, 256));  // lines are joined
+}
+
 TEST(ConvolutionPlan, SlabsThatNoStackHoldsAreInTheArena) {
   const char *x = "f32[2,8,4096,64]", *k = "f32[3,3,64,4]", *o = "f32[2,8,4096,4]", *w = "size=3x3 pad=1_1x1_1";
   const auto p = ConvolutionOf(Avx2(), x, k, o, w);

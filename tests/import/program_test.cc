@@ -44,6 +44,28 @@ TEST(Program, TheGenericFormIsTheSameProgram) {
   EXPECT_EQ(Import(kPretty), Import(kGeneric));
 }
 
+// An argument that is the size of a bounded dimension differs from run to run: --dim states extents alone.
+TEST(Program, ASizeIsNoExtent) {
+  ImportOptions options;
+  options.dim = 5;
+  const auto sized = ImportModule(R"(func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<i32> {
+    %0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<8xf32>, tensor<i32>) -> tensor<?xf32, #stablehlo.bounds<8>>
+    %1 = stablehlo.get_dimension_size %0, dim = 0 : (tensor<?xf32, #stablehlo.bounds<8>>) -> tensor<i32>
+    return %1 : tensor<i32>
+  })",
+                                  "f", options);
+  ASSERT_TRUE(sized.ok()) << sized.status();
+  EXPECT_TRUE((*sized)->dimension_arguments.empty());
+  const auto extent = ImportModule(R"(func.func @main(%n: tensor<1xi32>, %m: tensor<i32>) -> tensor<?xi32> {
+    %0 = stablehlo.reshape %m : (tensor<i32>) -> tensor<1xi32>
+    %1 = stablehlo.dynamic_iota %0, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+    return %1 : tensor<?xi32>
+  })",
+                                   "f", options);
+  ASSERT_TRUE(extent.ok()) << extent.status();
+  EXPECT_EQ((*extent)->dimension_arguments.size(), 1u);
+}
+
 TEST(Program, FormsMix) {
   EXPECT_TRUE(absl::StartsWith(Import(R"("builtin.module"() ({
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }

@@ -162,6 +162,53 @@ TEST_P(Products, InParts) {
   Compare(WithBias(TextOf(kTypes[6], DotCase{1, 40, 300, 512, true, true}), "bf16"), false, 2);
 }
 
+struct OrderCase {
+  const char *labels, *input, *kernel, *result, *window;  // extents, and the window
+  int groups;
+};
+constexpr OrderCase kOrders[] = {
+    // Squares that fit and that do not, padding at either end, strides, holes in the window, negative padding.
+    {"bf01_oi01->bf01", "2,32,9,32", "40,32,3,3", "2,40,9,32", "size=3x3 pad=1_1x1_1", 1},
+    {"bf01_oi01->bf01", "2,21,9,37", "8,21,3,3", "2,8,5,20", "size=3x3 stride=2x2 pad=1_2x2_3", 1},
+    {"bf01_01io->b01f", "1,19,7,23", "3,2,19,16", "1,4,17,16", "size=3x2 pad=1_0x-2_-3 rhs_dilate=2x1", 1},
+    // Few features, and narrow lines.
+    {"bf01_oi01->bf01", "2,3,20,21", "16,3,5,5", "2,16,10,10", "size=5x5 stride=2x2 pad=2_2x1_2", 1},
+    {"bf01_01io->b01f", "2,40,3,3", "3,3,40,24", "2,3,3,24", "size=3x3 pad=1_1x1_1", 1},
+    {"bf01_01io->b01f", "2,64,2,7", "2,3,64,24", "2,1,5,24", "size=2x3", 1},
+    // One element of the input: products of pixels.
+    {"bf01_oi01->bf01", "2,48,6,7", "33,48,1,1", "2,33,6,7", "size=1x1", 1},
+    {"bf01_oi01->bf01", "2,24,7,18", "9,24,1,1", "2,9,4,9", "size=1x1 stride=2x2", 1},
+    // Groups, windows read backwards, holes in the input.
+    {"bf01_oi01->bf01", "1,36,8,17", "24,12,3,3", "1,24,8,17", "size=3x3 pad=1_1x1_1", 3},
+    {"bf01_01oi->b01f", "1,20,6,18", "3,3,8,20", "1,6,18,8", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", 1},
+    {"bf01_01io->b01f", "1,20,5,17", "3,3,20,8", "1,9,33,8", "size=3x3 pad=1_1x1_1 lhs_dilate=2x2", 1},
+    {"bf01_01io->b01f", "2,8,9,17", "3,3,1,8", "2,9,17,8", "size=3x3 pad=1_1x1_1", 8},
+    // Other orders: images innermost, features between the spatial dimensions, gradients of kernels.
+    {"f01b_01io->b01f", "18,6,7,5", "3,3,18,8", "5,4,5,8", "size=3x3", 1},
+    {"0fb1_01io->b01f", "6,18,2,19", "3,3,18,8", "2,6,19,8", "size=3x3 pad=1_1x1_1", 1},
+    {"1b0f_01io->b01f", "6,2,7,18", "3,3,18,8", "2,7,6,8", "size=3x3 pad=1_1x1_1", 1},
+    {"fb01_io01->01bf", "17,12,8,18", "17,8,8,18", "3,3,12,8", "size=8x18 pad=1_1x1_1", 1},
+    // One and three spatial dimensions.
+    {"bf0_oi0->bf0", "2,20,50", "24,20,5", "2,24,50", "size=5 pad=2_2", 1},
+    {"bf012_oi012->bf012", "2,18,4,5,20", "8,18,3,3,3", "2,8,4,5,20", "size=3x3x3 pad=1_1x1_1x1_1", 1},
+};
+
+std::string TextOf(const Types& t, const OrderCase& o) {
+  return absl::StrCat("  x = ", t.a, "[", o.input, "] parameter(0)\n  y = ", t.b, "[", o.kernel,
+                      "] parameter(1)\n  ROOT r = ", t.c, "[", o.result, "] convolution(x, y), window={", o.window,
+                      "}, dim_labels=", o.labels, ", feature_group_count=", o.groups);
+}
+
+TEST_P(Products, OfInputsInAnyOrder) {
+  const Types f32 = {"f32", "f32", "f32"};
+  size_t next = static_cast<size_t>(GetParam());
+  for (const OrderCase& o : kOrders) {
+    Compare(TextOf(f32, o), false, 2);
+    const Types& other = kTypes[next++ % std::size(kTypes)];
+    Compare(TextOf(other, o), other.c[0] == 's');
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, Products, testing::Range(0, static_cast<int>(LEVELS)),
                          [](const auto& info) { return std::string(kNames[info.param]); });
 

@@ -345,12 +345,35 @@ TEST(Compile, TheSameInputGivesTheSameBytes) {
   EXPECT_EQ(a->code.manifest, b->code.manifest);
 }
 
+// A scheduled module takes the least memory, or the order of its text where the config says so.
+TEST(Compile, KeepsAScheduleThatTheConfigAsksFor) {
+  const char* text = R"(HloModule m, is_scheduled=true
+ENTRY e {
+  x = f32[4] parameter(0)
+  c = f32[1024] custom-call(x), custom_call_target="f"
+  a = f32[1024] custom-call(x), custom_call_target="g"
+  d = f32[4] custom-call(c), custom_call_target="f"
+  b = f32[4] custom-call(a), custom_call_target="f"
+  n = f32[4] negate(b)
+  ROOT t = (f32[4], f32[4]) tuple(d, n)
+}
+)";
+  for (const auto& [config, arena] : {std::pair{"", 4096}, {"keep_schedule: true", 8192}}) {
+    const auto o = ParseConfig(absl::StrCat(config, " cpu_levels: \"v3\""), "c");
+    ASSERT_TRUE(o.ok()) << o.status();
+    const auto compiled = Compile(std::move(*ParseHlo(text, "m.hlo")), *o);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_EQ(compiled->report.temp_bytes, arena) << config;
+  }
+}
+
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
   for (const char* text :
        {"colour: 3", "cpu_levels: \"v9\"", "xla_flags: \"--xla_nonsense=1\"",
         "cpu_levels: \"v3\" xla_flags: \"--xla_cpu_max_isa=AVX2\"", "debug { disable_passes: \"nope\" }",
-        "max_arena_bytes: -1", "limits { elements: -1 }", "limits { call_depth: 100000 }"})
+        "max_arena_bytes: -1", "keep_schedule: true max_arena_bytes: 4096", "limits { elements: -1 }",
+        "limits { call_depth: 100000 }"})
     EXPECT_FALSE(ParseConfig(text, "c").ok()) << text;
   const auto limited = ParseConfig("limits { elements: 1000 devices: 2 }", "c");
   ASSERT_TRUE(limited.ok()) << limited.status();

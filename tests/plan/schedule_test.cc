@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/parser.h"
+#include "compiler/plan/overlap.h"
+#include "compiler/plan/written_order.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
@@ -70,6 +72,97 @@ ENTRY e {
   ASSERT_TRUE(m.ok()) << m.status();
   const Computation* e = (*m)->entry();
   EXPECT_EQ(ScheduledPeak(e, ScheduleModule(**m).at(e)), 0);
+}
+
+std::vector<std::string> Names(const std::vector<Instruction*>& order) {
+  std::vector<std::string> out;
+  for (const Instruction* i : order)
+    if (i->operand_count() > 0 && InfoOf(i->opcode()).lowering != Lowering::Free) out.push_back(i->name());
+  return out;
+}
+
+// What the entry of `text` runs, sends and receives moved.
+std::vector<std::string> NamesOverlapped(const std::string& text) {
+  auto m = ParseHlo(text, "m.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  const Computation* e = (*m)->entry();
+  Order given;
+  for (const auto& i : e->instructions()) given.push_back(i.get());
+  return Names(Overlapped(given, [&](const Order& o) { return ScheduledPeak(e, o); }));
+}
+
+// Work that does not need a message runs while it is under way; sends go as soon as their data is there.
+TEST(Schedule, SendsGoEarlyAndReceivesWaitLate) {
+  EXPECT_EQ(NamesOverlapped(R"(HloModule m
+ENTRY e {
+  x = f32[256] parameter(0)
+  n = token[] after-all()
+  a = f32[256] negate(x)
+  b = f32[256] negate(a)
+  s = (f32[256], u32[], token[]) send(a, n), channel_id=2
+  r = (f32[256], u32[], token[]) recv(n), channel_id=1
+  d = f32[256] get-tuple-element(r), index=0
+  c = f32[256] negate(b)
+  u = f32[256] add(c, d)
+  ROOT t = (f32[256], f32[256]) tuple(u, d)
+}
+)"),
+            (std::vector<std::string>{"a", "s", "b", "c", "r", "u"}));
+}
+
+// Devices that wait for one another in turns go on doing so.
+TEST(Schedule, MessagesKeepTheirOrder) {
+  EXPECT_EQ(NamesOverlapped(R"(HloModule m
+ENTRY e {
+  x = f32[256] parameter(0)
+  n = token[] after-all()
+  r = (f32[256], u32[], token[]) recv(n), channel_id=1
+  d = f32[256] get-tuple-element(r), index=0
+  a = f32[256] negate(x)
+  b = f32[256] negate(a)
+  s = (f32[256], u32[], token[]) send(a, n), channel_id=2
+  ROOT u = f32[256] add(b, d)
+}
+)"),
+            (std::vector<std::string>{"a", "r", "s", "b", "u"}));
+}
+
+// In the order of the text, though another takes less memory; a fusion stands where what it holds stood.
+TEST(Schedule, AWrittenOrderIsFollowed) {
+  const auto written = ParseHlo(R"(HloModule m, is_scheduled=true
+ENTRY e {
+  x = f32[4] parameter(0)
+  c = f32[1024] custom-call(x), custom_call_target="f"
+  a = f32[1024] custom-call(x), custom_call_target="f"
+  d = f32[4] custom-call(c), custom_call_target="f"
+  b = f32[4] custom-call(a), custom_call_target="f"
+  n = f32[4] negate(b)
+  ROOT t = (f32[4], f32[4]) tuple(d, n)
+}
+)",
+                                "m.hlo");
+  const auto fused = ParseHlo(R"(HloModule m
+f {
+  p = f32[4] parameter(0)
+  ROOT n = f32[4] negate(p)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  a = f32[1024] custom-call(x), custom_call_target="f"
+  b = f32[4] custom-call(a), custom_call_target="f"
+  fusion = f32[4] fusion(b), kind=kLoop, calls=f
+  c = f32[1024] custom-call(x), custom_call_target="f"
+  d = f32[4] custom-call(c), custom_call_target="f"
+  ROOT t = (f32[4], f32[4]) tuple(d, fusion)
+}
+)",
+                              "m.hlo");
+  ASSERT_TRUE(written.ok() && fused.ok()) << written.status() << fused.status();
+  const NamedOrder order = Followed(WrittenOrderOf(**written), **fused);
+  const Computation* e = (*fused)->entry();
+  EXPECT_EQ(Names(ScheduleModule(**fused, ResultMemory::kFree, &order).at(e)),
+            (std::vector<std::string>{"c", "a", "d", "b", "fusion"}));
+  EXPECT_NE(Names(ScheduleModule(**fused).at(e)), (std::vector<std::string>{"c", "a", "d", "b", "fusion"}));
 }
 
 }  // namespace

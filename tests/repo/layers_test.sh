@@ -27,7 +27,7 @@ check compiler/analysis absl/ compiler/hlo/
 check compiler/target absl/ compiler/base/
 check compiler/pass absl/ compiler/base/ compiler/hlo/
 check compiler/passes absl/ compiler/base/ compiler/hlo/ compiler/eval/ compiler/pass/ compiler/analysis/ compiler/plan/ compiler/sharding/ compiler/target/
-check compiler/pipeline absl/ compiler/pass/ compiler/passes/shelf/shelf.def
+check compiler/pipeline absl/ compiler/base/ compiler/pass/ compiler/passes/shelf/shelf.def
 check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
 check codegen/llvm runtime_min/abi.h runtime_min/cpu/level.h absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/

@@ -160,6 +160,22 @@ void Converter::Mark(const Instruction* i, QuantizedPtr type) {
   if (type) quantized_[i] = std::move(type);
 }
 
+bool Converter::DependsOnOtherArgument(const Instruction* i) const {
+  absl::flat_hash_set<const Instruction*> seen;
+  std::vector<const Instruction*> left = {i};
+  while (!left.empty()) {
+    const Instruction* x = left.back();
+    left.pop_back();
+    if (!seen.insert(x).second || evaluated_.contains(x)) continue;
+    if (x->Is(Opcode::Parameter) && !always_.contains(x)) return true;
+    if (auto it = always_.find(x); it != always_.end())
+      left.push_back(it->second);
+    else
+      left.insert(left.end(), x->operands().begin(), x->operands().end());
+  }
+  return false;
+}
+
 absl::StatusOr<Literal> Converter::Evaluate(Instruction* i) {
   if (auto it = evaluated_.find(i); it != evaluated_.end()) return it->second;
   if (auto it = always_.find(i); it != always_.end()) return Evaluate(it->second);

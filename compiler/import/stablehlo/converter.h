@@ -59,6 +59,8 @@ class Converter {
 
   // The value of an instruction that does not depend on arguments (or only on dimension arguments).
   absl::StatusOr<Literal> Evaluate(Instruction* i);
+  // Whether it depends on an argument that is no dimension argument, and would become one if Evaluate were asked.
+  bool DependsOnOtherArgument(const Instruction* i) const;
   // `inside`, a value in or behind a region, always has the value of `outside`.
   void Always(const Instruction* inside, Instruction* outside) { always_[inside] = outside; }
   // The types of quantized values.

@@ -233,9 +233,11 @@ absl::StatusOr<Values> ConvertDimensionSize(Call& call) {
     return Values{call.Finish(call.c->AddConstant(Literal::Int(PrimitiveType::S32, s.dim(d))))};
   Shape result = get ? Shape::Scalar(PrimitiveType::S32) : s;
   if (!get) {
-    // A size that is known and full makes the dimension static again.
+    // A size that is known and full makes the dimension static again. An argument may have another size in every run:
+    // only extents make it one of which the program knows the value.
     bool full = false;
-    if (auto n = call.converter.Evaluate(call.x[1]); n.ok()) full = n->Get(0).i == s.dim(d);
+    if (!call.converter.DependsOnOtherArgument(call.x[1]))
+      if (auto n = call.converter.Evaluate(call.x[1]); n.ok()) full = n->Get(0).i == s.dim(d);
     result.set_dynamic(d, !full);
   }
   Instruction* i = call.Add(get ? Opcode::GetDimensionSize : Opcode::SetDimensionSize, result, call.x);
