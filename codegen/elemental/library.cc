@@ -1,11 +1,11 @@
 #include "codegen/elemental/library.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/elemental/callbacks.h"
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/fft.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/hlo/random_bits.h"
 #include "llvm/IR/Intrinsics.h"
@@ -13,20 +13,11 @@
 namespace kiln {
 namespace {
 
-// What the transform of several lines in the lanes of a vector works in: 4 n + 8 vectors of 64 bytes.
-int64_t FftVectorBytes(int64_t n) { return 64 * (4 * n + 8); }
-
-// Whether lines of an axis are transformed in the lanes of vectors: enough lines, and short enough for the second
-// cache.
-bool InVectors(const FftAxis& a) {
-  constexpr int64_t kFewLines = 4, kMostBytes = int64_t{2} << 20;
-  return a.lines >= kFewLines && FftVectorBytes(a.n) <= kMostBytes;
-}
-
-int64_t FftVectorBytes(const Instruction* i) {
-  int64_t bytes = FftWorkBytes(i);
+// What the workers of all axes share.
+int64_t FftWorkBytes(const Instruction* i) {
+  int64_t bytes = 0;
   for (const FftAxis& a : FftAxes(i))
-    if (InVectors(a)) bytes = std::max(bytes, FftVectorBytes(a.n));
+    bytes = std::max(bytes, PlanFftLines(a, ComponentType(i->shape().type())).work_bytes);
   return bytes;
 }
 
@@ -103,13 +94,13 @@ class Library {
     return rows;
   }
 
-  // exp(-2 pi i k / n) for k < n, as read-only data of the module.
   absl::StatusOr<int64_t> Fft() {
     llvm::Value* scratch = Scratch(LibraryScratch(i_));
     if (i_->shape().ElementCount() == 0) return 1;
-    llvm::Value* const places[] = {body_.operands[0], At(scratch, FftVectorBytes(i_)), body_.results[0]};
+    llvm::Value* const places[] = {body_.operands[0], At(scratch, FftWorkBytes(i_)), body_.results[0]};
     for (const FftAxis& a : FftAxes(i_))
-      EmitFftLines(ir_, i_, a, places[a.from], places[a.to], scratch, ir_.I64(0), ir_.I64(a.lines), InVectors(a));
+      EmitFftLines(ir_, i_, a, PlanFftLines(a, ComponentType(i_->shape().type())), places[a.from], places[a.to],
+                   scratch, ir_.I64(0), ir_.I64(a.lines));
     return 1;
   }
 
@@ -211,7 +202,7 @@ class Library {
       return 8 * (l * k + k * k + k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)));
     }
     if (i->Is(Opcode::Sort)) return SortScratchBytes(i);
-    if (i->Is(Opcode::Fft)) return FftVectorBytes(i) + FftHalfBytes(i);
+    if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);
     return 0;
   }
 
@@ -224,70 +215,6 @@ class Library {
 };
 
 }  // namespace
-
-llvm::Value* FftRoots(Ir& ir, int64_t n, PrimitiveType t) {
-  const std::string name = absl::StrCat("fft_roots_", TextOf(t), "_", n);
-  if (llvm::GlobalVariable* g = ir.module.getGlobalVariable(name, true)) return g;
-  std::vector<llvm::Constant*> values;
-  for (int64_t k = 0; k < n; ++k) {
-    const long double a =
-        -2 * 3.14159265358979323846264338327950288L * static_cast<long double>(k) / static_cast<long double>(n);
-    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::cos(a))));
-    values.push_back(llvm::ConstantFP::get(ir.RegType(t), static_cast<double>(std::sin(a))));
-  }
-  auto* type = llvm::ArrayType::get(ir.RegType(t), values.size());
-  auto* g = new llvm::GlobalVariable(ir.module, type, true, llvm::GlobalValue::PrivateLinkage,
-                                     llvm::ConstantArray::get(type, values), name);
-  g->setAlignment(llvm::Align(64));
-  return g;
-}
-
-int64_t FftWorkBytes(const Instruction* i) {
-  int64_t n = 1;
-  for (int64_t d : *i->attrs().fft_length) n = std::max(n, d);
-  return (4 * n * ByteWidth(ComponentType(i->shape().type())) + 63) / 64 * 64;
-}
-
-int64_t FftHalfBytes(const Instruction* i) {
-  const bool between = *i->attrs().fft_type == FftType::IRFFT && i->attrs().fft_length->size() > 1;
-  return between ? i->operand(0)->shape().ByteSize() : 0;
-}
-
-std::vector<FftAxis> FftAxes(const Instruction* i) {
-  const FftType type = *i->attrs().fft_type;
-  const Ints& length = *i->attrs().fft_length;
-  const Shape &in = i->operand(0)->shape(), &out = i->shape();
-  const int64_t rank = out.rank(), axes = static_cast<int64_t>(length.size());
-  std::vector<FftAxis> list;
-  const auto add = [&](FftAxis::Place from, FftAxis::Place to, const Ints& dims, int64_t axis, int kind) {
-    const int64_t d = rank - axes + axis;
-    int64_t outer = 1, inner = 1;
-    for (int64_t q = 0; q < d; ++q) outer *= dims[q];
-    for (int64_t q = d + 1; q < rank; ++q) inner *= dims[q];
-    list.push_back({from, to, outer * inner, length[axis], inner, kind});
-  };
-  if (type == FftType::IRFFT && axes > 1) {
-    for (int64_t k = 0; k + 1 < axes; ++k) add(k ? FftAxis::kHalf : FftAxis::kOperand, FftAxis::kHalf, in.dims(), k, 0);
-    add(FftAxis::kHalf, FftAxis::kResult, out.dims(), axes - 1, 2);
-    return list;
-  }
-  add(FftAxis::kOperand, FftAxis::kResult, out.dims(), axes - 1,
-      type == FftType::RFFT    ? 1
-      : type == FftType::IRFFT ? 2
-                               : 0);
-  for (int64_t k = axes - 2; k >= 0; --k) add(FftAxis::kResult, FftAxis::kResult, out.dims(), k, 0);
-  return list;
-}
-
-void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, llvm::Value* from, llvm::Value* to,
-                  llvm::Value* work, llvm::Value* first, llvm::Value* last, bool in_vectors) {
-  const FftType type = *i->attrs().fft_type;
-  const PrimitiveType c = ComponentType(i->shape().type());
-  ir.CallLibrary(absl::StrCat("kiln_fft_", in_vectors ? "lines_" : "axis_", TextOf(c)), ir.b.getVoidTy(),
-                 {from, to, work, FftRoots(ir, axis.n, c), ir.I64(axis.n), ir.I64(axis.inner), first, last,
-                  ir.b.getInt32(type == FftType::IFFT || type == FftType::IRFFT),
-                  ir.b.getInt32(static_cast<uint32_t>(axis.kind))});
-}
 
 absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes) { return Library(body, stack_bytes).Run(); }
 

@@ -4,11 +4,12 @@
 // Stockham's form, which needs no reordering: with s the product of the radices so far, butterfly j of radix r reads
 // elements j + k n / r, multiplies them by roots and writes them to (j / s) s r + j mod s + k s of another array. Lines
 // of real numbers go in pairs, one as the imaginary part of the other.
+#include "codegen/elemental/fft.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "codegen/elemental/element.h"
-#include "codegen/elemental/library.h"
 #include "codegen/gpu/kernels.h"
 #include "compiler/hlo/transforms.h"
 
@@ -281,10 +282,18 @@ struct Workers {
   int64_t count = 0;
 };
 
+// What a thread of any axis works in.
+int64_t ThreadBytes(const Instruction* i) {
+  int64_t bytes = 0;
+  for (const FftAxis& a : FftAxes(i))
+    bytes = std::max(bytes, PlanFftThread(a, ComponentType(i->shape().type())).work_bytes);
+  return bytes;
+}
+
 // Threads that transform whole lines.
 Workers WorkersFor(const Instruction* i, const FftAxis& axis) {
   if (FormOf(i, axis).lines > 0) return {};
-  const int64_t most = std::max<int64_t>(1, kMostWorkBytes / FftWorkBytes(i));
+  const int64_t most = std::max<int64_t>(1, kMostWorkBytes / ThreadBytes(i));
   int64_t lines = std::max<int64_t>(1, (axis.lines + most - 1) / most);
   if (axis.kind != 0) lines = (lines + 1) / 2 * 2;  // real lines travel in pairs
   return {lines, (axis.lines + lines - 1) / lines};
@@ -293,7 +302,7 @@ Workers WorkersFor(const Instruction* i, const FftAxis& axis) {
 int64_t WorkBytes(const Instruction* i) {
   int64_t count = 0;
   for (const FftAxis& a : FftAxes(i)) count = std::max(count, WorkersFor(i, a).count);
-  return count * FftWorkBytes(i);
+  return count * ThreadBytes(i);
 }
 
 // What the spectrum between axes takes where it cannot lie in the result, because loops behind the transform give that
@@ -363,8 +372,8 @@ class Transform {
       llvm::Value* first = ir_.Mul(worker, workers.lines);
       llvm::Value* last = ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.Add(first, ir_.I64(workers.lines)),
                                                       ir_.I64(axis.lines));
-      EmitFftLines(ir_, fft_, axis, At(axis.from), At(axis.to), Scratch(ir_.Mul(worker, FftWorkBytes(fft_))), first,
-                   last);
+      EmitFftLines(ir_, fft_, axis, PlanFftThread(axis, ComponentType(fft_->shape().type())), At(axis.from),
+                   At(axis.to), Scratch(ir_.Mul(worker, ThreadBytes(fft_))), first, last);
       return absl::OkStatus();
     });
   }

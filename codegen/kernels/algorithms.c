@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "fft_limits.h"
+
 // ---- Sorting ----
 
 // less(env, a, i, b, j): element i of the arrays `a` before element j of the arrays `b`.

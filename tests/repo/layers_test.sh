@@ -32,7 +32,7 @@ check compiler/plan absl/ compiler/base/ compiler/hlo/
 check compiler/thunk absl/ compiler/hlo/ compiler/plan/
 check codegen/llvm runtime_min/abi.h runtime_min/cpu/level.h absl/ compiler/base/ compiler/hlo/ codegen/kernels/ llvm/
 check codegen/link absl/ compiler/base/ codegen/llvm/ lld/ llvm/
-check codegen/elemental absl/ compiler/hlo/ codegen/llvm/ llvm/
+check codegen/elemental absl/ compiler/hlo/ codegen/kernels/fft_limits.h codegen/llvm/ llvm/
 check codegen/host runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ llvm/
 check codegen/cpu runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
 check codegen/gpu runtime_min/abi.h runtime_min/gpu/abi.h runtime_min/gpu/tune.h compiler/target/ absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
