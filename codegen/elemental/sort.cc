@@ -8,7 +8,7 @@
 #include "codegen/elemental/callbacks.h"
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/library.h"
-#include "codegen/elemental/sort_key.h"
+#include "compiler/hlo/sort_key.h"
 
 namespace kiln {
 namespace {
@@ -32,11 +32,10 @@ Rows RowsOf(const Instruction* sort) {
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Sorting by digits begins where its tables of counts pay.
 std::optional<SortKey> KeyOf(const Instruction* sort) {
-  constexpr int64_t kFewest = 64, kMost = int64_t{1} << 32;
+  constexpr int64_t kMost = int64_t{1} << 32;  // places that a word holds beside a key
   const int64_t n = RowsOf(sort).n;
-  return n < kFewest || n >= kMost ? std::nullopt : KeyOfSort(sort);
+  return n < kFewestByDigits || n >= kMost ? std::nullopt : KeyOfSort(sort);
 }
 
 // Of what is compared, as an unsigned number.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/sort_key.h"
 
 namespace kiln {
 namespace {
@@ -62,8 +63,8 @@ int64_t Flops(const Instruction* i) {
 // The most steps that wait for each other, and what is no addition, in additions (Cost::slow).
 int64_t Slow(const Instruction* i) {
   // Measured on one core, beside its additions in vectors.
-  constexpr int64_t kFunction = 60, kPower = 200, kDivision = 8, kComparison = 400, kDraw = 100, kSerial = 60,
-                    kUpdate = 300, kWindow = 4;
+  constexpr int64_t kFunction = 60, kPower = 200, kDivision = 8, kComparison = 400, kDigit = 100, kDraw = 100,
+                    kSerial = 60, kUpdate = 300, kWindow = 4;
   const auto elements = [](const Shape& s) {
     return s.IsArray()                                    ? s.ElementCount()
            : s.tuple().empty() || !s.tuple()[0].IsArray() ? 0
@@ -84,7 +85,9 @@ int64_t Slow(const Instruction* i) {
     case Opcode::Sort: {
       const Ints dims = i->operand(0)->shape().dims();
       const size_t along = i->attrs().dimensions ? static_cast<size_t>((*i->attrs().dimensions)[0]) : dims.size() - 1;
-      return n * log2(dims[along]) * kComparison;
+      if (dims[along] < kFewestByDigits) return n * log2(dims[along]) * kComparison;
+      const std::optional<SortKey> key = KeyOfSort(i);
+      return n * (key ? ByteWidth(key->value->shape().type()) * kDigit : log2(dims[along]) * kComparison);
     }
     case Opcode::TopK:
       return i->operand(0)->shape().ElementCount() * kFunction;

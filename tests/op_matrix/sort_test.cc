@@ -3,8 +3,8 @@
 // equal keys keep their order. And what comparators are an order of keys.
 #include "absl/strings/str_cat.h"
 #include "aot/tools/program.h"
-#include "codegen/elemental/sort_key.h"
 #include "compiler/hlo/parser.h"
+#include "compiler/hlo/sort_key.h"
 #include "gtest/gtest.h"
 
 namespace kiln {

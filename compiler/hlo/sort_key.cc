@@ -1,4 +1,4 @@
-#include "codegen/elemental/sort_key.h"
+#include "compiler/hlo/sort_key.h"
 
 namespace kiln {
 namespace {

@@ -17,6 +17,9 @@ struct SortKey {
   bool total;
 };
 
+// Rows that are shorter are sorted by comparing, whatever their key.
+inline constexpr int64_t kFewestByDigits = 64;
+
 // Nothing where the comparator looks at more than one operand, or at its two sides in different ways.
 std::optional<SortKey> KeyOfSort(const Instruction* sort);
 
