@@ -241,10 +241,8 @@ class Op {
         return Val{b.CreateFMul(p, q)};
       case Opcode::Divide:
         return Val{b.CreateFDiv(p, q)};
-      case Opcode::Remainder: {
-        const bool f64 = p->getType()->isDoubleTy();
-        return Val{ir.CallLibrary(f64 ? "fmod" : "fmodf", p->getType(), {p, q})};
-      }
+      case Opcode::Remainder:
+        return Val{Math("rem", {p, q})};
       case Opcode::Maximum:
         return Val{FMax(p, q)};
       case Opcode::Minimum:

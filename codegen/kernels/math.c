@@ -128,7 +128,7 @@ INLINE float kiln_erf_f32(float x) {
   return c * (p / q);  // c * p would be subnormal before the result is
 }
 
-double sin(double), cos(double), tan(double), atan2(double, double), pow(double, double);
+double sin(double), cos(double), tan(double), atan2(double, double), pow(double, double), fmod(double, double);
 #include "double.inc"
 #include "formats.inc"
 #include "pairs.inc"
@@ -153,6 +153,20 @@ static INLINE complex unit_box(complex a) {
   double inf = __builtin_inf();
   return parts(__builtin_copysign(__builtin_fabs(a.re) == inf ? 1.0 : 0.0, a.re),
                __builtin_copysign(__builtin_fabs(a.im) == inf ? 1.0 : 0.0, a.im));
+}
+// The real, or else the imaginary, part of a quotient n / d of which both parts came out as NaN. By the rules of C,
+// infinities and zeros have one.
+RARE double kiln_rare_complex_quotient(double a, double b, double c, double d, double imaginary) {
+  double inf = __builtin_inf(), m = __builtin_fabs(c) > __builtin_fabs(d) ? __builtin_fabs(c) : __builtin_fabs(d);
+  complex n = parts(a, b), top = unit_box(n), low = unit_box(parts(c, d)),
+          r = parts(__builtin_nan(""), __builtin_nan(""));
+  if (m == 0.0 && c == c && d == d && (a == a || b == b))
+    r = parts(__builtin_copysign(inf, c) * a, __builtin_copysign(inf, c) * b);
+  else if (m < inf && c == c && d == d && top.re * top.re + top.im * top.im > 0.0)
+    r = parts(inf * (top.re * c + top.im * d), inf * (top.im * c - top.re * d));
+  else if (m == inf && __builtin_fabs(a) < inf && __builtin_fabs(b) < inf)
+    r = parts(0.0 * (a * low.re + b * low.im), 0.0 * (b * low.re - a * low.im));
+  return imaginary == 0.0 ? r.re : r.im;
 }
 
 #include "complex_parts.inc"

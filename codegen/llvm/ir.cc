@@ -129,7 +129,7 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
       const bool rounded = match(x, m_BitCast(m_Shl(m_ZExt(m_Value(bits)), m_SpecificInt(16))));
       x = rounded && bits->getType() == mem ? bits : CallLibrary("kiln_f32_to_bf16", b.getInt16Ty(), {x});
     } else if (t == PrimitiveType::F16 && level.f16c) {
-      halves_ = false;
+      halves_ = true;
       x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
     } else {
       const TypeInfo& f = InfoOf(t);
@@ -244,15 +244,17 @@ void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bo
   Hints whole = {Hint("unroll.disable"),
                  Hint("vectorize.followup_vectorized", Hint("isvectorized", Number(b.getInt32(1))))};
   Hints masked = whole;
-  // Sums wait for themselves: several at a time, where that leaves no rest.
-  constexpr int64_t kSums = 4;
-  for (int64_t sums = parallel ? 1 : kSums; sums > 1; sums /= 2)
-    if (even % (sums * kLanes) == 0) {
-      whole.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(sums)))));
-      break;
-    }
+  // Sums wait for themselves: several at a time, where that leaves no rest or is worth a loop for it.
+  constexpr int64_t kSums = 4, kWorthARest = 512;
+  int64_t sums = parallel ? 1 : kSums;
+  while (sums > 1 && even % (sums * kLanes)) sums /= 2;
+  if (sums == 1 && !parallel && even >= kWorthARest) sums = kSums;
+  Hints several = whole;
+  if (sums > 1) several.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(sums)))));
   masked.push_back(Hint("vectorize.predicate.enable", Number(b.getTrue())));
-  LoopWith(whole, I64(0), I64(even), 1, body, parallel);
+  const int64_t most = even - even % (sums * kLanes);
+  LoopWith(several, I64(0), I64(most), 1, body, parallel);
+  LoopWith(whole, I64(most), I64(even), 1, body, parallel);
   if (masked_stores) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);
   const int64_t eight = even + (rest & 8), four = eight + (rest & 4);
   LoopWith(whole, I64(even), I64(eight), 1, body, parallel);
@@ -291,7 +293,8 @@ void Ir::LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
   halves_ = false;
   body(i);
   access_group = outer;
-  if (halves_ && level.vector_bytes == 64) hints.push_back(Hint("vectorize.width", Number(b.getInt32(16))));
+  if (halves_)
+    hints.push_back(Hint("vectorize.width", Number(b.getInt32(static_cast<uint32_t>(level.vector_bytes / 4)))));
   halves_ = false;
   llvm::Value* next = b.CreateAdd(i, I64(step), "", true, true);
   i->addIncoming(next, b.GetInsertBlock());

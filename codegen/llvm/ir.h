@@ -85,7 +85,8 @@ class Ir {
   llvm::MDNode* access_group = nullptr;
 
  private:
-  // Since the innermost loop began F16 was loaded and none stored: LLVM makes vectors of four of them in a reduction.
+  // Since the innermost loop began F16 was loaded or stored. LLVM takes its wide conversions for dear, and makes
+  // vectors of four.
   bool halves_ = false;
   using Hints = std::vector<llvm::Metadata*>;  // of one loop
   llvm::Metadata* Hint(const std::string& name, llvm::Metadata* value = nullptr);

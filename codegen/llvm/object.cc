@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/kernels/bitcode.h"
+#include "codegen/llvm/halves.h"
 #include "codegen/llvm/rare_calls.h"
 #include "codegen/llvm/target_machine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -142,6 +143,9 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     pb.registerFunctionAnalyses(fam);
     pb.registerLoopAnalyses(lam);
     pb.crossRegisterProxies(lam, fam, cam, mam);
+    // Passes behind the vectoriser shrink to halves again.
+    pb.registerVectorizerStartEPCallback(
+        [](llvm::FunctionPassManager& at, llvm::OptimizationLevel) { at.addPass(WidenHalves()); });
     llvm::ModulePassManager passes;
     if (state == CodeState::kFresh)
       passes = pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
@@ -161,6 +165,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     }
     passes.run(m, mam);
     InlineVariantsOfRareCalls(m, mam);
+    for (llvm::Function& f : m) WidenHalves().run(f, fam);
     ReduceStrength(m, fam);
   }
   if (ir_text) {

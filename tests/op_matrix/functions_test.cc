@@ -1,5 +1,6 @@
 // Elementary functions at every CPU level that this machine has: ordinary arguments, some that only a few lanes have
 // and that take another way, and complex ones. op_matrix_test has every operation and type, at one level.
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <random>
@@ -123,15 +124,81 @@ TEST(Functions, ComplexOnesAtEveryLevelAreNearTheReference) {
   }
 }
 
+// Any bits, and pairs of like size, whose quotients are small.
+double AnyNumber(PrimitiveType t, bool like, std::mt19937_64& random) {
+  if (like)
+    return std::ldexp(static_cast<double>(static_cast<int32_t>(random())), -24 + static_cast<int>(random() % 8));
+  const uint64_t bits = random();
+  if (t == PrimitiveType::F64) return std::bit_cast<double>(bits);
+  return std::bit_cast<float>(static_cast<uint32_t>(bits));
+}
+
+TEST(Functions, RemaindersAreExactAtEveryLevel) {
+  constexpr Opcode kRemainder[] = {Opcode::Remainder};
+  for (PrimitiveType t : {PrimitiveType::F32, PrimitiveType::F64}) {
+    std::mt19937_64 random(8);
+    Literal x(Shape::Array(t, {kCount})), y(x.shape());
+    for (int64_t k = 0; k < kCount; ++k) {
+      x.Set(k, Element{.re = k % 3 ? AnyNumber(t, k % 2, random) : Value(k, random)});
+      y.Set(k, Element{.re = k % 3 ? AnyNumber(t, k % 2, random) : Value(k + 1, random)});
+    }
+    for (const std::string& level : Levels()) {
+      CompileOptions o;
+      o.cpu.levels = {level};
+      o.cpu.flush_subnormals = false;
+      auto got = RunModule(Program(t, kRemainder), {x, y}, o, {});
+      ASSERT_TRUE(got.ok()) << got.status();
+      for (int64_t k = 0; k < kCount; ++k) {
+        const double want = std::fmod(x.Get(k).re, y.Get(k).re), have = got->results[0].Get(k).re;
+        EXPECT_TRUE(std::isnan(want) ? std::isnan(have) : have == want && std::signbit(have) == std::signbit(want))
+            << TextOf(t) << " at " << level << ": " << x.Get(k).re << " by " << y.Get(k).re << " leaves " << have
+            << ", want " << want;
+      }
+    }
+  }
+}
+
+TEST(Functions, ModuliOfFloatsAreRounded) {
+  auto m = std::make_unique<Module>("moduli");
+  Computation* c = m->AddComputation("main");
+  m->set_entry(c);
+  Instruction* x = c->AddParameter(0, Shape::Array(PrimitiveType::C64, {kCount}), "x");
+  c->set_root(c->Add(Opcode::Abs, Shape::Array(PrimitiveType::F32, {kCount}), {x}));
+  std::mt19937_64 random(9);
+  Literal in(x->shape());
+  for (int64_t k = 0; k < kCount; ++k)
+    in.Set(k, k % 3 ? Element{.re = AnyNumber(PrimitiveType::F32, k % 2, random),
+                              .im = AnyNumber(PrimitiveType::F32, k % 2, random)}
+                    : Element{.re = Value(k, random), .im = Value(k + 1, random)});
+  for (const std::string& level : Levels()) {
+    CompileOptions o;
+    o.cpu.levels = {level};
+    o.cpu.flush_subnormals = false;
+    auto got = RunModule(m->Clone(), {in}, o, {});
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (int64_t k = 0; k < kCount; ++k) {
+      const double want = std::hypot(in.Get(k).re, in.Get(k).im), have = got->results[0].Get(k).re;
+      const double unit = std::ldexp(1.0, std::max(std::ilogb(std::max(want, 0x1p-149)), -126) - 23);
+      if (std::isnan(want))
+        EXPECT_TRUE(std::isnan(have));
+      else if (want >= 0x1.ffffffp127)
+        EXPECT_TRUE(std::isinf(have));
+      else
+        EXPECT_LE(std::abs(have - want), 0.501 * unit) << level << ": " << in.Get(k).re << ", " << in.Get(k).im;
+    }
+  }
+}
+
 // A branch to what few arguments need is taken for all lanes at once: the variant for a vector is there, and no loop
 // calls the C library for each element.
 TEST(Functions, LoopsWithRareCallsRunInVectors) {
   CompileOptions o;
   o.cpu.levels = {"v3", "v4"};
-  constexpr Opcode kRare[] = {Opcode::Sine, Opcode::Cosine, Opcode::Tan, Opcode::Power, Opcode::Atan2};
+  constexpr Opcode kRare[] = {Opcode::Sine,  Opcode::Cosine, Opcode::Tan,
+                              Opcode::Power, Opcode::Atan2,  Opcode::Remainder};
   auto compiled = Compile(Program(PrimitiveType::F64, kRare), o);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  for (const char* function : {"sin", "cos", "tan", "pow", "atan2"})
+  for (const char* function : {"sin", "cos", "tan", "pow", "atan2", "fmod"})
     for (const char* lanes : {"4", "8"}) {
       const std::string name = std::string("kiln_rare_") + function + "_" + lanes + "_each";
       EXPECT_NE(compiled->code.archive.find(name), std::string::npos) << name;
