@@ -125,7 +125,11 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
   const DotShape& s = plan.shape;
   const auto compute = IsComplex(s.c) ? std::optional(s.c) : ComputeType(s.a, s.b, s.c);
   plan.sum = compute.value_or(s.c);
-  if (s.k == 0 || !compute) {
+  // Of complex numbers a product of their parts loses digits where a part's terms cancel, as every long sum does; short
+  // ones are summed number by number.
+  constexpr int64_t kLittleWork = 4096;
+  const bool little = IsComplex(s.c) && s.m * s.n * s.k < kLittleWork;
+  if (s.k == 0 || !compute || little) {
     plan.algorithm = DotAlgorithm::kPlainLoops;
     plan.sum = s.c;
     plan.units = s.batch;

@@ -69,6 +69,7 @@ TEST(DotPlan, ComplexNumbersAreAProductOfTheirParts) {
   EXPECT_EQ(p.product.run, 2 * 30);
   EXPECT_EQ(p.product.a_stride, 2 * 30);
   EXPECT_FALSE(p.pack_a);
+  EXPECT_EQ(DotOf(Avx2(), "c64[1,4,3]", "c64[1,3,6]", "c64[1,4,6]")->algorithm, DotAlgorithm::kPlainLoops);
 }
 
 TEST(DotPlan, AnEmptySumIsAPlainLoop) {
