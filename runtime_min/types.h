@@ -90,7 +90,8 @@ typedef struct kiln_comm {
   int (*exchange)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                   const void* const* arrays, void* const* results);
   // Begins an exchange before its results are wanted, and does not wait: copies what this device gives, or returns NULL
-  // where `exchange` shall be called instead. All members offer alike, in one order. May be NULL, as `take` then is.
+  // where `exchange` shall be called instead. All members offer alike, in one order. May be NULL, as `take` then is:
+  // who wraps the functions of another comm and leaves these out sets both to NULL.
   void* (*offer)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                  const void* const* arrays);
   // Ends it. Called for every offer, unless the run fails.

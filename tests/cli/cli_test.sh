@@ -115,7 +115,7 @@ printf 'HloModule s\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add
 code=0; "$kiln" diff sum.hlo --input seeded/result_0.npy --input seeded/result_0.npy 2> err || code=$?
 [ $code = 1 ] && grep -q '2 inputs given, the module takes 1' err || fail "two inputs: $(cat err)"
 # A difference that is too large is followed by a search for the rewrite at fault.
-printf 'HloModule d\nENTRY e {\n  x = f32[64,512] parameter(0)\n  y = f32[512,64] parameter(1)\n  ROOT z = f32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n' > dot.hlo
+printf 'HloModule d\nENTRY e {\n  x = f32[64,1300] parameter(0)\n  y = f32[1300,64] parameter(1)\n  ROOT z = f32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n' > dot.hlo
 "$kiln" diff dot.hlo --rtol 1 --bisect found > log || fail "diff --rtol 1: $(cat log)"
 if grep -q 'which rewrite' log; then fail "diff --bisect without a difference"; fi
 code=0; "$kiln" diff dot.hlo --rtol 0 --bisect found > log 2>&1 || code=$?

@@ -27,12 +27,24 @@ struct Failing {
   Failing(const kiln_comm& comm, int meetings, bool exchanges) : face(comm), real(comm), left(meetings) {
     face.self = this;
     face.exchange = nullptr;
-    if (exchanges)
+    face.offer = nullptr;
+    face.take = nullptr;
+    if (exchanges) {
+      face.offer = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
+                      const void* const* arrays) -> void* {
+        auto* f = static_cast<Failing*>(self);
+        return f->left-- > 0 ? f->real.offer(f->real.self, device, what, group, arrays) : nullptr;
+      };
+      face.take = [](void* self, int64_t device, void* offered, const kiln_exchange* what, void* const* results) {
+        auto* f = static_cast<Failing*>(self);
+        return f->real.take(f->real.self, device, offered, what, results);
+      };
       face.exchange = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                          const void* const* arrays, void* const* results) {
         auto* f = static_cast<Failing*>(self);
         return f->left-- > 0 ? f->real.exchange(f->real.self, device, what, group, arrays, results) : 1;
       };
+    }
     face.gather = [](void* self, int64_t device, const int64_t* group, int64_t members, const void* mine, void* all,
                      int64_t bytes) {
       auto* f = static_cast<Failing*>(self);
