@@ -33,7 +33,7 @@ absl::StatusOr<int64_t> SeveralResults(FusionBody& fusion, const Instruction* tu
 }
 
 // The window whose places along `minor` are the root's, where some of them reach over the ends of the array and others
-// do not; null if there is none. What surrounds it is elementwise.
+// do not; null if there is none. What surrounds it is elementwise, so that it is read at the root's places alone.
 const Instruction* PaddedWindow(const Instruction* root, int64_t minor) {
   const Instruction* found = nullptr;
   std::vector<const Instruction*> open = {root};
@@ -45,7 +45,8 @@ const Instruction* PaddedWindow(const Instruction* root, int64_t minor) {
       found = i;
     } else if (i->IsElementwise()) {
       open.insert(open.end(), i->operands().begin(), i->operands().end());
-    } else if (!i->Is(Opcode::Parameter) && !i->Is(Opcode::Constant) && !i->Is(Opcode::Broadcast)) {
+    } else if (const Instruction* leaf = i->Is(Opcode::Broadcast) ? i->operand(0) : i;
+               !leaf->Is(Opcode::Parameter) && !leaf->Is(Opcode::Constant)) {
       return nullptr;
     }
   }
@@ -94,7 +95,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
       [&](std::vector<llvm::Value*> at) -> absl::Status {
         absl::Status status;
         const auto range = [&](int64_t first, int64_t end, bool inside) {
-          elements.WindowsInside(minor, inside);
+          elements.WindowsInside(inside ? window : nullptr, minor);
           ir.Loop(
               ir.I64(first), ir.I64(end), 1,
               [&](llvm::Value* k) {
@@ -106,7 +107,6 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
         range(0, from, false);
         range(from, to, true);
         range(to, s.dim(minor), false);
-        elements.WindowsInside(minor, false);
         return status;
       },
       false));

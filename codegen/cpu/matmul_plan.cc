@@ -170,6 +170,7 @@ int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / Byte
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
   return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows));
 }
+
 int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
   return std::max<int64_t>(1, bytes / row_bytes / tile_rows) * tile_rows;
 }

@@ -30,8 +30,11 @@ class ElementEmitter {
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
-  // From now on (`inside`) or no longer, windows lie inside their arrays along dimension `dim`: nothing is checked.
-  void WindowsInside(int64_t dim, bool inside) { inside_dim_ = inside ? dim : -1; }
+  // From now on the windows of `window` (null: of none) lie inside its array along `dim`: nothing is checked there.
+  void WindowsInside(const Instruction* window, int64_t dim) {
+    inside_ = window;
+    inside_dim_ = dim;
+  }
   // A computation on scalars, such as a reducer, applied to values. One Val per result.
   // The element of type `to` with the bits of `v`; both types take as many.
   Val Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to);
@@ -63,7 +66,8 @@ class ElementEmitter {
   std::vector<llvm::Value*> params_;
   absl::flat_hash_map<Key, Val> cache_;
   absl::flat_hash_map<const Instruction*, Val> preset_;
-  int64_t inside_dim_ = -1;
+  const Instruction* inside_ = nullptr;
+  int64_t inside_dim_ = 0;
 };
 
 // Elementwise operation `i` on operand values.

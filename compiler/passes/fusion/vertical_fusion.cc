@@ -233,8 +233,8 @@ class Fuser {
     return FusibleProducer(i);
   }
 
-  // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather, of which each operand has
-  // one number.
+  // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather: whose number is read
+  // where is then known.
   static bool NamesPlaces(const Instruction* c, const Instruction* p) {
     const auto names = [&](const Instruction* user, const Instruction* value) {
       return user->Is(Opcode::Gather) && user->operand(1) == value && user->operand(0) != value &&
