@@ -32,6 +32,7 @@ struct kiln_program {
   int64_t arena_bytes, slow_arena_bytes;
   int64_t devices;           // 0: it does not communicate
   int64_t flush_subnormals;  // to zero, while it runs
+  int64_t x87;               // what it calls may use x87: functions of the caller's, fmod
   int64_t check_overlap;     // it writes at most KILN_MOST_WRITTEN arrays, arenas included
   struct kiln_port port[];   // of the arguments, then of the results
 };

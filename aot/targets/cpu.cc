@@ -10,6 +10,14 @@
 namespace kiln {
 namespace {
 
+// fmod may use it, as any function of the host's.
+bool MayUseX87(const Module& m) {
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions())
+      if (i->Is(Opcode::CustomCall) || i->Is(Opcode::Remainder)) return true;
+  return false;
+}
+
 CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledModel& m) {
   CallChecks out;
   int64_t written = 2;  // the arenas
@@ -28,6 +36,7 @@ CallChecks ChecksOf(const Planned& p, const CompileOptions& o, const CompiledMod
   out.slow_arena_bytes = p.program.plan.buffers.slow_bytes();
   out.devices = m.communicates ? m.devices : 0;
   out.flush_subnormals = o.cpu.flush_subnormals;
+  out.x87 = m.communicates || MayUseX87(*p.program.module);
   out.overlap = written <= KILN_MOST_WRITTEN;
   return out;
 }

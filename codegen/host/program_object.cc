@@ -16,6 +16,7 @@ std::string ProgramObject(const std::string& name, const CallChecks& checks) {
   head.slow_arena_bytes = checks.slow_arena_bytes;
   head.devices = checks.devices;
   head.flush_subnormals = checks.flush_subnormals;
+  head.x87 = checks.x87;
   head.check_overlap = checks.overlap;
   std::string bytes(reinterpret_cast<const char*>(&head), offsetof(kiln_program, port));
   for (const auto* list : {&checks.arguments, &checks.results})

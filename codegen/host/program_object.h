@@ -15,7 +15,7 @@ struct CallChecks {
   std::vector<Port> arguments, results;
   int64_t arena_bytes = 0, slow_arena_bytes = 0;
   int64_t devices = 0;  // 0: it does not communicate
-  bool flush_subnormals = true, overlap = true;
+  bool flush_subnormals = true, x87 = true, overlap = true;
 };
 
 // An object that defines <name>_program.

@@ -140,7 +140,7 @@ int32_t kiln_model_run(const struct kiln_call* c) {
   if (!status) {
     const struct kiln_machine machine = {c->pool, c->slow_arena.data};
     struct fp_environment callers;
-    fp_enter(&callers, p->flush_subnormals ? KILN_MXCSR | KILN_MXCSR_FLUSH : KILN_MXCSR);
+    fp_enter(&callers, p->flush_subnormals ? KILN_MXCSR | KILN_MXCSR_FLUSH : KILN_MXCSR, p->x87 != 0);
     status = f(c->arguments, c->results, c->arena.data, &machine, c->comm);
     fp_leave(&callers);
   }

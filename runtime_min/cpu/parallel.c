@@ -26,7 +26,7 @@ static void work(struct job* j) {
 static void help(void* arg) {
   struct job* j = arg;
   struct fp_environment threads_own;
-  fp_enter(&threads_own, j->mxcsr);
+  fp_enter(&threads_own, j->mxcsr, 1);
   work(j);
   fp_leave(&threads_own);
   // The last touch: the caller's frame holds the job.
