@@ -1,9 +1,12 @@
 #include "codegen/cpu/entry.h"
 
+#include <algorithm>
+
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/dot_plan.h"
 #include "codegen/cpu/kernels.h"
 #include "codegen/host/custom_call.h"
+#include "compiler/analysis/cost.h"
 
 namespace kiln::cpu {
 namespace {
@@ -15,13 +18,14 @@ class CpuEntry : public HostEntry {
       : HostEntry(ir, std::move(name), options), plan_(plan), units_(units), borrowed_(borrowed) {}
 
  private:
-  // Bytes that the kernel touches, as a measure of whether waking other threads pays.
-  static int64_t Work(const Thunk& t) {
-    int64_t n = 0;
-    for (const Slice& s : t.reads) n += s.size;
-    for (const Slice& s : t.writes) n += s.size;
-    if (t.instruction->Is(Opcode::Dot) || t.instruction->Is(Opcode::Convolution) || ProductOf(t.instruction)) n *= 8;
-    return n;
+  // How many threads a kernel is worth: forking and joining takes one or two microseconds, and a thread's share shall
+  // take some times as long.
+  int64_t ThreadsFor(double microseconds, int64_t units) const {
+    constexpr double kShareMicroseconds = 6;
+    if (options_.threads == 1 || units < 2) return 1;
+    const double worth = microseconds / kShareMicroseconds;
+    const int64_t most = options_.threads ? std::min<int64_t>(options_.threads, units) : units;
+    return worth < static_cast<double>(most) ? std::max<int64_t>(static_cast<int64_t>(worth), 1) : most;
   }
 
   llvm::Function* KernelAt(size_t place) {
@@ -53,13 +57,17 @@ class CpuEntry : public HostEntry {
     llvm::Function* function = KernelAt(place);
     const int64_t units = units_[place];
     FillTable(t);
-    constexpr int64_t kWorthSplitting = 64 << 10;
-    if (options_.threads == 1 || units < 2 || Work(t) < kWorthSplitting) {
-      b_.CreateCall(function, {table_, ir_.I64(0), ir_.I64(units)});
+    const double microseconds = EstimatedMicroseconds(CostOfKernel(t.instruction));
+    const int64_t threads = ThreadsFor(microseconds, units);
+    if (threads == 1) {
+      llvm::CallInst* call = b_.CreateCall(function, {table_, ir_.I64(0), ir_.I64(units)});
+      // Loops are vectorised better in a function of their own, and a call is nothing beside such a one.
+      constexpr double kWorthCalling = 0.2;
+      if (microseconds > kWorthCalling) call->setIsNoInline();
       return;
     }
     std::vector<llvm::Type*> types = {ptr, ptr, ptr, i64, i64};
-    std::vector<llvm::Value*> arguments = {machine_, function, table_, ir_.I64(units), ir_.I64(options_.threads)};
+    std::vector<llvm::Value*> arguments = {machine_, function, table_, ir_.I64(units), ir_.I64(threads)};
     if (options_.profile) {
       types.push_back(i64);
       arguments.push_back(ir_.I64(OpOf(t)));

@@ -46,6 +46,8 @@ class Reduction {
   }
 
  private:
+  static constexpr int64_t kBlock = 64;  // results that one thread computes
+
   struct Part {
     const Instruction* reduce;
     size_t first;   // of its results among all
@@ -245,6 +247,7 @@ class Reduction {
     Ints outer;
     for (int64_t d : kept_)
       if (d != minor && in_.dim(d) != 1) outer.push_back(d);
+    if (outer.empty() && width > kBlock) return Blocks(minor, kWidest);
     auto columns = [&](llvm::Value* s) { Strip(minor, strip, s); };
     if (outer.empty()) {
       ir_.Loop(body_.begin, body_.end, 1, columns);
@@ -257,6 +260,27 @@ class Reduction {
     return in_.dim(outer[0]);
   }
 
+  // All results lie along the minor dimension: a thread takes blocks of them, as many at a time as a strip may have.
+  int64_t Blocks(int64_t minor, int64_t widest) {
+    const int64_t width = in_.dim(minor);
+    ir_.Loop(body_.begin, body_.end, widest / kBlock, [&](llvm::Value* block) {
+      const auto least = [&](llvm::Value* a, llvm::Value* b) {
+        return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+      };
+      llvm::Value* blocks = least(ir_.I64(widest / kBlock), ir_.b.CreateSub(body_.end, block));
+      llvm::Value* from = ir_.Mul(block, kBlock);
+      llvm::Value* count = least(ir_.Mul(blocks, kBlock), ir_.b.CreateSub(ir_.I64(width), from));
+      OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
+        const auto column = [&](llvm::Value* j) {
+          at_[minor] = ir_.Add(from, j);
+          visit(j);
+        };
+        ir_.Loop(ir_.I64(0), count, 1, column, parallel);
+      });
+    });
+    return (width + kBlock - 1) / kBlock;
+  }
+
   // The `s`-th strip of results, of `strip` elements or what is left of the dimension.
   void Strip(int64_t minor, int64_t strip, llvm::Value* s) {
     const int64_t width = in_.dim(minor);
@@ -264,7 +288,7 @@ class Reduction {
     llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
                                             : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
                                                                           ir_.b.CreateSub(ir_.I64(width), from));
-    const auto columns = [&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
+    OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
       const auto column = [&](llvm::Value* j) {
         at_[minor] = ir_.Add(from, j);
         visit(j);
@@ -274,7 +298,11 @@ class Reduction {
         ir_.VectorLoop(strip, column, parallel);
       else
         ir_.Loop(ir_.I64(0), count, 1, column, parallel);
-    };
+    });
+  }
+
+  // The results that `columns` visits, each with an accumulator.
+  void OneStrip(const std::function<void(const std::function<void(llvm::Value*)>& visit, bool parallel)>& columns) {
     columns([&](llvm::Value* j) { Begin(j); }, false);
     NestFrom(reduced_, 0, [&] { columns([&](llvm::Value* j) { Add(j); }, true); });
     columns([&](llvm::Value* j) { Store(j); }, true);

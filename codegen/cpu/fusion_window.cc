@@ -1,4 +1,4 @@
-// Fusions around windows: running reductions, reductions of several arrays, select-and-scatter.
+// Fusions around windows: running reductions, reductions of several arrays.
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/fusion.h"
 
@@ -78,77 +78,6 @@ absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction
       },
       false));
   return Units(outs[0].dims(), order);
-}
-
-absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root) {
-  Ir& ir = fusion.ir;
-  Body& body = fusion.body;
-  ElementEmitter& elements = fusion.elements;
-  const Shape &s = root->shape(), &u = root->operand(1)->shape();
-  const attr::Win w = root->attrs().window.value_or(attr::Win(s.rank()));
-  llvm::IRBuilder<>& b = ir.b;
-  ASSIGN_OR_RETURN(Val init, elements.Emit(root->operand(2), Index{}));
-  ir.Loop(
-      ir.I64(0), ir.I64(s.ElementCount()), 1, [&](llvm::Value* k) { ir.Store(s.type(), init, body.results[0], k); },
-      true);
-  const Slots best(ir, s.type(), 1);
-  llvm::Value* best_at = ir.Alloca(b.getInt64Ty(), 1, 8);
-  RETURN_IF_ERROR(Nest(
-      fusion, u.dims(), LoopOrder(u),
-      [&](std::vector<llvm::Value*> o) -> absl::Status {
-        absl::Status status;
-        b.CreateStore(ir.I64(-1), best_at);
-        std::vector<llvm::Value*> at(s.rank());
-        std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
-          if (d == s.rank()) {
-            ir.If(inside, [&] {
-              auto v = elements.Emit(root->operand(0), Index{at});
-              if (!v.ok()) {
-                status = v.status();
-                return;
-              }
-              llvm::Value* empty = b.CreateICmpSLT(b.CreateLoad(b.getInt64Ty(), best_at), ir.I64(0));
-              auto keep = elements.Apply(**root->attrs().select, {best.Get(ir.I64(0)), *v});
-              if (!keep.ok()) {
-                status = keep.status();
-                return;
-              }
-              ir.If(b.CreateOr(empty, b.CreateNot((*keep)[0].re)), [&] {
-                best.Put(ir.I64(0), *v);
-                b.CreateStore(elements.Offset(s, Index{at}), best_at);
-              });
-            });
-            return;
-          }
-          auto step = [&](llvm::Value* k) {
-            llvm::Value* p = b.CreateSub(b.CreateAdd(ir.Mul(o[d], w[d].stride), k), ir.I64(w[d].pad_low));
-            at[d] = p;
-            llvm::Value* ok =
-                w[d].pad_low || w[d].pad_high ? b.CreateAnd(inside, b.CreateICmpULT(p, ir.I64(s.dim(d)))) : inside;
-            nest(d + 1, ok);
-          };
-          ir.Loop(ir.I64(0), ir.I64(w[d].size), 1, step);
-        };
-        best.Put(ir.I64(0), init);
-        nest(0, b.getTrue());
-        RETURN_IF_ERROR(status);
-        llvm::Value* where = b.CreateLoad(b.getInt64Ty(), best_at);
-        ir.If(b.CreateICmpSGE(where, ir.I64(0)), [&] {
-          auto v = elements.Emit(root->operand(1), Index{o});
-          if (!v.ok()) {
-            status = v.status();
-            return;
-          }
-          auto r = elements.Apply(**root->attrs().scatter, {ir.Load(s.type(), body.results[0], where), *v});
-          if (!r.ok())
-            status = r.status();
-          else
-            ir.Store(s.type(), (*r)[0], body.results[0], where);
-        });
-        return status;
-      },
-      false, false));
-  return 1;
 }
 
 }  // namespace kiln::cpu
