@@ -19,11 +19,13 @@ class CpuEntry : public HostEntry {
 
  private:
   // How many threads a kernel is worth: forking and joining takes one or two microseconds, and a thread's share shall
-  // take some times as long.
-  int64_t ThreadsFor(double microseconds, int64_t units) const {
-    constexpr double kShareMicroseconds = 6;
+  // take some times as long. Where the arrays are large, each thread has parts of them in its cache from kernels before
+  // this one, and one thread alone would have to fetch those of the others.
+  int64_t ThreadsFor(const Cost& cost, double microseconds, int64_t units) const {
+    constexpr double kShareMicroseconds = 5, kShareBytes = 192 << 10;
     if (options_.threads == 1 || units < 2) return 1;
-    const double worth = microseconds / kShareMicroseconds;
+    const double worth =
+        std::max(microseconds / kShareMicroseconds, static_cast<double>(cost.bytes_accessed) / kShareBytes);
     const int64_t most = options_.threads ? std::min<int64_t>(options_.threads, units) : units;
     return worth < static_cast<double>(most) ? std::max<int64_t>(static_cast<int64_t>(worth), 1) : most;
   }
@@ -57,8 +59,9 @@ class CpuEntry : public HostEntry {
     llvm::Function* function = KernelAt(place);
     const int64_t units = units_[place];
     FillTable(t);
-    const double microseconds = EstimatedMicroseconds(CostOfKernel(t.instruction));
-    const int64_t threads = ThreadsFor(microseconds, units);
+    const Cost cost = CostOfKernel(t.instruction);
+    const double microseconds = EstimatedMicroseconds(cost);
+    const int64_t threads = ThreadsFor(cost, microseconds, units);
     if (threads == 1) {
       llvm::CallInst* call = b_.CreateCall(function, {table_, ir_.I64(0), ir_.I64(units)});
       // Loops are vectorised better in a function of their own, and a call is nothing beside such a one.

@@ -98,10 +98,44 @@ class Library {
     llvm::Value* scratch = Scratch(LibraryScratch(i_));
     if (i_->shape().ElementCount() == 0) return 1;
     llvm::Value* const places[] = {body_.operands[0], At(scratch, FftWorkBytes(i_)), body_.results[0]};
-    for (const FftAxis& a : FftAxes(i_))
+    const std::vector<FftAxis> axes = FftAxes(i_);
+    const auto lines = [&](const FftAxis& a, llvm::Value* first, llvm::Value* last) {
       EmitFftLines(ir_, i_, a, PlanFftLines(a, ComponentType(i_->shape().type())), places[a.from], places[a.to],
-                   scratch, ir_.I64(0), ir_.I64(a.lines));
-    return 1;
+                   scratch, first, last);
+    };
+    const int64_t batch = FftBatch(), each = FftTogether(axes, batch);
+    if (each >= batch || LibraryScratch(i_) > stack_bytes_) {
+      for (const FftAxis& a : axes) lines(a, ir_.I64(0), ir_.I64(a.lines));
+      return 1;
+    }
+    // With several axes a unit stays in the caches from one to the next.
+    const int64_t step = axes.size() == 1 ? batch : 1;
+    ir_.Loop(body_.begin, body_.end, step, [&](llvm::Value* unit) {
+      llvm::Value* first = ir_.Mul(unit, each);
+      llvm::Value* end = step == 1 ? ir_.Add(unit, ir_.I64(1)) : body_.end;
+      llvm::Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Mul(end, each), ir_.I64(batch));
+      for (const FftAxis& a : axes) lines(a, ir_.Mul(first, a.lines / batch), ir_.Mul(last, a.lines / batch));
+    });
+    return (batch + each - 1) / each;
+  }
+
+  // Transforms that do not depend on each other.
+  int64_t FftBatch() const {
+    int64_t batch = 1;
+    const auto axes = static_cast<int64_t>(i_->attrs().fft_length->size());
+    for (int64_t d = 0; d + axes < i_->shape().rank(); ++d) batch *= i_->shape().dim(d);
+    return batch;
+  }
+
+  // How many of them are a unit: lines that fill vectors, two real ones in each lane.
+  static int64_t FftTogether(const std::vector<FftAxis>& axes, int64_t batch) {
+    constexpr int64_t kLanes = 16;
+    int64_t together = 1;
+    for (const FftAxis& a : axes) {
+      const int64_t lines = a.kind ? 2 * kLanes : kLanes;
+      together = std::max(together, (lines * batch + a.lines - 1) / a.lines);
+    }
+    return together + together % 2;
   }
 
   absl::StatusOr<int64_t> Solve() {
@@ -112,22 +146,28 @@ class Library {
     const Shape& a = i_->operand(0)->shape();
     const int64_t n = a.dims().back(), batches = n ? a.ElementCount() / (n * n) : 0;
     auto flag = [&](bool v) { return b_.getInt32(v); };
+    if (batches == 0) return 1;
+    // The matrices of the call's units.
+    llvm::Value* count = b_.CreateSub(body_.end, body_.begin);
+    const auto from_first = [&](llvm::Value* p, const Shape& s) {
+      return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / batches));
+    };
     const Attributes& at = i_->attrs();
-    if (i_->Is(Opcode::Cholesky)) {
-      ir_.CallLibrary(
-          "kiln_cholesky" + suffix, b_.getVoidTy(),
-          {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(n), flag(at.lower.value_or(false))});
-      return 1;
-    }
     const Shape& x = i_->shape();
+    llvm::Value *matrices = from_first(body_.operands[0], a), *results = from_first(body_.results[0], x);
+    if (i_->Is(Opcode::Cholesky)) {
+      ir_.CallLibrary("kiln_cholesky" + suffix, b_.getVoidTy(),
+                      {matrices, results, count, ir_.I64(n), flag(at.lower.value_or(false))});
+      return batches;
+    }
     const bool trans = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
-    b_.CreateMemCpy(body_.results[0], llvm::Align(1), body_.operands[1], llvm::Align(1),
-                    static_cast<uint64_t>(x.ByteSize()));
+    b_.CreateMemCpy(results, llvm::Align(1), from_first(body_.operands[1], x), llvm::Align(1),
+                    ir_.Mul(count, x.ByteSize() / batches));
     ir_.CallLibrary("kiln_triangular_solve" + suffix, b_.getVoidTy(),
-                    {body_.operands[0], body_.results[0], ir_.I64(batches), ir_.I64(x.dim(x.rank() - 2)),
-                     ir_.I64(x.dims().back()), flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)),
+                    {matrices, results, count, ir_.I64(x.dim(x.rank() - 2)), ir_.I64(x.dims().back()),
+                     flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)),
                      flag(at.unit_diagonal.value_or(false)), flag(trans)});
-    return 1;
+    return batches;
   }
 
   absl::StatusOr<int64_t> Rng() {

@@ -1,5 +1,5 @@
 // Kernels that call an algorithm of the kernel library: sort, top-k, FFT, Cholesky, triangular solve, random bits,
-// LAPACK. The code is serial; the caller says what may lie on the stack.
+// LAPACK. The code of a unit is serial; the caller says what may lie on the stack.
 #pragma once
 
 #include <vector>

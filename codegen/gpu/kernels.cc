@@ -52,10 +52,14 @@ absl::Status EmitCopy(Body& body) {
   });
 }
 
+// A thread for each unit: units may lie on different processors.
 absl::Status EmitSerial(Body& body) {
-  body.blocks = body.threads = 1;
-  kiln::Body serial{body.ir, body.i, body.operands, body.results, body.scratch, body.ir.I64(0), body.ir.I64(1)};
-  return EmitLibrary(serial, 0).status();
+  body.threads = 1;
+  llvm::Value* unit = body.grid.Block();
+  kiln::Body serial{
+      body.ir, body.i, body.operands, body.results, body.scratch, unit, body.ir.Add(unit, body.ir.I64(1))};
+  ASSIGN_OR_RETURN(body.blocks, EmitLibrary(serial, 0));
+  return absl::OkStatus();
 }
 
 int64_t ScratchBytes(const Instruction* i) {

@@ -1,6 +1,6 @@
 // Splits a kernel's units among the threads of a pool. Each thread has a share of its own, the same one kernel after
-// kernel as far as possible: what it wrote lies in its cache. Who is done takes pieces of other shares, so a late
-// helper costs nothing but itself; which thread computes a unit never changes its result.
+// kernel as far as possible: what it wrote lies in its cache. Who is done takes pieces of the shares
+// of others that are late; which thread computes a unit never changes its result.
 #include <stdint.h>
 
 #include "runtime_min/abi.h"
@@ -8,10 +8,10 @@
 
 enum { kMostShares = 128, kSeats = 64, kPieces = 4 };
 
+// A cache line each: they are what threads hand to each other.
 struct share {
-  int64_t next, end;  // units that nobody has taken
-  int64_t taken;      // by a thread, as its own
-  int64_t cache_line[5];
+  _Alignas(64) int64_t next, end;  // units that nobody has taken
+  int64_t taken;                   // by a thread, as its own
 };
 
 struct job {
@@ -45,14 +45,32 @@ static int64_t claim(struct job* j) {
   return 0;
 }
 
+static int is_left(const struct share* s) { return __atomic_load_n(&s->next, __ATOMIC_RELAXED) < s->end; }
+
+static void compute(struct job* j, struct share* s) {
+  while (is_left(s)) {
+    const int64_t from = __atomic_fetch_add(&s->next, j->piece, __ATOMIC_RELAXED);
+    if (from >= s->end) return;
+    j->fn(j->args, from, from + j->piece < s->end ? from + j->piece : s->end);
+  }
+}
+
+// Shares that are done at nearly the same time are the rule. To take the last piece of another's moves its lines from
+// one cache to the other and, with the next kernel, back; so who is done first waits for a while. The caller looks at
+// what helpers write at their end alone.
 static void work(struct job* j, int64_t own) {
-  for (int64_t k = 0; k < j->shares; ++k) {
+  enum { kPatience = 4000, kPauses = 8 };  // cycles
+  compute(j, &j->share[own]);
+  const uint64_t end = __builtin_ia32_rdtsc();
+  while (own == 0 && __builtin_ia32_rdtsc() - end < kPatience) {
+    if (!__atomic_load_n(&j->helpers, __ATOMIC_ACQUIRE)) return;
+    __builtin_ia32_pause();
+  }
+  for (int64_t k = 1; k < j->shares; ++k) {
     struct share* s = &j->share[own + k < j->shares ? own + k : own + k - j->shares];
-    for (;;) {
-      const int64_t from = __atomic_fetch_add(&s->next, j->piece, __ATOMIC_RELAXED);
-      if (from >= s->end) break;
-      j->fn(j->args, from, from + j->piece < s->end ? from + j->piece : s->end);
-    }
+    while (own != 0 && is_left(s) && __builtin_ia32_rdtsc() - end < kPatience)
+      for (int pause = 0; pause < kPauses; ++pause) __builtin_ia32_pause();
+    compute(j, s);
   }
 }
 
@@ -83,7 +101,7 @@ __attribute__((visibility("hidden"))) void kiln_model_parallel(const struct kiln
   j.fn = fn;
   j.args = args;
   j.shares = threads;
-  j.piece = units / (threads * kPieces) + 1;
+  j.piece = units / (threads * kPieces) + (units < threads * kPieces);
   j.helpers = threads - 1;
   j.mxcsr = __builtin_ia32_stmxcsr();
   const int64_t each = units / threads, more = units % threads;

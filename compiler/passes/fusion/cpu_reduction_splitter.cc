@@ -15,10 +15,10 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kLong = 1 << 17;  // elements; fewer are reduced while threads wake
+constexpr int64_t kLong = 1 << 15;  // elements; fewer are reduced while threads wake
 constexpr int64_t kEnough = 16;     // units of work
 constexpr int64_t kMostParts = 64, kLeastRest = 64;
-constexpr int64_t kColumns = 64;  // results along the minor dimension that are one unit (fusion_reduce.cc)
+constexpr int64_t kColumns = 1024;  // of rows that are read in parts, shorter ones take longer than whole rows
 
 Ints Reduced(const Instruction* i) {
   Ints dims = *i->attrs().dimensions;
