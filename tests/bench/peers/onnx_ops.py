@@ -31,7 +31,7 @@ class Onnx:
         return outputs
 
     def weight(self, array):
-        array = np.ascontiguousarray(array)
+        array = np.array(array, order="C")  # of no dimensions too
         name = f"w{len(self._initializers)}"
         self._initializers.append(numpy_helper.from_array(array, name))
         return Value(name, array.shape)
