@@ -154,6 +154,9 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.units = p.pieces.count * p.column_parts;
 }
 
+// A kernel that takes longer to read than a slab.
+constexpr int64_t kLargeKernelBytes = 1 << 20;
+
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
   const int64_t spatial = s.spatial();
@@ -168,9 +171,13 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   slab.stride[spatial - 1] = s.in_features();
   for (int64_t d = spatial - 2; d >= 0; --d)
     slab.stride[d] = slab.stride[d + 1] * (pack ? slab.extent[d + 1] : s.in[d + 1]);
-  // A kernel that lies the other way is packed for each slab: fewer of them.
-  const bool repacks = p.product.b_n_stride != 1;
-  const SlabSize size = SizeOfSlab(s, ByteWidth(compute), repacks ? 2 * kSlabBytes : kSlabBytes);
+  // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
+  // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
+  const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
+  const int64_t most = kernel_bytes >= kLargeKernelBytes ? kLargeSlabBytes
+                       : p.product.b_n_stride != 1       ? 2 * kSlabBytes
+                                                         : kSlabBytes;
+  const SlabSize size = SizeOfSlab(s, ByteWidth(compute), most);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);
   // With one spatial dimension there is no row beside it to cut.

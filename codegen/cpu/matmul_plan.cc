@@ -20,8 +20,12 @@ constexpr int64_t kFewRows = 56;
 int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, bool few) {
   const int64_t vectors = (n + Lanes(l, t) - 1) / Lanes(l, t);
   const int64_t budget = Accumulators(l), most = l.vector_registers == 32 ? 6 : 4;
-  // One tile takes few rows, so that B is read once.
-  if (m <= budget / 2) return std::max<int64_t>(1, std::min({most, budget / std::max<int64_t>(m, 1), vectors}));
+  // One tile takes few rows, so that B is read once; panels of about one width, so that none is left a narrow one.
+  if (m <= budget / 2) {
+    const int64_t widest = std::max<int64_t>(1, std::min({most, budget / std::max<int64_t>(m, 1), vectors}));
+    const int64_t panels = std::max<int64_t>(1, (vectors + widest - 1) / widest);
+    return std::max<int64_t>(1, (vectors + panels - 1) / panels);
+  }
   if (few) return std::clamp<int64_t>(vectors, 1, 2);
   // The first that leaves no narrow tile at the end, or the one that leaves the widest.
   static constexpr std::array<int64_t, 4> kWide = {4, 6, 3, 5};
