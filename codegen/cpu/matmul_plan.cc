@@ -57,7 +57,11 @@ int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 512;
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
-  if (s.c_type == SumType(s.compute)) return kPanelRows * Group(s.compute);
+  if (s.c_type == SumType(s.compute)) {
+    // A little more at once rather than a short rest: C is read and written once less.
+    const int64_t usual = kPanelRows * Group(s.compute), most = usual + usual / 4;
+    return s.K() <= most ? most : usual;
+  }
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
   if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
