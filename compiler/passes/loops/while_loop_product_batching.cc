@@ -1,10 +1,10 @@
 // A product of one slice of an array in each iteration, by weights that stay, is one product of all slices before the
 // loop, whose rows the iterations take.
 //
-// A recurrence multiplies each step's input so, a row or a few at a time: that reads all of the weights for little work.
-// Keeps: every result, but for the order in which a product is summed up. Cost: the products' results take memory, as
-// many rows as there are steps. Wherever the slice lies, clamped or not, the result's slice lies there too; the product
-// may run although the loop does not.
+// A recurrence multiplies each step's input so, a row or a few at a time: that reads all of the weights for little
+// work. Keeps: every result, but for the order in which a product is summed up. Cost: the products' results take
+// memory, as many rows as there are steps. Wherever the slice lies, clamped or not, the result's slice lies there too;
+// the product may run although the loop does not.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
@@ -55,7 +55,7 @@ int64_t Columns(const Instruction* dot) { return dot->shape().dims().back(); }
 int64_t Rows(const Instruction* dot) { return dot->shape().ElementCount() / Columns(dot); }
 
 bool Gains(const Instruction* loop, const Instruction* dot) {
-  constexpr int64_t kMostRows = 4;  // of a step: more are worth reading the weights again
+  constexpr int64_t kMostRows = 4;             // of a step: more are worth reading the weights again
   constexpr int64_t kFewestBytes = 256 << 10;  // of weights: fewer stay in the second cache over the steps
   constexpr int64_t kFewestSteps = 4;
   const auto& a = dot->attrs();
@@ -79,9 +79,8 @@ Instruction* ProductOfAll(Instruction* loop, const Instruction* dot) {
   const Expr array = BeforeLoop(loop, SliceOfRows(dot)->operand(0));
   const int64_t steps = array.shape().dim(0), rows = Rows(dot), columns = Columns(dot);
   const Expr matrix = ReshapeTo(array, {steps * rows, array.shape().dims().back()});
-  Instruction* product =
-      loop->parent()->AddClone(dot, Shape::Array(dot->shape().type(), {steps * rows, columns}),
-                               {matrix.get(), BeforeLoop(loop, dot->operand(1))});
+  Instruction* product = loop->parent()->AddClone(dot, Shape::Array(dot->shape().type(), {steps * rows, columns}),
+                                                  {matrix.get(), BeforeLoop(loop, dot->operand(1))});
   product->mutable_attrs().lhs_contracting_dims = Ints{1};
   return ReshapeTo(product, {steps, rows, columns}).get();
 }
