@@ -229,6 +229,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.gpu.libraries = !c.gpu().no_libraries();
   if (c.gpu().has_fallback_kernels()) o.gpu.fallback_kernels = c.gpu().fallback_kernels();
   Tuning tuning{{c.gpu().tuning_results().begin(), c.gpu().tuning_results().end()}, c.gpu().tuning_denylist()};
+  tuning.results.insert(tuning.results.end(), c.tuning_results().begin(), c.tuning_results().end());
   if (c.gpu().has_tuning_level()) o.gpu.tuning.level = c.gpu().tuning_level();
   o.gpu.tuning.strict = c.gpu().strict_tuning();
   o.gpu.deterministic = c.gpu().deterministic();

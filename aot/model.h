@@ -68,6 +68,12 @@ struct UntunedKernel {
   std::string target, name, key, text;
 };
 
+// A product or convolution that a CPU level computes as was measured (kiln tune).
+struct TunedKernel {
+  std::string target, name, key;
+  int64_t choice = 0;
+};
+
 // An exchange between devices; one in a loop counts once.
 struct CollectiveUse {
   std::string kind;        // the opcode
@@ -86,6 +92,7 @@ struct ModelReport {
   std::vector<CollectiveUse> collectives;         // of the first program, in the order of its thunks
   std::vector<std::string> notes;                 // what the user should know
   std::vector<UntunedKernel> untuned;             // by GPU, then in order
+  std::vector<TunedKernel> tuned;                 // by CPU level, then in order
   std::vector<RematerializeStep> rematerialized;  // to meet max_arena_bytes
   std::vector<PassRecord> passes;
   double compile_ms = 0;

@@ -98,6 +98,12 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
                       absl::StrAppend(s, "{\"target\":", JsonQuote(u.target), ",\"name\":", JsonQuote(u.name),
                                       ",\"key\":", JsonQuote(u.key), ",\"computes\":", JsonQuote(u.text), "}");
                     }),
+      "],\n\"tuned\":[",
+      absl::StrJoin(m.report.tuned, ",",
+                    [](std::string* s, const TunedKernel& t) {
+                      absl::StrAppend(s, "{\"target\":", JsonQuote(t.target), ",\"name\":", JsonQuote(t.name),
+                                      ",\"key\":", JsonQuote(t.key), ",\"choice\":", t.choice, "}");
+                    }),
       "],\n\"config\":", JsonQuote(o.config_text), ",\n\"arguments\":", PortJson(m, false),
       ",\n\"results\":", PortJson(m, true), EntriesJson(m), "\n}\n");
 }

@@ -1,10 +1,13 @@
 // x86-64: a set of kernels for each level, and <name>_run, which picks one.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "aot/targets/target.h"
+#include "aot/tuning/tunables.h"
 #include "codegen/host/program_object.h"
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/runtime_object.h"
+#include "compiler/hlo/library_calls.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -69,6 +72,29 @@ bool GainsByLevel(const CpuLevel& level, const CpuLevel& below, const std::vecto
   return false;
 }
 
+// What is computed as was measured, and levels that results of other levels say nothing of.
+void ReportTuned(const std::vector<Planned>& programs, const std::vector<CpuLevel>& levels, const CompileOptions& o,
+                 ModelReport* report) {
+  if (o.gpu.tuning.level == 0 || !o.gpu.tuning.results) return;
+  std::vector<std::string> measured = o.gpu.tuning.results->Targets();
+  measured.erase(std::remove_if(measured.begin(), measured.end(), IsGpuTarget), measured.end());
+  if (measured.empty()) return;
+  for (const CpuLevel& level : levels) {
+    size_t all = 0, tuned = 0;
+    for (const Planned& p : programs)
+      for (const Instruction* i : CpuTunables(*p.program.module)) {
+        ++all;
+        const int64_t choice = ChosenAlgorithm(i, level.name);
+        if (choice < 0) continue;
+        ++tuned;
+        report->tuned.push_back({level.name, i->name(), TuningKey(i), choice});
+      }
+    if (all > 0 && tuned == 0)
+      report->notes.push_back(absl::StrCat("no tuning result is for a product or convolution of this program at ",
+                                           level.name, "; results are for ", absl::StrJoin(measured, ", ")));
+  }
+}
+
 absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   std::vector<CpuLevel> levels;
   for (const std::string& name : c->options.cpu.levels) {
@@ -88,6 +114,7 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
     if (!adds_nothing(l)) gaining.push_back(l);
   levels = std::move(gaining);
   for (const CpuLevel& l : levels) c->out.code.cpu_levels.push_back(l.name);
+  ReportTuned(programs, levels, c->options, &c->out.report);
   std::vector<ProgramToGenerate> to_generate;
   for (const Planned& p : programs) to_generate.push_back(c->ToGenerate(p));
   ASSIGN_OR_RETURN(GeneratedCode code, GenerateCode(c->out.symbols, to_generate, levels, c->options));

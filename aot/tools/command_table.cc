@@ -140,17 +140,19 @@ const Command kTune = {
     "MODULE",
     1,
     1,
-    "Makes a program that measures a model's products and convolutions on a GPU.",
-    "The program has every algorithm that is a candidate. On a machine with the GPU it writes NAME.GPU.tuning for "
-    "later "
-    "compiles (compile --tuning, or gpu { tuning_results } in the config). Linking needs a C compiler (CC, or cc).",
-    {{"target", "GPU", "the GPU to measure on: sm_90, ..."},
-     {"out", "PROGRAM", "the program to write", Takes::kNeeded, 'o'},
+    "Measures how a model's products and convolutions are best computed.",
+    "Results are for later compiles (compile --tuning, or tuning_results in the config). On this machine's CPU they "
+    "are "
+    "measured at once, and --out names their file. For a GPU --out is a program that has every algorithm that is a "
+    "candidate; on a machine with the GPU it writes NAME.GPU.tuning. Linking it needs a C compiler (CC, or cc).",
+    {{"target", "T", "what to measure on: a GPU (sm_90, ...), cpu, or an x86-64 level that this machine has"},
+     {"out", "FILE", "the results, or the program to write", Takes::kNeeded, 'o'},
+     {"threads", "N", "on a CPU, how many threads a run uses; default 1"},
      {"name", "NAME", "what results are called; default model"},
      kConfig,
      {"results", "F", "results that there are already; they are left out", Takes::kAny},
      {"denylist", "F", "algorithms that must not be used"},
-     {"level", "N", "how much to measure, 1 to 4"},
+     {"level", "N", "on a GPU, how much to measure, 1 to 4"},
      {"again", nullptr, "measure what has results too"},
      kDim,
      kEntry}};

@@ -1,13 +1,18 @@
-// kiln tune MODULE: a program that measures the model's products and convolutions on a machine with the GPU.
+// kiln tune MODULE: how a model's products and convolutions are best computed. For a GPU a program is made that
+// measures on a machine with one; on this machine's CPU they are measured at once.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
 #include "aot/tools/commands.h"
+#include "aot/tools/runner.h"
+#include "aot/tuning/cpu_tuner.h"
 #include "aot/tuning/results.h"
+#include "aot/tuning/tunables.h"
 #include "aot/tuning/tuner.h"
 #include "compiler/base/text.h"
 #include "compiler/import/import.h"
@@ -30,6 +35,57 @@ absl::Status Link(const std::string& cc, const std::string& archive, const std::
                          " (CC=... names another compiler; or: cc ARCHIVE -lm -lpthread -ldl)");
 }
 
+// The least time of runs that together take some hundredths of a second.
+absl::StatusOr<double> LeastTime(const Module& module, const CompileOptions& options, int threads) {
+  constexpr double kEnoughUs = 3e4;
+  constexpr int kFewest = 5, kMost = 2000;
+  RunOptions run;
+  run.threads = threads;
+  run.repeat = 2;
+  const std::vector<Literal> arguments = SeededArguments(module, 0);
+  ASSIGN_OR_RETURN(const RunResult once, RunModule(module.Clone(), arguments, options, run));
+  const double runs = kEnoughUs / std::max(once.min_us, 0.1);
+  run.repeat = static_cast<int>(std::min<double>(kMost, std::max<double>(kFewest, runs)));
+  ASSIGN_OR_RETURN(const RunResult many, RunModule(module.Clone(), arguments, options, run));
+  return std::min(once.min_us, many.min_us);
+}
+
+// Measures here and writes the results.
+absl::Status TuneOnCpu(const Arguments& args, CompileOptions o, std::unique_ptr<Module> module) {
+  const std::vector<std::string> targets = args.All("target");
+  if (targets.size() != 1) return InvalidArgument("error: tuning is for one CPU level at a time");
+  o.cpu.levels = {targets[0] == "cpu" ? "native" : targets[0]};
+  o.gpu.targets.clear();
+  int threads = 1;
+  if (args.Has("threads") && (!absl::SimpleAtoi(args.Get("threads"), &threads) || threads < 1))
+    return InvalidArgument("error: --threads is a number from 1 on");
+  RETURN_IF_ERROR(MakeStatic(module.get()));
+  ASSIGN_OR_RETURN(const CpuSubjects subjects, FindCpuSubjects(std::move(module), o, args.Has("again")));
+  const std::string known = subjects.known ? absl::StrCat(" (", subjects.known, " have results)") : "";
+  if (subjects.list.empty()) {
+    std::printf("nothing to measure%s\n", known.c_str());
+    return absl::OkStatus();
+  }
+  const auto measure = [&](const Module& m, const CompileOptions& options) { return LeastTime(m, options, threads); };
+  std::vector<std::string> entries;
+  double logarithms = 0;
+  for (const CpuSubject& s : subjects.list) {
+    ASSIGN_OR_RETURN(const std::vector<CpuMeasurement> all, MeasureChoices(s, subjects.level, o, measure));
+    double planned = 0;
+    for (const CpuMeasurement& m : all)
+      if (m.choice == 0) planned = m.us;
+    logarithms += std::log(planned / all[0].us);
+    std::fprintf(stderr, "%zu of %zu: %.1f us, choice %lld takes %.1f us: %s\n", entries.size() + 1,
+                 subjects.list.size(), planned, static_cast<long long>(all[0].choice), all[0].us, s.text.c_str());
+    entries.push_back(EntryText(s, all));
+  }
+  RETURN_IF_ERROR(WriteFile(args.Get("out"), ResultsText(subjects.level, entries)));
+  std::printf("%s: %zu products and convolutions%s for %s; as planned they take %.3f of the fastest choice's time\n",
+              args.Get("out").c_str(), entries.size(), known.c_str(), subjects.level.c_str(),
+              std::exp(logarithms / static_cast<double>(entries.size())));
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& args) {
   if (!args.Has("out")) return InvalidArgument("error: --out is needed");
   CompileOptions o;
@@ -37,7 +93,8 @@ absl::Status Run(const Arguments& args) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(args.Get("config")));
     ASSIGN_OR_RETURN(o, ParseConfig(text, args.Get("config")));
   }
-  if (args.Has("target")) o.gpu.targets = args.All("target");
+  const bool on_cpu = args.Has("target") && !IsGpuTarget(args.Get("target"));
+  if (args.Has("target") && !on_cpu) o.gpu.targets = args.All("target");
   if (args.Has("level") && (!absl::SimpleAtoi(args.Get("level"), &o.gpu.tuning.level) || o.gpu.tuning.level > 4))
     return InvalidArgument("error: --level is 1 to 4");
   if (args.Has("results") || args.Has("denylist")) {
@@ -48,6 +105,7 @@ absl::Status Run(const Arguments& args) {
   ImportOptions import;
   RETURN_IF_ERROR(ReadImportOptions(args, o, &import));
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0], import));
+  if (on_cpu) return TuneOnCpu(args, std::move(o), std::move(module));
   ASSIGN_OR_RETURN(const Tuner t, MakeTuner(std::move(module), o, args.Has("again")));
   for (const std::string& n : t.notes) std::fprintf(stderr, "note: %s\n", n.c_str());
   const std::string known = t.known ? absl::StrCat(" (", t.known, " have results)") : "";

@@ -4,13 +4,25 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "aot/text_proto.h"
+#include "aot/tuning/tunables.h"
 #include "aot/tuning/tuning.pb.h"
+#include "codegen/cpu/choice_plan.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/library_calls.h"
 
 namespace kiln {
 
 namespace {
+
+// Choices of CPU levels are those of codegen/cpu/choices.def.
+absl::Status CheckChoice(const std::string& place, const std::string& level, const tuning::Candidate& c) {
+  const auto choices = static_cast<int64_t>(cpu::ProductChoices().size());
+  if (level == "native" || !FindCpuLevel(level).ok())
+    return InvalidArgument(place, ": error: '", level, "' is neither a GPU (sm_90) nor an x86-64 level (v4)");
+  if (c.algorithm() >= 0 && c.algorithm() < choices) return absl::OkStatus();
+  return InvalidArgument(place, ": error: algorithm ", c.algorithm(), " is none of the choices of this kiln, 0 to ",
+                         choices - 1, ": measure it again (kiln tune)");
+}
 
 // A library's algorithm is named by its words: its number means another one in another version.
 absl::Status CheckAlgorithm(const std::string& place, const tuning::Entry& e, const tuning::Candidate& c) {
@@ -65,7 +77,10 @@ absl::StatusOr<std::shared_ptr<const TuningResults>> LoadTuning(const std::vecto
           if (!c.failure().empty()) continue;
           const std::string place = places.Of(tuning::Results::descriptor(),
                                               {{"devices", device}, {"entries", entry}, {"candidates", candidate}});
-          RETURN_IF_ERROR(CheckAlgorithm(place, e, c));
+          if (IsGpuTarget(d.target()))
+            RETURN_IF_ERROR(CheckAlgorithm(place, e, c));
+          else
+            RETURN_IF_ERROR(CheckChoice(place, d.target(), c));
           out->Add(d.target(), e.key(), {c.algorithm(), c.scratch_bytes(), c.microseconds()});
           if (words && !c.library_algorithm().empty()) (*words)[{d.target(), e.key(), c.algorithm()}] = AlgorithmOf(c);
         }

@@ -138,10 +138,11 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.algorithm = ConvolutionAlgorithm::kPointwise;
   p.product.a_stride = s.in_features();
   p.product.run = s.in_features();
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice);
   // What sums of rows begin with lies on the stack.
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
+  if (p.product.choice.rows) block = std::min(block, RowsWithin(p.product.choice.rows, 1, tile_rows));
   if (epilogue)
     block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
   // Tile products need a tile of rows in the last block too.
@@ -153,6 +154,9 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.product.n /= p.column_parts;
   p.units = p.pieces.count * p.column_parts;
 }
+
+// A kernel that takes longer to read than a slab.
+constexpr int64_t kLargeKernelBytes = 1 << 20;
 
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
@@ -168,9 +172,14 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   slab.stride[spatial - 1] = s.in_features();
   for (int64_t d = spatial - 2; d >= 0; --d)
     slab.stride[d] = slab.stride[d + 1] * (pack ? slab.extent[d + 1] : s.in[d + 1]);
-  // A kernel that lies the other way is packed for each slab: fewer of them.
-  const bool repacks = p.product.b_n_stride != 1;
-  const SlabSize size = SizeOfSlab(s, ByteWidth(compute), repacks ? 2 * kSlabBytes : kSlabBytes);
+  // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
+  // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
+  const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
+  const int64_t most = p.product.choice.slab_bytes         ? p.product.choice.slab_bytes
+                       : kernel_bytes >= kLargeKernelBytes ? kLargeSlabBytes
+                       : p.product.b_n_stride != 1         ? 2 * kSlabBytes
+                                                           : kSlabBytes;
+  const SlabSize size = SizeOfSlab(s, ByteWidth(compute), most);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);
   // With one spatial dimension there is no row beside it to cut.
@@ -210,8 +219,10 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   const ConvolutionShape& s = p.shape;
   const WindowTraits window = TraitsOf(s);
   const auto compute = ComputeType(s.a, s.b, s.c);
-  if (!ProductsApply(convolution, s, window, compute)) {
-    constexpr int64_t kMostFeatures = 65536;  // sums of one position lie on the stack: 512 KiB of f64
+  constexpr int64_t kMostFeatures = 65536;  // sums of one position lie on the stack: 512 KiB of f64
+  p.product.choice = ChoiceOf(level, convolution);
+  const bool loops = p.product.choice.loops == ProductChoice::kLoops && s.out_features() <= kMostFeatures;
+  if (loops || !ProductsApply(convolution, s, window, compute)) {
     if (s.out_features() > kMostFeatures)
       return ErrorAt(convolution, absl::StrCat(s.out_features(), " output features are not supported here"),
                      absl::StatusCode::kUnimplemented);

@@ -53,7 +53,7 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks) {
 }
 
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
-                              std::optional<PrimitiveType> stored) {
+                              std::optional<PrimitiveType> stored, const ProductChoice& choice) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
   constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
@@ -77,12 +77,13 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, choice);
   int64_t block = p.pack_a || tiles ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes,
                                                  p.slab_stride * ByteWidth(p.held), tile_rows)
                                     : kRowsInPlace / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
+  if (choice.rows) block = std::min(block, RowsWithin(choice.rows, 1, tile_rows));
   block = std::min(block, s.m);
   // Blocks of about one size, so that threads share them evenly.
   const int64_t blocks = (s.m + block - 1) / block, even = (s.m + blocks - 1) / blocks;
@@ -102,6 +103,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
     columns = std::min(width, ((width + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
   }
   p.columns = {columns, width / columns, width % columns};
+  p.product.choice = choice;
   p.product.compute = part;
   p.product.tiles = tiles;
   p.product.a_type = ComponentType(s.a);
@@ -139,7 +141,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
     plan.units = s.batch * plan.vector.pieces.count;
   } else {
     plan.algorithm = DotAlgorithm::kProducts;
-    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored);
+    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot));
     plan.units = s.batch * plan.blocked.rows.count * plan.blocked.parts.count;
   }
   if (stored && plan.algorithm != DotAlgorithm::kProducts && ByteWidth(*stored) != ByteWidth(s.c))

@@ -132,15 +132,15 @@ class VectorProducts {
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
-  // The first tiles of a panel fetch the rows of B that the next panel takes, one row in two steps: where rows lie far
-  // apart the machine would not foresee them, and a B beyond the second cache is far away.
+  // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place, one row in two steps:
+  // where rows lie far apart the machine would not foresee them, and a B beyond the second cache is far away.
   static constexpr int64_t kFetchingTiles = 2;
   bool FetchesAhead(const SumBlock& block, int64_t columns) const {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    return ranges && !plan_.direct && Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
-           !s_.reverse_b && block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
+    return ranges && Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
+           block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
            ranges->getSExtValue() * (rows_ / plan_.tile_rows) >= 2 * kFetchingTiles && row_bytes >= kFarBytes &&
            row_bytes * s_.K() > kSecondCache;
   }

@@ -17,11 +17,16 @@ constexpr int64_t kFewRows = 56;
 // Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers. Wide tiles of few
 // rows read A in place without rows that fight for a cache set, and fill and drain faster than tall ones. Tall ones
 // serve few rows (`few`), which so read B less often.
-int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, bool few) {
+int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, bool few, const ProductChoice& choice) {
   const int64_t vectors = (n + Lanes(l, t) - 1) / Lanes(l, t);
   const int64_t budget = Accumulators(l), most = l.vector_registers == 32 ? 6 : 4;
-  // One tile takes few rows, so that B is read once.
-  if (m <= budget / 2) return std::max<int64_t>(1, std::min({most, budget / std::max<int64_t>(m, 1), vectors}));
+  if (choice.vectors) return std::max<int64_t>(1, std::min({choice.vectors, most, vectors}));
+  // One tile takes few rows, so that B is read once; panels of about one width, so that none is left a narrow one.
+  if (m <= budget / 2) {
+    const int64_t widest = std::max<int64_t>(1, std::min({most, budget / std::max<int64_t>(m, 1), vectors}));
+    const int64_t panels = std::max<int64_t>(1, (vectors + widest - 1) / widest);
+    return std::max<int64_t>(1, (vectors + panels - 1) / panels);
+  }
   if (few) return std::clamp<int64_t>(vectors, 1, 2);
   // The first that leaves no narrow tile at the end, or the one that leaves the widest.
   static constexpr std::array<int64_t, 4> kWide = {4, 6, 3, 5};
@@ -53,7 +58,12 @@ int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 512;
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
-  if (s.c_type == SumType(s.compute)) return kPanelRows * Group(s.compute);
+  if (s.c_type == SumType(s.compute)) {
+    // A little more at once rather than a short rest: C is read and written once less.
+    const int64_t chosen = s.choice.panel_rows * Group(s.compute);
+    const int64_t usual = kPanelRows * Group(s.compute), most = usual + usual / 4;
+    return chosen ? chosen : s.K() <= most ? most : usual;
+  }
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
   if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
@@ -167,8 +177,8 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
 
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
-int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m) {
-  return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows));
+int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, const ProductChoice& choice) {
+  return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows, choice));
 }
 
 int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
@@ -189,8 +199,9 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   CutSums(s, plan);
   const bool same_type =
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
-  plan.direct = same_type && s.n % plan.lanes == 0 && ranges && *ranges * rows <= kFewRows;
-  const int64_t vectors = TileVectors(level, s.compute, s.n, rows, plan.direct);
+  const bool few = ranges && *ranges * rows <= kFewRows, in_place = s.choice.packing == ProductChoice::kInPlace;
+  plan.direct = same_type && s.n % plan.lanes == 0 && (in_place || (few && s.choice.packing != ProductChoice::kPacked));
+  const int64_t vectors = TileVectors(level, s.compute, s.n, rows, few, s.choice);
   plan.tile_columns = vectors * plan.lanes;
   plan.tile_rows = RowsOfTile(level, rows, vectors);
   return plan;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/cpu/choice_plan.h"
 #include "codegen/llvm/cpu_level.h"
 #include "compiler/hlo/types.h"
 
@@ -44,6 +45,7 @@ struct MatmulShape {
   bool tiles = false;       // tile products serve it
   bool accumulate = false;  // add to what C holds
   bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
+  ProductChoice choice;
   int64_t K() const;
 };
 
@@ -88,7 +90,7 @@ bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, Primiti
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 
 // Rows that one register tile holds for `n` columns.
-int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m);
+int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice);
 
 // Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
 // tile.

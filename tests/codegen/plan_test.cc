@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/dot_plan.h"
+#include "compiler/hlo/library_calls.h"
 #include "compiler/hlo/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +45,49 @@ absl::StatusOr<ConvolutionPlan> ConvolutionOf(const CpuLevel& level, const std::
 
 MATCHER_P3(Cut, size, count, tail, "") { return arg.size == size && arg.count == count && arg.tail == tail; }
 MATCHER_P2(Walks, count, stride, "") { return arg.count == count && arg.a_stride == stride; }
+
+std::unique_ptr<Module> WithChoice(const std::string& text, const std::string& choice) {
+  auto m = Parse(text);
+  if (m) SetAlgorithm(m->entry()->root(), choice);
+  return m;
+}
+
+TEST(ChoicePlan, PlansTakeWhatWasMeasured) {
+  const std::string dot =
+      "  x = f32[1,200,600] parameter(0)\n  y = f32[1,600,128] parameter(1)\n  ROOT d = f32[1,200,128] dot(x, y), "
+      "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}";
+  const auto plan = [&](const CpuLevel& level, const std::string& choice) {
+    const auto m = WithChoice(dot, choice);
+    const BlockedDotPlan p = PlanDot(level, m->entry()->root())->blocked;
+    return PlanMatmul(level, p.product, p.rows.size, 1);
+  };
+  EXPECT_EQ(plan(Avx512(), "v4=0").tile_columns, 4 * 16);
+  EXPECT_EQ(plan(Avx512(), "v4=2").tile_columns, 2 * 16);
+  EXPECT_EQ(plan(Avx512(), "v4=2").tile_rows, 12);
+  EXPECT_EQ(plan(Avx512(), "v3=2").tile_columns, 4 * 16);  // of another level
+  EXPECT_FALSE(plan(Avx512(), "v4=0").direct);
+  EXPECT_TRUE(plan(Avx512(), "v4=7").direct);
+  EXPECT_EQ(plan(Avx512(), "v4=8").panel_rows, 256);
+  EXPECT_EQ(plan(Avx2(), "v3=5").tile_columns, 4 * 8);       // as wide as its registers allow
+  EXPECT_EQ(plan(Avx512(), "v4=999").tile_columns, 4 * 16);  // unknown numbers decide nothing
+}
+
+TEST(ChoicePlan, ConvolutionsMayTakeLoops) {
+  const std::string convolution =
+      "  x = f32[1,16,16,16] parameter(0)\n  k = f32[3,3,16,16] parameter(1)\n  ROOT c = f32[1,16,16,16] "
+      "convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f";
+  EXPECT_EQ(PlanConvolution(Avx2(), WithChoice(convolution, "v3=0")->entry()->root())->algorithm,
+            ConvolutionAlgorithm::kProducts);
+  EXPECT_EQ(PlanConvolution(Avx2(), WithChoice(convolution, "v3=24")->entry()->root())->algorithm,
+            ConvolutionAlgorithm::kDirect);
+}
+
+TEST(ConvolutionPlan, LargeKernelsAreReadByFewSlabs) {
+  // 16 x 16 x 512 of f32 are 512 KiB: one slab for a kernel of 9 MiB.
+  const auto p = ConvolutionOf(Avx512(), "f32[1,14,14,512]", "f32[3,3,512,512]", "f32[1,7,7,512]",
+                               "{size=3x3 stride=2x2 pad=1_1x1_1}");
+  EXPECT_EQ(p->pieces.count, 1);
+}
 
 TEST(DotPlan, MixedFloatsTakePlainLoops) {
   const auto p = DotOf(Avx2(), "f64[3,8,8]", "f32[3,8,8]", "f32[3,8,8]");

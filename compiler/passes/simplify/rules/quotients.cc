@@ -1,4 +1,5 @@
 // Quotients: by constants, of quotients, by roots and exponentials; and integers by powers of two.
+#include "compiler/passes/simplify/rules/reducer.h"
 #include "compiler/passes/simplify/rules/rule.h"
 #include "compiler/passes/simplify/rules/terms.h"
 
@@ -55,6 +56,24 @@ Instruction* DivideByFunction(Instruction* i) {
     default:
       return nullptr;
   }
+}
+
+// a / s, where s repeats sums of exponentials (softmax): a * (1/s), one quotient for each sum. Narrow types would round
+// the inverse too far, and take it in f32.
+Instruction* DivideBySumOfExponentials(Instruction* i) {
+  constexpr int64_t kFewer = 4;  // sums than quotients
+  Instruction *a = i->operand(0), *over = i->operand(1);
+  if (!over->Is(Opcode::Broadcast) || !over->operand(0)->Is(Opcode::Reduce)) return nullptr;
+  Instruction* sum = over->operand(0);
+  if (ReducerOf(sum) != Opcode::Add || !sum->operand(0)->Is(Opcode::Exponential) || sum->shape().HasDynamic() ||
+      i->shape().ElementCount() < kFewer * sum->shape().ElementCount())
+    return nullptr;
+  const PrimitiveType t = i->shape().type(), wide = InfoOf(t).bits < 32 ? PrimitiveType::F32 : t;
+  const Expr inverse = 1.0 / ConvertTo(wide, sum);
+  Shape spread = over->shape();
+  spread.set_type(wide);
+  const Expr inverses = over->parent()->AddClone(over, spread, {inverse.get()});
+  return ConvertTo(t, ConvertTo(wide, a) * inverses).get();
 }
 
 // n where every element of the integer `i` is 2^n.
@@ -135,6 +154,15 @@ const Rule kRules[] = {
      "b = $T[4,6] sqrt(q)\n ROOT r = $T[4,6] divide(p, b)",
      "b = $T[4,6] cbrt(q)\n ROOT r = $T[4,6] divide(p, b)",
      DivideByFunction},
+    {"divide-by-sum-of-exponentials",
+     {Opcode::Divide},
+     kFloats,
+     Numerics::Range,
+     "e = $T[4,6] exponential(p)\n z = $T[] constant(0)\n t = $T[4] reduce(e, z), dimensions={1}, to_apply=sum\n"
+     " b = $T[4,6] broadcast(t), dimensions={0}\n ROOT r = $T[4,6] divide(e, b)",
+     "z = $T[] constant(0)\n t = $T[4] reduce(p, z), dimensions={1}, to_apply=sum\n"
+     " b = $T[4,6] broadcast(t), dimensions={0}\n ROOT r = $T[4,6] divide(p, b)",
+     DivideBySumOfExponentials},
     {"divide-quotient",
      {Opcode::Divide},
      kFloats,

@@ -1,0 +1,54 @@
+#!/bin/bash
+# kiln tune for CPUs: a file of results, which compiles take by level, and what is refused.
+set -euo pipefail
+kiln=$PWD/$1
+cd "$TEST_TMPDIR"
+cat >net.hlo <<'HLO'
+HloModule net
+ENTRY e {
+  x = f32[48,64] parameter(0)
+  w = f32[64,128] parameter(1)
+  y = f32[48,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT z = f32[48,128] tanh(y)
+}
+HLO
+"$kiln" tune net.hlo --target cpu --out net.tuning >said 2>steps
+grep -q '^net.tuning: 1 products and convolutions for v' said
+grep -q '^1 of 1: ' steps
+test "$(grep -c 'candidates {' net.tuning)" -gt 2
+key=$(sed -n 's/.*key: "\(.*\)"/\1/p' net.tuning)
+level=$(sed -n 's/.*target: "\(.*\)"/\1/p' net.tuning)
+"$kiln" tune net.hlo --target cpu --results net.tuning --out again.tuning | grep -q '^nothing to measure (1 have results)'
+
+# A choice of our own, so that the code is known to follow it.
+results() { printf 'devices { target: "%s" entries { key: "%s" candidates { algorithm: %s microseconds: 1 } } }\n' "$@"; }
+results "$level" "$key" 2 >two.tuning
+results "$level" "$key" 0 >planned.tuning
+compile() { "$kiln" compile net.hlo --name net --target native --out "$@"; }
+compile plain >/dev/null
+compile planned --tuning planned.tuning >/dev/null
+compile two --tuning two.tuning >/dev/null
+compile once_more --tuning two.tuning >/dev/null
+grep -q "\"tuned\":\[{\"target\":\"$level\",\"name\":\".*\",\"key\":\"$key\",\"choice\":2}\]" two/net.manifest.json
+grep -q '"tuned":\[\]' plain/net.manifest.json
+cmp two/libnet.a once_more/libnet.a
+if cmp -s two/libnet.a planned/libnet.a; then echo "the choice decides nothing"; exit 1; fi
+echo 'tuning_results: "two.tuning"' >config
+compile by_config --config config >/dev/null
+cmp two/libnet.a by_config/libnet.a
+"$kiln" diff net.hlo --config config
+
+# What says nothing of this program, and what is refused.
+results v2 "$key" 2 >other.tuning
+compile other --tuning other.tuning 2>&1 | grep -q "note: no tuning result is for .* at $level; results are for v2"
+cmp other/libnet.a plain/libnet.a
+refused() { if "$@" >out 2>&1; then echo "not refused: $*"; exit 1; fi; }
+results "$level" "$key" 999 >unknown.tuning
+refused compile none --tuning unknown.tuning
+grep -q '^unknown.tuning:1:[0-9]*: error: algorithm 999 is none of the choices of this kiln' out
+results v9 "$key" 2 >unknown.tuning
+refused compile none --tuning unknown.tuning
+grep -q "error: 'v9' is neither a GPU (sm_90) nor an x86-64 level" out
+refused "$kiln" tune net.hlo --target v9 --out none.tuning
+refused "$kiln" tune net.hlo --target cpu --threads 0 --out none.tuning
+echo passed
