@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/numbers.h"
+#include "codegen/gpu/exchange_records.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/gpu/tiles.h"
 #include "compiler/hlo/library_calls.h"
@@ -26,7 +27,10 @@ enum Field {
   kChoose,
   kGather,
   kSend,
-  kReceive
+  kReceive,
+  kExchange,
+  kOffer,
+  kTake
 };
 
 class GpuEntry : public HostEntry {
@@ -37,10 +41,12 @@ class GpuEntry : public HostEntry {
         plan_(plan),
         images_(images),
         algorithms_(algorithms),
-        program_(*images[0].program) {}
+        program_(*images[0].program),
+        exchanges_(ir, name_ + "_exchange", options.replicas, options.partitions) {}
 
   const std::vector<llvm::Constant*>& calls() const { return calls_; }
   int64_t steps() const { return steps_; }
+  llvm::Constant* groups() { return exchanges_.Groups(); }
 
  private:
   llvm::Value* Member(Field f) {
@@ -181,18 +187,23 @@ class GpuEntry : public HostEntry {
       case ThunkKind::Copy:
       case ThunkKind::LibraryCall:
         return 1;
+      case ThunkKind::AllGather:
+      case ThunkKind::Exchange:
+        return options_.nccl ? 1 : -1;
       case ThunkKind::While: {
         const auto trips = TripCount(t);
         const int64_t body = Nodes(t.nested[1]), condition = trips ? 0 : Nodes(t.nested[0]);
         constexpr int64_t kDecisions = 3;  // nodes of a loop besides
         if (body < 0 || condition < 0) return -1;
+        // What values decide in a graph may hold kernels and copies, and no calls of NCCL.
+        if (!trips && (Communicates(t.nested[0]) || Communicates(t.nested[1]))) return -1;
         return trips ? *trips * body : body + 2 * condition + kDecisions;
       }
       case ThunkKind::Conditional: {
         int64_t all = 0;
         for (const ThunkSequence& branch : t.nested) {
           const int64_t n = Nodes(branch);
-          if (n < 0) return -1;
+          if (n < 0 || Communicates(branch)) return -1;
           all += n + 2;
         }
         return all;
@@ -244,6 +255,19 @@ class GpuEntry : public HostEntry {
     Ask(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
                   Pointer(t.predicate), b_.getInt32(predicate)});
   }
+  absl::StatusOr<bool> TargetExchange(const Thunk& t) override {
+    if (!options_.nccl) return false;
+    ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
+    CheckedExchange(Answer(kExchange, {what, FillTable(t)}));
+    return true;
+  }
+  int64_t PlacesBeside() const override { return options_.nccl ? KILN_GPU_MOST_OFFERS : 0; }
+  absl::Status BeginBeside(const Thunk& t, int64_t place) override {
+    ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
+    CheckedExchange(Answer(kOffer, {ir_.I64(place), what, FillTable(t)}));
+    return absl::OkStatus();
+  }
+  void EndBeside(int64_t place) override { CheckedExchange(Answer(kTake, {ir_.I64(place)})); }
   void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) override {
     CheckedExchange(Answer(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}));
   }
@@ -257,6 +281,7 @@ class GpuEntry : public HostEntry {
   const Program& program_;  // of the first; the others have the same kernels and starts
   std::map<std::vector<int64_t>, llvm::Constant*> lists_;
   std::vector<llvm::Constant*> calls_;
+  ExchangeRecords exchanges_;
   int64_t steps_ = 0;
 };
 
@@ -304,7 +329,7 @@ absl::StatusOr<EntryUse> EmitEntry(Ir& ir, const std::string& symbol, const Thun
                                    const LibraryAlgorithms* algorithms, const EntryOptions& options) {
   GpuEntry entry(ir, symbol, plan, images, algorithms, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
-  return EntryUse{entry.regions(), entry.steps(), entry.calls()};
+  return EntryUse{entry.regions(), entry.steps(), entry.calls(), entry.groups()};
 }
 
 }  // namespace kiln::gpu
