@@ -27,7 +27,8 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
   entry.poison_freed = options.debug.poison_freed;
   entry.replicas = program.replicas;
   entry.partitions = program.partitions;
-  entry.nccl = options.gpu.transport == GpuOptions::Transport::kNccl;
+  const bool several = program.replicas * program.partitions > 1;
+  entry.nccl = several && options.gpu.transport == GpuOptions::Transport::kNccl;
   return entry;
 }
 

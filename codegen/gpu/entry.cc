@@ -57,6 +57,13 @@ class GpuEntry : public HostEntry {
     steps_ += f >= kLaunch && f <= kWrite;
     Checked(Answer(f, std::move(arguments)), KILN_GPU);
   }
+  // What runs a part of the entry fails as that does.
+  void AskToRun(Field f, std::vector<llvm::Value*> arguments) {
+    llvm::Value* code = Answer(f, std::move(arguments));
+    for (const kiln_status status : {KILN_TIMEOUT, KILN_COMMUNICATION})
+      if (options_.nccl) Checked(b_.CreateZExt(b_.CreateICmpEQ(code, b_.getInt32(status)), b_.getInt32Ty()), status);
+    Checked(code, KILN_GPU);
+  }
   llvm::Value* Answer(Field f, std::vector<llvm::Value*> arguments) {
     arguments.insert(arguments.begin(), Member(kSelf));
     std::vector<llvm::Type*> types;
@@ -238,13 +245,13 @@ class GpuEntry : public HostEntry {
   }
 
   void Replay(int64_t number, llvm::Function* region) override {
-    Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
+    AskToRun(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
   }
   bool RunsParts(const Thunk& t) override { return Nodes(t) >= 0; }
   void RunParts(const Thunk& t, const std::vector<llvm::Function*>& parts) override {
     llvm::Value *arguments = fn_->getArg(0), *results = fn_->getArg(1), *arena = fn_->getArg(2);
     if (t.kind == ThunkKind::While) {
-      Ask(kLoop, {parts[0], parts[1], arguments, results, arena, Comm(), Pointer(t.predicate)});
+      AskToRun(kLoop, {parts[0], parts[1], arguments, results, arena, Comm(), Pointer(t.predicate)});
       return;
     }
     std::vector<llvm::Constant*> branches(parts.begin(), parts.end());
@@ -252,8 +259,8 @@ class GpuEntry : public HostEntry {
     auto* table = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::InternalLinkage,
                                            llvm::ConstantArray::get(type, branches), name_ + "_branches");
     const bool predicate = t.instruction->operand(0)->shape().type() == PrimitiveType::Pred;
-    Ask(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
-                  Pointer(t.predicate), b_.getInt32(predicate)});
+    AskToRun(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
+                       Pointer(t.predicate), b_.getInt32(predicate)});
   }
   absl::StatusOr<bool> TargetExchange(const Thunk& t) override {
     if (!options_.nccl) return false;
