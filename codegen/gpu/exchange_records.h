@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/host/kernel_plan.h"
 #include "codegen/llvm/tables.h"
 #include "compiler/hlo/nccl_call.h"
-#include "compiler/thunk/thunk.h"
 
 namespace kiln::gpu {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <barrier>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,11 +54,10 @@ struct CountingComm {
 class NcclDevices {
  public:
   explicit NcclDevices(const std::string& text, CompileOptions o = GpuOptions({"sm_90"}))
-      : text_(text), program_(text, o) {
-    auto module = ParseHlo(text, "m.hlo");
-    EXPECT_TRUE(module.ok()) << module.status();
-    module_ = std::move(*module);
-    count_ = static_cast<int>(module_->replica_count * module_->partition_count);
+      : program_(text, o),
+        module_(std::move(*ParseHlo(text, "m.hlo"))),
+        count_(static_cast<int>(module_->replica_count * module_->partition_count)),
+        together_(count_) {
     device_ = std::make_unique<EmulatedDevice>(program_.library());
     device_->fake.devices = count_;
     NCCL(fake_nccl_reset)();
@@ -70,6 +70,12 @@ class NcclDevices {
   const GpuProgram& program() const { return program_; }
   std::atomic<int64_t>& gathers() { return gathers_; }
   kiln_comm* comm(int d) { return Find<kiln_comm*(kiln_world*, int64_t)>("world_comm")(world_, d); }
+  // The world may be used again; all devices call it.
+  void ResetTogether(int d) {
+    together_.arrive_and_wait();
+    if (d == 0) Reset();
+    together_.arrive_and_wait();
+  }
   void Reset() { Find<void(kiln_world*)>("world_reset")(world_); }
   void SetTimeout(int64_t ms) { Find<void(kiln_world*, int64_t)>("world_set_timeout")(world_, ms); }
   template <typename F>
@@ -158,10 +164,10 @@ class NcclDevices {
   }
 
  private:
-  const std::string text_;
   const GpuProgram program_;
-  std::unique_ptr<Module> module_;
-  int count_ = 0;
+  const std::unique_ptr<Module> module_;
+  const int count_;
+  std::barrier<> together_;
   std::unique_ptr<EmulatedDevice> device_;
   kiln_world* world_ = nullptr;
   std::atomic<int64_t> gathers_{0};

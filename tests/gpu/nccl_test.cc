@@ -1,4 +1,6 @@
 // Programs whose devices NCCL connects, on a library that stands in for it.
+#include <algorithm>
+
 #include "tests/gpu/nccl_devices.h"
 
 namespace kiln {
@@ -40,6 +42,169 @@ TEST(Nccl, MakesEveryExchange) {
   EXPECT_GE(devices.fake().replays, 2 * 4);
   EXPECT_EQ(NCCL(fake_nccl_live)(), 0) << "communicators are left";
   EXPECT_EQ(devices.fake().live, 0);
+}
+
+// NCCL's own reductions, those of parts and of bytes, and those that it lacks.
+constexpr char kTypes[] = R"(HloModule m, replica_count=4
+csum { a = c64[] parameter(0) b = c64[] parameter(1) ROOT c = c64[] add(a, b) }
+both { a = pred[] parameter(0) b = pred[] parameter(1) ROOT c = pred[] and(a, b) }
+some { a = pred[] parameter(0) b = pred[] parameter(1) ROOT c = pred[] or(a, b) }
+bsum { a = bf16[] parameter(0) b = bf16[] parameter(1) ROOT c = bf16[] add(a, b) }
+hsum { a = f16[] parameter(0) b = f16[] parameter(1) ROOT c = f16[] add(a, b) }
+least { a = u64[] parameter(0) b = u64[] parameter(1) ROOT c = u64[] minimum(a, b) }
+most { a = s8[] parameter(0) b = s8[] parameter(1) ROOT c = s8[] maximum(a, b) }
+short { a = s16[] parameter(0) b = s16[] parameter(1) ROOT c = s16[] add(a, b) }
+bits { a = u32[] parameter(0) b = u32[] parameter(1) ROOT c = u32[] xor(a, b) }
+peak { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+ENTRY e {
+  c = c64[5] parameter(0)
+  p = pred[9] parameter(1)
+  b = bf16[7] parameter(2)
+  h = f16[7] parameter(3)
+  u = u64[3] parameter(4)
+  i = s8[16] parameter(5)
+  s = s16[6] parameter(6)
+  w = u32[6] parameter(7)
+  f = f32[8] parameter(8)
+  r0 = c64[5] all-reduce(c), replica_groups={{0},{1,2,3}}, to_apply=csum
+  r1 = pred[9] all-reduce(p), replica_groups={{0,1,2,3}}, to_apply=both
+  r2 = pred[9] all-reduce(p), replica_groups={{0,1},{2,3}}, to_apply=some
+  r3 = bf16[7] all-reduce(b), replica_groups={{0,1,2,3}}, to_apply=bsum
+  r4 = f16[7] all-reduce(h), replica_groups={{0,1,2,3}}, to_apply=hsum
+  r5 = u64[3] all-reduce(u), replica_groups={{0,1,2,3}}, to_apply=least
+  r6 = s8[4] reduce-scatter(i), replica_groups={{0,1,2,3}}, dimensions={0}, to_apply=most
+  r7 = s16[6] all-reduce(s), replica_groups={{0,1,2,3}}, to_apply=short
+  r8 = u32[6] all-reduce(w), replica_groups={{0,1,2,3}}, to_apply=bits
+  negative = f32[8] sqrt(f)
+  r9 = f32[8] all-reduce(negative), replica_groups={{0,1,2,3}}, to_apply=peak
+  ROOT t = (c64[5], pred[9], pred[9], bf16[7], f16[7], u64[3], s8[4], s16[6], u32[6], f32[8]) tuple(r0, r1, r2, r3, r4, r5, r6, r7, r8, r9)
+})";
+
+TEST(Nccl, ReducesEveryType) {
+  NcclDevices devices(kTypes);
+  devices.ExpectRight(3);
+  EXPECT_EQ(devices.gathers(), 4);
+}
+
+constexpr char kSum[] = R"(HloModule m, replica_count=2
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[64] parameter(0)
+  y = f32[64,64] parameter(1)
+  sum = f32[64] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+  rows = f32[64] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[64] add(sum, rows)
+})";
+
+// With an order to keep, sums are gathered; so they are where the program says that the host carries them.
+TEST(Nccl, OrderedSumsAreGathered) {
+  CompileOptions o = GpuOptions({"sm_90"});
+  o.gpu.deterministic = true;
+  NcclDevices devices(kSum, o);
+  devices.ExpectRight(2);
+  EXPECT_EQ(NCCL(fake_nccl_calls)("AllReduce"), 0);
+  EXPECT_EQ(NCCL(fake_nccl_calls)("AllGather"), 2 * 2);
+  EXPECT_EQ(devices.gathers(), 2);
+}
+
+TEST(Nccl, IsNotAskedWhereTheHostCarriesArrays) {
+  CompileOptions o = GpuOptions({"sm_90"});
+  o.gpu.transport = GpuOptions::Transport::kHost;
+  NcclDevices devices(kSum, o);
+  EXPECT_EQ(devices.Find<void>("gpu_connect"), nullptr) << "the library has no code for NCCL";
+  devices.ExpectRight(2);
+  EXPECT_EQ(NCCL(fake_nccl_calls)("CommInitRankConfig"), 0);
+  EXPECT_EQ(devices.gathers(), 2 * 2);
+}
+
+constexpr char kBeside[] = R"(HloModule m, replica_count=2
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[64] parameter(0)
+  y = f32[64,64] parameter(1)
+  sum = f32[64] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+  square = f32[64,64] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  rows = f32[64] dot(square, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[64] subtract(sum, rows)
+})";
+
+// The sum does not wait for the product, nor the product for the sum: it has a stream beside it, and events order both.
+TEST(Nccl, ExchangesGoOnBesideKernels) {
+  NcclDevices devices(kBeside);
+  std::vector<std::string> order;
+  devices.OnEach([&](NcclDevices::Device& d) {
+    d.gpu.set_graphs(false);
+    ASSERT_EQ(d.Run(), 0) << d.gpu.error();
+    if (d.number == 0) order = devices.fake().order;
+  });
+  EXPECT_NE(std::find_if(order.begin(), order.end(),
+                         [](const std::string& s) { return s.find(" awaits ") != std::string::npos; }),
+            order.end());
+  devices.ExpectRight(3);
+}
+
+// A run becomes part of the caller's own graph, once the devices are connected.
+TEST(Nccl, RunsBecomePartsOfTheCallersGraph) {
+  NcclDevices devices(kSum);
+  const auto want = devices.Expected();
+  devices.OnEach([&](NcclDevices::Device& d) {
+    using Push = int(void*);
+    void* context = nullptr;
+    ASSERT_EQ(Driver<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, d.number), 0);
+    ASSERT_EQ(Driver<Push>("cuCtxPushCurrent_v2")(context), 0);
+    void* stream = nullptr;
+    ASSERT_EQ(Driver<int(void**, unsigned)>("cuStreamCreate")(&stream, 1), 0);
+    {
+      Gpu mine(devices.program(), stream, d.number);
+      ASSERT_EQ(mine.status(), 0);
+      mine.set_comm(devices.comm(d.number));
+      std::vector<void*> arguments, results = {mine.malloc(256)};
+      for (const Literal& l : d.arguments) {
+        arguments.push_back(mine.malloc(static_cast<size_t>(l.byte_size())));
+        ASSERT_EQ(mine.to_device(arguments.back(), l.data(), static_cast<size_t>(l.byte_size())), 0);
+      }
+      const auto begin = [&] { return Driver<int(void*, int)>("cuStreamBeginCapture_v2")(stream, 0); };
+      void *graph = nullptr, *exec = nullptr;
+      const auto end = [&] { return Driver<int(void*, void**)>("cuStreamEndCapture")(stream, &graph); };
+      ASSERT_EQ(begin(), 0);
+      EXPECT_EQ(mine.run(arguments, results), KILN_COMMUNICATION);
+      EXPECT_NE(mine.error().find("run once before a recording"), std::string::npos) << mine.error();
+      ASSERT_EQ(end(), 0);
+      if (graph) Driver<int(void*)>("cuGraphDestroy")(graph);
+      devices.ResetTogether(d.number);
+      mine.set_comm(devices.comm(d.number));
+      ASSERT_EQ(mine.run(arguments, results), 0) << mine.error();
+      ASSERT_EQ(mine.wait(), 0) << mine.error();
+      ASSERT_EQ(begin(), 0);
+      ASSERT_EQ(mine.run(arguments, results), 0) << mine.error();
+      ASSERT_EQ(end(), 0);
+      ASSERT_EQ(Driver<int(void**, void*, unsigned long long)>("cuGraphInstantiateWithFlags")(&exec, graph, 0), 0);
+      for (int k = 0; k < 2; ++k) ASSERT_EQ(Driver<int(void*, void*)>("cuGraphLaunch")(exec, stream), 0);
+      ASSERT_EQ(mine.wait(), 0) << mine.error();
+      std::vector<float> got(64);
+      ASSERT_EQ(mine.to_host(got.data(), results[0], 256), 0);
+      EXPECT_EQ(got[9], want[static_cast<size_t>(d.number)][0].Get(9).re);
+      Driver<int(void*)>("cuGraphDestroy")(graph);
+      Driver<int(void*)>("cuGraphExecDestroy")(exec);
+      for (void* a : arguments) mine.free(a);
+      mine.free(results[0]);
+    }
+    Driver<int(void*)>("cuStreamDestroy_v2")(stream);
+  });
+  EXPECT_EQ(NCCL(fake_nccl_live)(), 0);
+}
+
+TEST(Nccl, SaysWhatIsMissing) {
+  ASSERT_EQ(setenv("KILN_NCCL", "/nowhere/libnccl.so.2", 1), 0);
+  NcclDevices devices(kSum);
+  devices.OnEach([&](NcclDevices::Device& d) {
+    EXPECT_EQ(d.Run(), KILN_COMMUNICATION);
+    if (d.number == 0) {
+      EXPECT_NE(d.gpu.error().find("NCCL cannot be opened where KILN_NCCL names it"), std::string::npos)
+          << d.gpu.error();
+    }
+  });
+  unsetenv("KILN_NCCL");
 }
 
 }  // namespace
