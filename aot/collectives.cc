@@ -61,7 +61,11 @@ struct Collector {
     use.kind = std::string(TextOf(i.opcode()));
     use.bytes = std::max(SliceBytes(t.reads), SliceBytes(t.writes));
     std::vector<Ints> groups;
-    if (nccl) {
+    if (nccl && i.Is(Opcode::RaggedAllToAll)) {
+      use.transport = "nccl";
+      use.algorithm = "ncclSend and ncclRecv in a group, of sizes that the host reads";
+      ASSIGN_OR_RETURN(groups, DeviceGroups(i, module.replica_count, module.partition_count));
+    } else if (nccl) {
       ASSIGN_OR_RETURN(const auto call, NcclCallOf(i, module.replica_count, module.partition_count));
       if (!call) return ErrorAt(&i, "has not the form of a call of NCCL", absl::StatusCode::kInternal);
       use.transport = "nccl";

@@ -196,7 +196,7 @@ class GpuEntry : public HostEntry {
         return 1;
       case ThunkKind::AllGather:
       case ThunkKind::Exchange:
-        return options_.nccl ? 1 : -1;
+        return options_.nccl && !t.instruction->Is(Opcode::RaggedAllToAll) ? 1 : -1;
       case ThunkKind::While: {
         const auto trips = TripCount(t);
         const int64_t body = Nodes(t.nested[1]), condition = trips ? 0 : Nodes(t.nested[0]);
@@ -265,10 +265,17 @@ class GpuEntry : public HostEntry {
   absl::StatusOr<bool> TargetExchange(const Thunk& t) override {
     if (!options_.nccl) return false;
     ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
-    CheckedExchange(Answer(kExchange, {what, FillTable(t)}));
+    FillTable(t);
+    if (t.scratch.size > 0)
+      b_.CreateStore(
+          Pointer(t.scratch),
+          b_.CreateInBoundsGEP(b_.getPtrTy(), table_, ir_.I64(static_cast<int64_t>(t.reads.size() + t.writes.size()))));
+    CheckedExchange(Answer(kExchange, {what, table_}));
     return true;
   }
   int64_t PlacesBeside() const override { return options_.nccl ? KILN_GPU_MOST_OFFERS : 0; }
+  // The host reads sizes.
+  bool MayGoBeside(const Thunk& t) const override { return !t.instruction->Is(Opcode::RaggedAllToAll); }
   absl::Status BeginBeside(const Thunk& t, int64_t place) override {
     ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
     CheckedExchange(Answer(kOffer, {ir_.I64(place), what, FillTable(t)}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/hlo/replica_groups.h"
 #include "runtime_min/gpu/nccl/exchange.h"
 #include "runtime_min/gpu/nccl/nccl_abi.h"
 
@@ -67,16 +68,39 @@ int64_t KindOf(NcclCall::Kind kind) {
 
 }  // namespace
 
-int64_t ExchangeRecords::GroupingOf(const NcclCall& call) {
-  const auto at = std::find(groupings_.begin(), groupings_.end(), call.groups);
+int64_t ExchangeRecords::GroupingOf(const std::vector<Ints>& groups) {
+  const auto at = std::find(groupings_.begin(), groupings_.end(), groups);
   const int64_t place = at - groupings_.begin();
-  if (at == groupings_.end()) groupings_.push_back(call.groups);
+  if (at == groupings_.end()) groupings_.push_back(groups);
   return place;
+}
+
+// Rows, and one of the lists of numbers that say which.
+absl::StatusOr<llvm::Constant*> ExchangeRecords::RaggedOf(const Thunk& t) {
+  const Instruction* i = t.instruction;
+  ASSIGN_OR_RETURN(const std::vector<Ints> groups, DeviceGroups(*i, replicas_, partitions_));
+  for (int64_t k = 0; k < i->operand_count(); ++k)
+    if (!i->operand(k)->shape().HasDefaultLayout() || !i->shape().HasDefaultLayout())
+      return ErrorAt(i, "has not the form of calls of NCCL", absl::StatusCode::kInternal);
+  const auto array = [&](const Slice& s, int64_t width, int64_t result) {
+    return tables_.Struct(
+        {tables_.Number(s.size / width), tables_.Number(kNcclUint8), tables_.Number(width), tables_.Number(result)});
+  };
+  const int64_t row = i->shape().ByteSize() / std::max<int64_t>(1, i->shape().dim(0));
+  const std::vector<llvm::Constant*> arrays = {array(t.reads[0], std::max<int64_t>(1, row), t.writes[0].size),
+                                               array(t.reads[2], ByteWidth(i->operand(2)->shape().type()), 0)};
+  llvm::Constant* record = tables_.Global(
+      tables_.Struct({tables_.Number(KILN_GPU_RAGGED), tables_.Number(0), tables_.Number(GroupingOf(groups)),
+                      tables_.Number(static_cast<int64_t>(t.reads.size())), tables_.Array(arrays), tables_.Null(),
+                      tables_.Text(i->name())}));
+  known_[i] = record;
+  return record;
 }
 
 absl::StatusOr<llvm::Constant*> ExchangeRecords::Of(const Thunk& t) {
   const Instruction* i = t.instruction;
   if (const auto it = known_.find(i); it != known_.end()) return it->second;
+  if (i->Is(Opcode::RaggedAllToAll)) return RaggedOf(t);
   ASSIGN_OR_RETURN(const auto call, NcclCallOf(*i, replicas_, partitions_));
   if (!call || t.reads.size() != t.writes.size())
     return ErrorAt(i, "has not the form of a call of NCCL", absl::StatusCode::kInternal);
@@ -94,8 +118,8 @@ absl::StatusOr<llvm::Constant*> ExchangeRecords::Of(const Thunk& t) {
   const auto count = static_cast<int64_t>(arrays.size());
   llvm::Constant* record = tables_.Global(tables_.Struct(
       {tables_.Number(KindOf(call->kind)), tables_.Number(call->reduction ? NcclOp(call->reduction->op) : 0),
-       tables_.Number(GroupingOf(*call)), tables_.Number(count), tables_.Array(arrays), tables_.Numbers(call->source),
-       tables_.Text(i->name())}));
+       tables_.Number(GroupingOf(call->groups)), tables_.Number(count), tables_.Array(arrays),
+       tables_.Numbers(call->source), tables_.Text(i->name())}));
   known_[i] = record;
   return record;
 }

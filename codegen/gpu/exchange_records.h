@@ -25,7 +25,8 @@ class ExchangeRecords {
   llvm::Constant* Groups();
 
  private:
-  int64_t GroupingOf(const NcclCall& call);
+  int64_t GroupingOf(const std::vector<Ints>& groups);
+  absl::StatusOr<llvm::Constant*> RaggedOf(const Thunk& t);
 
   Tables tables_;
   const int64_t replicas_, partitions_;

@@ -86,6 +86,7 @@ class HostEntry {
   // How many exchanges the target keeps under way beside what else it does, each in a place of its own; they read and
   // write where their thunks say, meanwhile. Begins one in a place, and ends what is there.
   virtual int64_t PlacesBeside() const { return 0; }
+  virtual bool MayGoBeside(const Thunk&) const { return true; }
   virtual absl::Status BeginBeside(const Thunk&, int64_t) { return absl::OkStatus(); }
   virtual void EndBeside(int64_t) {}
   // The kiln_combination of a reduction.

@@ -58,7 +58,7 @@ bool IsSmall(const Thunk& t, const Exchange& x) {
 
 bool HostEntry::MayOffer(const Thunk& t, Offer* offer) {
   if (t.kind != ThunkKind::Exchange && t.kind != ThunkKind::AllGather) return false;
-  if (PlacesBeside() > 0) return true;
+  if (PlacesBeside() > 0) return MayGoBeside(t);
   auto exchange = ExchangeOf(*t.instruction, options_.replicas, options_.partitions);
   if (!exchange.ok() || !*exchange || !IsSmall(t, **exchange)) return false;
   offer->exchange = *std::move(exchange);

@@ -37,6 +37,7 @@ std::optional<ThunkKind> OwnKind(const Instruction* i) {
     case Opcode::AllToAll:
     case Opcode::CollectiveBroadcast:
     case Opcode::CollectivePermute:
+    case Opcode::RaggedAllToAll:
     case Opcode::ReduceScatter:
       return ThunkKind::Exchange;
     case Opcode::PartitionId:

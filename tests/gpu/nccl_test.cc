@@ -86,6 +86,57 @@ TEST(Nccl, ReducesEveryType) {
   EXPECT_EQ(devices.gathers(), 4);
 }
 
+// Device i sends (i + j) % 3 rows to device j.
+constexpr char kRagged[] = R"(HloModule m, replica_count=4
+ENTRY e {
+  x = f32[6,3] parameter(0)
+  before = f32[7,3] parameter(1)
+  id = u32[] replica-id()
+  i = s32[] convert(id)
+  zero = s32[] constant(0)
+  counts = s32[4,4] constant({{0,1,2,0},{1,2,0,1},{2,0,1,2},{0,1,2,0}})
+  starts = s32[4,4] constant({{0,0,1,3},{0,1,3,3},{0,2,2,3},{0,0,1,3}})
+  places = s32[4,4] constant({{0,0,0,0},{0,1,2,0},{1,3,2,1},{3,3,3,3}})
+  counts1 = s32[1,4] dynamic-slice(counts, i, zero), dynamic_slice_sizes={1,4}
+  starts1 = s32[1,4] dynamic-slice(starts, i, zero), dynamic_slice_sizes={1,4}
+  places1 = s32[1,4] dynamic-slice(places, i, zero), dynamic_slice_sizes={1,4}
+  sizes = s32[4] reshape(counts1)
+  from = s32[4] reshape(starts1)
+  to = s32[4] reshape(places1)
+  ROOT r = f32[7,3] ragged-all-to-all(x, before, from, sizes, to, sizes), replica_groups={{0,1,2,3}}
+})";
+
+TEST(Nccl, SendsAsManyRowsAsListsSay) {
+  NcclDevices devices(kRagged);
+  devices.ExpectRight(3);
+  EXPECT_EQ(NCCL(fake_nccl_calls)("AllGather"), 0);
+  EXPECT_EQ(devices.gathers(), 4);
+}
+
+constexpr char kRing[] = R"(HloModule m, replica_count=4
+ENTRY e {
+  x = f32[8] parameter(0)
+  start = token[] after-all()
+  r = (f32[8], u32[], token[]) recv(start), channel_id=0, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,3},{3,0}}}
+  rd = (f32[8], token[]) recv-done(r), channel_id=0
+  y = f32[8] get-tuple-element(rd), index=0
+  s = (f32[8], u32[], token[]) send(x, start), channel_id=0, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2},{2,3},{3,0}}}
+  sd = token[] send-done(s), channel_id=0
+  ROOT n = f32[8] negate(y)
+})";
+
+// Nobody waits for anybody in a circle.
+TEST(Nccl, SendsAndReceivesInARing) {
+  NcclDevices devices(kRing);
+  devices.OnEach([&](NcclDevices::Device& d) {
+    for (int k = 0; k < 3; ++k) ASSERT_EQ(d.Run(), 0) << d.gpu.error();
+    const std::vector<Literal> from = devices.Arguments((d.number + 3) % 4);
+    for (int64_t e = 0; e < 8; ++e) EXPECT_EQ(d.results[0].Get(e).re, -from[0].Get(e).re);
+  });
+  EXPECT_GT(NCCL(fake_nccl_calls)("Send"), 0);
+  EXPECT_EQ(devices.gathers(), 4);
+}
+
 constexpr char kSum[] = R"(HloModule m, replica_count=2
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY e {

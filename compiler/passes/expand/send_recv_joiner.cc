@@ -63,7 +63,8 @@ absl::StatusOr<bool> SendRecvJoiner(Module& m, PassContext& ctx) {
                          Instruction* moved =
                              i->parent()->Add(Opcode::CollectivePermute, i->shape().tuple()[0], {send->operand(0)});
                          moved->mutable_attrs().source_target_pairs = attr::Raw(PairsOf(i));
-                         moved->mutable_attrs().channel_id = i->attrs().channel_id;
+                         // Channel 0 leads between replicas, others between partitions.
+                         if (*i->attrs().channel_id > 0) moved->mutable_attrs().channel_id = i->attrs().channel_id;
                          moved->set_loc(i->loc());
                          return Halves(i, moved, i->operand(0));
                        }));

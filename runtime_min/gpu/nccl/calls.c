@@ -73,6 +73,7 @@ static int32_t fill_results(const struct kiln_gpu_exchange* x, void* const* buff
 int32_t kiln_model_nccl_exchange(struct kiln_nccl* n, const struct kiln_gpu_exchange* x, void* const* buffers,
                                  void* stream, const struct kiln_gpu* table) {
   if (n->failure) return n->failure;
+  if (x->kind == KILN_GPU_RAGGED) return kiln_model_nccl_ragged(n, x, buffers, stream, table);
   const struct kiln_gpu_grouping* g = &n->groups->grouping[x->grouping];
   struct call c = {n, x, n->comm[x->grouping], stream, g->place[n->device], g->members[n->device], kNcclSuccess};
   if (g->group[n->device] < 0 || (x->kind == KILN_GPU_PERMUTE && x->source[c.place] < 0)) {

@@ -10,7 +10,12 @@ enum kiln_gpu_exchange_kind {
   KILN_GPU_ALL_GATHER,
   KILN_GPU_ALL_TO_ALL,  // sends and receives of equal blocks
   KILN_GPU_PERMUTE,     // a send and a receive at most, among all devices
-  KILN_GPU_BROADCAST    // from the first member
+  KILN_GPU_BROADCAST,   // from the first member
+  // Rows, as many for each pair of members as lists in the device's memory say, which the host reads. Arrays: rows,
+  // what the result holds where no rows come, and of each member where the rows for it begin, how many they are, where
+  // they go in its result, and how many come from it; scratch behind the result holds one list more. Described are rows
+  // (their width, and the bytes of the result) and a list.
+  KILN_GPU_RAGGED
 };
 
 // A list of groups: of each device, the number of its group (-1: none), its place there, and how many members there

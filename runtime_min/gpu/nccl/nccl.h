@@ -58,6 +58,10 @@ int32_t kiln_model_nccl_look(struct kiln_nccl* n, const char* what);
 int32_t kiln_model_nccl_exchange(struct kiln_nccl* n, const struct kiln_gpu_exchange* x, void* const* buffers,
                                  void* stream, const struct kiln_gpu* table);
 
+// ragged.c: the same of one whose sizes the host must read; fails in recordings.
+int32_t kiln_model_nccl_ragged(struct kiln_nccl* n, const struct kiln_gpu_exchange* x, void* const* buffers,
+                               void* stream, const struct kiln_gpu* table);
+
 #ifdef __cplusplus
 }
 #endif
