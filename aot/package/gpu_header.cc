@@ -89,7 +89,7 @@ const char* $NAME_gpu_error(const $NAME_gpu* gpu) $L[gpu_error$];
 // The image that runs: "sm_90", or "PTX of sm_90".
 const char* $NAME_gpu_image(const $NAME_gpu* gpu) $L[gpu_image$];
 // For people: the image and those that the driver refused, how many products cuBLASLt computes and why not the others,
-// how many stretches of kernels are recorded and why not the others. Until the next call.
+// how many stretches of kernels are recorded and why not the others, what connects the devices. Until the next call.
 const char* $NAME_gpu_report($NAME_gpu* gpu) $L[gpu_report$];
 )";
 

@@ -158,6 +158,8 @@ struct kiln_gpu_collectives {
   // The others shall not wait for this device any more.
   void (*fail)(struct kiln_model_gpu* g);
   void (*disconnect)(struct kiln_model_gpu* g);
+  // For people.
+  void (*describe)(const struct kiln_model_gpu* g, char* text, size_t bytes);
 };
 INTERNAL const struct kiln_gpu_collectives* kiln_model_gpu_collectives(void);
 

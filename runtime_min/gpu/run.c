@@ -159,6 +159,11 @@ const char* kiln_model_gpu_report(struct kiln_model_gpu* g) {
   }
   if (p->regions) say(g, "\nregions: %lld recorded%s", recorded, "");
   if (direct) say(g, ", %lld never (%s)", direct, why);
+  if (g->collectives) {
+    char text[512];
+    g->collectives->describe(g, text, sizeof text);
+    say(g, "\n%.0lld%s", 0, text);
+  }
   pthread_mutex_unlock(&g->turn);
   return g->report;
 }

@@ -84,6 +84,12 @@ TEST(Nccl, ReducesEveryType) {
   NcclDevices devices(kTypes);
   devices.ExpectRight(3);
   EXPECT_EQ(devices.gathers(), 4);
+  devices.OnEach([&](NcclDevices::Device& d) {
+    EXPECT_EQ(d.gpu.report().find("connected by NCCL"), std::string::npos);
+    ASSERT_EQ(d.Run(), 0) << d.gpu.error();
+    const std::string who = "\ndevice " + std::to_string(d.number) + " of 4, connected by NCCL 2.26.2: ";
+    EXPECT_NE(d.gpu.report().find(who), std::string::npos) << d.gpu.report();
+  });
 }
 
 // Device i sends (i + j) % 3 rows to device j.

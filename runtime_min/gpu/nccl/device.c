@@ -166,6 +166,15 @@ static void disconnect(struct kiln_model_gpu* g) {
   g->table.take = NULL;
 }
 
+static void describe(const struct kiln_model_gpu* g, char* text, size_t bytes) {
+  const struct kiln_nccl* n = &g->nccl->n;
+  int version = 0;
+  n->api->GetVersion(&version);
+  snprintf(text, bytes, "device %lld of %lld, connected by NCCL %d.%d.%d: %lld calls%s%.300s", (long long)n->device,
+           (long long)n->groups->devices, version / 10000, version / 100 % 100, version % 100, (long long)n->calls,
+           n->failure ? "; failed: " : "", n->error);
+}
+
 // Functions of the driver that nobody else asks for.
 static int32_t find_queries(struct kiln_model_gpu* g, struct kiln_gpu_nccl* c) {
   void* lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -208,7 +217,7 @@ static int32_t connect_by(struct kiln_model_gpu* g, int64_t device, const kiln_n
 static int32_t connect(struct kiln_model_gpu* g) { return connect_by(g, g->comm->device, NULL); }
 
 const struct kiln_gpu_collectives* kiln_model_gpu_collectives(void) {
-  static const struct kiln_gpu_collectives all = {connect, wait, replayed, fail, disconnect};
+  static const struct kiln_gpu_collectives all = {connect, wait, replayed, fail, disconnect, describe};
   return &all;
 }
 
