@@ -86,6 +86,11 @@ int32_t Emulator::Connect(const kiln_gpu_groups* groups, const kiln_comm& comm, 
   d.device = static_cast<int>(comm.device);
   d.table = &table_;
   thread_device = d.device;
+  // What NCCL connects gathers nothing through the host.
+  table_.gather = [](void*, const void*, const int64_t*, int64_t, const void*, void*, int64_t) -> int32_t {
+    std::fprintf(stderr, "error: a program whose devices NCCL connects gathers through the host\n");
+    return KILN_COMMUNICATION;
+  };
   table_.exchange = [](void* self, const kiln_gpu_exchange* what, void* const* buffers) {
     return OfTable(self)->Exchange(what, buffers);
   };

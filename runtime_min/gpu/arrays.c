@@ -101,7 +101,7 @@ static int32_t run_staged(struct kiln_model_gpu* g, const void* const* arguments
 int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
   if (!g) return KILN_NULL_POINTER;
   const int32_t status = kiln_model_gpu_enter(g, 1);
-  return status ? status : kiln_model_gpu_leave(g, 1, run_staged(g, arguments, results));
+  return status ? status : kiln_model_gpu_leave(g, 1, kiln_model_gpu_tell_others(g, run_staged(g, arguments, results)));
 }
 
 // A stream of its own and the event that other work waits for, at the first use.

@@ -205,6 +205,8 @@ INTERNAL int32_t kiln_model_gpu_leave(struct kiln_model_gpu* g, int ordered, int
 // run.c: a run by a thread that has entered.
 INTERNAL int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results,
                                       void* arena);
+// The other devices shall not wait for this one, if its run failed; returns `status`.
+INTERNAL int32_t kiln_model_gpu_tell_others(struct kiln_model_gpu* g, int32_t status);
 // graphs.c: runs a region, recorded where that pays; frees what it keeps.
 INTERNAL int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region region, void* const* arguments,
                                        void* const* results, void* arena, const void* comm);

@@ -71,7 +71,7 @@ static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* con
 }
 
 // The other devices shall not wait for this one.
-static int32_t tell_others(struct kiln_model_gpu* g, int32_t status) {
+int32_t kiln_model_gpu_tell_others(struct kiln_model_gpu* g, int32_t status) {
   const struct kiln_comm* c = g->comm;
   if (status && g->collectives) g->collectives->fail(g);
   if (status && c && c->fail) c->fail(c->self, c->device, status);
@@ -79,7 +79,7 @@ static int32_t tell_others(struct kiln_model_gpu* g, int32_t status) {
 }
 
 int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
-  return tell_others(g, start(g, arguments, results, arena));
+  return kiln_model_gpu_tell_others(g, start(g, arguments, results, arena));
 }
 
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
@@ -93,11 +93,12 @@ int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
   int32_t status = kiln_model_gpu_enter(g, 0);
   if (status) return status;
   status = kiln_model_gpu_await(g);
-  status = tell_others(g, status ? status : kiln_model_gpu_await_copies(g));
+  status = kiln_model_gpu_tell_others(g, status ? status : kiln_model_gpu_await_copies(g));
   return kiln_model_gpu_leave(g, 0, status);
 }
 
 void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* comm) {
+  if (!g) return;
   if (g->collectives && !kiln_model_gpu_enter(g, 0)) {
     kiln_model_gpu_forget_recordings(g);
     g->collectives->disconnect(g);

@@ -131,7 +131,7 @@ class NcclDevices {
       threads.emplace_back([&, d] {
         CountingComm counting(*comm(d), &gathers_);
         Gpu gpu(program_, KILN_GPU_OWN_STREAM, d);
-        ASSERT_EQ(gpu.status(), 0) << gpu.problem();
+        if (connect) ASSERT_EQ(gpu.status(), 0) << gpu.problem();
         if (connect) gpu.set_comm(&counting.face);
         Device self = {d, gpu, Arguments(d), {}, {}, {}};
         const Shape& result = module_->entry()->root()->shape();

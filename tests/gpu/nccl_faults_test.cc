@@ -157,6 +157,48 @@ TEST(NcclFaults, EveryFunctionMayFail) {
     }
 }
 
+// Every call of the driver fails once, on whichever device makes it: all runs end, with an error, and nothing is left.
+TEST(NcclFaults, EveryCallOfTheDriverMayFail) {
+  constexpr int64_t kStride = 13, kPatience = 1000;
+  NcclDevices devices(kSums, Impatient(kPatience));
+  devices.SetTimeout(kPatience);
+  const auto run_all = [&] {
+    std::barrier ended(devices.count());
+    std::atomic<int> failed{0};
+    devices.OnEach(
+        [&](NcclDevices::Device& d) {
+          kiln_comm* comm = devices.comm(d.number);
+          if (d.gpu.status() != 0) comm->fail(comm->self, d.number, d.gpu.status());  // as the host program has to
+          d.gpu.set_comm(comm);
+          for (int k = 0; k < 3; ++k)
+            if (d.gpu.status() != 0 || d.Run() != 0) {
+              ++failed;
+              break;
+            }
+          ended.arrive_and_wait();
+        },
+        /*connect=*/false);
+    return failed.load();
+  };
+  const int64_t before = devices.fake().calls;
+  ASSERT_EQ(run_all(), 0);
+  const int64_t calls = devices.fake().calls - before;
+  ASSERT_GT(calls, 100);
+  int ended_early = 0;
+  for (int64_t n = 0; n < calls; n += kStride) {
+    devices.fake().fail_call = devices.fake().calls + n;
+    devices.fake().failed.clear();
+    const Clock clock;
+    const int failed = run_all();
+    ended_early += failed > 0;
+    EXPECT_LT(clock.ms(), kAtOnce) << "call " << n << ": " << devices.fake().failed;
+    EXPECT_EQ(NCCL(fake_nccl_live)(), 0) << "call " << n << ": " << devices.fake().failed;
+    devices.Reset();
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(ended_early, 5);
+}
+
 // A host program may bring an id to the devices itself.
 TEST(NcclFaults, AnIdConnectsDevicesWithoutAComm) {
   NcclDevices devices(kSums);
