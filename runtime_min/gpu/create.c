@@ -123,7 +123,7 @@ static void release(struct kiln_model_gpu* g) {
   kiln_model_gpu_end_copies(g);
   kiln_model_gpu_forget(g);
   // Behind the graphs that hold its calls.
-  if (g->collectives) g->collectives->disconnect(g);
+  if (g->collectives) g->collectives->disconnect(g, 1);
   for (int64_t k = 0; g->staged && k < p->arguments + p->results; ++k)
     if (g->staged[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
       d->Free((uint64_t)g->staged[k]);
@@ -147,6 +147,7 @@ void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
       release(g);
       kiln_model_gpu_leave(g, 0, 0);
     } else {
+      if (g->collectives) g->collectives->disconnect(g, 0);
       kiln_model_gpu_move_out(g, 0);
       free(g->regions);
     }

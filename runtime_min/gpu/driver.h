@@ -157,7 +157,8 @@ struct kiln_gpu_collectives {
   void (*replayed)(struct kiln_model_gpu* g);
   // The others shall not wait for this device any more.
   void (*fail)(struct kiln_model_gpu* g);
-  void (*disconnect)(struct kiln_model_gpu* g);
+  // Not `usable`: the context is gone, and the others are left at once.
+  void (*disconnect)(struct kiln_model_gpu* g, int usable);
   // For people.
   void (*describe)(const struct kiln_model_gpu* g, char* text, size_t bytes);
 };

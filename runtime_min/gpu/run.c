@@ -101,7 +101,7 @@ void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* c
   if (!g) return;
   if (g->collectives && !kiln_model_gpu_enter(g, 0)) {
     kiln_model_gpu_forget_recordings(g);
-    g->collectives->disconnect(g);
+    g->collectives->disconnect(g, 1);
     kiln_model_gpu_leave(g, 0, 0);
   }
   g->comm = comm;

@@ -144,10 +144,9 @@ static void fail(struct kiln_model_gpu* g) {
   kiln_model_nccl_fail(&g->nccl->n, KILN_COMMUNICATION, "a run of this device failed: %.400s", g->error);
 }
 
-static void disconnect(struct kiln_model_gpu* g) {
+static void free_events(struct kiln_model_gpu* g) {
   struct kiln_gpu_nccl* c = g->nccl;
   const struct kiln_gpu_driver* d = g->driver;
-  kiln_model_nccl_close(&c->n);
   if (c->beside) {
     d->StreamWait(c->beside);
     d->StreamDestroy(c->beside);
@@ -157,6 +156,13 @@ static void disconnect(struct kiln_model_gpu* g) {
     if (c->ends[k]) d->EventDestroy(c->ends[k]);
   for (int k = 0; k < kMostUnderWay; ++k)
     if (c->under_way[k].over) d->EventDestroy(c->under_way[k].over);
+}
+
+static void disconnect(struct kiln_model_gpu* g, int usable) {
+  struct kiln_gpu_nccl* c = g->nccl;
+  if (!usable) kiln_model_nccl_fail(&c->n, KILN_GPU, "the context of this device is gone");
+  kiln_model_nccl_close(&c->n);
+  if (usable) free_events(g);
   if (g->comm == &c->face) g->comm = NULL;
   free(c);
   g->nccl = NULL;
