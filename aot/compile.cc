@@ -4,6 +4,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "aot/collectives.h"
 #include "aot/debug/name_ops.h"
 #include "aot/entries.h"
 #include "aot/package/fingerprint.h"
@@ -17,8 +18,6 @@
 #include "codegen/llvm/object.h"
 #include "codegen/llvm/runtime_object.h"
 #include "compiler/base/text.h"
-#include "compiler/hlo/exchange.h"
-#include "compiler/hlo/replica_groups.h"
 
 namespace kiln {
 namespace {
@@ -51,31 +50,6 @@ absl::Status CollectCustomCalls(const ThunkSequence& thunks, const std::string& 
   return absl::OkStatus();
 }
 
-int64_t SliceBytes(const std::vector<Slice>& slices) {
-  int64_t bytes = 0;
-  for (const Slice& s : slices) bytes += s.size;
-  return bytes;
-}
-
-absl::Status CollectCollectives(const ThunkSequence& thunks, const Module& m, std::vector<CollectiveUse>* out) {
-  for (const Thunk& t : thunks) {
-    for (const ThunkSequence& n : t.nested) RETURN_IF_ERROR(CollectCollectives(n, m, out));
-    if (t.kind != ThunkKind::AllGather && t.kind != ThunkKind::Exchange) continue;
-    ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, m.replica_count, m.partition_count));
-    std::vector<Ints> groups;
-    if (exchange) {
-      groups = exchange->groups;
-    } else {
-      ASSIGN_OR_RETURN(groups, DeviceGroups(*t.instruction, m.replica_count, m.partition_count));
-    }
-    size_t largest = 0;
-    for (const Ints& g : groups) largest = std::max(largest, g.size());
-    out->push_back({std::string(TextOf(t.instruction->opcode())), std::max(SliceBytes(t.reads), SliceBytes(t.writes)),
-                    static_cast<int64_t>(largest)});
-  }
-  return absl::OkStatus();
-}
-
 // Plans one program and adds its figures to those of its entry.
 absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& suffix, size_t entry,
                              ProgramTarget target, const Progress& say, Compilation* compilation) {
@@ -92,8 +66,10 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);
   RETURN_IF_ERROR(CollectCustomCalls(p.thunks, library->name, &library->custom_calls));
-  if (out->report.collectives.empty())
-    RETURN_IF_ERROR(CollectCollectives(p.thunks, *p.module, &out->report.collectives));
+  ASSIGN_OR_RETURN(std::vector<CollectiveUse> collectives, CollectivesOf(p, target, o.gpu));
+  if (target == ProgramTarget::kGpu && !collectives.empty())
+    out->gpu_transport = collectives[0].transport == "nccl" ? GpuTransport::kNccl : GpuTransport::kHost;
+  if (out->report.collectives.empty()) out->report.collectives = std::move(collectives);
   for (const auto& c : p.module->computations())
     for (const auto& i : c->instructions()) out->report.fusions += i->Is(Opcode::Fusion);
   out->report.passes.insert(out->report.passes.end(), p.passes.begin(), p.passes.end());

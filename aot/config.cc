@@ -178,7 +178,7 @@ absl::Status ReadPassChanges(const config::Config& c, const Places& at, CompileO
   }
   std::vector<Pipeline> pipelines;
   if (!o->cpu.levels.empty()) pipelines.push_back(CpuPipeline());
-  if (!o->gpu.targets.empty()) pipelines.push_back(GpuPipeline(o->gpu.deterministic));
+  if (!o->gpu.targets.empty()) pipelines.push_back(GpuPipeline(PipelineOf(o->gpu)));
   return CheckChanges(pipelines, o->pass_changes);
 }
 
@@ -233,6 +233,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (c.gpu().has_tuning_level()) o.gpu.tuning.level = c.gpu().tuning_level();
   o.gpu.tuning.strict = c.gpu().strict_tuning();
   o.gpu.deterministic = c.gpu().deterministic();
+  if (c.gpu().transport() == config::Gpu::HOST) o.gpu.transport = GpuOptions::Transport::kHost;
   if (c.max_arena_bytes() < 0) return InvalidArgument(at("max_arena_bytes"), ": error: max_arena_bytes is negative");
   o.model.max_arena_bytes = c.max_arena_bytes();
   if (c.slow_arena_bytes() < 0) return InvalidArgument(at("slow_arena_bytes"), ": error: slow_arena_bytes is negative");

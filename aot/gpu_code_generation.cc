@@ -27,6 +27,8 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
   entry.poison_freed = options.debug.poison_freed;
   entry.replicas = program.replicas;
   entry.partitions = program.partitions;
+  const bool several = program.replicas * program.partitions > 1;
+  entry.nccl = several && options.gpu.transport == GpuOptions::Transport::kNccl;
   return entry;
 }
 
@@ -72,6 +74,15 @@ llvm::Constant* WeightsOfLibrary(Ir& ir, const std::string& name) {
   return data;
 }
 
+// A program's kiln_gpu_communication; null: it has none.
+llvm::Constant* Communication(Ir& ir, const std::string& library, const Described& p, Tables* t) {
+  if (!p.ports.communicates) return t->Null();
+  const bool nccl = p.use.groups && !p.use.groups->isNullValue();
+  return t->Global(t->Struct({t->Number(p.ports.exchange_bytes), FunctionOfLibrary(ir, library + "_gpu_by_host"),
+                              nccl ? p.use.groups : t->Null(),
+                              nccl ? FunctionOfLibrary(ir, library + "_gpu_collectives") : t->Null()}));
+}
+
 // The descriptions that the runtime reads (<name>_gpu_program), and the code they point to, which is there once.
 void Describe(Ir& ir, const std::string& library, const std::vector<Image>& images,
               const std::vector<Described>& programs, const std::string& architectures) {
@@ -89,26 +100,15 @@ void Describe(Ir& ir, const std::string& library, const std::vector<Image>& imag
     llvm::Constant* weights = ports.weights_bytes > 0 ? WeightsOfLibrary(ir, library + "_weights") : t.Null();
     std::vector<llvm::Constant*> names;
     for (const gpu::Program::Kernel& k : p.kernels.kernels) names.push_back(t.Text(k.symbol));
-    t.Publish(p.name + "_gpu_program", t.Struct({t.Number(static_cast<int64_t>(images.size())),
-                                                 code,
-                                                 t.Number(static_cast<int64_t>(names.size())),
-                                                 t.Array(names),
-                                                 t.Number(p.use.regions),
-                                                 t.Number(static_cast<int64_t>(p.use.calls.size())),
-                                                 t.Array(p.use.calls),
-                                                 gemm,
-                                                 weights,
-                                                 t.Number(ports.weights_bytes),
-                                                 t.Number(ports.arena_bytes),
-                                                 t.Number(ports.communicates),
-                                                 t.Number(ports.exchange_bytes),
-                                                 t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
-                                                 t.Number(static_cast<int64_t>(ports.result_bytes.size())),
-                                                 t.Numbers(ports.argument_bytes),
-                                                 t.Numbers(ports.result_bytes),
-                                                 t.Numbers(ports.result_in_argument),
-                                                 named,
-                                                 FunctionOfLibrary(ir, p.name + "_gpu_entry")}));
+    t.Publish(
+        p.name + "_gpu_program",
+        t.Struct({t.Number(static_cast<int64_t>(images.size())), code, t.Number(static_cast<int64_t>(names.size())),
+                  t.Array(names), t.Number(p.use.regions), t.Number(static_cast<int64_t>(p.use.calls.size())),
+                  t.Array(p.use.calls), gemm, weights, t.Number(ports.weights_bytes), t.Number(ports.arena_bytes),
+                  Communication(ir, library, p, &t), t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                  t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
+                  t.Numbers(ports.result_bytes), t.Numbers(ports.result_in_argument), named,
+                  FunctionOfLibrary(ir, p.name + "_gpu_entry")}));
   }
 }
 
@@ -298,8 +298,11 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   RETURN_IF_ERROR(gpu::LowerToHost(ir, kernels, program.name, weights, checked));
   const EntryOptions entry = EntryOptionsFor(library, program, options);
   const std::string symbol = program.name + "_gpu_entry";
-  RETURN_IF_ERROR(
-      gpu::EmitEntry(ir, symbol, *program.thunks, plan, {{&kernels, target.name}}, nullptr, entry).status());
+  ASSIGN_OR_RETURN(const gpu::EntryUse use,
+                   gpu::EmitEntry(ir, symbol, *program.thunks, plan, {{&kernels, target.name}}, nullptr, entry));
+  Tables tables(ir, symbol);
+  tables.Publish(program.name + "_emulated_groups", use.groups);
+  module.getNamedGlobal(program.name + "_emulated_groups")->setVisibility(llvm::GlobalValue::DefaultVisibility);
   module.getFunction(symbol)->setVisibility(llvm::GlobalValue::DefaultVisibility);
   GeneratedCode out;
   out.kernels = static_cast<int64_t>(kernels.kernels.size());

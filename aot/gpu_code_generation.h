@@ -24,8 +24,9 @@ absl::StatusOr<GeneratedCode> GenerateGpuCode(const std::string& library,
                                               const CompileOptions& options,
                                               const std::function<void(const std::string&)>& note);
 
-// The program for an emulator: kernels and entry in one object of the host, with the symbols <name>_gpu_entry and
-// <name>_emulated. `checked`: kernels tell the emulator of their accesses.
+// The program for an emulator: kernels and entry in one object of the host, with the symbols <name>_gpu_entry,
+// <name>_emulated and <name>_emulated_groups, a pointer to the kiln_gpu_groups of collectives (null: there are none).
+// `checked`: kernels tell the emulator of their accesses.
 absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, const ProgramToGenerate& program,
                                                    bool checked, const CompileOptions& options);
 

@@ -76,9 +76,13 @@ struct TunedKernel {
 
 // An exchange between devices; one in a loop counts once.
 struct CollectiveUse {
+  std::string name;
   std::string kind;        // the opcode
   int64_t bytes = 0;       // of one device: the larger of what it gives and what it takes
   int64_t group_size = 0;  // devices that meet
+  int64_t groups = 0;      // of so many, or fewer
+  std::string transport;   // "nccl", "host" (a GPU's, through a kiln_comm), or "kiln_comm"
+  std::string algorithm;   // what the transport is asked for
 };
 
 // Figures for headers, manifests and people.
@@ -98,15 +102,19 @@ struct ModelReport {
   double compile_ms = 0;
 };
 
+// How devices of the GPU program exchange arrays.
+enum class GpuTransport { kNone, kNccl, kHost };
+
 struct CompiledModel {
   std::string name;
   std::string symbols;  // what every symbol of the archive begins with: the name and a hash of interface and code
   // Of a library with several entries: the interface of each, as a model called <library>_<entry>. What they share is
   // the library's, whose arguments and results are then empty; its figures are of the largest, or of all together.
   std::vector<CompiledModel> entries;
-  std::string library, entry;                     // of an entry: whose it is, and what it is called there
-  int64_t devices = 1;                            // replicas times partitions
-  bool communicates = false;                      // with other devices, or through the host program's queues
+  std::string library, entry;  // of an entry: whose it is, and what it is called there
+  int64_t devices = 1;         // replicas times partitions
+  bool communicates = false;   // with other devices, or through the host program's queues
+  GpuTransport gpu_transport = GpuTransport::kNone;
   std::vector<CustomCallSignature> custom_calls;  // functions that the host program provides
   bool on_cpu = true;                             // the library has a CPU program
   // As the options have them.

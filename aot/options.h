@@ -14,6 +14,7 @@
 #include "compiler/hlo/limits.h"
 #include "compiler/hlo/tuning.h"
 #include "compiler/pipeline/changes.h"
+#include "compiler/pipeline/registry.h"
 
 namespace kiln {
 
@@ -71,12 +72,19 @@ struct GpuOptions {
   bool fallback_kernels = true;
   // Whether every run gives the same bits.
   bool deterministic = false;
+  // How devices exchange arrays.
+  enum class Transport { kNccl, kHost } transport = Transport::kNccl;
   // The assembler of the CUDA Toolkit; empty: found by PATH.
   std::string ptxas;
   TuningOptions tuning;
   // For tests: the GPU program alone, lowered for an emulator (aot/emulator); with its accesses watched.
   enum class Emulation { kNone, kPlain, kChecked } emulation = Emulation::kNone;
 };
+
+// The pipeline that these ask for.
+inline GpuPipelineOptions PipelineOf(const GpuOptions& o) {
+  return {o.deterministic, o.transport == GpuOptions::Transport::kNccl};
+}
 
 struct CompileOptions {
   ModelOptions model;

@@ -82,7 +82,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   }
   if (o.gpu.tuning.level > 0) pipeline.tuning = o.gpu.tuning.results.get();
   ASSIGN_OR_RETURN(const Pipeline passes,
-                   Changed(on_gpu ? GpuPipeline(o.gpu.deterministic) : CpuPipeline(), o.pass_changes));
+                   Changed(on_gpu ? GpuPipeline(PipelineOf(o.gpu)) : CpuPipeline(), o.pass_changes));
   RETURN_IF_ERROR(passes.Run(*module, pipeline, &out.passes));
   const auto scratch = on_gpu ? gpu::ScratchBytes : cpu::ScratchBytes;
   RETURN_IF_ERROR(CheckFacts(*module, fact::Core | fact::LaidOut | fact::Fused));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "aot/emulator/connected.h"
 #include "aot/emulator/routines.h"
 #include "aot/emulator/shadow.h"
 #include "runtime_min/abi.h"
@@ -214,6 +215,7 @@ void RunBlock(Running& r) {
 struct Emulator::State {
   const gpu::EmulatedLibrary* library;
   const kiln_gpu* table;
+  std::unique_ptr<Devices>* devices;
 
   int32_t Launch(const kiln_gpu_launch& what, void* const* buffers) {
     Running& r = Now();
@@ -256,7 +258,9 @@ struct Emulator::State {
   }
 };
 
-Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{library, &table_}) {
+Emulator::Devices* Emulator::OfTable(void* self) { return static_cast<State*>(self)->devices->get(); }
+
+Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{library, &table_, &devices_}), table_() {
   *library->hooks = {Barrier, ShuffleXor, Access, Mma};
   table_.self = state_.get();
   table_.weights = library->weights;

@@ -9,9 +9,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "codegen/gpu/emulated.h"
+#include "runtime_min/abi.h"
 #include "runtime_min/gpu/abi.h"
+#include "runtime_min/gpu/nccl/exchange.h"
 
 namespace kiln {
 
@@ -23,9 +26,20 @@ class Emulator {
   ~Emulator();
   const kiln_gpu* table() const { return &table_; }
 
+  // Devices of a program whose collectives are NCCL's: those go to the library that stands in for it (nccl_stand_in.h).
+  // All devices call these, each in a thread of its own. 0, or a kiln_status, of which error() says more.
+  int32_t Connect(const kiln_gpu_groups* groups, const kiln_comm& comm, int64_t timeout_ms);
+  void Disconnect();
+  // The others need not wait for this device.
+  void Fail();
+  std::string error() const;
+
  private:
   struct State;
+  struct Devices;
+  static Devices* OfTable(void* self);
   std::unique_ptr<State> state_;
+  std::unique_ptr<Devices> devices_;
   kiln_gpu table_;
 };
 

@@ -6,10 +6,36 @@ namespace {
 
 constexpr absl::string_view kSeparator = ",\n                    ";
 
+constexpr char kGpuNccl[] =
+    R"(// The device that this program is, the caller's, on a GPU of its own; needed before the first run. Devices exchange
+// arrays by NCCL: its library (libnccl.so.2 of 2.18 or later, or the file that KILN_NCCL names) is opened when the devices
+// are connected, in the first run of each, which all make at the same time: one of them asks NCCL for an id, and `comm`
+// brings it to the others. Besides, `comm` carries infeed, outfeed and channels, for which a run waits. Collectives are
+// put on the run's stream, or beside it; they become part of graphs. A device that does not come within the time limit
+// (device_timeout_ms of the config), or that fails, ends the runs of all, in the next call that waits; to go on, all set
+// a comm again. A comm of the caller's, and what NCCL connects, stay until another is set, and all devices destroy their
+// programs together.
+void $NAME_gpu_set_comm($NAME_gpu* gpu, const kiln_comm* comm) $L[gpu_set_comm$];
+// The same where there is no kiln_comm, and the host program brings an id of $NAME_gpu_nccl_id's from one device to all
+// ($UPPER_GPU_NCCL_ID_BYTES bytes). `device`: this one's number. Waits until all have come. Errors are
+// $UPPER_COMMUNICATION, $UPPER_TIMEOUT or $UPPER_DEVICE; $NAME_gpu_error says more.
+#define $UPPER_GPU_NCCL_ID_BYTES 128
+int32_t $NAME_gpu_nccl_id(void* id, char* error, size_t error_bytes) $L[gpu_nccl_id$];
+int32_t $NAME_gpu_connect($NAME_gpu* gpu, int64_t device, const void* id) $L[gpu_connect$];
+)";
+
 constexpr char kGpuComm[] =
     R"(// The device that this program is, the caller's; needed before the first run. What devices exchange passes through
 // page-locked memory of the host, and a run waits for it.
 void $NAME_gpu_set_comm($NAME_gpu* gpu, const kiln_comm* comm) $L[gpu_set_comm$];
+)";
+
+constexpr char kGpuClassNccl[] =
+    R"(    // The device that this program is, without a kiln_comm ($NAME_c.h): `id` is one of nccl_id's, the same for all.
+    Status connect(std::int64_t device, const void* id) {
+      return {gpu_ ? $NAME_gpu_connect(gpu_, device, id) : code_};
+    }
+    static Status nccl_id(void* id) { return {$NAME_gpu_nccl_id(id, nullptr, 0)}; }
 )";
 
 constexpr char kGpuClassComm[] = R"(    // The device that this program is; needed before the first run.
@@ -63,7 +89,7 @@ const char* $NAME_gpu_error(const $NAME_gpu* gpu) $L[gpu_error$];
 // The image that runs: "sm_90", or "PTX of sm_90".
 const char* $NAME_gpu_image(const $NAME_gpu* gpu) $L[gpu_image$];
 // For people: the image and those that the driver refused, how many products cuBLASLt computes and why not the others,
-// how many stretches of kernels are recorded and why not the others. Until the next call.
+// how many stretches of kernels are recorded and why not the others, what connects the devices. Until the next call.
 const char* $NAME_gpu_report($NAME_gpu* gpu) $L[gpu_report$];
 )";
 
@@ -149,6 +175,7 @@ std::string RunOnDevice(const CompiledModel& m, const std::string& begin,
 }  // namespace
 
 std::string GpuDeclarations(const CompiledModel& m) {
+  if (m.gpu_transport == GpuTransport::kNccl) return absl::StrCat(kGpuCDeclaration, kGpuNccl);
   return absl::StrCat(kGpuCDeclaration, m.communicates ? kGpuComm : "");
 }
 
@@ -163,7 +190,8 @@ std::string GpuClass(const CompiledModel& m) {
     return absl::StrCat(!result && p.alias < 0 ? "const " : "", CppType(p.shape.type()), "*");
   };
   std::string out = absl::StrCat(
-      kGpuClassBegin, m.communicates ? kGpuClassComm : "", DeviceTypes(m),
+      kGpuClassBegin, m.communicates ? kGpuClassComm : "", m.gpu_transport == GpuTransport::kNccl ? kGpuClassNccl : "",
+      DeviceTypes(m),
       "    // Arrays on the device; asynchronous. `arena`: $UPPER_GPU_ARENA_BYTES bytes on the device, or null.\n",
       RunOnDevice(m, begin, typed, [](const std::string& name) { return name + ".pointer()"; }));
   if (!spans.empty())

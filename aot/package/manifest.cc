@@ -40,7 +40,8 @@ std::string StepsJson(const std::vector<RematerializeStep>& steps) {
 std::string CollectivesJson(const std::vector<CollectiveUse>& collectives) {
   return absl::StrJoin(collectives, ",", [](std::string* s, const CollectiveUse& c) {
     absl::StrAppend(s, "{\"kind\":", JsonQuote(c.kind), ",\"bytes\":", c.bytes, ",\"group_size\":", c.group_size,
-                    ",\"count\":1}");
+                    ",\"count\":1,\"groups\":", c.groups, ",\"name\":", JsonQuote(c.name),
+                    ",\"transport\":", JsonQuote(c.transport), ",\"algorithm\":", JsonQuote(c.algorithm), "}");
   });
 }
 

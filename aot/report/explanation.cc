@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
+#include "aot/collectives.h"
 #include "aot/debug/source_map.h"
 #include "aot/planning.h"
 #include "aot/report/page.h"
@@ -154,6 +155,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
                    PlanProgram(std::move(module), o.model.name, o, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu,
                                [](const std::string&) {}));
   e.pass_changes = PassChanges(o);
+  ASSIGN_OR_RETURN(e.collectives, CollectivesOf(p, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu, o.gpu));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});

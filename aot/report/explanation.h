@@ -54,9 +54,10 @@ struct Explanation {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;  // operations in the order of the schedule; equal ones share code
   int64_t distinct_kernels = 0;
-  std::vector<Weight> weights;            // constants that the archive holds, largest first
-  std::vector<Pass> passes;               // in the order of first use
-  std::vector<std::string> pass_changes;  // of the config
+  std::vector<CollectiveUse> collectives;  // exchanges with other devices, in the order of the schedule
+  std::vector<Weight> weights;             // constants that the archive holds, largest first
+  std::vector<Pass> passes;                // in the order of first use
+  std::vector<std::string> pass_changes;   // of the config
   std::vector<RematerializeStep> rematerialized;
   double measured_us = 0;  // of a whole run; 0 if it was not run
 };

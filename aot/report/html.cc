@@ -30,6 +30,7 @@ class Page {
     Buffers();
     Steps();
     KernelTable();
+    Collectives();
     Weights();
     Passes();
     return std::move(out_) + PageEnd();
@@ -187,6 +188,27 @@ class Page {
     absl::StrAppend(&out_,
                     "<h2>Operations</h2>\n<p class=\"dim\">In the order of a run; a click on a column sorts.</p>\n",
                     SortableTable("kernels", columns, rows));
+  }
+
+  void Collectives() {
+    std::vector<std::vector<Cell>> rows;
+    for (const CollectiveUse& c : e_.collectives)
+      rows.push_back({{absl::StrCat("%", Escape(c.name))},
+                      {c.kind},
+                      {Bytes(c.bytes), static_cast<double>(c.bytes)},
+                      {absl::StrCat(c.groups, " x ", c.group_size), static_cast<double>(c.group_size)},
+                      {c.transport},
+                      {Escape(c.algorithm)}});
+    if (rows.empty()) return;
+    absl::StrAppend(&out_, "<h2>Exchanges with other devices</h2>\n",
+                    SortableTable("collectives",
+                                  {{"exchange", "", false},
+                                   {"kind", "", false},
+                                   {"size", "", true},
+                                   {"groups", "", true},
+                                   {"transport", "", false},
+                                   {"asked for", "", false}},
+                                  rows));
   }
 
   void Weights() {

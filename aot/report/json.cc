@@ -39,6 +39,13 @@ std::string Text(const Explanation::Weight& w) {
   return absl::StrFormat("{\"name\":%s,\"shape\":%s,\"bytes\":%d}", JsonQuote(w.name), JsonQuote(w.shape), w.bytes);
 }
 
+std::string Text(const CollectiveUse& c) {
+  return absl::StrFormat(
+      "{\"name\":%s,\"kind\":%s,\"bytes\":%d,\"group_size\":%d,\"groups\":%d,\"transport\":%s,\"algorithm\":%s}",
+      JsonQuote(c.name), JsonQuote(c.kind), c.bytes, c.group_size, c.groups, JsonQuote(c.transport),
+      JsonQuote(c.algorithm));
+}
+
 std::string Text(const RematerializeStep& s) {
   return absl::StrFormat("{\"action\":%s,\"value\":%s,\"bytes\":%d,\"instructions\":%d}", JsonQuote(ToText(s.kind)),
                          JsonQuote(s.value), s.bytes, s.instructions);
@@ -53,12 +60,14 @@ std::string ExplainInJson(const Explanation& e) {
   return absl::StrFormat(
       "{\"name\":%s,\"device\":%s,\"arguments\":%d,\"results\":%d,\"operations\":%d,\"kernels\":%d,\"flops\":%d,"
       "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"result_bytes\":%d,\"estimated_us\":%.3f,"
-      "\"measured_us\":%.3f,\"steps\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_changes\":%s,"
+      "\"measured_us\":%.3f,\"collectives\":%s,\"steps\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_"
+      "changes\":%s,"
       "\"rematerialized\":%s}\n",
       JsonQuote(e.name), JsonQuote(e.device), e.arguments, e.results, e.kernels.size(), e.distinct_kernels, e.flops,
-      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.result_bytes, estimated, e.measured_us, Array(e.kernels, text),
-      Array(e.buffers, text), Array(e.weights, text), Array(e.passes, text),
-      Array(e.pass_changes, [](const std::string& c) { return JsonQuote(c); }), Array(e.rematerialized, text));
+      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.result_bytes, estimated, e.measured_us,
+      Array(e.collectives, text), Array(e.kernels, text), Array(e.buffers, text), Array(e.weights, text),
+      Array(e.passes, text), Array(e.pass_changes, [](const std::string& c) { return JsonQuote(c); }),
+      Array(e.rematerialized, text));
 }
 
 }  // namespace kiln

@@ -23,6 +23,18 @@ void AppendRewrites(const Explanation& e, std::string* out) {
   }
 }
 
+void AppendCollectives(const Explanation& e, std::string* out) {
+  if (e.collectives.empty()) return;
+  absl::StrAppendFormat(out, "\nexchanges with other devices (transport %s)\n         bytes  devices\n",
+                        e.collectives[0].transport);
+  for (size_t k = 0; k < std::min(e.collectives.size(), kMostLines); ++k) {
+    const CollectiveUse& c = e.collectives[k];
+    absl::StrAppendFormat(out, "  %12d  %7d  %%%s = %s  %s%s\n", c.bytes, c.group_size, c.name, c.kind, c.algorithm,
+                          c.groups > 1 ? absl::StrFormat(", %d groups", c.groups) : "");
+  }
+  AppendMore(e.collectives.size(), "exchanges", out);
+}
+
 }  // namespace
 
 std::string ExplainInText(const Explanation& e) {
@@ -86,6 +98,7 @@ std::string ExplainInText(const Explanation& e) {
   }
   AppendMore(kernels.size(), "kernels", &out);
 
+  AppendCollectives(e, &out);
   out += "\npasses\n           ms  changed  instructions\n";
   for (const auto& p : e.passes)
     if (p.changed)

@@ -19,6 +19,17 @@ bool HasProducts(const ThunkSequence& thunks) {
   return false;
 }
 
+bool HasCollectives(const ThunkSequence& thunks) {
+  for (const Thunk& t : thunks) {
+    if (t.kind == ThunkKind::AllGather || t.kind == ThunkKind::Exchange) return true;
+    for (const ThunkSequence& n : t.nested)
+      if (HasCollectives(n)) return true;
+  }
+  return false;
+}
+
+int64_t Devices(const Planned& p) { return p.program.module->replica_count * p.program.module->partition_count; }
+
 // What has no measured algorithm on one of the targets.
 absl::Status ReportUntuned(const Module& m, const std::vector<GpuTarget>& targets, const CompileOptions& o,
                            CompiledModel* out) {
@@ -61,7 +72,7 @@ absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
   return devices;
 }
 
-GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
+GpuPorts PortsOf(const Planned& p, const CompiledModel& m, const CompileOptions& o) {
   GpuPorts ports;
   for (const Port& a : m.ports.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
   for (const Port& r : m.ports.results) {
@@ -71,7 +82,7 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m) {
   ports.arena_bytes = p.program.plan.buffers.temp_bytes();
   ports.weights_bytes = m.report.constant_bytes;
   ports.communicates = m.communicates;
-  ports.exchange_bytes = LargestExchange(p.program.thunks);
+  ports.exchange_bytes = LargestExchange(p.program.thunks, o.gpu.transport == GpuOptions::Transport::kHost);
   return ports;
 }
 
@@ -92,7 +103,7 @@ absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
     m.code.gpu_targets = c->out.code.gpu_targets;
     RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
     to_generate.push_back(c->ToGenerate(p));
-    ports.push_back(PortsOf(p, m));
+    ports.push_back(PortsOf(p, m, c->options));
     for (const RuntimeMember& part : RuntimeMembers(RuntimeNeed::GpuPrograms)) {
       ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part,
                                                          c->options.debug.sanitizer, c->options.debug.KeepsKernels()));
@@ -120,10 +131,16 @@ absl::Status EmitEmulated(const std::vector<Planned>& programs, Compilation* c) 
 
 const Target kGpuTarget = {
     "gpu", ProgramTarget::kGpu, [](const CompileOptions& o) { return !o.gpu.targets.empty() && !Emulates(o); }, EmitGpu,
-    [](const std::vector<Planned>& programs, const CompileOptions&) -> unsigned {
+    [](const std::vector<Planned>& programs, const CompileOptions& o) -> unsigned {
       const bool products =
           std::any_of(programs.begin(), programs.end(), [](const Planned& p) { return HasProducts(p.program.thunks); });
-      return RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
+      unsigned needs = RuntimeNeed::Gpu | (products ? RuntimeNeed::GpuLibraries : 0u);
+      for (const Planned& p : programs) {
+        const bool collectives = HasCollectives(p.program.thunks);
+        if (collectives || Communicates(p.program.thunks) || Devices(p) > 1) needs |= RuntimeNeed::GpuDevices;
+        if (collectives && o.gpu.transport == GpuOptions::Transport::kNccl) needs |= RuntimeNeed::GpuNccl;
+      }
+      return needs;
     }};
 
 const Target kEmulatedTarget = {"gpu-emulated", ProgramTarget::kGpu, Emulates, EmitEmulated,

@@ -39,8 +39,9 @@ class Span {
 // All devices of a program as threads of the child.
 class DevicesChild {
  public:
-  DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments)
-      : programs_(programs), arguments_(arguments), codes_(programs.size()) {}
+  DevicesChild(const std::vector<const Linked*>& programs, const std::vector<std::vector<Literal>>& arguments,
+               int64_t patience_ms)
+      : programs_(programs), arguments_(arguments), codes_(programs.size()), patience_ms_(patience_ms) {}
 
   // Runs as many times as there are `times`; results are those of the first run. With more than one, as often again to
   // measure exchanges: those that begin as early as they can, and those that do not. Exit code 0 is success.
@@ -55,8 +56,10 @@ class DevicesChild {
     const auto keep = [&](size_t d, size_t k) {
       if (k == 0) instances_[d]->KeepResults(offsets[d], shared);
     };
+    if (const int code = Connect(comms)) return code;
     if (const int code = RunAll(comms, times, keep)) return code;
-    if (times.size() < 2 || !world_) return 0;
+    Disconnect();
+    if (times.size() < 2 || !world_ || connected_) return 0;
     for (const bool early : {true, false})
       if (const int code = MeasureExchanges(times.size(), early, early ? &exchanges->us : &exchanges->alone_us))
         return code;
@@ -64,6 +67,36 @@ class DevicesChild {
   }
 
  private:
+  // The devices of an emulated program whose collectives are NCCL's.
+  int Connect(const std::vector<const kiln_comm*>& comms) {
+    for (const kiln_gpu_groups* g : groups_) connected_ = connected_ || g;
+    if (!connected_) return 0;
+    OnEach([&](size_t d) { codes_[d] = emulators_[d]->Connect(groups_[d], *comms[d], patience_ms_); });
+    return Codes();
+  }
+  void Disconnect() {
+    if (connected_) OnEach([&](size_t d) { emulators_[d]->Disconnect(); });
+  }
+
+  template <typename F>
+  void OnEach(const F& f) {
+    std::vector<std::thread> threads;
+    for (size_t d = 0; d < programs_.size(); ++d) threads.emplace_back([&, d] { f(d); });
+    for (std::thread& t : threads) t.join();
+  }
+
+  // 0, or an exit code where a device failed.
+  int Codes() const {
+    for (size_t d = 0; d < programs_.size(); ++d)
+      if (codes_[d] != 0) {
+        const std::string why = emulators_[d] ? emulators_[d]->error() : "";
+        std::fprintf(stderr, "error: the model returned status %d on device %zu%s%s\n", codes_[d], d,
+                     why.empty() ? "" : ": ", why.c_str());
+        return 5;
+      }
+    return 0;
+  }
+
   // The median of what a device spends in them.
   int MeasureExchanges(size_t runs, bool early, double* median) {
     std::deque<TimedComm> timed;
@@ -81,23 +114,16 @@ class DevicesChild {
   int RunAll(const std::vector<const kiln_comm*>& comms, std::span<double> times, const After& after) {
     std::vector<Span> spans(times.size());
     std::barrier together(static_cast<std::ptrdiff_t>(programs_.size()));
-    std::vector<std::thread> threads;
-    for (size_t d = 0; d < programs_.size(); ++d)
-      threads.emplace_back([&, d] {
-        for (size_t k = 0; k < times.size() && codes_[d] == 0; ++k) {
-          instances_[d]->Restore();
-          together.arrive_and_wait();
-          RunOnce(d, comms[d], spans[k]);
-          after(d, k);
-        }
-        together.arrive_and_drop();
-      });
-    for (std::thread& t : threads) t.join();
-    for (size_t d = 0; d < programs_.size(); ++d)
-      if (codes_[d] != 0) {
-        std::fprintf(stderr, "error: the model returned status %d on device %zu\n", codes_[d], d);
-        return 5;
+    OnEach([&](size_t d) {
+      for (size_t k = 0; k < times.size() && codes_[d] == 0; ++k) {
+        instances_[d]->Restore();
+        together.arrive_and_wait();
+        RunOnce(d, comms[d], spans[k]);
+        after(d, k);
       }
+      together.arrive_and_drop();
+    });
+    if (const int code = Codes()) return code;
     std::transform(spans.begin(), spans.end(), times.begin(), [](const Span& s) { return s.length(); });
     return 0;
   }
@@ -110,6 +136,8 @@ class DevicesChild {
     emulators_.push_back(EmulatorOf(lib, m));
     run_.push_back(reinterpret_cast<RunFn>(find("run")));
     emulated_.push_back(reinterpret_cast<EmulatedFn>(find("gpu_entry")));
+    const auto* groups = static_cast<const kiln_gpu_groups* const*>(find("emulated_groups"));
+    groups_.push_back(groups ? *groups : nullptr);
     if (!world_ && find("world_create")) {
       world_ = reinterpret_cast<kiln_world* (*)(int64_t)>(find("world_create"))(static_cast<int64_t>(programs_.size()));
       comm_of_ = reinterpret_cast<kiln_comm* (*)(kiln_world*, int64_t)>(find("world_comm"));
@@ -128,6 +156,7 @@ class DevicesChild {
     const double begin = now();
     codes_[d] = instances_[d]->Run(run_[d], emulated_[d], emulators_[d].get(), nullptr, comm);
     span.Add(begin, now());
+    if (codes_[d] != 0 && emulators_[d]) emulators_[d]->Fail();
     if (codes_[d] != 0 && world_) abort_world_(world_);
   }
 
@@ -138,6 +167,9 @@ class DevicesChild {
   std::vector<EmulatedFn> emulated_;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::unique_ptr<Emulator>> emulators_;
+  std::vector<const kiln_gpu_groups*> groups_;
+  const int64_t patience_ms_;
+  bool connected_ = false;  // by NCCL
   kiln_world* world_ = nullptr;
   kiln_comm* (*comm_of_)(kiln_world*, int64_t) = nullptr;
   void (*abort_world_)(kiln_world*) = nullptr;
@@ -173,18 +205,23 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   std::vector<std::vector<Literal>> arguments;
   std::vector<std::vector<size_t>> offsets;
   std::map<const Module*, std::unique_ptr<Module>> partitioned;
+  // An emulated device, or one on a busy machine, computes for long between exchanges.
+  constexpr int64_t kPatience = 600000;
+  const int64_t patience = std::max(compile.model.device_timeout_ms, kPatience);
   const int repeat = infeed.empty() ? std::max(1, o.repeat) : 1;
   size_t total = 0;
+  const bool different = std::any_of(devices.begin(), devices.end(),
+                                     [&](const DeviceProgram& d) { return d.module != devices[0].module; });
   for (const DeviceProgram& d : devices) {
     std::unique_ptr<Module>& program = partitioned[d.module];
     if (!program) {
       program = d.module->Clone();
       RETURN_IF_ERROR(PartitionProgram(program.get()));
       CompileOptions options = For(o, compile);
+      // Communicators of NCCL belong to the groups of one program, which all devices run.
+      if (different) options.gpu.transport = GpuOptions::Transport::kHost;
       options.model.name = absl::StrCat(compile.model.name, "_", linked.size());
-      // An emulated device, or one on a busy machine, computes for long between exchanges.
-      constexpr int64_t kPatience = 600000;
-      options.model.device_timeout_ms = std::max(options.model.device_timeout_ms, kPatience);
+      options.model.device_timeout_ms = patience;
       ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.model.name));
     }
     programs.push_back(&linked[d.module]);
@@ -207,7 +244,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
     const pid_t pid = fork();
     if (pid == 0) {
       const std::span<double> each(times, static_cast<size_t>(repeat));
-      _exit(DevicesChild(programs, arguments).Run(infeed, offsets, shared, each, exchanges));
+      _exit(DevicesChild(programs, arguments, patience).Run(infeed, offsets, shared, each, exchanges));
     }
     RETURN_IF_ERROR(WaitFor(pid));
     if (about) {

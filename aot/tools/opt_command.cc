@@ -77,7 +77,8 @@ absl::Status Run(const Arguments& args) {
 std::string ListInJson() {
   absl::flat_hash_map<std::string, std::vector<std::string>> pipelines;
   for (const auto& [name, pipeline] : {std::pair("cpu", CpuPipeline()), std::pair("gpu", GpuPipeline()),
-                                       std::pair("gpu deterministic", GpuPipeline(true))})
+                                       std::pair("gpu deterministic", GpuPipeline({.deterministic = true})),
+                                       std::pair("gpu transport host", GpuPipeline({.nccl = false}))})
     for (const std::string& pass : pipeline.Passes()) pipelines[pass].push_back(JsonQuote(name));
   const auto row = [&](std::string* out, const PassInfo& p) {
     absl::StrAppend(out, "{\"name\":", JsonQuote(p.name), ",\"what\":", JsonQuote(p.summary), ",\"pipelines\":[",

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/numbers.h"
+#include "codegen/gpu/exchange_records.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/gpu/tiles.h"
 #include "compiler/hlo/library_calls.h"
@@ -26,7 +27,10 @@ enum Field {
   kChoose,
   kGather,
   kSend,
-  kReceive
+  kReceive,
+  kExchange,
+  kOffer,
+  kTake
 };
 
 class GpuEntry : public HostEntry {
@@ -37,10 +41,12 @@ class GpuEntry : public HostEntry {
         plan_(plan),
         images_(images),
         algorithms_(algorithms),
-        program_(*images[0].program) {}
+        program_(*images[0].program),
+        exchanges_(ir, name_ + "_exchange", options.replicas, options.partitions) {}
 
   const std::vector<llvm::Constant*>& calls() const { return calls_; }
   int64_t steps() const { return steps_; }
+  llvm::Constant* groups() { return exchanges_.Groups(); }
 
  private:
   llvm::Value* Member(Field f) {
@@ -50,6 +56,13 @@ class GpuEntry : public HostEntry {
   void Ask(Field f, std::vector<llvm::Value*> arguments) {
     steps_ += f >= kLaunch && f <= kWrite;
     Checked(Answer(f, std::move(arguments)), KILN_GPU);
+  }
+  // What runs a part of the entry fails as that does.
+  void AskToRun(Field f, std::vector<llvm::Value*> arguments) {
+    llvm::Value* code = Answer(f, std::move(arguments));
+    for (const kiln_status status : {KILN_TIMEOUT, KILN_COMMUNICATION})
+      if (options_.nccl) Checked(b_.CreateZExt(b_.CreateICmpEQ(code, b_.getInt32(status)), b_.getInt32Ty()), status);
+    Checked(code, KILN_GPU);
   }
   llvm::Value* Answer(Field f, std::vector<llvm::Value*> arguments) {
     arguments.insert(arguments.begin(), Member(kSelf));
@@ -181,18 +194,23 @@ class GpuEntry : public HostEntry {
       case ThunkKind::Copy:
       case ThunkKind::LibraryCall:
         return 1;
+      case ThunkKind::AllGather:
+      case ThunkKind::Exchange:
+        return options_.nccl && !t.instruction->Is(Opcode::RaggedAllToAll) ? 1 : -1;
       case ThunkKind::While: {
         const auto trips = TripCount(t);
         const int64_t body = Nodes(t.nested[1]), condition = trips ? 0 : Nodes(t.nested[0]);
         constexpr int64_t kDecisions = 3;  // nodes of a loop besides
         if (body < 0 || condition < 0) return -1;
+        // What values decide in a graph may hold kernels and copies, and no calls of NCCL.
+        if (!trips && (Communicates(t.nested[0]) || Communicates(t.nested[1]))) return -1;
         return trips ? *trips * body : body + 2 * condition + kDecisions;
       }
       case ThunkKind::Conditional: {
         int64_t all = 0;
         for (const ThunkSequence& branch : t.nested) {
           const int64_t n = Nodes(branch);
-          if (n < 0) return -1;
+          if (n < 0 || Communicates(branch)) return -1;
           all += n + 2;
         }
         return all;
@@ -227,13 +245,13 @@ class GpuEntry : public HostEntry {
   }
 
   void Replay(int64_t number, llvm::Function* region) override {
-    Ask(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
+    AskToRun(kRecord, {ir_.I64(number), region, fn_->getArg(0), fn_->getArg(1), fn_->getArg(2), Comm()});
   }
   bool RunsParts(const Thunk& t) override { return Nodes(t) >= 0; }
   void RunParts(const Thunk& t, const std::vector<llvm::Function*>& parts) override {
     llvm::Value *arguments = fn_->getArg(0), *results = fn_->getArg(1), *arena = fn_->getArg(2);
     if (t.kind == ThunkKind::While) {
-      Ask(kLoop, {parts[0], parts[1], arguments, results, arena, Comm(), Pointer(t.predicate)});
+      AskToRun(kLoop, {parts[0], parts[1], arguments, results, arena, Comm(), Pointer(t.predicate)});
       return;
     }
     std::vector<llvm::Constant*> branches(parts.begin(), parts.end());
@@ -241,9 +259,29 @@ class GpuEntry : public HostEntry {
     auto* table = new llvm::GlobalVariable(ir_.module, type, true, llvm::GlobalValue::InternalLinkage,
                                            llvm::ConstantArray::get(type, branches), name_ + "_branches");
     const bool predicate = t.instruction->operand(0)->shape().type() == PrimitiveType::Pred;
-    Ask(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
-                  Pointer(t.predicate), b_.getInt32(predicate)});
+    AskToRun(kChoose, {ir_.I64(static_cast<int64_t>(branches.size())), table, arguments, results, arena, Comm(),
+                       Pointer(t.predicate), b_.getInt32(predicate)});
   }
+  absl::StatusOr<bool> TargetExchange(const Thunk& t) override {
+    if (!options_.nccl) return false;
+    ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
+    FillTable(t);
+    if (t.scratch.size > 0)
+      b_.CreateStore(
+          Pointer(t.scratch),
+          b_.CreateInBoundsGEP(b_.getPtrTy(), table_, ir_.I64(static_cast<int64_t>(t.reads.size() + t.writes.size()))));
+    CheckedExchange(Answer(kExchange, {what, table_}));
+    return true;
+  }
+  int64_t PlacesBeside() const override { return options_.nccl ? KILN_GPU_MOST_OFFERS : 0; }
+  // The host reads sizes.
+  bool MayGoBeside(const Thunk& t) const override { return !t.instruction->Is(Opcode::RaggedAllToAll); }
+  absl::Status BeginBeside(const Thunk& t, int64_t place) override {
+    ASSIGN_OR_RETURN(llvm::Constant * what, exchanges_.Of(t));
+    CheckedExchange(Answer(kOffer, {ir_.I64(place), what, FillTable(t)}));
+    return absl::OkStatus();
+  }
+  void EndBeside(int64_t place) override { CheckedExchange(Answer(kTake, {ir_.I64(place)})); }
   void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes) override {
     CheckedExchange(Answer(kGather, {Comm(), group, members, mine, all, ir_.I64(bytes)}));
   }
@@ -257,6 +295,7 @@ class GpuEntry : public HostEntry {
   const Program& program_;  // of the first; the others have the same kernels and starts
   std::map<std::vector<int64_t>, llvm::Constant*> lists_;
   std::vector<llvm::Constant*> calls_;
+  ExchangeRecords exchanges_;
   int64_t steps_ = 0;
 };
 
@@ -304,7 +343,7 @@ absl::StatusOr<EntryUse> EmitEntry(Ir& ir, const std::string& symbol, const Thun
                                    const LibraryAlgorithms* algorithms, const EntryOptions& options) {
   GpuEntry entry(ir, symbol, plan, images, algorithms, options);
   RETURN_IF_ERROR(entry.Run(symbol, thunks));
-  return EntryUse{entry.regions(), entry.steps(), entry.calls()};
+  return EntryUse{entry.regions(), entry.steps(), entry.calls(), entry.groups()};
 }
 
 }  // namespace kiln::gpu

@@ -43,6 +43,7 @@ struct EntryUse {
   int64_t regions = 0;                 // that it has recorded
   int64_t steps = 0;                   // launches, library calls, copies and fills it asks for; those of a loop once
   std::vector<llvm::Constant*> calls;  // of library routines: a kiln_gpu_call each
+  llvm::Constant* groups = nullptr;    // of NCCL's communicators: a kiln_gpu_groups; a null constant: it needs none
 };
 
 // Emits `symbol` (host/entry.h), which serves every image and whose machine is a kiln_gpu (runtime_min/gpu/abi.h), into

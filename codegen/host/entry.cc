@@ -216,6 +216,8 @@ absl::Status HostEntry::EmitThunk(const Thunk& t) {
       break;
     case ThunkKind::AllGather:
     case ThunkKind::Exchange: {
+      ASSIGN_OR_RETURN(const bool done, TargetExchange(t));
+      if (done) break;
       ASSIGN_OR_RETURN(const auto exchange, ExchangeOf(*t.instruction, options_.replicas, options_.partitions));
       if (exchange && Exchanges())
         EmitExchange(t, *exchange);
@@ -240,11 +242,19 @@ absl::Status HostEntry::EmitThunk(const Thunk& t) {
 }
 
 absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
-  Offers offers = OffersOf(thunks);
+  std::map<size_t, size_t> regions;  // by their first thunk
+  std::vector<bool> in_region(thunks.size());
+  for (size_t k = 0; k < thunks.size() && entry && !options_.poison_freed; ++k)
+    if (const size_t length = RegionAt(thunks, k)) {
+      regions[k] = length;
+      std::fill_n(in_region.begin() + static_cast<ptrdiff_t>(k), length, true);
+      k += length - 1;
+    }
+  Offers offers = OffersOf(thunks, in_region);
   for (size_t k = 0; k < thunks.size(); ++k) {
-    EmitOffers(thunks, k, &offers);
-    const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;
-    if (length > 0) {
+    RETURN_IF_ERROR(EmitOffers(thunks, k, &offers));
+    if (const auto region_at = regions.find(k); region_at != regions.end()) {
+      const size_t length = region_at->second;
       const int64_t number = regions_++;
       ASSIGN_OR_RETURN(llvm::Function * region,
                        EmitPart(absl::StrCat(name_, "_region_", number),
@@ -263,8 +273,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
     if (options_.poison_freed && entry)
       for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
   }
-  EmitOffers(thunks, thunks.size(), &offers);
-  return absl::OkStatus();
+  return EmitOffers(thunks, thunks.size(), &offers);
 }
 
 llvm::Value* HostEntry::FillTable(const Thunk& t) {

@@ -26,6 +26,7 @@ struct EntryOptions {
   int64_t replicas = 1, partitions = 1;
   bool large_weights = false;      // beyond the reach of 32-bit offsets: their address is loaded
   bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
+  bool nccl = false;               // of a GPU program: devices exchange arrays by NCCL, not through the host
   // The numbers of operations in the library's tables, for code that measures or checks them; null: none does.
   const absl::flat_hash_map<const Instruction*, int64_t>* ops = nullptr;
   int64_t first_op = 0;  // what to add to these
@@ -78,8 +79,16 @@ class HostEntry {
   virtual void RunParts(const Thunk&, const std::vector<llvm::Function*>&) {}
   // The functions of kiln_comm (runtime_min/abi.h) with the target's arrays: where they are the host's, as they are.
   virtual void Gather(llvm::Value* group, llvm::Value* members, llvm::Value* mine, llvm::Value* all, int64_t bytes);
+  // An exchange with other devices by the target's own means; false: it has none for this one.
+  virtual absl::StatusOr<bool> TargetExchange(const Thunk&) { return false; }
   // Whether the target makes exchanges of whole blocks: then what ExchangeOf describes is one.
   virtual bool Exchanges() const { return false; }
+  // How many exchanges the target keeps under way beside what else it does, each in a place of its own; they read and
+  // write where their thunks say, meanwhile. Begins one in a place, and ends what is there.
+  virtual int64_t PlacesBeside() const { return 0; }
+  virtual bool MayGoBeside(const Thunk&) const { return true; }
+  virtual absl::Status BeginBeside(const Thunk&, int64_t) { return absl::OkStatus(); }
+  virtual void EndBeside(int64_t) {}
   // The kiln_combination of a reduction.
   virtual llvm::Constant* Combination(const Thunk&) { return nullptr; }
   virtual void Queue(bool send, int64_t channel, llvm::Value* data, int64_t bytes);
@@ -144,18 +153,23 @@ class HostEntry {
   void EmitExchange(const Thunk& t, const Exchange& x);
   // The results in the table of the thunk's pointers.
   llvm::Value* ResultsOf(const Thunk& t);
-  // A small exchange begins once its operands are there and ends before its results are used, if the transport is able
+  // An exchange that begins once its operands are there and ends before its results are used, if the transport is able
   // to: places in a sequence, and what the beginning made.
   struct Offer {
-    Exchange exchange;
     size_t from = 0, to = 0;
+    std::optional<Exchange> exchange;  // by kiln_comm
     Meeting meeting;
     llvm::Value* offered = nullptr;
+    int64_t place = 0;  // of those that the target makes: no other has it meanwhile
   };
   using Offers = std::map<size_t, Offer>;  // by the exchange's own place
-  Offers OffersOf(const ThunkSequence& thunks);
+  // Those of thunks that belong to no region.
+  Offers OffersOf(const ThunkSequence& thunks, const std::vector<bool>& in_region);
+  bool MayOffer(const Thunk& t, Offer* offer);
+  void FindSpan(const ThunkSequence& thunks, size_t k, const std::vector<bool>& in_region, Offer* offer) const;
+  void KeepPlaces(Offers* offers) const;
   // What ends, and what begins, in front of thunk `k`.
-  void EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
+  absl::Status EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
   void UnlessOffered(const Thunk& t, const Offer& offer);
   void EmitDeviceId(const Thunk& t);
   void EmitQueue(const Thunk& t);

@@ -35,6 +35,7 @@ bool OnlyComputes(const Thunk& t) {
   switch (t.kind) {
     case ThunkKind::Kernel:
     case ThunkKind::Copy:
+    case ThunkKind::LibraryCall:
     case ThunkKind::DeviceId:
     case ThunkKind::Exchange:
     case ThunkKind::AllGather:
@@ -55,56 +56,105 @@ bool IsSmall(const Thunk& t, const Exchange& x) {
 
 }  // namespace
 
-HostEntry::Offers HostEntry::OffersOf(const ThunkSequence& thunks) {
+bool HostEntry::MayOffer(const Thunk& t, Offer* offer) {
+  if (t.kind != ThunkKind::Exchange && t.kind != ThunkKind::AllGather) return false;
+  if (PlacesBeside() > 0) return MayGoBeside(t);
+  auto exchange = ExchangeOf(*t.instruction, options_.replicas, options_.partitions);
+  if (!exchange.ok() || !*exchange || !IsSmall(t, **exchange)) return false;
+  offer->exchange = *std::move(exchange);
+  return true;
+}
+
+// From behind what writes the operands of thunk `k` to what touches its results. Where the transport does not copy,
+// results are written before the thunk's own place, and operands read behind it.
+void HostEntry::FindSpan(const ThunkSequence& thunks, size_t k, const std::vector<bool>& in_region,
+                         Offer* offer) const {
+  const Thunk& t = thunks[k];
+  const bool copies = PlacesBeside() == 0;
+  for (offer->from = k; offer->from > 0; --offer->from) {
+    const size_t before = offer->from - 1;
+    std::vector<Slice> written, touched;
+    AddTouched(thunks[before], true, &written);
+    AddTouched(thunks[before], false, &touched);
+    if (in_region[before] || AnyOverlap(written, t.reads) || (!copies && AnyOverlap(touched, t.writes))) break;
+  }
+  for (offer->to = k + 1; offer->to < thunks.size() && !in_region[offer->to]; ++offer->to) {
+    const Thunk& next = thunks[offer->to];
+    std::vector<Slice> written, touched;
+    AddTouched(next, true, &written);
+    AddTouched(next, false, &touched);
+    if (!OnlyComputes(next) || AnyOverlap(touched, t.writes) || (!copies && AnyOverlap(written, t.reads))) break;
+  }
+}
+
+// Each that the target makes beside its other work has a place of its own while it is under way; those that come when
+// none is free are not offered.
+void HostEntry::KeepPlaces(Offers* offers) const {
+  std::vector<size_t> by_begin, free_from(static_cast<size_t>(PlacesBeside()));
+  for (const auto& [k, offer] : *offers) by_begin.push_back(k);
+  std::stable_sort(by_begin.begin(), by_begin.end(),
+                   [&](size_t a, size_t b) { return offers->at(a).from < offers->at(b).from; });
+  for (const size_t k : by_begin) {
+    Offer& offer = offers->at(k);
+    const auto place =
+        std::find_if(free_from.begin(), free_from.end(), [&](size_t until) { return until <= offer.from; });
+    if (place == free_from.end()) {
+      offers->erase(k);
+      continue;
+    }
+    offer.place = place - free_from.begin();
+    *place = offer.to;
+  }
+}
+
+HostEntry::Offers HostEntry::OffersOf(const ThunkSequence& thunks, const std::vector<bool>& in_region) {
   Offers out;
-  if (!Exchanges() || options_.profile || options_.check_numerics) return out;
+  const bool copies = PlacesBeside() == 0;
+  if ((copies ? !Exchanges() : options_.poison_freed) || options_.profile || options_.check_numerics) return out;
   for (size_t k = 0; k < thunks.size(); ++k) {
-    const Thunk& t = thunks[k];
-    if (t.kind != ThunkKind::Exchange && t.kind != ThunkKind::AllGather) continue;
-    const auto exchange = ExchangeOf(*t.instruction, options_.replicas, options_.partitions);
-    if (!exchange.ok() || !*exchange || !IsSmall(t, **exchange)) continue;
-    size_t from = k;
-    for (; from > 0; --from) {
-      std::vector<Slice> written;
-      AddTouched(thunks[from - 1], true, &written);
-      if (AnyOverlap(written, t.reads)) break;
-    }
-    out[k] = {**exchange, from, k + 1, {}, nullptr};
+    Offer offer;
+    if (in_region[k] || !MayOffer(thunks[k], &offer)) continue;
+    FindSpan(thunks, k, in_region, &offer);
+    out.insert({k, std::move(offer)});
   }
-  for (auto& [k, offer] : out) {
-    const auto read_at = [&](size_t place) {
-      return std::any_of(out.begin(), out.end(), [&](const auto& o) {
-        return o.second.from == place && AnyOverlap(thunks[o.first].reads, thunks[k].writes);
-      });
-    };
-    for (; offer.to < thunks.size() && OnlyComputes(thunks[offer.to]) && !read_at(offer.to); ++offer.to) {
-      std::vector<Slice> touched;
-      AddTouched(thunks[offer.to], false, &touched);
-      if (AnyOverlap(touched, thunks[k].writes)) break;
-    }
-  }
+  // One that another begins to read must have ended.
+  for (auto& [k, offer] : out)
+    for (const auto& [other, begins] : out)
+      if (begins.from > k && begins.from < offer.to && AnyOverlap(thunks[other].reads, thunks[k].writes))
+        offer.to = begins.from;
   for (auto o = out.begin(); o != out.end();) o = o->second.to - o->second.from < 2 ? out.erase(o) : std::next(o);
+  if (!copies) KeepPlaces(&out);
   return out;
 }
 
-void HostEntry::EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers) {
+absl::Status HostEntry::EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers) {
   llvm::Type* ptr = b_.getPtrTy();
   for (auto& [place, offer] : *offers)
     if (offer.to == k) {
+      if (!offer.exchange) {
+        EndBeside(offer.place);
+        continue;
+      }
       FillTable(thunks[place]);
       llvm::FunctionCallee take = Runtime("take", b_.getInt32Ty(), {ptr, ptr, ptr, ptr});
       CheckedExchange(b_.CreateCall(take, {Comm(), offer.offered, offer.meeting.record, ResultsOf(thunks[place])}));
     }
   for (auto& [place, offer] : *offers)
     if (offer.from == k) {
-      offer.meeting = MeetingOf(thunks[place], offer.exchange);
+      if (!offer.exchange) {
+        RETURN_IF_ERROR(BeginBeside(thunks[place], offer.place));
+        continue;
+      }
+      offer.meeting = MeetingOf(thunks[place], *offer.exchange);
       FillTable(thunks[place]);
       llvm::FunctionCallee begin = Runtime("offer", ptr, {ptr, ptr, ptr, ptr});
       offer.offered = b_.CreateCall(begin, {Comm(), offer.meeting.record, offer.meeting.group, table_});
     }
+  return absl::OkStatus();
 }
 
 void HostEntry::UnlessOffered(const Thunk& t, const Offer& offer) {
+  if (!offer.exchange) return;  // it has begun
   llvm::Type* ptr = b_.getPtrTy();
   FillTable(t);
   llvm::FunctionCallee exchange = Runtime("unless_offered", b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr, ptr});

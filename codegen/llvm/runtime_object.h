@@ -35,6 +35,8 @@ struct RuntimeNeed {
     WeightedRuns = 4096,  // beside Weights, for each program whose arguments these are
     Entries = 8192,       // a library has several
     GpuPrograms = 16384,  // beside Gpu, for each program
+    GpuDevices = 32768,   // beside Gpu, where it communicates
+    GpuNccl = 65536,      // beside GpuDevices, where NCCL connects the devices
   };
 };
 

@@ -29,7 +29,7 @@ const PassInfo* FindPass(absl::string_view name) {
 
 namespace {
 
-enum Targets { Cpu = 1, Gpu = 2, Deterministic = 4, Both = Cpu | Gpu };
+enum Targets { Cpu = 1, Gpu = 2, Deterministic = 4, Nccl = 8, ByHost = 16, Both = Cpu | Gpu };
 constexpr bool Once = false, Repeated = true;
 
 struct Row {
@@ -57,7 +57,9 @@ Pipeline Of(const char* name, int targets) {
 }  // namespace
 
 Pipeline CpuPipeline() { return Of("cpu", Cpu); }
-Pipeline GpuPipeline(bool deterministic) { return Of("gpu", deterministic ? Gpu | Deterministic : Gpu); }
+Pipeline GpuPipeline(const GpuPipelineOptions& o) {
+  return Of("gpu", Gpu | (o.deterministic ? Deterministic : 0) | (o.nccl ? Nccl : ByHost));
+}
 
 absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name) {
   if (name == "cpu") return CpuPipeline();

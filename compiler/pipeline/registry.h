@@ -12,9 +12,12 @@ const PassInfo* FindPass(absl::string_view name);
 
 // Module as imported -> fused module with layouts, ready for copy insertion and scheduling.
 Pipeline CpuPipeline();
-// The same for a GPU: with library calls, and fusions that its kernels take. `deterministic`: no result depends on the
-// order in which threads come.
-Pipeline GpuPipeline(bool deterministic = false);
+// The same for a GPU: with library calls, and fusions that its kernels take.
+struct GpuPipelineOptions {
+  bool deterministic = false;  // no result depends on the order in which threads or devices come
+  bool nccl = true;            // devices exchange arrays by NCCL, else by the host
+};
+Pipeline GpuPipeline(const GpuPipelineOptions& options = {});
 
 // By the name that users give: "cpu" or "gpu"; fails for any other.
 absl::StatusOr<Pipeline> PipelineNamed(absl::string_view name);

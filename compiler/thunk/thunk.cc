@@ -35,7 +35,9 @@ std::optional<ThunkKind> OwnKind(const Instruction* i) {
       return ThunkKind::AllGather;
     case Opcode::AllReduce:
     case Opcode::AllToAll:
+    case Opcode::CollectiveBroadcast:
     case Opcode::CollectivePermute:
+    case Opcode::RaggedAllToAll:
     case Opcode::ReduceScatter:
       return ThunkKind::Exchange;
     case Opcode::PartitionId:
@@ -141,11 +143,11 @@ bool Communicates(const ThunkSequence& thunks) {
   return false;
 }
 
-int64_t LargestExchange(const ThunkSequence& thunks) {
+int64_t LargestExchange(const ThunkSequence& thunks, bool gathers) {
   int64_t most = 0;
   for (const Thunk& t : thunks) {
-    for (const ThunkSequence& n : t.nested) most = std::max(most, LargestExchange(n));
-    if (t.kind == ThunkKind::AllGather) most = std::max(most, t.reads[0].size + t.writes[0].size);
+    for (const ThunkSequence& n : t.nested) most = std::max(most, LargestExchange(n, gathers));
+    if (gathers && t.kind == ThunkKind::AllGather) most = std::max(most, t.reads[0].size + t.writes[0].size);
     if (t.kind == ThunkKind::Send)
       for (const Slice& s : t.reads) most = std::max(most, s.size);
     if (t.kind == ThunkKind::Receive)

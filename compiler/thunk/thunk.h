@@ -41,6 +41,7 @@ int64_t CountThunks(const ThunkSequence& thunks);
 // Some thunk exchanges data with other devices or with the host program.
 bool Communicates(const ThunkSequence& thunks);
 // The most bytes that one of those reads and writes: of a gather, its block and all blocks; of a queue, one array.
-int64_t LargestExchange(const ThunkSequence& thunks);
+// Without `gathers`, of queues alone.
+int64_t LargestExchange(const ThunkSequence& thunks, bool gathers = true);
 
 }  // namespace kiln

@@ -5,9 +5,9 @@
 // functions of the CUDA driver and libraries (driver.c); tests fill it with an emulator that runs the same kernels on
 // the host. Functions return 0, or anything else for failure, which ends the run with KILN_GPU.
 //
-// What each guarantees: `launch`, `call`, `copy`, `fill` only put work on the stream. `read`, `gather`, `send` and
-// `receive` wait for the stream, and fail where it is being recorded. `record`, `loop` and `choose` compute the same
-// whether they record or not.
+// What each guarantees: `launch`, `call`, `copy`, `fill`, `exchange`, `offer` and `take` only put work on the stream.
+// `read`, `gather`, `send` and `receive` wait for the stream, and fail where it is being recorded. `record`, `loop` and
+// `choose` compute the same whether they record or not.
 #ifndef KILN_RUNTIME_MIN_GPU_ABI_H_
 #define KILN_RUNTIME_MIN_GPU_ABI_H_
 
@@ -52,6 +52,8 @@ struct kiln_gpu_call {
 typedef int32_t (*kiln_gpu_region)(void* const* arguments, void* const* results, void* arena, const void* gpu,
                                    const void* comm);
 
+struct kiln_gpu_exchange;  // nccl/exchange.h
+
 struct kiln_gpu {
   void* self;
   void* weights;  // the library's constants, in the device's memory
@@ -80,6 +82,14 @@ struct kiln_gpu {
                     int64_t bytes);
   int32_t (*send)(void* self, const void* comm, int64_t channel, const void* data, int64_t bytes);
   int32_t (*receive)(void* self, const void* comm, int64_t channel, void* data, int64_t bytes);
+  // Of a program whose collectives are NCCL's. `buffers`: arrays, then results. Puts the exchange on the stream.
+  int32_t (*exchange)(void* self, const struct kiln_gpu_exchange* what, void* const* buffers);
+  // The same beside what goes on the stream next: begins behind what was started so far, and `take` of `place`, a
+  // number below KILN_GPU_MOST_OFFERS that no other exchange under way has, puts its end before what is started next.
+  int32_t (*offer)(void* self, int64_t place, const struct kiln_gpu_exchange* what, void* const* buffers);
+  int32_t (*take)(void* self, int64_t place);
 };
+
+enum { KILN_GPU_MOST_OFFERS = 16 };  // exchanges under way beside the stream
 
 #endif  // KILN_RUNTIME_MIN_GPU_ABI_H_

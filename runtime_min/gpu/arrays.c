@@ -41,8 +41,7 @@ static int read_later(struct kiln_model_gpu* g, const void* host) {
 
 static int32_t copy_in(struct kiln_model_gpu* g, void* array, const void* host, size_t bytes) {
   const int32_t status = kiln_model_gpu_write(g, array, host, (int64_t)bytes);
-  if (!status && bytes && read_later(g, host)) TRY(g, "the stream failed", g->driver->StreamWait(g->stream));
-  return status;
+  return !status && bytes && read_later(g, host) ? kiln_model_gpu_await(g) : status;
 }
 
 static int32_t check_copy(struct kiln_model_gpu* g, const void* a, const void* b, size_t bytes) {
@@ -95,14 +94,14 @@ static int32_t run_staged(struct kiln_model_gpu* g, const void* const* arguments
     if (p->result_bytes[k])
       status = kiln_model_gpu_read(g, results[k], g->staged[p->arguments + k], p->result_bytes[k]);
   // Also after a failure: the arrays of the host are the caller's again when this returns.
-  const int code = g->driver->StreamWait(g->stream);
-  return !status && code ? failed(g, "the stream failed", code) : status;
+  const int32_t ended = kiln_model_gpu_await(g);
+  return status ? status : ended;
 }
 
 int32_t kiln_model_gpu_run_host(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
   if (!g) return KILN_NULL_POINTER;
   const int32_t status = kiln_model_gpu_enter(g, 1);
-  return status ? status : kiln_model_gpu_leave(g, 1, run_staged(g, arguments, results));
+  return status ? status : kiln_model_gpu_leave(g, 1, kiln_model_gpu_tell_others(g, run_staged(g, arguments, results)));
 }
 
 // A stream of its own and the event that other work waits for, at the first use.

@@ -70,9 +70,9 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
   for (int64_t k = 0; k < p->kernels && !status; ++k)
     TRY(g, p->kernel[k], g->driver->ModuleFunction(&g->functions[k], g->residence->module, p->kernel[k]));
   if (!status) status = kiln_model_gpu_open_products(g);
-  if (!status && p->exchange_bytes) {
+  if (!status && p->communication && p->communication->exchange_bytes) {
     void* exchange = NULL;
-    TRY(g, "no page-locked memory", g->driver->HostAlloc(&exchange, (size_t)p->exchange_bytes, 0));
+    TRY(g, "no page-locked memory", g->driver->HostAlloc(&exchange, (size_t)p->communication->exchange_bytes, 0));
     g->exchange = exchange;
   }
   return status;
@@ -119,9 +119,11 @@ int32_t kiln_library_gpu_open(struct kiln_model_gpu** out, const struct kiln_gpu
 static void release(struct kiln_model_gpu* g) {
   const struct kiln_gpu_driver* d = g->driver;
   const struct kiln_gpu_program* p = g->program;
-  if (g->stream) d->StreamWait(g->stream);
+  if (g->stream) kiln_model_gpu_await(g);
   kiln_model_gpu_end_copies(g);
   kiln_model_gpu_forget(g);
+  // Behind the graphs that hold its calls.
+  if (g->collectives) g->collectives->disconnect(g, 1);
   for (int64_t k = 0; g->staged && k < p->arguments + p->results; ++k)
     if (g->staged[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
       d->Free((uint64_t)g->staged[k]);
@@ -145,6 +147,7 @@ void kiln_model_gpu_destroy(struct kiln_model_gpu* g) {
       release(g);
       kiln_model_gpu_leave(g, 0, 0);
     } else {
+      if (g->collectives) g->collectives->disconnect(g, 0);
       kiln_model_gpu_move_out(g, 0);
       free(g->regions);
     }

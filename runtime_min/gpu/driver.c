@@ -57,70 +57,34 @@ static int32_t fill(void* self, void* to, int32_t byte, int64_t bytes) {
   return 0;
 }
 
-static int32_t wait(struct kiln_model_gpu* g) {
+int32_t kiln_model_gpu_await(struct kiln_model_gpu* g) {
+  if (g->collectives) return g->collectives->wait(g);
   TRY(g, "the stream failed", g->driver->StreamWait(g->stream));
   return 0;
 }
 
 // The driver would record a copy and then fail at waiting, which spoils the whole recording.
-static int32_t refuse_in_recording(struct kiln_model_gpu* g) {
+int32_t kiln_model_gpu_refuse_in_recording(struct kiln_model_gpu* g) {
   snprintf(g->error, sizeof g->error, "the program exchanges values with the host, which a CUDA graph cannot");
   return KILN_GPU;
 }
 
 int32_t kiln_model_gpu_read(void* self, void* host, const void* device, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (g->recording) return refuse_in_recording(g);
+  if (g->recording) return kiln_model_gpu_refuse_in_recording(g);
+  // A copy to pageable memory waits in the driver, where no limit of time ends it.
+  const int32_t status = g->collectives ? kiln_model_gpu_await(g) : 0;
+  if (status) return status;
   if (bytes) TRY(g, "a copy to the host fails", g->driver->ToHost(host, (uint64_t)device, (size_t)bytes, g->stream));
-  return wait(g);
+  return kiln_model_gpu_await(g);
 }
 
 int32_t kiln_model_gpu_write(void* self, void* device, const void* host, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (g->recording) return refuse_in_recording(g);
+  if (g->recording) return kiln_model_gpu_refuse_in_recording(g);
   if (bytes)
     TRY(g, "a copy to the device fails", g->driver->ToDevice((uint64_t)device, host, (size_t)bytes, g->stream));
   return 0;
-}
-
-// What goes to other devices passes through page-locked memory of the host, one exchange at a time: whatever carries
-// `comm` needs to know nothing of GPUs.
-static int32_t cut_off(struct kiln_model_gpu* g, int code) {
-  const int late = code == KILN_TIMEOUT;
-  snprintf(g->error, sizeof g->error, "another device, or a queue of the host program, %s",
-           late ? "is late" : "failed");
-  return late ? KILN_TIMEOUT : KILN_COMMUNICATION;
-}
-
-static int32_t gather(void* self, const void* comm, const int64_t* group, int64_t members, const void* mine, void* all,
-                      int64_t bytes) {
-  struct kiln_model_gpu* g = self;
-  const struct kiln_comm* c = comm;
-  int32_t status = kiln_model_gpu_read(g, g->exchange, mine, bytes);
-  if (status) return status;
-  const int code = c->gather(c->self, c->device, group, members, g->exchange, g->exchange + bytes, bytes);
-  if (code) return cut_off(g, code);
-  return kiln_model_gpu_write(g, all, g->exchange + bytes, members * bytes);
-}
-
-static int32_t send_bytes(void* self, const void* comm, int64_t channel, const void* data, int64_t bytes) {
-  struct kiln_model_gpu* g = self;
-  const struct kiln_comm* c = comm;
-  int32_t status = kiln_model_gpu_read(g, g->exchange, data, bytes);
-  if (status) return status;
-  const int code = c->send(c->self, c->device, channel, g->exchange, bytes);
-  return code ? cut_off(g, code) : 0;
-}
-
-static int32_t receive_bytes(void* self, const void* comm, int64_t channel, void* data, int64_t bytes) {
-  struct kiln_model_gpu* g = self;
-  const struct kiln_comm* c = comm;
-  if (g->recording) return refuse_in_recording(g);
-  int32_t status = wait(g);  // for the last exchange, which may still be read
-  if (status) return status;
-  const int code = c->receive(c->self, c->device, channel, g->exchange, bytes);
-  if (code) return cut_off(g, code);
-  return kiln_model_gpu_write(g, data, g->exchange, bytes);
 }
 
 static int32_t call(void* self, const struct kiln_gpu_call* what, void* const* buffers) {
@@ -141,8 +105,6 @@ void kiln_model_gpu_fill_table(struct kiln_model_gpu* g) {
                                kiln_model_gpu_write,
                                kiln_model_gpu_record,
                                kiln_model_gpu_loop,
-                               kiln_model_gpu_choose,
-                               gather,
-                               send_bytes,
-                               receive_bytes};
+                               kiln_model_gpu_choose};
+  if (g->program->communication) g->program->communication->by_host(&g->table);
 }

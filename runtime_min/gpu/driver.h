@@ -116,6 +116,8 @@ struct kiln_model_gpu {
   int64_t own_products;  // computed so
   char* exchange;
   const struct kiln_comm* comm;
+  const struct kiln_gpu_collectives* collectives;  // once NCCL connects the devices
+  struct kiln_gpu_nccl* nccl;
   struct region* regions;
   uint64_t clock;
   int recording;    // what goes on the stream becomes part of a graph
@@ -146,6 +148,22 @@ static inline int32_t failed(struct kiln_model_gpu* g, const char* what, int cod
 
 #define INTERNAL __attribute__((visibility("hidden")))
 
+// What runs the collectives of a program whose devices NCCL connects (nccl/device.c).
+struct kiln_gpu_collectives {
+  // All devices, before the first run. Nothing may be recorded.
+  int32_t (*connect)(struct kiln_model_gpu* g);
+  // For the stream, and no longer than other devices may take.
+  int32_t (*wait)(struct kiln_model_gpu* g);
+  void (*replayed)(struct kiln_model_gpu* g);
+  // The others shall not wait for this device any more.
+  void (*fail)(struct kiln_model_gpu* g);
+  // Not `usable`: the context is gone, and the others are left at once.
+  void (*disconnect)(struct kiln_model_gpu* g, int usable);
+  // For people.
+  void (*describe)(const struct kiln_model_gpu* g, char* text, size_t bytes);
+};
+INTERNAL const struct kiln_gpu_collectives* kiln_model_gpu_collectives(void);
+
 // What programs of a library share on a device, from the first of them that is created to the last that goes.
 struct kiln_gpu_residence {
   struct kiln_gpu_residence* next;
@@ -162,6 +180,11 @@ INTERNAL const char* kiln_model_gpu_driver(const struct kiln_gpu_driver** driver
 INTERNAL void kiln_model_gpu_fill_table(struct kiln_model_gpu* g);
 INTERNAL int32_t kiln_model_gpu_read(void* self, void* host, const void* device, int64_t bytes);
 INTERNAL int32_t kiln_model_gpu_write(void* self, void* device, const void* host, int64_t bytes);
+// Waits for what was started so far.
+INTERNAL int32_t kiln_model_gpu_await(struct kiln_model_gpu* g);
+INTERNAL int32_t kiln_model_gpu_refuse_in_recording(struct kiln_model_gpu* g);
+// by_host.c
+INTERNAL void kiln_model_gpu_by_host(struct kiln_gpu* table);
 // create.c: <model>_gpu_create of the program that it names.
 INTERNAL int32_t kiln_library_gpu_open(struct kiln_model_gpu** out, const struct kiln_gpu_program* program,
                                        int32_t device, void* stream, char* error, size_t error_bytes);
@@ -183,10 +206,14 @@ INTERNAL int32_t kiln_model_gpu_leave(struct kiln_model_gpu* g, int ordered, int
 // run.c: a run by a thread that has entered.
 INTERNAL int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results,
                                       void* arena);
+// The other devices shall not wait for this one, if its run failed; returns `status`.
+INTERNAL int32_t kiln_model_gpu_tell_others(struct kiln_model_gpu* g, int32_t status);
 // graphs.c: runs a region, recorded where that pays; frees what it keeps.
 INTERNAL int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region region, void* const* arguments,
                                        void* const* results, void* arena, const void* comm);
 INTERNAL void kiln_model_gpu_forget(struct kiln_model_gpu* g);
+// Regions are recorded anew.
+INTERNAL void kiln_model_gpu_forget_recordings(struct kiln_model_gpu* g);
 // conditions.c: loops and choices that values decide.
 INTERNAL int32_t kiln_model_gpu_loop(void* self, kiln_gpu_region condition, kiln_gpu_region body,
                                      void* const* arguments, void* const* results, void* arena, const void* comm,

@@ -96,15 +96,22 @@ int32_t kiln_model_gpu_record(void* self, int64_t number, kiln_gpu_region code, 
   }
   r->used = ++g->clock;
   TRY(g, "a graph does not start", g->driver->GraphLaunch(r->exec, g->stream));
+  if (g->collectives) g->collectives->replayed(g);
   return 0;
 }
 
-void kiln_model_gpu_forget(struct kiln_model_gpu* g) {
+void kiln_model_gpu_forget_recordings(struct kiln_model_gpu* g) {
   for (int64_t k = 0; g->regions && k < g->program->regions; ++k)
     for (int i = 0; i < kRecordings; ++i) {
-      if (g->regions[k].recording[i].exec) g->driver->GraphExecFree(g->regions[k].recording[i].exec);
-      free(g->regions[k].recording[i].addresses);
+      struct recording* r = &g->regions[k].recording[i];
+      if (r->exec) g->driver->GraphExecFree(r->exec);
+      free(r->addresses);
+      *r = (struct recording){0};
     }
+}
+
+void kiln_model_gpu_forget(struct kiln_model_gpu* g) {
+  kiln_model_gpu_forget_recordings(g);
   if (g->condition_module) g->driver->ModuleUnload(g->condition_module);
   free(g->regions);
 }

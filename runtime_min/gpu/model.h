@@ -24,6 +24,8 @@ void kiln_model_gpu_describe(struct kiln_model_gpu* g, char* name, size_t name_b
 // For tuning: the eight words of the algorithm that a library call uses, and the library's version; 0: there is none.
 int64_t kiln_model_gpu_algorithm(struct kiln_model_gpu* g, const struct kiln_gpu_call* call, uint64_t* words);
 void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* comm);
+int32_t kiln_model_gpu_nccl_id(void* id, char* error, size_t error_bytes);
+int32_t kiln_model_gpu_connect(struct kiln_model_gpu* g, int64_t device, const void* id);
 void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on);
 
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena);

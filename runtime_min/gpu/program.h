@@ -14,8 +14,19 @@ struct kiln_gpu_image {
   const char* name;  // "sm_90" or "PTX of sm_90"
 };
 
+struct kiln_gpu;
 struct kiln_gpu_call;
+struct kiln_gpu_collectives;
 struct kiln_gpu_gemm;
+struct kiln_gpu_groups;
+
+// What connects a program with other devices, or with queues of the host program.
+struct kiln_gpu_communication {
+  int64_t exchange_bytes;  // of host memory that this passes through: the largest block that goes out and all that come
+  void (*by_host)(struct kiln_gpu* table);                  // fills in what passes through the host (by_host.c)
+  const struct kiln_gpu_groups* groups;                     // that NCCL connects; null: it is not asked
+  const struct kiln_gpu_collectives* (*collectives)(void);  // what asks it (nccl/device.c)
+};
 
 struct kiln_gpu_program {
   int64_t images;
@@ -28,8 +39,7 @@ struct kiln_gpu_program {
   const struct kiln_gpu_gemm* (*gemm)(void);  // what computes these (gemm.h); null: there are none
   const void* weights;                        // of the library; null: it has none
   int64_t weights_bytes, arena_bytes;
-  int64_t communicates;    // with other devices or with queues of the host program
-  int64_t exchange_bytes;  // of host memory that this passes through: the largest block that goes out and all that come
+  const struct kiln_gpu_communication* communication;  // null: there is none
   int64_t arguments, results;
   const int64_t* argument_bytes;
   const int64_t* result_bytes;

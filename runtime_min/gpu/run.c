@@ -35,13 +35,21 @@ static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* con
   const struct kiln_gpu_program* p = g->program;
   int32_t status = check_all(g, arguments, results, arena);
   if (status) return status;
-  if (p->communicates && !g->comm) {
+  if (p->communication && !g->comm) {
     snprintf(g->error, sizeof g->error, "the program communicates and was not told how (_gpu_set_comm)");
     return KILN_COMMUNICATION;
   }
   // The caller may be recording a graph of its own: then the run becomes a part of that.
   int recorded = 0, mode = kRelaxed;
   if (!g->own_stream) TRY(g, "the stream cannot be asked", g->driver->StreamCapturing(g->stream, &recorded));
+  if (p->communication && p->communication->groups && !g->collectives) {
+    if (recorded) {
+      snprintf(g->error, sizeof g->error, "the devices are not connected yet: run once before a recording");
+      return KILN_COMMUNICATION;
+    }
+    status = p->communication->collectives()->connect(g);
+    if (status) return status;
+  }
   if (recorded) TRY(g, "the recording cannot be joined", g->driver->CaptureMode(&mode));
   // An upload is no part of the caller's recording, so that only the host can wait for it.
   if (recorded && g->uploads_pending) {
@@ -63,14 +71,15 @@ static int32_t start(struct kiln_model_gpu* g, void* const* arguments, void* con
 }
 
 // The other devices shall not wait for this one.
-static int32_t tell_others(struct kiln_model_gpu* g, int32_t status) {
+int32_t kiln_model_gpu_tell_others(struct kiln_model_gpu* g, int32_t status) {
   const struct kiln_comm* c = g->comm;
+  if (status && g->collectives) g->collectives->fail(g);
   if (status && c && c->fail) c->fail(c->self, c->device, status);
   return status;
 }
 
 int32_t kiln_model_gpu_start(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
-  return tell_others(g, start(g, arguments, results, arena));
+  return kiln_model_gpu_tell_others(g, start(g, arguments, results, arena));
 }
 
 int32_t kiln_model_gpu_run(struct kiln_model_gpu* g, void* const* arguments, void* const* results, void* arena) {
@@ -83,12 +92,20 @@ int32_t kiln_model_gpu_wait(struct kiln_model_gpu* g) {
   if (!g) return KILN_NULL_POINTER;
   int32_t status = kiln_model_gpu_enter(g, 0);
   if (status) return status;
-  const int code = g->driver->StreamWait(g->stream);
-  status = tell_others(g, code ? failed(g, "the stream failed", code) : kiln_model_gpu_await_copies(g));
+  status = kiln_model_gpu_await(g);
+  status = kiln_model_gpu_tell_others(g, status ? status : kiln_model_gpu_await_copies(g));
   return kiln_model_gpu_leave(g, 0, status);
 }
 
-void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* comm) { g->comm = comm; }
+void kiln_model_gpu_set_comm(struct kiln_model_gpu* g, const struct kiln_comm* comm) {
+  if (!g) return;
+  if (g->collectives && !kiln_model_gpu_enter(g, 0)) {
+    kiln_model_gpu_forget_recordings(g);
+    g->collectives->disconnect(g, 1);
+    kiln_model_gpu_leave(g, 0, 0);
+  }
+  g->comm = comm;
+}
 
 void kiln_model_gpu_set_graphs(struct kiln_model_gpu* g, int32_t on) { g->graphs = on != 0; }
 
@@ -143,6 +160,11 @@ const char* kiln_model_gpu_report(struct kiln_model_gpu* g) {
   }
   if (p->regions) say(g, "\nregions: %lld recorded%s", recorded, "");
   if (direct) say(g, ", %lld never (%s)", direct, why);
+  if (g->collectives) {
+    char text[512];
+    g->collectives->describe(g, text, sizeof text);
+    say(g, "\n%.0lld%s", 0, text);
+  }
   pthread_mutex_unlock(&g->turn);
   return g->report;
 }

@@ -57,7 +57,20 @@ printf 'HloModule g\nENTRY e {\n  x = f32[8,8] parameter(0)\n  y = f32[8,8] dot(
 "$kiln" compile steps.hlo --name steps --out out --target sm_90 --json 2> /dev/null | grep -q '"gpu_steps":[12],' || fail "gpu_steps"
 printf 'HloModule c, replica_count=2\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT g = f32[8] all-gather(x), dimensions={0}, replica_groups={{0,1}}\n}\n' > gather.hlo
 "$kiln" compile gather.hlo --name gather --out out --json 2> /dev/null |
-  grep -qF '"collectives":[{"kind":"all-gather","bytes":32,"group_size":2,"count":1}]' || fail "collectives"
+  grep -qF '"collectives":[{"kind":"all-gather","bytes":32,"group_size":2,"count":1,"groups":1,"name":"g","transport":"kiln_comm","algorithm":"exchange"}]' || fail "collectives"
+# GPUs exchange by NCCL, or through the host where the config says so.
+echo 'gpu { targets: "sm_90" transport: HOST }' > host.cfg
+"$kiln" compile gather.hlo --name gather --out out --target sm_90 --json 2> /dev/null |
+  grep -qF '"transport":"nccl","algorithm":"ncclAllGather"' || fail "collectives of a GPU"
+"$kiln" compile gather.hlo --name gather --out out --config host.cfg --json 2> /dev/null |
+  grep -qF '"transport":"host","algorithm":"gather"' || fail "collectives of a GPU through the host"
+"$kiln" explain gather.hlo --target sm_90 | grep -q 'transport nccl' || fail "explain does not name the transport"
+"$kiln" explain gather.hlo --target sm_90 --json | grep -qF '"algorithm":"ncclAllGather"' || fail "explain --json"
+"$kiln" run gather.hlo --devices 2 | grep '^result' > cpu.txt
+for config in "" "--config host.cfg"; do
+  "$kiln" run gather.hlo --backend gpu-emulated --devices 2 $config > gpu.txt || fail "a gather of GPUs"
+  grep '^result' gpu.txt | cmp - cpu.txt || fail "GPUs gather otherwise"
+done
 # Folders are made; what cannot be made is said with the system's reason.
 "$kiln" compile "$module" --name digits --out n1/n2/n3 --target v3 > /dev/null || fail "--out makes folders"
 [ -s n1/n2/n3/digits.h ] || fail "n1/n2/n3/digits.h is missing"

@@ -23,6 +23,13 @@ std::vector<std::unique_ptr<Function>> functions;
 std::map<uintptr_t, size_t> on_device, page_locked;
 int64_t allocated = 0;
 thread_local std::vector<void*> contexts;
+int contexts_of_devices[16];  // their addresses are the contexts
+
+int DeviceOf(const void* context) {
+  const auto* at = static_cast<const int*>(context);
+  const bool known = at >= contexts_of_devices && at < contexts_of_devices + 16;
+  return known ? static_cast<int>(at - contexts_of_devices) : -1;
+}
 
 // How a function of the driver begins: it has the lock, and may be one that the test lets fail.
 enum Needs { kNothing, kContext };
@@ -129,6 +136,8 @@ struct Exec {
 
 }  // namespace
 
+int fake::CurrentDevice() { return contexts.empty() ? -1 : DeviceOf(contexts.back()); }
+
 extern "C" {
 
 FakeCuda* fake_cuda_set(FakeCuda* f) {
@@ -138,15 +147,6 @@ FakeCuda* fake_cuda_set(FakeCuda* f) {
   contexts.clear();
   return f;
 }
-int fake_cuda_do(void* stream, const std::function<int()>* what) {
-  const std::lock_guard<std::recursive_mutex> guard(lock);
-  return Do(Of(stream), *what);
-}
-bool fake_cuda_recording(void* stream) {
-  const std::lock_guard<std::recursive_mutex> guard(lock);
-  return Of(stream)->recording != nullptr;
-}
-
 int cuInit(unsigned) {
   BEGIN(kNothing);
   if (cuda->init_code) return cuda->init_code;
@@ -177,9 +177,9 @@ int cuDriverGetVersion(int* version) {
   *version = cuda->version;
   return 0;
 }
-int cuDevicePrimaryCtxRetain(void** c, int) {
+int cuDevicePrimaryCtxRetain(void** c, int device) {
   BEGIN(kNothing);
-  *c = cuda;
+  *c = &contexts_of_devices[device];
   return 0;
 }
 int cuDevicePrimaryCtxRelease_v2(int) {
@@ -311,6 +311,7 @@ int cuStreamCreate(void** s, unsigned flags) {
   BEGIN();
   Stream* stream = NewStream(flags == 0);
   stream->number = cuda->streams++;
+  stream->device = DeviceOf(contexts.back());
   ++cuda->live;
   *s = stream;
   return 0;
@@ -325,6 +326,19 @@ int cuStreamSynchronize(void* stream) {
   BEGIN();
   ++cuda->waits;
   return Wait(Of(stream));
+}
+int cuStreamQuery(void* stream) {
+  BEGIN();
+  ++cuda->queries;
+  Stream* s = Of(stream);
+  if (s->recording) return Wait(s);
+  return TryDrain(s);
+}
+int cuEventQuery(void* event) {
+  BEGIN();
+  const auto& e = *static_cast<Event*>(event);
+  if (e.point && e.point->recorded_in) return kCaptureUnsupported;
+  return !e.point || e.point->reached ? kOk : kNotReady;
 }
 int cuStreamIsCapturing(void* stream, int* status) {
   BEGIN();
@@ -380,7 +394,9 @@ int cuStreamEndCapture(void* stream, void** graph) {
   if (!s->recording) return kIllegalState;
   Graph* recorded = s->recording;
   s->recording = nullptr;
+  const int joined = EndJoined(recorded);
   if (code) return code;  // it has ended all the same
+  if (joined) return joined;
   if (s->spoiled) return kCaptureInvalidated;
   *graph = recorded;
   cuda->live += !s->into_body;
@@ -455,7 +471,7 @@ int cuGraphExecUpdate_v2(void* exec, void* graph, void*) {
 int cuGraphLaunch(void* exec, void* stream) {
   BEGIN();
   ++cuda->replays;
-  return Do(Of(stream), [graph = static_cast<Exec*>(exec)->graph] { return Run(*graph); });
+  return DoGraph(Of(stream), static_cast<Exec*>(exec)->graph);
 }
 int cuGraphDestroy(void* graph) {
   BEGIN();
@@ -469,25 +485,4 @@ int cuGraphExecDestroy(void* exec) {
   --cuda->live;
   return 0;
 }
-int cuGetErrorString(int code, const char** text) {
-  static const std::map<int, const char*> kTexts = {
-      {1, "invalid argument"},
-      {2, "out of memory"},
-      {34, "CUDA driver is a stub library"},
-      {100, "no CUDA-capable device is detected"},
-      {200, "device kernel image is invalid"},
-      {201, "invalid device context"},
-      {209, "no kernel image is available for execution on the device"},
-      {222, "the provided PTX was compiled with an unsupported toolchain."},
-      {716, "misaligned address"},
-      {802, "system not yet initialized"},
-      {803, "system has unsupported display driver / cuda driver combination"},
-      {804, "forward compatibility was attempted on non supported HW"},
-      {900, "operation not permitted when stream is capturing"},
-      {999, "unknown error"}};
-  const auto it = kTexts.find(code);
-  *text = it == kTexts.end() ? "an error of the fake driver" : it->second;
-  return it == kTexts.end();
-}
-
 }  // extern "C"

@@ -38,14 +38,21 @@ struct FakeCuda {
   std::vector<std::string> order;  // copies, events and who awaits whom, as they were asked for
   int conditional_nodes = 0, decisions = 0, loads_in_recordings = 0, contexts_pushed = 0, contexts_popped = 0;
   int live = 0;  // streams, events, graphs, modules and blocks of memory that exist
-  int launches = 0, allocations = 0, waits = 0, captures = 0, instantiations = 0, updates = 0, replays = 0;
+  int launches = 0, allocations = 0, waits = 0, queries = 0, captures = 0, instantiations = 0, updates = 0, replays = 0;
 };
 
 extern "C" {
 // The device that programs see from now on; returns the one before.
 FakeCuda* fake_cuda_set(FakeCuda* fake);
-// For a library on top: puts `what` on a stream, or into its recording.
+// For a library on top: puts `what` on a stream, or into its recording. It is attempted again while it returns -1.
 int fake_cuda_do(void* stream, const std::function<int()>* what);
 // Whether a stream is recorded now.
 bool fake_cuda_recording(void* stream);
+// The graph that it is recorded in, or null, and whether that is the body of a conditional node.
+const void* fake_cuda_graph(void* stream);
+bool fake_cuda_in_body(void* stream);
+// Whether a stream of the device is recorded; the device of a stream, and of the calling thread's context (-1: none).
+bool fake_cuda_device_recorded(int device);
+int fake_cuda_device_of(void* stream);
+int fake_cuda_current_device();
 }

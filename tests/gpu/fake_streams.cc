@@ -1,7 +1,10 @@
 #include "tests/gpu/fake_streams.h"
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 namespace fake {
 namespace {
@@ -59,13 +62,49 @@ int Use(Stream* s) {
   return kOk;
 }
 
-int DrainUpTo(Stream* s, const Point* until) {
+// In front of what is on the stream.
+void PutInFront(Stream* s, const Graph& g) {
+  for (auto n = g.nodes.rbegin(); n != g.nodes.rend(); ++n)
+    s->queue.push_front(n->body ? Op{nullptr, nullptr, nullptr, nullptr, std::make_shared<Node>(*n)} : Op{n->work});
+}
+
+void Handles(const Graph& g, std::set<uint64_t>* out);
+
+// What an operation makes of the stream besides: a graph is its nodes, a conditional one its body if its value says so.
+void Unfold(Stream* s, const Op& op) {
+  if (op.graph) {
+    std::set<uint64_t> all;
+    Handles(*op.graph, &all);
+    for (const uint64_t h : all) handles[h] = 0;
+    PutInFront(s, *op.graph);
+  } else if (op.conditional && handles[op.conditional->handle]) {
+    if (op.conditional->loop) s->queue.push_front({nullptr, nullptr, nullptr, nullptr, op.conditional});
+    PutInFront(s, *op.conditional->body);
+  }
+}
+
+// kNotYet: what comes next waits for another device, and the caller does not.
+int DrainUpTo(Stream* s, const Point* until, bool wait) {
   while (!s->queue.empty() && !(until && until->reached)) {
+    if (const std::shared_ptr<Point> awaits = s->queue.front().awaits; awaits && !awaits->reached) {
+      if (DrainUpTo(awaits->stream, awaits.get(), wait) == kNotYet) return kNotYet;
+      if (!awaits->reached && awaits->stream->queue.empty()) awaits->reached = true;  // the stream was given up
+      continue;
+    }
     Op op = std::move(s->queue.front());
     s->queue.pop_front();
-    if (op.awaits && !op.awaits->reached) DrainUpTo(op.awaits->stream, op.awaits.get());
-    if (op.work && !sticky)
-      if (const int code = op.work()) sticky = code;
+    const int code = op.work && !sticky ? op.work() : 0;
+    if (code == kNotYet) {
+      s->queue.push_front(std::move(op));
+      if (!wait) return kNotYet;
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      lock.lock();
+      continue;
+    }
+    if (code) sticky = code;
+    if (op.reaches && (op.graph || op.conditional)) s->queue.push_front({nullptr, nullptr, std::move(op.reaches)});
+    if (!sticky) Unfold(s, op);
     if (op.reaches) op.reaches->reached = true;
   }
   return sticky;
@@ -77,20 +116,6 @@ void Handles(const Graph& g, std::set<uint64_t>* out) {
       out->insert(n.handle);
       Handles(*n.body, out);
     }
-}
-
-int RunNodes(const Graph& g) {
-  for (const Node& n : g.nodes) {
-    if (!n.body) {
-      if (const int code = n.work()) return code;
-      continue;
-    }
-    while (handles[n.handle]) {
-      if (const int code = RunNodes(*n.body)) return code;
-      if (!n.loop) break;
-    }
-  }
-  return 0;
 }
 
 }  // namespace
@@ -117,13 +142,6 @@ std::shared_ptr<Graph> Updated(const Graph& exec, const Graph& with) {
     if (!out->nodes[k].body) return nullptr;
   }
   return out;
-}
-
-int Run(const Graph& g) {
-  std::set<uint64_t> all;
-  Handles(g, &all);
-  for (const uint64_t h : all) handles[h] = 0;
-  return RunNodes(g);
 }
 
 uint64_t NewHandle() {
@@ -167,6 +185,7 @@ int DoNode(Stream* s, Node node) {
   if (const int code = Use(s)) return code;
   if (s->recording) {
     s->recording->nodes.push_back(std::move(node));
+    ++s->recorded;
     return kOk;
   }
   AwaitImplicitly(s);
@@ -174,9 +193,22 @@ int DoNode(Stream* s, Node node) {
   return kOk;
 }
 
+int DoGraph(Stream* s, std::shared_ptr<Graph> graph) {
+  if (const int code = Use(s)) return code;
+  if (s->recording) return kCaptureUnsupported;
+  AwaitImplicitly(s);
+  s->queue.push_back({nullptr, nullptr, nullptr, std::move(graph)});
+  return kOk;
+}
+
 int Do(Stream* s, std::function<int()> work) { return DoNode(s, {std::move(work), nullptr, 0, false}); }
 
-int Drain(Stream* s) { return DrainUpTo(s, nullptr); }
+int Drain(Stream* s) { return DrainUpTo(s, nullptr, true); }
+
+int TryDrain(Stream* s) {
+  const int code = DrainUpTo(s, nullptr, false);
+  return code == kNotYet ? kNotReady : code;
+}
 
 int DrainAll() {
   const std::set<Stream*> all = streams;
@@ -187,6 +219,21 @@ int DrainAll() {
 
 bool SomebodyRecords() {
   return SomebodyRecords([](const Stream&) { return true; });
+}
+
+bool DeviceRecorded(int device) {
+  return SomebodyRecords([&](const Stream& s) { return s.device == device; });
+}
+
+int EndJoined(Graph* g) {
+  int code = kOk;
+  for (Stream* s : streams) {
+    if (!s->joined || s->recording != g) continue;
+    if (s->awaited < s->recorded) code = kCaptureUnjoined;
+    s->recording = nullptr;
+    s->joined = false;
+  }
+  return code;
 }
 
 int Wait(Stream* s) {
@@ -213,6 +260,7 @@ int Record(Event* e, Stream* s) {
   e->point = std::make_shared<Point>();
   e->point->stream = s;
   e->point->recorded_in = s->recording;
+  e->point->recorded = s->recorded;
   if (s->recording) return kOk;
   AwaitImplicitly(s);
   s->queue.push_back({nullptr, nullptr, e->point});
@@ -222,6 +270,15 @@ int Record(Event* e, Stream* s) {
 int Await(Stream* s, const Event& e) {
   if (const int code = Use(s)) return code;
   if (!e.point) return kOk;
+  if (!s->recording && e.point->recorded_in && s != Default()) {
+    s->recording = e.point->recorded_in;
+    s->joined = true;
+    s->spoiled = false;
+    s->mode = e.point->stream->mode;
+    s->recorded = s->awaited = 0;
+  }
+  if (s->recording && s->recording == e.point->recorded_in && e.point->stream != s)
+    e.point->stream->awaited = std::max(e.point->stream->awaited, e.point->recorded);
   if (s->recording != e.point->recorded_in) {
     // Neither may the recorded wait for what is not, nor the other way round.
     if (s->recording) s->spoiled = true;

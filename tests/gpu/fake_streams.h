@@ -15,6 +15,9 @@
 
 namespace fake {
 
+// What work answers that has to be attempted again: it waits for another device.
+constexpr int kNotYet = -1;
+
 // Codes of the driver.
 enum Code {
   kOk = 0,
@@ -22,9 +25,11 @@ enum Code {
   kNoMemory = 2,
   kInvalidContext = 201,
   kIllegalState = 401,
+  kNotReady = 600,
   kMisaligned = 716,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
+  kCaptureUnjoined = 904,
   kCaptureIsolation = 905,
   kCaptureImplicit = 906,
   kUpdateFailed = 910
@@ -46,7 +51,6 @@ std::shared_ptr<Graph> Copied(const Graph& g);
 // What an update makes of an executable: ordinary nodes become those of `with`; conditional ones keep the handle that
 // they were made with, whatever those of `with` have. Null: the graphs are of different forms.
 std::shared_ptr<Graph> Updated(const Graph& exec, const Graph& with);
-int Run(const Graph& g);
 // Values of conditional handles: 0 when made, and when a graph that has the handle starts.
 uint64_t NewHandle();
 void SetHandle(uint64_t handle, unsigned value);
@@ -56,12 +60,15 @@ struct Point {
   struct Stream* stream = nullptr;
   bool reached = false;
   Graph* recorded_in = nullptr;
+  int64_t recorded = 0;  // work that the stream had put into that
 };
 
 struct Op {
-  std::function<int()> work;      // null: a mark
+  std::function<int()> work;      // null: a mark, or a graph
   std::shared_ptr<Point> awaits;  // before the work
   std::shared_ptr<Point> reaches;
+  std::shared_ptr<Graph> graph;       // that starts here
+  std::shared_ptr<Node> conditional;  // of a graph that runs
 };
 
 struct Stream {
@@ -72,9 +79,15 @@ struct Stream {
   bool into_body = false;  // of a conditional node
   int mode = 0;
   bool spoiled = false;  // the recording
+  int device = 0;
+  // Of a stream that joined another one's recording: what it put there, and how much of it the others wait for.
+  bool joined = false;
+  int64_t recorded = 0, awaited = 0;
 };
 
 extern std::recursive_mutex lock;
+// Of the calling thread's context; -1: it has none.
+int CurrentDevice();
 // The stream of a handle: null and 1 are the default stream, 2 that of a thread.
 Stream* Of(void* handle);
 Stream* NewStream(bool blocking);
@@ -89,10 +102,16 @@ void Reset();
 // Puts work on a stream, or into its recording.
 int Do(Stream* s, std::function<int()> work);
 int DoNode(Stream* s, Node node);
+int DoGraph(Stream* s, std::shared_ptr<Graph> graph);
 // Runs what is on the stream, and what that awaits.
 int Drain(Stream* s);
+// The same as far as nothing waits for another device; kNotReady: something does.
+int TryDrain(Stream* s);
 int DrainAll();
 bool SomebodyRecords();
+bool DeviceRecorded(int device);
+// Streams that joined a recording leave it with the one that it began on; kCaptureUnjoined: nobody waits for one.
+int EndJoined(Graph* g);
 // Waiting for a stream that is recorded spoils the recording.
 int Wait(Stream* s);
 // A call that may wait by itself (memory, modules): not while somebody records who did not allow it.

@@ -52,6 +52,8 @@ class GpuProgram {
   const gpu::EmulatedLibrary* library() const { return emulated_.Emulated(); }
   // The entry for the emulator's own table.
   kiln_gpu_region entry() const { return reinterpret_cast<kiln_gpu_region>(emulated_.Find("gpu_entry")); }
+  // A function of the library by the name that headers call it by, without the model's.
+  void* Of(const std::string& name) const { return program_.Find(name); }
   template <typename F>
   F* Function(const std::string& suffix) const {
     void* f = program_.Find("gpu_" + suffix);
@@ -84,6 +86,10 @@ class Gpu {
   std::string image() const { return p_.Function<decltype(kiln_model_gpu_image)>("image")(gpu_); }
   std::string report() const { return p_.Function<decltype(kiln_model_gpu_report)>("report")(gpu_); }
   void set_graphs(bool on) { p_.Function<decltype(kiln_model_gpu_set_graphs)>("set_graphs")(gpu_, on); }
+  void set_comm(const kiln_comm* comm) { p_.Function<decltype(kiln_model_gpu_set_comm)>("set_comm")(gpu_, comm); }
+  int32_t connect(int64_t device, const void* id) {
+    return p_.Function<decltype(kiln_model_gpu_connect)>("connect")(gpu_, device, id);
+  }
   int32_t run(const std::vector<void*>& arguments, const std::vector<void*>& results, void* arena = nullptr) {
     return p_.Function<decltype(kiln_model_gpu_run)>("run")(gpu_, arguments.data(), results.data(), arena);
   }

@@ -53,6 +53,7 @@ CompiledModel CompileFor(const std::vector<std::string>& gpus, GpuOptions::Emula
   o.gpu.targets = gpus;
   o.gpu.libraries = false;
   o.gpu.emulation = emulation;
+  if (text == kDevices) o.gpu.transport = GpuOptions::Transport::kHost;
   auto model = Compile(std::move(*m), o);
   EXPECT_TRUE(model.ok()) << model.status();
   return std::move(*model);

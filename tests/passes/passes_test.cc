@@ -139,7 +139,7 @@ TEST(Pipeline, SaysThatAFixpointWasCut) {
 
 TEST(Pipeline, RunsEveryPassThatIsNotShelvedAndSaysWhyThere) {
   std::vector<std::string> used;
-  for (const Pipeline& p : {CpuPipeline(), GpuPipeline(/*deterministic=*/true)})
+  for (const Pipeline& p : {CpuPipeline(), GpuPipeline({.deterministic = true}), GpuPipeline({.nccl = false})})
     for (const Pipeline::Stage& stage : p.stages()) {
       EXPECT_FALSE(stage.holds.empty()) << stage.name;
       for (const Pipeline::Step& step : stage.steps) {

@@ -35,7 +35,7 @@ check codegen/link absl/ compiler/base/ codegen/llvm/ lld/ llvm/
 check codegen/elemental absl/ compiler/hlo/ codegen/kernels/fft_limits.h codegen/llvm/ llvm/
 check codegen/host runtime_min/abi.h absl/ compiler/base/ compiler/hlo/ compiler/thunk/ codegen/llvm/ llvm/
 check codegen/cpu runtime_min/abi.h absl/ compiler/analysis/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
-check codegen/gpu runtime_min/abi.h runtime_min/gpu/abi.h runtime_min/gpu/tune.h compiler/target/ absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
+check codegen/gpu runtime_min/abi.h runtime_min/gpu/abi.h runtime_min/gpu/tune.h runtime_min/gpu/nccl/ compiler/target/ absl/ compiler/base/ compiler/hlo/ codegen/llvm/ codegen/elemental/ codegen/host/ llvm/
 for file in $(find compiler aot runtime_min -name '*.cc' -o -name '*.h' -o -name '*.c'); do
   if grep -q '^#include "llvm/' "$file"; then
     echo "$file: LLVM headers belong to codegen"

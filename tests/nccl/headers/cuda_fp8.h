@@ -1,0 +1,1 @@
+// nccl.h takes nothing from CUDA's header of this name.
