@@ -82,6 +82,17 @@ TEST(ChoicePlan, ConvolutionsMayTakeLoops) {
             ConvolutionAlgorithm::kDirect);
 }
 
+TEST(DotPlan, MultiplesOfLinesAreSharedWhereTheMatrixFitsCaches) {
+  const auto units = [](int64_t k, int64_t n) {
+    return DotOf(Avx512(), absl::StrCat("f32[1,1,", k, "]"), absl::StrCat("f32[1,", k, ",", n, "]"),
+                 absl::StrCat("f32[1,1,", n, "]"))
+        ->units;
+  };
+  EXPECT_EQ(units(256, 1024), 2);
+  EXPECT_EQ(units(64, 1024), 1);    // too little work
+  EXPECT_EQ(units(4096, 4096), 2);  // as long as strips are
+}
+
 TEST(ConvolutionPlan, LargeKernelsAreReadByFewSlabs) {
   // 16 x 16 x 512 of f32 are 512 KiB: one slab for a kernel of 9 MiB.
   const auto p = ConvolutionOf(Avx512(), "f32[1,14,14,512]", "f32[3,3,512,512]", "f32[1,7,7,512]",
