@@ -24,6 +24,19 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
   return s;
 }
 
+// Results of a unit that adds multiples of lines up: `strip`, or fewer where that leaves one unit for several threads.
+// Each of them then has its part of the matrix in its own second cache; of a larger matrix long lines count for more.
+int64_t StripForThreads(const DotShape& s, int64_t strip) {
+  constexpr int64_t kWork = 1 << 17;         // that pays for waking a thread that waits for it
+  constexpr int64_t kMatrixBytes = 2 << 20;  // the second caches of two cores
+  constexpr int64_t kStep = 256;             // results: shorter pieces of lines are read more slowly
+  const int64_t lines = s.m * s.n, bytes = std::max(s.m, s.n) * s.k * ByteWidth(s.m == 1 ? s.b : s.a);
+  const int64_t units = s.batch * Pieces::Of(lines, strip).count;
+  const int64_t parts = std::min(kEnoughUnits / units, s.batch * lines * s.k / units / kWork);
+  if (parts < 2 || bytes > kMatrixBytes) return strip;
+  return std::min(strip, (strip + parts * kStep - 1) / (parts * kStep) * kStep);
+}
+
 VectorDotPlan PlanVectorDot(const DotShape& s) {
   // Lines of a unit. They read the vector together where they are short: enough sums to hide the latency of an
   // addition. Longer ones are one stream one after the other, which the machine foresees in a matrix beyond the caches.
@@ -36,7 +49,7 @@ VectorDotPlan PlanVectorDot(const DotShape& s) {
   p.line_stride = p.matrix_is_a ? s.a_m : s.b_n;
   p.k_stride = p.matrix_is_a ? s.a_k : s.b_k;
   p.together = s.k * ByteWidth(p.matrix_is_a ? s.a : s.b) <= kShortBytes;
-  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLines : std::min<int64_t>(p.lines, kStrip));
+  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLines : StripForThreads(s, std::min<int64_t>(p.lines, kStrip)));
   return p;
 }
 

@@ -54,7 +54,7 @@ std::unique_ptr<Module> WithChoice(const std::string& text, const std::string& c
 
 TEST(ChoicePlan, PlansTakeWhatWasMeasured) {
   const std::string dot =
-      "  x = f32[1,200,600] parameter(0)\n  y = f32[1,600,128] parameter(1)\n  ROOT d = f32[1,200,128] dot(x, y), "
+      "  x = f32[1,2000,600] parameter(0)\n  y = f32[1,600,128] parameter(1)\n  ROOT d = f32[1,2000,128] dot(x, y), "
       "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}";
   const auto plan = [&](const CpuLevel& level, const std::string& choice) {
     const auto m = WithChoice(dot, choice);
@@ -82,10 +82,21 @@ TEST(ChoicePlan, ConvolutionsMayTakeLoops) {
             ConvolutionAlgorithm::kDirect);
 }
 
+TEST(DotPlan, MultiplesOfLinesAreSharedWhereTheMatrixFitsCaches) {
+  const auto units = [](int64_t k, int64_t n) {
+    return DotOf(Avx512(), absl::StrCat("f32[1,1,", k, "]"), absl::StrCat("f32[1,", k, ",", n, "]"),
+                 absl::StrCat("f32[1,1,", n, "]"))
+        ->units;
+  };
+  EXPECT_EQ(units(256, 1024), 2);
+  EXPECT_EQ(units(64, 1024), 1);    // too little work
+  EXPECT_EQ(units(4096, 4096), 2);  // as long as strips are
+}
+
 TEST(ConvolutionPlan, LargeKernelsAreReadByFewSlabs) {
   // 16 x 16 x 512 of f32 are 512 KiB: one slab for a kernel of 9 MiB.
   const auto p = ConvolutionOf(Avx512(), "f32[1,14,14,512]", "f32[3,3,512,512]", "f32[1,7,7,512]",
-                               "{size=3x3 stride=2x2 pad=1_1x1_1}");
+                               "size=3x3 stride=2x2 pad=1_1x1_1");
   EXPECT_EQ(p->pieces.count, 1);
 }
 
@@ -321,8 +332,8 @@ TEST(MatmulPlan, TilesFillTheRegisters) {
   EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 144, 100), 100, 1).tile_columns, 48);  // 9 vectors are 3 times 3
   const MatmulPlan few = PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 16, 1);
   EXPECT_EQ(few.tile_columns, 32);
-  EXPECT_EQ(few.tile_rows, 8);  // two of 8, not 12 and 4
-  EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 200, 100), 4, 1).tile_columns, 6 * 16);
+  EXPECT_EQ(few.tile_rows, 8);                                                            // two of 8, not 12 and 4
+  EXPECT_EQ(PlanMatmul(Avx512(), ProductOf(f, f, 200, 100), 4, 1).tile_columns, 5 * 16);  // 5, 5, 3, not 6, 6, 1
 }
 
 TEST(MatmulPlan, LongSumsAreBlocks) {

@@ -16,18 +16,10 @@ namespace {
 
 // Whether `i` is the same in every iteration and lies there before the loop, but for its form.
 bool IsFixed(const Instruction* loop, const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Constant:
-      return true;
-    case Opcode::GetTupleElement:
-      return i->operand(0)->Is(Opcode::Parameter) && IsInvariant(loop, *i->attrs().tuple_index) &&
-             InitOf(loop, *i->attrs().tuple_index);
-    case Opcode::Reshape:
-    case Opcode::Transpose:
-      return IsFixed(loop, i->operand(0));
-    default:
-      return false;
-  }
+  if (i->Is(Opcode::Reshape) || i->Is(Opcode::Transpose)) return IsFixed(loop, i->operand(0));
+  if (!i->Is(Opcode::GetTupleElement)) return i->Is(Opcode::Constant);
+  const int64_t k = *i->attrs().tuple_index;
+  return i->operand(0)->Is(Opcode::Parameter) && IsInvariant(loop, k) && InitOf(loop, k);
 }
 
 // The same value before the loop.
