@@ -13,7 +13,7 @@
 
 enum {
   kBusyTurns = 20000,  // before the thread yields
-  kTurnsPerLook = 32,  // a power of two
+  kFirstTurns = 32,    // without a look around
   kExchangesPerLook = 64,
 };
 
@@ -119,7 +119,7 @@ static int settle(struct kiln_mpi* w, int code, int done) {
 }
 
 int kiln_model_mpi_wait(struct kiln_mpi* w) {
-  int64_t since = 0;
+  int64_t since = 0, looked = 0;  // at most once in a millisecond, and not much less often: on a busy machine turns are long
   for (uint64_t turn = 1; w->requests; ++turn) {
     int done = 0;
     const int code = w->mpi.Testsome((int)w->requests, w->request, &done, w->index, (void*)w->status);
@@ -130,8 +130,11 @@ int kiln_model_mpi_wait(struct kiln_mpi* w) {
       continue;
     }
     if (turn > kBusyTurns) sched_yield();
-    if (turn % kTurnsPerLook) continue;
-    if (!since) since = kiln_model_mpi_now();
+    if (turn < kFirstTurns) continue;
+    const int64_t now = kiln_model_mpi_now();
+    if (now == looked) continue;
+    looked = now;
+    if (!since) since = now;
     if (kiln_model_mpi_look(w, since, w->peer[0])) return w->failure;
   }
   return 0;
