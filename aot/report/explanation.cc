@@ -166,6 +166,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   }
   const BufferAssignment& buffers = p.plan.buffers;
   e.arguments = static_cast<int64_t>(p.module->entry()->parameters().size());
+  for (const Instruction* x : p.module->entry()->parameters()) e.argument_bytes += x->shape().ByteSize();
   const Shape& result = p.module->entry()->root()->shape();
   e.results = result.IsTuple() ? static_cast<int64_t>(result.tuple().size()) : 1;
   e.result_bytes = result.ByteSize();
@@ -190,6 +191,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
                          a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),
                          a.slice.offset, a.slice.size, a.begin, a.end});
   Kernels(*p.module, device, &e.kernels).Add(p.thunks, 0, 1);
+  e.exchanges = ExchangesOf(p.thunks, *p.module, on_gpu, e.kernels);
   e.rematerialized = std::move(p.rematerialized);
   return e;
 }

@@ -30,6 +30,7 @@ class Page {
     Buffers();
     Steps();
     KernelTable();
+    Exchanges();
     Weights();
     Passes();
     return std::move(out_) + PageEnd();
@@ -187,6 +188,31 @@ class Page {
     absl::StrAppend(&out_,
                     "<h2>Operations</h2>\n<p class=\"dim\">In the order of a run; a click on a column sorts.</p>\n",
                     SortableTable("kernels", columns, rows));
+  }
+
+  void Exchanges() {
+    std::vector<std::vector<Cell>> rows;
+    for (const auto& x : e_.exchanges)
+      rows.push_back({{absl::StrCat("%", Escape(x.name))},
+                      {Escape(x.kind)},
+                      {Escape(x.how)},
+                      {Bytes(x.bytes), static_cast<double>(x.bytes)},
+                      {absl::StrCat(x.groups, " x ", x.members), static_cast<double>(x.members)},
+                      {absl::StrCat(x.runs), static_cast<double>(x.runs)},
+                      {absl::StrFormat("%.1f", x.beside_us), x.beside_us},
+                      {x.beside == 0 ? "" : absl::StrCat("%", Escape(x.first), " to %", Escape(x.last))}});
+    if (rows.empty()) return;
+    absl::StrAppend(&out_, "<h2>Exchanges between devices</h2>\n",
+                    SortableTable("exchanges",
+                                  {{"exchange", "", false},
+                                   {"kind", "", false},
+                                   {"algorithm", "", false},
+                                   {"size", "of what a device gives or gets", true},
+                                   {"groups x devices", "", true},
+                                   {"runs", "in one run of the program", true},
+                                   {"us beside", "estimated, of the work while it is under way", true},
+                                   {"work beside", "", false}},
+                                  rows));
   }
 
   void Weights() {

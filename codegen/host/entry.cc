@@ -240,7 +240,7 @@ absl::Status HostEntry::EmitThunk(const Thunk& t) {
 }
 
 absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
-  Offers offers = OffersOf(thunks);
+  Offers offers = OffersIn(thunks);
   for (size_t k = 0; k < thunks.size(); ++k) {
     EmitOffers(thunks, k, &offers);
     const size_t length = entry && !options_.poison_freed ? RegionAt(thunks, k) : 0;

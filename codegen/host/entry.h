@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/host/offers.h"
 #include "codegen/llvm/ir.h"
 #include "compiler/hlo/exchange.h"
 #include "compiler/thunk/thunk.h"
@@ -144,19 +145,17 @@ class HostEntry {
   void EmitExchange(const Thunk& t, const Exchange& x);
   // The results in the table of the thunk's pointers.
   llvm::Value* ResultsOf(const Thunk& t);
-  // A small exchange begins once its operands are there and ends before its results are used, if the transport is able
-  // to: places in a sequence, and what the beginning made.
-  struct Offer {
-    Exchange exchange;
-    size_t from = 0, to = 0;
+  // An exchange that begins early, if the transport is able to: where, and what the beginning made.
+  struct Offered {
+    Offer where;
     Meeting meeting;
     llvm::Value* offered = nullptr;
   };
-  using Offers = std::map<size_t, Offer>;  // by the exchange's own place
-  Offers OffersOf(const ThunkSequence& thunks);
+  using Offers = std::map<size_t, Offered>;  // by the exchange's own place
+  Offers OffersIn(const ThunkSequence& thunks);
   // What ends, and what begins, in front of thunk `k`.
   void EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
-  void UnlessOffered(const Thunk& t, const Offer& offer);
+  void UnlessOffered(const Thunk& t, const Offered& offer);
   void EmitDeviceId(const Thunk& t);
   void EmitQueue(const Thunk& t);
   void EmitRngState(const Thunk& t);

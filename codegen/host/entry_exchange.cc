@@ -1,110 +1,38 @@
 // Exchanges between devices: in one piece, or begun early and ended late.
-#include <algorithm>
-
 #include "codegen/host/entry.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
-namespace {
 
-// What a thunk, or one within it, reads or writes.
-void AddTouched(const Thunk& t, bool writes_only, std::vector<Slice>* out) {
-  if (!writes_only) out->insert(out->end(), t.reads.begin(), t.reads.end());
-  out->insert(out->end(), t.writes.begin(), t.writes.end());
-  if (t.scratch.size) out->push_back(t.scratch);
-  if (!t.nested.empty()) out->push_back(t.predicate);
-  for (const ThunkSequence& n : t.nested)
-    for (const Thunk& x : n) AddTouched(x, writes_only, out);
-}
-
-bool Overlap(const Slice& a, const Slice& b) {
-  const bool one = a.kind == Slice::kTemp || a.kind == Slice::kSlow;  // arena, whatever the index
-  return a.kind == b.kind && (one || a.index == b.index) && a.offset < b.offset + b.size &&
-         b.offset < a.offset + a.size;
-}
-
-bool AnyOverlap(const std::vector<Slice>& a, const std::vector<Slice>& b) {
-  for (const Slice& x : a)
-    for (const Slice& y : b)
-      if (Overlap(x, y)) return true;
-  return false;
-}
-
-// Kernels and copies, which nobody outside the run sees.
-bool OnlyComputes(const Thunk& t) {
-  switch (t.kind) {
-    case ThunkKind::Kernel:
-    case ThunkKind::Copy:
-    case ThunkKind::DeviceId:
-    case ThunkKind::Exchange:
-    case ThunkKind::AllGather:
-    case ThunkKind::While:
-    case ThunkKind::Conditional:
-      return std::all_of(t.nested.begin(), t.nested.end(),
-                         [](const ThunkSequence& n) { return std::all_of(n.begin(), n.end(), OnlyComputes); });
-    default:
-      return false;
-  }
-}
-
-bool IsSmall(const Thunk& t, const Exchange& x) {
-  int64_t bytes = 0;
-  for (const Slice& s : t.reads) bytes += s.size;
-  return bytes <= KILN_SMALL_EXCHANGE / x.members();
-}
-
-}  // namespace
-
-HostEntry::Offers HostEntry::OffersOf(const ThunkSequence& thunks) {
+HostEntry::Offers HostEntry::OffersIn(const ThunkSequence& thunks) {
   Offers out;
   if (!Exchanges() || options_.profile || options_.check_numerics) return out;
-  for (size_t k = 0; k < thunks.size(); ++k) {
-    const Thunk& t = thunks[k];
-    if (t.kind != ThunkKind::Exchange && t.kind != ThunkKind::AllGather) continue;
-    const auto exchange = ExchangeOf(*t.instruction, options_.replicas, options_.partitions);
-    if (!exchange.ok() || !*exchange || !IsSmall(t, **exchange)) continue;
-    size_t from = k;
-    for (; from > 0; --from) {
-      std::vector<Slice> written;
-      AddTouched(thunks[from - 1], true, &written);
-      if (AnyOverlap(written, t.reads)) break;
-    }
-    out[k] = {**exchange, from, k + 1, {}, nullptr};
-  }
-  for (auto& [k, offer] : out) {
-    const auto read_at = [&](size_t place) {
-      return std::any_of(out.begin(), out.end(), [&](const auto& o) {
-        return o.second.from == place && AnyOverlap(thunks[o.first].reads, thunks[k].writes);
-      });
-    };
-    for (; offer.to < thunks.size() && OnlyComputes(thunks[offer.to]) && !read_at(offer.to); ++offer.to) {
-      std::vector<Slice> touched;
-      AddTouched(thunks[offer.to], false, &touched);
-      if (AnyOverlap(touched, thunks[k].writes)) break;
-    }
-  }
-  for (auto o = out.begin(); o != out.end();) o = o->second.to - o->second.from < 2 ? out.erase(o) : std::next(o);
+  // What is filled after its last use would be read by others.
+  const bool large = !options_.poison_freed;
+  for (auto& [k, offer] : OffersOf(thunks, options_.replicas, options_.partitions, large))
+    out[k] = {std::move(offer), {}, nullptr};
   return out;
 }
 
 void HostEntry::EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers) {
   llvm::Type* ptr = b_.getPtrTy();
   for (auto& [place, offer] : *offers)
-    if (offer.to == k) {
+    if (offer.where.to == k) {
       FillTable(thunks[place]);
       llvm::FunctionCallee take = Runtime("take", b_.getInt32Ty(), {ptr, ptr, ptr, ptr});
       CheckedExchange(b_.CreateCall(take, {Comm(), offer.offered, offer.meeting.record, ResultsOf(thunks[place])}));
     }
   for (auto& [place, offer] : *offers)
-    if (offer.from == k) {
-      offer.meeting = MeetingOf(thunks[place], offer.exchange);
+    if (offer.where.from == k) {
+      offer.meeting = MeetingOf(thunks[place], offer.where.exchange);
       FillTable(thunks[place]);
-      llvm::FunctionCallee begin = Runtime("offer", ptr, {ptr, ptr, ptr, ptr});
-      offer.offered = b_.CreateCall(begin, {Comm(), offer.meeting.record, offer.meeting.group, table_});
+      llvm::FunctionCallee begin = Runtime("offer", ptr, {ptr, ptr, ptr, ptr, ptr});
+      llvm::Value* results = offer.where.beside ? ResultsOf(thunks[place]) : llvm::ConstantPointerNull::get(b_.getPtrTy());
+      offer.offered = b_.CreateCall(begin, {Comm(), offer.meeting.record, offer.meeting.group, table_, results});
     }
 }
 
-void HostEntry::UnlessOffered(const Thunk& t, const Offer& offer) {
+void HostEntry::UnlessOffered(const Thunk& t, const Offered& offer) {
   llvm::Type* ptr = b_.getPtrTy();
   FillTable(t);
   llvm::FunctionCallee exchange = Runtime("unless_offered", b_.getInt32Ty(), {ptr, ptr, ptr, ptr, ptr, ptr});

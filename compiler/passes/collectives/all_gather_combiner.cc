@@ -5,7 +5,7 @@
 namespace kiln {
 
 absl::StatusOr<bool> AllGatherCombiner(Module& m, PassContext& ctx) {
-  return CombineCollectives(m, ctx, Opcode::AllGather, {}, [](const Instruction* i) -> std::optional<std::string> {
+  return CombineCollectives(m, ctx, Opcode::AllGather, ctx.combined.all_gather, [](const Instruction* i) -> std::optional<std::string> {
     return AttrText(*i->attrs().dimensions) + "/" + GroupingKey(i);
   });
 }
