@@ -45,8 +45,8 @@ struct Explanation {
     int64_t bytes = 0;  // of one device: the larger of what it gives and what it gets
     int64_t members = 0, groups = 0;
     int64_t runs = 0;
-    // What the device does while it is under way: how many operations, the first and the last of them, and how long they
-    // are estimated to take together each time.
+    // What the device does while it is under way: how many operations, the first and the last of them, and how long
+    // they are estimated to take together each time.
     int64_t beside = 0;
     std::string first, last;
     double beside_us = 0;

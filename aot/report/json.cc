@@ -60,13 +60,16 @@ std::string ExplainInJson(const Explanation& e) {
   for (const auto& k : e.kernels) estimated += k.estimated_us;
   return absl::StrFormat(
       "{\"name\":%s,\"device\":%s,\"arguments\":%d,\"results\":%d,\"operations\":%d,\"kernels\":%d,\"flops\":%d,"
-      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"argument_bytes\":%d,\"result_bytes\":%d,\"estimated_us\":%.3f,"
-      "\"measured_us\":%.3f,\"steps\":%s,\"exchanges\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_changes\":%s,"
+      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"argument_bytes\":%d,\"result_bytes\":%d,\"estimated_"
+      "us\":%.3f,"
+      "\"measured_us\":%.3f,\"steps\":%s,\"exchanges\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_changes\":"
+      "%s,"
       "\"rematerialized\":%s}\n",
       JsonQuote(e.name), JsonQuote(e.device), e.arguments, e.results, e.kernels.size(), e.distinct_kernels, e.flops,
-      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.argument_bytes, e.result_bytes, estimated, e.measured_us, Array(e.kernels, text),
-      Array(e.exchanges, text), Array(e.buffers, text), Array(e.weights, text), Array(e.passes, text),
-      Array(e.pass_changes, [](const std::string& c) { return JsonQuote(c); }), Array(e.rematerialized, text));
+      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.argument_bytes, e.result_bytes, estimated, e.measured_us,
+      Array(e.kernels, text), Array(e.exchanges, text), Array(e.buffers, text), Array(e.weights, text),
+      Array(e.passes, text), Array(e.pass_changes, [](const std::string& c) { return JsonQuote(c); }),
+      Array(e.rematerialized, text));
 }
 
 }  // namespace kiln

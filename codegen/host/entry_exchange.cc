@@ -27,7 +27,8 @@ void HostEntry::EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers
       offer.meeting = MeetingOf(thunks[place], offer.where.exchange);
       FillTable(thunks[place]);
       llvm::FunctionCallee begin = Runtime("offer", ptr, {ptr, ptr, ptr, ptr, ptr});
-      llvm::Value* results = offer.where.beside ? ResultsOf(thunks[place]) : llvm::ConstantPointerNull::get(b_.getPtrTy());
+      llvm::Value* results =
+          offer.where.beside ? ResultsOf(thunks[place]) : llvm::ConstantPointerNull::get(b_.getPtrTy());
       offer.offered = b_.CreateCall(begin, {Comm(), offer.meeting.record, offer.meeting.group, table_, results});
     }
 }

@@ -6,7 +6,7 @@
 // Cost: a thread of each device that has begun such an exchange; a KB of memory for one that is under way.
 // Guarantees: results have the bits of an exchange without it. A device whose run fails waits until nobody is at its
 //   arrays; the others' exchanges with it end with the failure.
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE  // SCHED_BATCH
 #include <sched.h>
 #include <stdlib.h>
 
@@ -104,9 +104,17 @@ static void end_if_last(struct kiln_world* w, struct round* r) {
   if (atomic_load(&r->left) == r->members && !r->helpers) kiln_model_world_end_round(w, r);
 }
 
+// To wake the thread shall not take the processor from the run that wakes it, which is about to compute: it goes to an
+// idle one, or waits for its turn.
+static void let_others_go_on(void) {
+  const struct sched_param none = {0};
+  if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 static void* helper_main(void* arg) {
   const struct helper* h = arg;
   struct kiln_world* w = h->world;
+  let_others_go_on();
   pthread_mutex_lock(&w->lock);
   while (!w->stop) {
     int64_t at = 0;

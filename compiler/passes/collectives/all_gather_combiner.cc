@@ -5,9 +5,10 @@
 namespace kiln {
 
 absl::StatusOr<bool> AllGatherCombiner(Module& m, PassContext& ctx) {
-  return CombineCollectives(m, ctx, Opcode::AllGather, ctx.combined.all_gather, [](const Instruction* i) -> std::optional<std::string> {
-    return AttrText(*i->attrs().dimensions) + "/" + GroupingKey(i);
-  });
+  return CombineCollectives(m, ctx, Opcode::AllGather, ctx.combined.all_gather,
+                            [](const Instruction* i) -> std::optional<std::string> {
+                              return AttrText(*i->attrs().dimensions) + "/" + GroupingKey(i);
+                            });
 }
 
 }  // namespace kiln

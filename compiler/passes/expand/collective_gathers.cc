@@ -24,8 +24,7 @@ class Expander {
       case Opcode::ReduceScatter:
         return Each([&](Expr x) { return ReduceScatter(x); });
       case Opcode::AllGather:
-        return IsOneType() && i_->operand_count() > 1 ? PackedAllGather()
-                                                      : Each([&](Expr x) { return AllGather(x); });
+        return IsOneType() && i_->operand_count() > 1 ? PackedAllGather() : Each([&](Expr x) { return AllGather(x); });
       case Opcode::CollectiveBroadcast:
         return Each([&](Expr x) -> absl::StatusOr<Expr> {
           ASSIGN_OR_RETURN(Expr all, Gather(x));
@@ -177,9 +176,8 @@ class Expander {
   }
 
   bool IsOneType() const {
-    return std::all_of(i_->operands().begin(), i_->operands().end(), [&](const Instruction* o) {
-      return o->shape().type() == i_->operand(0)->shape().type();
-    });
+    return std::all_of(i_->operands().begin(), i_->operands().end(),
+                       [&](const Instruction* o) { return o->shape().type() == i_->operand(0)->shape().type(); });
   }
 
   // Several arrays as one, one behind the other.

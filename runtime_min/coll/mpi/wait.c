@@ -119,7 +119,8 @@ static int settle(struct kiln_mpi* w, int code, int done) {
 }
 
 int kiln_model_mpi_wait(struct kiln_mpi* w) {
-  int64_t since = 0, looked = 0;  // at most once in a millisecond, and not much less often: on a busy machine turns are long
+  int64_t since = 0,
+          looked = 0;  // at most once in a millisecond, and not much less often: on a busy machine turns are long
   for (uint64_t turn = 1; w->requests; ++turn) {
     int done = 0;
     const int code = w->mpi.Testsome((int)w->requests, w->request, &done, w->index, (void*)w->status);
