@@ -119,6 +119,36 @@ absl::Status ReadWeights(const config::Weights& w, const Places& at, CompileOpti
   return absl::OkStatus();
 }
 
+absl::Status ReadCollectives(const config::Collectives& c, const Places& at, CompileOptions* o) {
+  struct Field {
+    const char* name;
+    bool stated;
+    int64_t value;
+    int64_t* to;
+  };
+  CombinedExchanges& e = o->pipeline.combined;
+  int64_t count = e.all_reduce.count;
+  const Field fields[] = {
+      {"combine_all_reduce_bytes", c.has_combine_all_reduce_bytes(), c.combine_all_reduce_bytes(), &e.all_reduce.bytes},
+      {"combine_all_gather_bytes", c.has_combine_all_gather_bytes(), c.combine_all_gather_bytes(), &e.all_gather.bytes},
+      {"combine_reduce_scatter_bytes", c.has_combine_reduce_scatter_bytes(), c.combine_reduce_scatter_bytes(),
+       &e.reduce_scatter.bytes},
+      {"combine_collective_permute_bytes", c.has_combine_collective_permute_bytes(),
+       c.combine_collective_permute_bytes(), &e.permute.bytes},
+      {"combine_arrays", c.has_combine_arrays(), c.combine_arrays(), &count},
+      {"overlap_arena_percent", c.has_overlap_arena_percent(), c.overlap_arena_percent(),
+       &o->model.overlap_arena_percent},
+  };
+  for (const Field& f : fields) {
+    if (!f.stated) continue;
+    if (f.value < 0)
+      return InvalidArgument(at(absl::StrCat("collectives.", f.name), -1), ": error: ", f.name, " is negative");
+    *f.to = f.value;
+  }
+  for (CombineLimits* l : {&e.all_reduce, &e.all_gather, &e.reduce_scatter, &e.permute}) l->count = count;
+  return absl::OkStatus();
+}
+
 LineTables LineTablesOf(config::Debug::LineTables t) {
   switch (t) {
     case config::Debug::HLO:
@@ -275,6 +305,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (c.folding_steps() < 0) return InvalidArgument(at("folding_steps"), ": error: folding_steps is negative");
   if (c.has_folding_steps()) o.pipeline.folding_steps = c.folding_steps();
   o.cpu.external_lapack = c.lapack();
+  RETURN_IF_ERROR(ReadCollectives(c.collectives(), at, &o));
   RETURN_IF_ERROR(ReadDebugOptions(c.debug(), at, &o));
   o.pipeline.dump_dir = c.debug().dump_dir();
   o.pipeline.dump_pass_re = c.debug().dump_pass_re();

@@ -40,7 +40,17 @@ struct ModelOptions {
   int64_t large_weights_bytes = int64_t{64} << 20;
   // How long a device waits for the others, or for the host program's queues; 0: for ever.
   int64_t device_timeout_ms = 60000;
+  // What the arena may grow so that exchanges of large arrays take place while the device computes.
+  int64_t overlap_arena_percent = 12;
 };
+
+// Small arrays travel together: exchanges cost a few microseconds each, and arrays that wait for others live longer.
+inline CombinedExchanges SmallExchangesTogether() {
+  constexpr int64_t kBytes = 16 << 10;
+  CombinedExchanges c;
+  c.all_gather.bytes = c.reduce_scatter.bytes = c.permute.bytes = kBytes;
+  return c;
+}
 
 struct CpuOptions {
   std::vector<std::string> levels = DefaultCpuLevels();  // none: no CPU program
@@ -91,7 +101,7 @@ struct CompileOptions {
   CpuOptions cpu;
   GpuOptions gpu;
   DebugOptions debug;
-  PipelineOptions pipeline;
+  PipelineOptions pipeline{.combined = SmallExchangesTogether()};
   std::vector<PipelineChange> pass_changes;
   Limits limits;            // of what is loaded
   std::string config_text;  // recorded in the manifest

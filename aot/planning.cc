@@ -13,6 +13,7 @@
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/written_order.h"
 #include "compiler/thunk/check/plan_check.h"
+#include "runtime_min/abi.h"
 
 namespace kiln {
 namespace {
@@ -98,7 +99,11 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   }
   RETURN_IF_ERROR(PrepareForPlanning(*module));
   if (keep_schedule) order = Followed(written, *module);
-  ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, scratch, order.empty() ? nullptr : &order));
+  PlanOptions plan{.scratch = scratch, .like = order.empty() ? nullptr : &order};
+  if (!on_gpu && o.model.overlap_arena_percent > 0) plan.flight_bytes = KILN_SMALL_EXCHANGE;
+  plan.more_percent = o.model.overlap_arena_percent;
+  if (o.model.max_arena_bytes > 0) plan.most_bytes = o.model.max_arena_bytes;
+  ASSIGN_OR_RETURN(out.plan, PlanMemory(*module, plan));
   const BufferAssignment& buffers = out.plan.buffers;
   if (o.model.max_arena_bytes > 0 && buffers.temp_bytes() > o.model.max_arena_bytes)
     return ResourceExhausted("error: the arena takes ", buffers.temp_bytes(), " bytes, the config allows ",

@@ -89,12 +89,13 @@ typedef struct kiln_comm {
   // arrays overlap. May be NULL: gathers do the same, with more bytes moved.
   int (*exchange)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                   const void* const* arrays, void* const* results);
-  // Begins an exchange before its results are wanted, and does not wait: copies what this device gives, or returns NULL
-  // where `exchange` shall be called instead. All members offer alike, in one order. May be NULL, as `take` then is:
-  // who wraps the functions of another comm and leaves these out sets both to NULL.
-  void* (*offer)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
-                 const void* const* arrays);
-  // Ends it. Called for every offer, unless the run fails.
+  // Begins an exchange before its results are wanted, and does not wait; or returns NULL where `exchange` shall be
+  // called instead. With `results`, nothing writes to the arrays or touches the results until `take`: others may read
+  // and write them meanwhile. Without, it copies what this device gives. All members offer alike, in one order. May be
+  // NULL, as `take` then is: who wraps the functions of another comm and leaves these out sets both to NULL.
+  void* (*offer)(void* self, int64_t device, const kiln_exchange* what, const int64_t* group, const void* const* arrays,
+                 void* const* results);
+  // Ends it. Called for every offer, unless the run fails: then `fail` ends all.
   int (*take)(void* self, int64_t device, void* offered, const kiln_exchange* what, void* const* results);
 } kiln_comm;
 

@@ -155,7 +155,6 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
                    PlanProgram(std::move(module), o.model.name, o, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu,
                                [](const std::string&) {}));
   e.pass_changes = PassChanges(o);
-  ASSIGN_OR_RETURN(e.collectives, CollectivesOf(p, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu, o.gpu));
   for (const PassRecord& r : p.passes) {
     auto known = std::find_if(e.passes.begin(), e.passes.end(), [&](const auto& x) { return x.name == r.pass; });
     if (known == e.passes.end()) known = e.passes.insert(known, {r.pass, 0, 0, 0, 0, {}});
@@ -168,6 +167,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   }
   const BufferAssignment& buffers = p.plan.buffers;
   e.arguments = static_cast<int64_t>(p.module->entry()->parameters().size());
+  for (const Instruction* x : p.module->entry()->parameters()) e.argument_bytes += x->shape().ByteSize();
   const Shape& result = p.module->entry()->root()->shape();
   e.results = result.IsTuple() ? static_cast<int64_t>(result.tuple().size()) : 1;
   e.result_bytes = result.ByteSize();
@@ -192,6 +192,9 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
                          a.slice.kind == Slice::kTemp ? "arena" : absl::StrCat("result ", a.slice.index),
                          a.slice.offset, a.slice.size, a.begin, a.end});
   Kernels(*p.module, device, &e.kernels).Add(p.thunks, 0, 1);
+  ASSIGN_OR_RETURN(const std::vector<CollectiveUse> uses,
+                   CollectivesOf(p, on_gpu ? ProgramTarget::kGpu : ProgramTarget::kCpu, o.gpu));
+  e.exchanges = ExchangesOf(p.thunks, *p.module, uses, e.kernels);
   e.rematerialized = std::move(p.rematerialized);
   return e;
 }

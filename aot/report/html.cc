@@ -30,7 +30,7 @@ class Page {
     Buffers();
     Steps();
     KernelTable();
-    Collectives();
+    Exchanges();
     Weights();
     Passes();
     return std::move(out_) + PageEnd();
@@ -190,24 +190,30 @@ class Page {
                     SortableTable("kernels", columns, rows));
   }
 
-  void Collectives() {
+  void Exchanges() {
     std::vector<std::vector<Cell>> rows;
-    for (const CollectiveUse& c : e_.collectives)
-      rows.push_back({{absl::StrCat("%", Escape(c.name))},
-                      {c.kind},
-                      {Bytes(c.bytes), static_cast<double>(c.bytes)},
-                      {absl::StrCat(c.groups, " x ", c.group_size), static_cast<double>(c.group_size)},
-                      {c.transport},
-                      {Escape(c.algorithm)}});
+    for (const auto& x : e_.exchanges)
+      rows.push_back({{absl::StrCat("%", Escape(x.name))},
+                      {Escape(x.kind)},
+                      {Escape(x.transport)},
+                      {Escape(x.how)},
+                      {Bytes(x.bytes), static_cast<double>(x.bytes)},
+                      {absl::StrCat(x.groups, " x ", x.members), static_cast<double>(x.members)},
+                      {absl::StrCat(x.runs), static_cast<double>(x.runs)},
+                      {absl::StrFormat("%.1f", x.beside_us), x.beside_us},
+                      {x.beside == 0 ? "" : absl::StrCat("%", Escape(x.first), " to %", Escape(x.last))}});
     if (rows.empty()) return;
-    absl::StrAppend(&out_, "<h2>Exchanges with other devices</h2>\n",
-                    SortableTable("collectives",
+    absl::StrAppend(&out_, "<h2>Exchanges between devices</h2>\n",
+                    SortableTable("exchanges",
                                   {{"exchange", "", false},
                                    {"kind", "", false},
-                                   {"size", "", true},
-                                   {"groups", "", true},
                                    {"transport", "", false},
-                                   {"asked for", "", false}},
+                                   {"algorithm", "", false},
+                                   {"size", "of what a device gives or gets", true},
+                                   {"groups x devices", "", true},
+                                   {"runs", "in one run of the program", true},
+                                   {"us beside", "estimated, of the work while it is under way", true},
+                                   {"work beside", "", false}},
                                   rows));
   }
 

@@ -35,15 +35,17 @@ std::string Text(const Explanation::Kernel& k) {
       k.estimated_us, k.measured_us, JsonQuote(k.op_name), JsonQuote(k.source));
 }
 
-std::string Text(const Explanation::Weight& w) {
-  return absl::StrFormat("{\"name\":%s,\"shape\":%s,\"bytes\":%d}", JsonQuote(w.name), JsonQuote(w.shape), w.bytes);
+std::string Text(const Explanation::Exchange& x) {
+  return absl::StrFormat(
+      "{\"name\":%s,\"kind\":%s,\"transport\":%s,\"algorithm\":%s,\"bytes\":%d,\"group_size\":%d,\"groups\":%d,"
+      "\"runs\":%d,"
+      "\"beside\":%d,\"first\":%s,\"last\":%s,\"beside_us\":%.3f}",
+      JsonQuote(x.name), JsonQuote(x.kind), JsonQuote(x.transport), JsonQuote(x.how), x.bytes, x.members, x.groups,
+      x.runs, x.beside, JsonQuote(x.first), JsonQuote(x.last), x.beside_us);
 }
 
-std::string Text(const CollectiveUse& c) {
-  return absl::StrFormat(
-      "{\"name\":%s,\"kind\":%s,\"bytes\":%d,\"group_size\":%d,\"groups\":%d,\"transport\":%s,\"algorithm\":%s}",
-      JsonQuote(c.name), JsonQuote(c.kind), c.bytes, c.group_size, c.groups, JsonQuote(c.transport),
-      JsonQuote(c.algorithm));
+std::string Text(const Explanation::Weight& w) {
+  return absl::StrFormat("{\"name\":%s,\"shape\":%s,\"bytes\":%d}", JsonQuote(w.name), JsonQuote(w.shape), w.bytes);
 }
 
 std::string Text(const RematerializeStep& s) {
@@ -59,13 +61,15 @@ std::string ExplainInJson(const Explanation& e) {
   for (const auto& k : e.kernels) estimated += k.estimated_us;
   return absl::StrFormat(
       "{\"name\":%s,\"device\":%s,\"arguments\":%d,\"results\":%d,\"operations\":%d,\"kernels\":%d,\"flops\":%d,"
-      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"result_bytes\":%d,\"estimated_us\":%.3f,"
-      "\"measured_us\":%.3f,\"collectives\":%s,\"steps\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_"
-      "changes\":%s,"
+      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"argument_bytes\":%d,\"result_bytes\":%d,\"estimated_"
+      "us\":%.3f,"
+      "\"measured_us\":%.3f,\"steps\":%s,\"collectives\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_"
+      "changes\":"
+      "%s,"
       "\"rematerialized\":%s}\n",
       JsonQuote(e.name), JsonQuote(e.device), e.arguments, e.results, e.kernels.size(), e.distinct_kernels, e.flops,
-      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.result_bytes, estimated, e.measured_us,
-      Array(e.collectives, text), Array(e.kernels, text), Array(e.buffers, text), Array(e.weights, text),
+      e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.argument_bytes, e.result_bytes, estimated, e.measured_us,
+      Array(e.kernels, text), Array(e.exchanges, text), Array(e.buffers, text), Array(e.weights, text),
       Array(e.passes, text), Array(e.pass_changes, [](const std::string& c) { return JsonQuote(c); }),
       Array(e.rematerialized, text));
 }

@@ -23,16 +23,23 @@ void AppendRewrites(const Explanation& e, std::string* out) {
   }
 }
 
-void AppendCollectives(const Explanation& e, std::string* out) {
-  if (e.collectives.empty()) return;
-  absl::StrAppendFormat(out, "\nexchanges with other devices (transport %s)\n         bytes  devices\n",
-                        e.collectives[0].transport);
-  for (size_t k = 0; k < std::min(e.collectives.size(), kMostLines); ++k) {
-    const CollectiveUse& c = e.collectives[k];
-    absl::StrAppendFormat(out, "  %12d  %7d  %%%s = %s  %s%s\n", c.bytes, c.group_size, c.name, c.kind, c.algorithm,
-                          c.groups > 1 ? absl::StrFormat(", %d groups", c.groups) : "");
+// What travels between devices, how, and what the device does meanwhile.
+void AppendExchanges(const Explanation& e, std::string* out) {
+  if (e.exchanges.empty()) return;
+  *out += "\nexchanges between devices, and what runs beside them\n         bytes  devices  times\n";
+  for (size_t k = 0; k < std::min(e.exchanges.size(), kMostLines); ++k) {
+    const Explanation::Exchange& x = e.exchanges[k];
+    absl::StrAppendFormat(out, "  %12d  %7s  %5d  %%%s = %s, %s: %s", x.bytes,
+                          x.groups > 1 ? absl::StrFormat("%d x %d", x.groups, x.members) : absl::StrCat(x.members),
+                          x.runs, x.name, x.kind, x.transport, x.how);
+    if (x.beside > 0)
+      absl::StrAppendFormat(out, "; beside %d %s, %%%s to %%%s, %.1f us", x.beside,
+                            x.beside == 1 ? "operation" : "operations", x.first, x.last, x.beside_us);
+    else if (x.transport == "kiln_comm")
+      *out += "; beside nothing";
+    *out += '\n';
   }
-  AppendMore(e.collectives.size(), "exchanges", out);
+  AppendMore(e.exchanges.size(), "exchanges", out);
 }
 
 }  // namespace
@@ -45,6 +52,7 @@ std::string ExplainInText(const Explanation& e) {
   absl::StrAppendFormat(&out, "work: %d flops, %d bytes read and written; estimated %.1f us on %s%s\n", e.flops,
                         e.bytes_accessed, estimated, e.device,
                         e.measured_us > 0 ? absl::StrFormat(", measured %.1f us", e.measured_us) : "");
+  absl::StrAppendFormat(&out, "arguments: %d bytes, results: %d bytes\n", e.argument_bytes, e.result_bytes);
   absl::StrAppendFormat(&out, "arena: %d bytes%s%s\n", e.temp_bytes,
                         e.max_arena_bytes ? absl::StrFormat(" of the %d allowed", e.max_arena_bytes) : "",
                         e.slow_bytes ? absl::StrFormat(", slow arena %d bytes", e.slow_bytes) : "");
@@ -97,8 +105,8 @@ std::string ExplainInText(const Explanation& e) {
                           x.op_name.empty() ? "" : absl::StrCat("  ", x.op_name, " ", x.source));
   }
   AppendMore(kernels.size(), "kernels", &out);
+  AppendExchanges(e, &out);
 
-  AppendCollectives(e, &out);
   out += "\npasses\n           ms  changed  instructions\n";
   for (const auto& p : e.passes)
     if (p.changed)

@@ -40,9 +40,9 @@ class TimedComm {
     face_.offer = nullptr;
     if (!early || !real_.offer) return;
     face_.offer = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
-                     const void* const* arrays) {
+                     const void* const* arrays, void* const* results) {
       const Call call(self);
-      return call.comm.offer(call.comm.self, device, what, group, arrays);
+      return call.comm.offer(call.comm.self, device, what, group, arrays, results);
     };
     face_.take = [](void* self, int64_t device, void* offered, const kiln_exchange* what, void* const* results) {
       const Call call(self);

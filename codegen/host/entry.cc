@@ -250,7 +250,7 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
       std::fill_n(in_region.begin() + static_cast<ptrdiff_t>(k), length, true);
       k += length - 1;
     }
-  Offers offers = OffersOf(thunks, in_region);
+  Offers offers = OffersIn(thunks, std::move(in_region));
   for (size_t k = 0; k < thunks.size(); ++k) {
     RETURN_IF_ERROR(EmitOffers(thunks, k, &offers));
     if (const auto region_at = regions.find(k); region_at != regions.end()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/host/offers.h"
 #include "codegen/llvm/ir.h"
 #include "compiler/hlo/exchange.h"
 #include "compiler/thunk/thunk.h"
@@ -153,24 +154,18 @@ class HostEntry {
   void EmitExchange(const Thunk& t, const Exchange& x);
   // The results in the table of the thunk's pointers.
   llvm::Value* ResultsOf(const Thunk& t);
-  // An exchange that begins once its operands are there and ends before its results are used, if the transport is able
-  // to: places in a sequence, and what the beginning made.
-  struct Offer {
-    size_t from = 0, to = 0;
-    std::optional<Exchange> exchange;  // by kiln_comm
+  // An exchange that begins early, if the transport or the target is able to: where, and what the beginning made.
+  struct Offered {
+    Offer where;
     Meeting meeting;
     llvm::Value* offered = nullptr;
-    int64_t place = 0;  // of those that the target makes: no other has it meanwhile
   };
-  using Offers = std::map<size_t, Offer>;  // by the exchange's own place
+  using Offers = std::map<size_t, Offered>;  // by the exchange's own place
   // Those of thunks that belong to no region.
-  Offers OffersOf(const ThunkSequence& thunks, const std::vector<bool>& in_region);
-  bool MayOffer(const Thunk& t, Offer* offer);
-  void FindSpan(const ThunkSequence& thunks, size_t k, const std::vector<bool>& in_region, Offer* offer) const;
-  void KeepPlaces(Offers* offers) const;
+  Offers OffersIn(const ThunkSequence& thunks, std::vector<bool> in_region);
   // What ends, and what begins, in front of thunk `k`.
   absl::Status EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
-  void UnlessOffered(const Thunk& t, const Offer& offer);
+  void UnlessOffered(const Thunk& t, const Offered& offer);
   void EmitDeviceId(const Thunk& t);
   void EmitQueue(const Thunk& t);
   void EmitRngState(const Thunk& t);

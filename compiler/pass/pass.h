@@ -5,6 +5,7 @@
 // is deterministic.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,6 +20,15 @@ namespace kiln {
 
 class TuningResults;
 
+// Exchanges of one kind that travel together: bytes that each device gives to one, and arrays.
+struct CombineLimits {
+  int64_t bytes = INT64_MAX;  // 0 or less: none is combined
+  int64_t count = 256;
+};
+struct CombinedExchanges {
+  CombineLimits all_reduce, all_gather, reduce_scatter, permute;
+};
+
 class PassContext {
  public:
   // Rewrites that may still be made by all passes together; negative: no limit.
@@ -28,6 +38,7 @@ class PassContext {
   // Whether every device that the program is for multiplies 8-bit floats.
   bool f8_products = true;
   Algebra algebra = Algebra::kXla;
+  CombinedExchanges combined;
   // Elements that may still be computed of large constants.
   int64_t folding_steps = kFoldingSteps;
   static constexpr int64_t kFoldingSteps = int64_t{1} << 27;

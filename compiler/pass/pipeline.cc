@@ -110,6 +110,7 @@ absl::Status Pipeline::Run(Module& module, const PipelineOptions& o, std::vector
   r.context.tuning = o.tuning;
   r.context.f8_products = o.f8_products;
   r.context.algebra = o.algebra;
+  r.context.combined = o.combined;
   r.context.folding_steps = o.folding_steps;
   for (size_t s = 0; s < stages_.size() && !r.stopped; ++s) RETURN_IF_ERROR(RunStage(&r, s));
   if (r.stopped) return absl::OkStatus();

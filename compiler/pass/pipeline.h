@@ -25,6 +25,7 @@ struct PipelineOptions {
   const TuningResults* tuning = nullptr;
   bool f8_products = true;
   Algebra algebra = Algebra::kXla;
+  CombinedExchanges combined;
   int64_t folding_steps = PassContext::kFoldingSteps;
   // Directory for HLO after each changing pass; empty writes nothing.
   std::string dump_dir;

@@ -20,8 +20,9 @@ struct Class {
 
 class Assigner {
  public:
-  Assigner(const Module& m, const Schedule& s, const std::function<int64_t(const Instruction*)>& scratch)
-      : m_(m), schedule_(s), scratch_(scratch) {}
+  Assigner(const Module& m, const Schedule& s, const std::function<int64_t(const Instruction*)>& scratch,
+           const Flights& flights)
+      : m_(m), schedule_(s), scratch_(scratch), flights_(flights) {}
 
   absl::Status Build() {
     Number(m_.entry());
@@ -47,6 +48,12 @@ class Assigner {
       ++flat;
     });
     RETURN_IF_ERROR(bad);
+    for (const auto& [exchange, landing] : flights_)
+      for (Instruction* o : exchange->operands())
+        EachArray(o->shape(), [&](const ShapeIndex& idx, const Shape&) {
+          Class& c = classes_[Find({o, idx})];
+          c.end = std::max(c.end, LandsAt(exchange));
+        });
     ShareElementwise(m_.entry());
     return absl::OkStatus();
   }
@@ -84,6 +91,13 @@ class Assigner {
       end_[i] = clock_++;
       timeline_.push_back(i);
     }
+  }
+
+  // When nobody reads the operands of `i` any more for its sake.
+  int64_t LandsAt(const Instruction* i) const {
+    const auto flight = flights_.find(i);
+    if (flight == flights_.end()) return end_.at(i);
+    return (flight->second ? begin_.at(flight->second) : end_.at(schedule_.at(i->parent()).back()) + 1) - 1;
   }
 
   int NewClass(const Leaf& l, const Shape& s) {
@@ -261,7 +275,7 @@ class Assigner {
       if (x == y) return;
       if (!EachMayShare(i, x, output.empty() ? 0 : output[0]) || HoldsOtherResult(i, x, output)) continue;
       Class &p = classes_[x], &q = classes_[y];
-      if (p.size != q.size || p.end != end_.at(i) || q.begin != begin_.at(i)) continue;
+      if (p.size != q.size || p.end != LandsAt(i) || q.begin != begin_.at(i)) continue;
       if (p.kind != Slice::kTemp) continue;  // parameters and constants are not ours; a result is needed as it is
       q.begin = std::min(p.begin, q.begin);
       q.end = std::max(p.end, q.end);
@@ -273,6 +287,7 @@ class Assigner {
   const Module& m_;
   const Schedule& schedule_;
   const std::function<int64_t(const Instruction*)>& scratch_;
+  const Flights& flights_;
   absl::flat_hash_map<const Instruction*, int64_t> begin_, end_;
 };
 
@@ -322,8 +337,9 @@ int64_t Place(const std::vector<Class>& results, std::vector<Allocation>* temps)
 }  // namespace
 
 absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Schedule& schedule,
-                                                       const std::function<int64_t(const Instruction*)>& scratch) {
-  Assigner a(m, schedule, scratch);
+                                                       const std::function<int64_t(const Instruction*)>& scratch,
+                                                       const Flights& flights) {
+  Assigner a(m, schedule, scratch, flights);
   RETURN_IF_ERROR(a.Build());
   BufferAssignment out;
   out.constants_ = a.constants_;

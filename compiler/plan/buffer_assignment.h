@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "compiler/plan/alias.h"
+#include "compiler/plan/flight.h"
 #include "compiler/plan/schedule.h"
 
 namespace kiln {
@@ -43,9 +44,11 @@ class BufferAssignment {
  public:
   static constexpr int64_t kAlignment = 64;     // of the arena itself
   static constexpr int64_t kScratchIndex = -1;  // the leaf under which an instruction's scratch is kept
-  // `scratch`: arena bytes that an instruction needs while it runs.
+  // `scratch`: arena bytes that an instruction needs while it runs. `flights`: exchanges whose operands stay until they
+  // land.
   static absl::StatusOr<BufferAssignment> Run(const Module& module, const Schedule& schedule,
-                                              const std::function<int64_t(const Instruction*)>& scratch = nullptr);
+                                              const std::function<int64_t(const Instruction*)>& scratch = nullptr,
+                                              const Flights& flights = {});
 
   // Slice of an array leaf.
   const Slice& Get(const Instruction* i, const ShapeIndex& index = {}) const {

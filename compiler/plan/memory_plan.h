@@ -11,10 +11,15 @@ struct MemoryPlan {
   BufferAssignment buffers;
 };
 
-// The module must have passed InsertCopies. `scratch`: arena bytes that an instruction needs while it runs. `like`: the
-// order to follow, rather than the best one.
-absl::StatusOr<MemoryPlan> PlanMemory(const Module& module,
-                                      const std::function<int64_t(const Instruction*)>& scratch = nullptr,
-                                      const NamedOrder* like = nullptr);
+struct PlanOptions {
+  std::function<int64_t(const Instruction*)> scratch;  // arena bytes that an instruction needs while it runs
+  const NamedOrder* like = nullptr;                    // the order to follow, rather than the best one
+  int64_t flight_bytes = INT64_MAX;                    // exchanges of so many bytes take place beside the work
+  // What the arena may grow for that, and take altogether.
+  int64_t more_percent = 0, most_bytes = INT64_MAX;
+};
+
+// The module must have passed InsertCopies.
+absl::StatusOr<MemoryPlan> PlanMemory(const Module& module, const PlanOptions& options = {});
 
 }  // namespace kiln

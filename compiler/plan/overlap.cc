@@ -10,14 +10,6 @@ bool Sends(const Instruction* i) { return i->Is(Opcode::Send) || i->Is(Opcode::O
 // Waits for bytes of a queue.
 bool Receives(const Instruction* i) { return i->Is(Opcode::Recv) || i->Is(Opcode::Infeed); }
 
-bool Communicates(const Instruction* i) {
-  if (i->HasTrait(Collective) || i->HasSideEffect()) return true;
-  for (const Computation* c : i->called())
-    for (const auto& inner : c->instructions())
-      if (Communicates(inner.get())) return true;
-  return false;
-}
-
 // Both directions are one: sends move as far as they can in the reversed order.
 struct MoveRule {
   bool (*moves)(const Instruction*);
@@ -62,6 +54,14 @@ Order HeldBack(Order order, const MoveRule& d) {
 }
 
 }  // namespace
+
+bool Communicates(const Instruction* i) {
+  if (i->HasTrait(Collective) || i->HasSideEffect()) return true;
+  for (const Computation* c : i->called())
+    for (const auto& inner : c->instructions())
+      if (Communicates(inner.get())) return true;
+  return false;
+}
 
 Order Overlapped(Order order, const std::function<int64_t(const Order&)>& peak) {
   constexpr MoveRule kDirections[] = {{Sends, true}, {Receives, false}};

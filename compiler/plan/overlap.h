@@ -15,6 +15,9 @@ namespace kiln {
 
 using Order = std::vector<Instruction*>;
 
+// Whether it, or something that it calls, has to do with other devices or with the host program.
+bool Communicates(const Instruction* i);
+
 // `peak` says what an order takes.
 Order Overlapped(Order order, const std::function<int64_t(const Order&)>& peak);
 

@@ -96,7 +96,7 @@ class Fitter {
     Planned p;
     p.module = m.Clone();
     RETURN_IF_ERROR(o_.prepare(*p.module));
-    ASSIGN_OR_RETURN(p.memory, PlanMemory(*p.module, o_.scratch, like));
+    ASSIGN_OR_RETURN(p.memory, PlanMemory(*p.module, {.scratch = o_.scratch, .like = like}));
     Measure(&p);
     return p;
   }

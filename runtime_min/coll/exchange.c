@@ -99,8 +99,9 @@ int kiln_model_exchange(const kiln_comm* comm, const kiln_exchange* x, const int
   return by_gathers(comm, x, group, arrays, results);
 }
 
-void* kiln_model_offer(const kiln_comm* comm, const kiln_exchange* x, const int64_t* group, const void* const* arrays) {
-  return comm->offer ? comm->offer(comm->self, comm->device, x, group, arrays) : 0;
+void* kiln_model_offer(const kiln_comm* comm, const kiln_exchange* x, const int64_t* group, const void* const* arrays,
+                       void* const* results) {
+  return comm->offer ? comm->offer(comm->self, comm->device, x, group, arrays, results) : 0;
 }
 
 // Where the program has the exchange: what was not offered takes place now.

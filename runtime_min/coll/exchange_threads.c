@@ -11,35 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime_min/coll/world.h"
+#include "runtime_min/coll/round.h"
 
-enum {
-  kAwake = 200000,  // nanoseconds for which a thread that waits offers its processor to others, before it sleeps
-  kBlock = 4096,    // bytes that are combined at a time, in the first cache
-  kLine = 64        // of a cache: members write no line together
-};
+enum { kAwake = 200000 };  // nanoseconds for which a thread that waits offers its processor to others, before it sleeps
 
-struct party {
-  const void* const* arrays;
-  void* const* results;
-  int here;
-};
-
-// One exchange of one group. Behind it, in one allocation: the group, the bytes of each array, and of small exchanges
-// each member's table of arrays and the arrays.
-struct round {
-  struct round* next;
-  int64_t kind, members, arrays;
-  int64_t* group;
-  int64_t* bytes;
-  char* copies;          // of the first member; null: arrays are read where they are
-  int64_t member_bytes;  // from one member's copies to the next one's
-  _Atomic int64_t arrived, combined, done, left;
-  struct party party[];
-};
-
-static int same(const struct round* r, const kiln_exchange* x, const int64_t* group) {
-  if (r->kind != x->kind || r->members != x->members || r->arrays != x->arrays) return 0;
+static int same(const struct round* r, const kiln_exchange* x, const int64_t* group, int beside) {
+  if (r->kind != x->kind || r->members != x->members || r->arrays != x->arrays || r->beside != beside) return 0;
   return !memcmp(r->bytes, x->bytes, (uint64_t)x->arrays * sizeof *x->bytes) &&
          !memcmp(r->group, group, (uint64_t)x->members * sizeof *group);
 }
@@ -53,13 +30,15 @@ static int64_t copy_bytes(const kiln_exchange* x) {
   return each * x->members <= KILN_SMALL_EXCHANGE ? each : 0;
 }
 
-static struct round* new_round(const kiln_exchange* x, const int64_t* group) {
+static struct round* new_round(const kiln_exchange* x, const int64_t* group, int beside) {
   const int64_t tables = x->members * (int64_t)sizeof *group + x->arrays * (int64_t)sizeof *x->bytes;
   const int64_t head = (int64_t)sizeof(struct round) + x->members * (int64_t)sizeof(struct party);
-  const int64_t each = copy_bytes(x);
+  const int64_t each = beside ? lines(x->arrays * 2 * (int64_t)sizeof(void*)) : copy_bytes(x);
   struct round* r = malloc((uint64_t)(head + tables + kLine + each * x->members));
   if (!r) return 0;
   memset(r, 0, (uint64_t)head);
+  r->what = x;
+  r->beside = beside;
   r->kind = x->kind;
   r->members = x->members;
   r->arrays = x->arrays;
@@ -69,15 +48,16 @@ static struct round* new_round(const kiln_exchange* x, const int64_t* group) {
   memcpy(r->bytes, x->bytes, (uint64_t)x->arrays * sizeof *x->bytes);
   if (each) r->copies = (char*)(((uintptr_t)(r->bytes + x->arrays) + kLine - 1) / kLine * kLine);
   r->member_bytes = each;
+  if (beside) kiln_model_world_cut_in_pieces(r);
   return r;
 }
 
 // The first such round, in order, that the member at `at` has not come to yet; null if memory runs out.
-static struct round* find(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at) {
+static struct round* find(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at, int beside) {
   struct round** end = &w->rounds;
   for (; *end; end = &(*end)->next)
-    if (same(*end, x, group) && !(*end)->party[at].here) return *end;
-  return *end = new_round(x, group);
+    if (same(*end, x, group, beside) && !(*end)->party[at].here) return *end;
+  return *end = new_round(x, group, beside);
 }
 
 // Copies of the arrays, for a member that will not stay until all have read them.
@@ -106,7 +86,7 @@ static int64_t now(void) {
 
 // Whether the counter got there before the thread has to sleep. On a busy machine the processor comes back late, and
 // sleeping threads come first: so the time counts, not the turns.
-static int reached(const struct kiln_world* w, const _Atomic int64_t* counter, int64_t count) {
+int kiln_model_world_reached(const struct kiln_world* w, const _Atomic int64_t* counter, int64_t count) {
   for (int k = 0; k < w->looks; ++k) {
     if (atomic_load_explicit(counter, memory_order_acquire) >= count) return 1;
     pause_a_little();
@@ -122,7 +102,7 @@ static int reached(const struct kiln_world* w, const _Atomic int64_t* counter, i
 // Waits for those that are at work: they only copy and combine, so there is no limit of time.
 static void meet(struct kiln_world* w, _Atomic int64_t* counter, int64_t members) {
   const int last = atomic_fetch_add(counter, 1) + 1 == members;
-  if (last ? !atomic_load(&w->sleepers) : reached(w, counter, members)) return;
+  if (last ? !atomic_load(&w->sleepers) : kiln_model_world_reached(w, counter, members)) return;
   pthread_mutex_lock(&w->lock);
   ++w->sleepers;
   if (last) pthread_cond_broadcast(&w->changed);
@@ -132,8 +112,8 @@ static void meet(struct kiln_world* w, _Atomic int64_t* counter, int64_t members
 }
 
 // All members are there, or the status with which the wait failed.
-static int assemble(struct kiln_world* w, struct round* r, int64_t members) {
-  if (reached(w, &r->arrived, members)) return 0;
+int kiln_model_world_assemble(struct kiln_world* w, struct round* r, int64_t members) {
+  if (kiln_model_world_reached(w, &r->arrived, members)) return 0;
   pthread_mutex_lock(&w->lock);
   const struct timespec deadline = kiln_model_world_deadline(w);
   ++w->sleepers;
@@ -145,84 +125,50 @@ static int assemble(struct kiln_world* w, struct round* r, int64_t members) {
   return failed;
 }
 
-// Bytes [from, to) of array `a` of all members, combined in the group's order, to `result`: there at once, or, where
-// that is the array of a later member, by way of memory of this thread's. Nobody else reads that array there.
-static void combine(const kiln_exchange* x, const struct party* party, int64_t a, int64_t from, int64_t to,
-                    char* result) {
-  _Alignas(kLine) char sum[kBlock];
-  int in_place = 0;
-  for (int64_t k = 1; k < x->members; ++k) in_place |= (const char*)party[k].arrays[a] + from == result;
-  const int64_t block = kBlock / x->element_bytes * x->element_bytes;
-  for (int64_t at = from; at < to; at += block) {
-    const int64_t bytes = to - at < block ? to - at : block;
-    char *end = result + (at - from), *into = in_place ? sum : end;
-    if (into != (const char*)party[0].arrays[a] + at)
-      memcpy(into, (const char*)party[0].arrays[a] + at, (uint64_t)bytes);
-    for (int64_t k = 1; k < x->members; ++k)
-      x->combine(x->how, into, (const char*)party[k].arrays[a] + at, bytes / x->element_bytes);
-    if (in_place) memcpy(end, sum, (uint64_t)bytes);
-  }
-}
-
-// Where the part of an array begins that member `k` combines.
-static int64_t part(const kiln_exchange* x, int64_t a, int64_t k) {
-  const int64_t bytes = x->bytes[a], lines = (bytes + kLine - 1) / kLine;
-  const int64_t each = (lines + x->members - 1) / x->members * kLine;
-  return k * each < bytes ? k * each : bytes;
-}
-
 // Each combines a part of every array; the others fetch it.
 static void all_reduce(struct kiln_world* w, struct round* r, const kiln_exchange* x, int64_t at) {
-  const struct party* party = r->party;
   for (int64_t a = 0; a < x->arrays; ++a) {
-    const int64_t from = part(x, a, at);
-    combine(x, party, a, from, part(x, a, at + 1), (char*)party[at].results[a] + from);
+    const int64_t from = kiln_model_world_part(x, a, at), to = kiln_model_world_part(x, a, at + 1);
+    kiln_model_world_combine(x, r->party, a, from, to, (char*)r->party[at].results[a] + from);
   }
   meet(w, &r->combined, x->members);
+  for (int64_t a = 0; a < x->arrays; ++a) kiln_model_world_collect(x, r->party, a, at, 0, x->bytes[a]);
+}
+
+static void fetch_all(const kiln_exchange* x, const struct party* party, int64_t at) {
   for (int64_t a = 0; a < x->arrays; ++a)
-    for (int64_t k = 0; k < x->members; ++k) {
-      const int64_t from = part(x, a, k), to = part(x, a, k + 1);
-      if (k != at && from < to)
-        memcpy((char*)party[at].results[a] + from, (const char*)party[k].results[a] + from, (uint64_t)(to - from));
-    }
+    kiln_model_world_fetch(x, party, a, at, 0, kiln_model_world_result_bytes(x, a));
 }
 
-static void fetch(const kiln_exchange* x, const struct party* party, int64_t a, int64_t at) {
-  const int64_t members = x->members, bytes = x->bytes[a], block = bytes / members;
-  char* result = party[at].results[a];
-  switch (x->kind) {
-    case KILN_ALL_REDUCE:
-      combine(x, party, a, 0, bytes, result);
-      return;
-    case KILN_REDUCE_SCATTER:
-      combine(x, party, a, at * block, (at + 1) * block, result);
-      return;
-    case KILN_ALL_GATHER:
-      for (int64_t k = 0; k < members; ++k) memcpy(result + k * bytes, party[k].arrays[a], (uint64_t)bytes);
-      return;
-    case KILN_ALL_TO_ALL:
-      for (int64_t k = 0; k < members; ++k)
-        memcpy(result + k * block, (const char*)party[k].arrays[a] + at * block, (uint64_t)block);
-      return;
-    default:
-      if (x->source[at] < 0)
-        memset(result, 0, (uint64_t)bytes);
-      else
-        memcpy(result, party[x->source[at]].arrays[a], (uint64_t)bytes);
+// The arrays and results of a member whose tables do not stay.
+static void keep_tables(struct round* r, int64_t at, const void* const* arrays, void* const* results) {
+  void** table = (void**)(r->copies + at * r->member_bytes);
+  for (int64_t a = 0; a < r->arrays; ++a) {
+    table[a] = (void*)arrays[a];
+    table[r->arrays + a] = results[a];
   }
+  r->party[at].arrays = (const void* const*)table;
+  r->party[at].results = table + r->arrays;
 }
 
-// Comes to the exchange: null, with the status, if it cannot take place. Without memory no run goes on: the others
-// would take this device's next exchange for this one.
-static struct round* arrive(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at,
-                            const void* const* arrays, void* const* results, int* failed) {
+// Without memory no run goes on: the others would take this device's next exchange for this one.
+struct round* kiln_model_world_arrive(struct kiln_world* w, const kiln_exchange* x, const int64_t* group, int64_t at,
+                                      const void* const* arrays, void* const* results, int beside, int* failed) {
   pthread_mutex_lock(&w->lock);
   // Once a run has failed nobody meets: the devices that still come fail as those that waited did.
   *failed = w->failure;
-  struct round* r = *failed ? 0 : find(w, x, group, at);
+  struct round* r = *failed ? 0 : find(w, x, group, at, beside);
   if (r) {
-    r->party[at] = (struct party){r->copies ? copied(r, at, arrays) : arrays, results, 1};
-    if (++r->arrived == x->members && w->sleepers) pthread_cond_broadcast(&w->changed);
+    struct party* p = &r->party[at];
+    p->here = 1;
+    p->results = results;
+    p->arrays = r->copies && !beside ? copied(r, at, arrays) : arrays;
+    if (beside) keep_tables(r, at, arrays, results);
+    p->mxcsr = float_environment();
+    if (++r->arrived == x->members) {
+      if (beside) pthread_cond_broadcast(&w->begun);
+      if (w->sleepers) pthread_cond_broadcast(&w->changed);
+    }
   } else if (!*failed) {
     kiln_model_world_fail(w, KILN_COMMUNICATION);
     *failed = KILN_COMMUNICATION;
@@ -231,58 +177,67 @@ static struct round* arrive(struct kiln_world* w, const kiln_exchange* x, const 
   return r;
 }
 
-static int64_t place_of(const int64_t* group, int64_t members, int64_t device) {
+int64_t kiln_model_world_place(const int64_t* group, int64_t members, int64_t device) {
   int64_t at = 0;
   while (at < members && group[at] != device) ++at;
   return at;
+}
+
+void kiln_model_world_end_round(struct kiln_world* w, struct round* r) {
+  struct round** p = &w->rounds;
+  while (*p != r) p = &(*p)->next;
+  *p = r->next;
+  free(r);
 }
 
 static void leave(struct kiln_world* w, struct round* r) {
   const int64_t members = r->members;  // once counted, another member may free the round
   if (atomic_fetch_add(&r->left, 1) + 1 < members) return;
   pthread_mutex_lock(&w->lock);
-  struct round** p = &w->rounds;
-  while (*p != r) p = &(*p)->next;
-  *p = r->next;
+  kiln_model_world_end_round(w, r);
   pthread_mutex_unlock(&w->lock);
-  free(r);
 }
 
 int kiln_model_world_exchange(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
                               const void* const* arrays, void* const* results) {
   struct kiln_world* w = self;
-  const int64_t at = place_of(group, x->members, device);
+  const int64_t at = kiln_model_world_place(group, x->members, device);
   if (at == x->members) return KILN_COMMUNICATION;
   int failed = 0;
-  struct round* r = arrive(w, x, group, at, arrays, results, &failed);
+  struct round* r = kiln_model_world_arrive(w, x, group, at, arrays, results, 0, &failed);
   if (!r) return failed;
   if (r->copies) return kiln_model_world_take(w, device, r, x, results);
-  failed = assemble(w, r, x->members);
+  failed = kiln_model_world_assemble(w, r, x->members);
   if (failed) return failed;
   if (x->kind == KILN_ALL_REDUCE)
     all_reduce(w, r, x, at);
   else
-    for (int64_t a = 0; a < x->arrays; ++a) fetch(x, r->party, a, at);
+    fetch_all(x, r->party, at);
   meet(w, &r->done, x->members);
   leave(w, r);
   return 0;
 }
 
 void* kiln_model_world_offer(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
-                             const void* const* arrays) {
-  const int64_t at = place_of(group, x->members, device);
+                             const void* const* arrays, void* const* results) {
+  struct kiln_world* w = self;
+  const int64_t at = kiln_model_world_place(group, x->members, device);
+  const int beside = copy_bytes(x) == 0;
+  if (at == x->members || (beside && !results)) return 0;
+  if (beside) kiln_model_world_start_helper(w, device);
   int failed = 0;
-  return at < x->members && copy_bytes(x) > 0 ? arrive(self, x, group, at, arrays, 0, &failed) : 0;
+  return kiln_model_world_arrive(w, x, group, at, arrays, results, beside, &failed);
 }
 
 int kiln_model_world_take(void* self, int64_t device, void* offered, const kiln_exchange* x, void* const* results) {
   struct kiln_world* w = self;
   struct round* r = offered;
-  const int64_t at = place_of(r->group, r->members, device);
-  const int failed = assemble(w, r, r->members);
+  const int64_t at = kiln_model_world_place(r->group, r->members, device);
+  const int failed = kiln_model_world_assemble(w, r, r->members);
   if (failed) return failed;
+  if (r->beside) return kiln_model_world_take_beside(w, r, at);
   r->party[at].results = results;
-  for (int64_t a = 0; a < x->arrays; ++a) fetch(x, r->party, a, at);
+  fetch_all(x, r->party, at);
   leave(w, r);
   return 0;
 }

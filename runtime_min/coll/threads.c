@@ -148,9 +148,9 @@ static int receive(void* self, int64_t device, int64_t channel, void* data, int6
 void kiln_model_world_abort(struct kiln_world* w);
 
 static void fail(void* self, int64_t device, int32_t status) {
-  (void)device;
   (void)status;
   kiln_model_world_abort(self);
+  kiln_model_world_withdraw(self, device);
 }
 
 // NULL if memory runs out.
@@ -162,6 +162,7 @@ struct kiln_world* kiln_model_world_create(int64_t devices) {
   pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, 0);
   pthread_cond_init(&w->changed, &steady);
+  pthread_cond_init(&w->begun, 0);
   pthread_condattr_destroy(&steady);
   w->devices = devices;
   w->timeout_ms = kiln_model_device_timeout_ms;
@@ -195,6 +196,7 @@ void kiln_model_world_reset(struct kiln_world* w) {
     free(w->meetings);
     w->meetings = next;
   }
+  kiln_model_world_quiet(w);
   kiln_model_world_forget_rounds(w);
   drop_messages(&w->messages);
   w->failure = KILN_OK;
@@ -202,7 +204,9 @@ void kiln_model_world_reset(struct kiln_world* w) {
 
 void kiln_model_world_destroy(struct kiln_world* w) {
   if (!w) return;
+  kiln_model_world_stop_helpers(w);
   kiln_model_world_reset(w);
+  pthread_cond_destroy(&w->begun);
   pthread_mutex_destroy(&w->lock);
   pthread_cond_destroy(&w->changed);
   free(w);

@@ -9,6 +9,7 @@
 #include "runtime_min/abi.h"
 #include "runtime_min/coll/messages.h"
 
+struct helper;
 struct meeting;
 struct round;
 
@@ -22,6 +23,10 @@ struct kiln_world {
   int64_t devices, timeout_ms;
   int looks;                 // at a counter, before a thread that waits gives its processor away
   _Atomic int64_t sleepers;  // in exchanges
+  // Of exchanges beside the runs: a thread of each device, which waits until one may begin.
+  struct helper* helpers;
+  pthread_cond_t begun;
+  int stop;
   struct kiln_comm comm[];
 };
 
@@ -36,8 +41,13 @@ void kiln_model_world_fail(struct kiln_world* w, int32_t failure);
 int kiln_model_world_exchange(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
                               const void* const* arrays, void* const* results);
 void* kiln_model_world_offer(void* self, int64_t device, const kiln_exchange* x, const int64_t* group,
-                             const void* const* arrays);
+                             const void* const* arrays, void* const* results);
 int kiln_model_world_take(void* self, int64_t device, void* offered, const kiln_exchange* x, void* const* results);
+// beside.c. The device's run ends: nobody reads or writes its arrays any more once this returns.
+void kiln_model_world_withdraw(struct kiln_world* w, int64_t device);
+// No thread looks at an exchange any more; no run may be under way.
+void kiln_model_world_quiet(struct kiln_world* w);
+void kiln_model_world_stop_helpers(struct kiln_world* w);
 // Forgets exchanges that were not finished; no run may be under way.
 void kiln_model_world_forget_rounds(struct kiln_world* w);
 

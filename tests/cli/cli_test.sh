@@ -64,7 +64,7 @@ echo 'gpu { targets: "sm_90" transport: HOST }' > host.cfg
   grep -qF '"transport":"nccl","algorithm":"ncclAllGather"' || fail "collectives of a GPU"
 "$kiln" compile gather.hlo --name gather --out out --config host.cfg --json 2> /dev/null |
   grep -qF '"transport":"host","algorithm":"gather"' || fail "collectives of a GPU through the host"
-"$kiln" explain gather.hlo --target sm_90 | grep -q 'transport nccl' || fail "explain does not name the transport"
+"$kiln" explain gather.hlo --target sm_90 | grep -q 'all-gather, nccl: ncclAllGather' || fail "explain does not name the transport"
 "$kiln" explain gather.hlo --target sm_90 --json | grep -qF '"algorithm":"ncclAllGather"' || fail "explain --json"
 "$kiln" run gather.hlo --devices 2 | grep '^result' > cpu.txt
 for config in "" "--config host.cfg"; do

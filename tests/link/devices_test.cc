@@ -31,9 +31,9 @@ struct Failing {
     face.take = nullptr;
     if (exchanges) {
       face.offer = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
-                      const void* const* arrays) -> void* {
+                      const void* const* arrays, void* const* results) -> void* {
         auto* f = static_cast<Failing*>(self);
-        return f->left-- > 0 ? f->real.offer(f->real.self, device, what, group, arrays) : nullptr;
+        return f->left-- > 0 ? f->real.offer(f->real.self, device, what, group, arrays, results) : nullptr;
       };
       face.take = [](void* self, int64_t device, void* offered, const kiln_exchange* what, void* const* results) {
         auto* f = static_cast<Failing*>(self);

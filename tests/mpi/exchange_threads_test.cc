@@ -86,8 +86,8 @@ class Part {
       given_.push_back(work_.Given(at_, a, seed));
       got_.emplace_back(work_.Wanted(at_, a, seed).size());
     }
+    GiveArrays();
     for (size_t a = 0; a < work_.bytes.size(); ++a) {
-      arrays_.push_back(given_[a].data());
       results_.push_back(work_.in_place ? given_[a].data() : got_[a].data());
     }
     what_ = {work_.kind,
@@ -100,11 +100,15 @@ class Part {
              nullptr};
   }
 
-  // What may begin early begins; its arrays are not needed any more.
+  // What may begin early begins: large arrays stay as they are, of small ones there are copies.
   void Begin() {
-    offered_ = comm_.offer(comm_.self, comm_.device, &what_, work_.group.data(), arrays_.data());
+    const bool beside = seed_ % 2;
+    offered_ = comm_.offer(comm_.self, comm_.device, &what_, work_.group.data(), arrays_.data(),
+                           beside ? results_.data() : nullptr);
     for (Array& a : given_)
-      if (offered_) std::fill(a.begin(), a.end(), 0xdead);
+      if (offered_ && !beside) std::fill(a.begin(), a.end(), 0xdead);
+    arrays_.assign(arrays_.size(), nullptr);
+    if (!offered_) GiveArrays();
   }
   bool AllNow() {
     return offered_ ||
@@ -118,6 +122,10 @@ class Part {
   }
 
  private:
+  void GiveArrays() {
+    arrays_.clear();
+    for (const Array& a : given_) arrays_.push_back(a.data());
+  }
   // All devices in a random order, cut in two: the groups meet side by side.
   static Work WorkOf(int64_t device, uint32_t seed) {
     std::mt19937 random(seed);

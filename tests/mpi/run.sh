@@ -22,7 +22,7 @@ said() {  # what, and whether it is well
 
 # The file, with Open MPI's header and library, and the runtime's sources.
 with_mpi() {
-  local sources=("$root"/runtime_min/coll/mpi/*.c "$root"/runtime_min/coll/{threads,exchange_threads}.c "$here/program.c")
+  local sources=("$root"/runtime_min/coll/mpi/*.c "$root"/runtime_min/coll/{threads,exchange_threads,beside,pieces}.c "$here/program.c")
   local include=(-I"$root" $(pkg-config --cflags ompi-c))
   for f in "${sources[@]}"; do gcc -std=c11 -O2 "${include[@]}" -c "$f" -o "$tmp/$(basename "$f").o"; done
   g++ -std=c++17 -O3 "${include[@]}" "$1" "$tmp"/*.c.o -lmpi -lpthread -ldl -o "$2"

@@ -23,6 +23,7 @@ void kiln_model_mpi_close(struct kiln_mpi* mpi);
 
 kiln_world* kiln_model_world_create(int64_t devices);
 kiln_comm* kiln_model_world_comm(kiln_world* world, int64_t device);
+void kiln_model_world_reset(kiln_world* world);
 void kiln_model_world_destroy(kiln_world* world);
 
 // program.c: before open, for how many devices the program claims to be, and of which build.

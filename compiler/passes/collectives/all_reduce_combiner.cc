@@ -5,11 +5,12 @@
 namespace kiln {
 
 absl::StatusOr<bool> AllReduceCombiner(Module& m, PassContext& ctx) {
-  return CombineCollectives(m, ctx, Opcode::AllReduce, {}, [](const Instruction* i) -> std::optional<std::string> {
-    const std::optional<std::string> reducer = ReducerKey(i);
-    if (!reducer) return std::nullopt;
-    return *reducer + "/" + GroupingKey(i);
-  });
+  return CombineCollectives(m, ctx, Opcode::AllReduce, ctx.combined.all_reduce,
+                            [](const Instruction* i) -> std::optional<std::string> {
+                              const std::optional<std::string> reducer = ReducerKey(i);
+                              if (!reducer) return std::nullopt;
+                              return *reducer + "/" + GroupingKey(i);
+                            });
 }
 
 }  // namespace kiln

@@ -9,11 +9,6 @@
 
 namespace kiln {
 
-struct CombineLimits {
-  int64_t bytes = INT64_MAX;  // of a group; 0 or less: none is combined
-  int64_t count = 256;        // of a group
-};
-
 // Of each computation, again and again: the first instruction with a key opens a group, later ones of the same key join
 // it until one depends on a member or a limit is reached, and a group of two or more becomes one instruction. Modules
 // with a layout-constrained collective of the kind are left alone.

@@ -24,7 +24,7 @@ class Expander {
       case Opcode::ReduceScatter:
         return Each([&](Expr x) { return ReduceScatter(x); });
       case Opcode::AllGather:
-        return Each([&](Expr x) { return AllGather(x); });
+        return IsOneType() && i_->operand_count() > 1 ? PackedAllGather() : Each([&](Expr x) { return AllGather(x); });
       case Opcode::CollectiveBroadcast:
         return Each([&](Expr x) -> absl::StatusOr<Expr> {
           ASSIGN_OR_RETURN(Expr all, Gather(x));
@@ -162,13 +162,38 @@ class Expander {
 
   absl::StatusOr<Expr> AllGather(Expr x) {
     ASSIGN_OR_RETURN(Expr all, Gather(x));
+    return SideBySide(all, x.shape().dims());
+  }
+
+  // The arrays of all members, [members, dims], along the dimension that the collective names.
+  Expr SideBySide(Expr all, Ints dims) {
     const int64_t d = (*i_->attrs().dimensions)[0];
     Ints order;
-    for (int64_t k = 1; k <= x.shape().rank(); ++k) order.push_back(k);
+    for (int64_t k = 1; k <= static_cast<int64_t>(dims.size()); ++k) order.push_back(k);
     order.insert(order.begin() + d, 0);
-    Ints dims = x.shape().dims();
-    dims[d] *= members_;
+    dims[static_cast<size_t>(d)] *= members_;
     return ReshapeTo(TransposeBy(all, order), dims);
+  }
+
+  bool IsOneType() const {
+    return std::all_of(i_->operands().begin(), i_->operands().end(),
+                       [&](const Instruction* o) { return o->shape().type() == i_->operand(0)->shape().type(); });
+  }
+
+  // Several arrays as one, one behind the other.
+  absl::StatusOr<Instruction*> PackedAllGather() {
+    std::vector<Expr> lines, out;
+    for (Instruction* o : i_->operands()) lines.push_back(ReshapeTo(o, {o->shape().ElementCount()}));
+    ASSIGN_OR_RETURN(Expr all, Gather(ConcatOf(lines, 0)));
+    int64_t from = 0;
+    for (Instruction* o : i_->operands()) {
+      const int64_t to = from + o->shape().ElementCount();
+      Ints dims = o->shape().dims();
+      dims.insert(dims.begin(), members_);
+      out.push_back(SideBySide(ReshapeTo(SliceOf(all, {0, from}, {members_, to}), dims), o->shape().dims()));
+      from = to;
+    }
+    return Results(out);
   }
 
   absl::StatusOr<Expr> AllToAll(Expr x) {

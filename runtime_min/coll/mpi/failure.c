@@ -12,7 +12,8 @@
 
 #include "runtime_min/coll/mpi/world.h"
 
-// Milliseconds in which the others answer: a quarter of the limit, within these.
+// Milliseconds in which the others answer: a quarter of the limit, within these. Where more than one is silent, all but
+// one of them are late: they have the most.
 enum { kLeastGrace = 100, kMostGrace = 1000 };
 
 int kiln_model_mpi_listen(struct kiln_mpi* w) {
@@ -49,8 +50,8 @@ static int64_t grace(const struct kiln_mpi* w) {
 // Until all others have told what they know, or for a while.
 static void collect(struct kiln_mpi* w, kiln_mpi_request* sent) {
   const int64_t since = kiln_model_mpi_now();
-  int silent = 1, unsent = 1;
-  while ((silent || unsent) && kiln_model_mpi_now() - since < grace(w)) {
+  int silent = 2, unsent = 1;
+  while ((silent || unsent) && kiln_model_mpi_now() - since < (silent > 1 ? kMostGrace : grace(w))) {
     while (hear(w)) {
     }
     silent = unsent = 0;
@@ -75,19 +76,31 @@ static int waited_in_vain(const struct kiln_mpi* w) {
   return -1;
 }
 
-// Whose fault it is: a rank that this one waits for and that told nothing; else the end of the chain of who waited for
-// whom; else, where the chain has no end, any that told nothing. Returns -1 if there is none.
+// The rank that told nothing and that most others wait for, this one's own waits first; -1: all told something.
+static int silent_rank(const struct kiln_mpi* w) {
+  int best = -1, most = -1;
+  for (int r = 0; r < w->size; ++r) {
+    if (!told_nothing(w, r)) continue;
+    int waits = 0;
+    for (int o = 0; o < w->size; ++o) waits += 2 * (w->notices[o].status && w->notices[o].waits_for == r);
+    for (int64_t k = 0, mine = 0; k < w->requests && !mine; ++k) waits += mine = w->peer[k] == r;
+    if (waits > most) {
+      best = r;
+      most = waits;
+    }
+  }
+  return best;
+}
+
+// Whose fault it is: one that told nothing; else the end of the chain of who waited for whom, from this rank on.
+// Returns -1 if there is none.
 static int culprit(const struct kiln_mpi* w) {
-  for (int64_t k = 0; k < w->requests; ++k)
-    if (told_nothing(w, w->peer[k])) return w->peer[k];
   int at = w->rank;
-  for (int k = 0; k <= w->size; ++k) {
-    if (told_nothing(w, at) || w->notices[at].waits_for < 0) return at;
+  for (int k = 0; k <= w->size && !told_nothing(w, at); ++k) {
+    if (w->notices[at].waits_for < 0) return at;
     at = w->notices[at].waits_for;
   }
-  for (int r = 0; r < w->size; ++r)
-    if (told_nothing(w, r)) return r;
-  return -1;
+  return silent_rank(w);
 }
 
 static void explain(struct kiln_mpi* w, int heard) {

@@ -48,6 +48,7 @@ struct kiln_mpi {
   int *peer, *index;
   struct kiln_mpi_status* status;
   int64_t requests, most_requests;
+  uint64_t exchanges;  // so far
   // Failure: what every wait ends with, or KILN_OK.
   _Atomic int32_t failure;
   _Atomic int aborted;

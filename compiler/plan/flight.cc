@@ -1,0 +1,220 @@
+#include "compiler/plan/flight.h"
+
+#include <algorithm>
+
+#include "compiler/plan/alias.h"
+
+namespace kiln {
+namespace {
+
+bool IsFree(const Instruction* i) { return InfoOf(i->opcode()).lowering == Lowering::Free; }
+
+bool IsExchange(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::AllGather:
+    case Opcode::AllReduce:
+    case Opcode::AllToAll:
+    case Opcode::CollectivePermute:
+    case Opcode::ReduceScatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t OperandBytes(const Instruction* i) {
+  int64_t bytes = 0;
+  for (const Instruction* o : i->operands()) bytes += o->shape().ByteSize();
+  return bytes;
+}
+
+// What reads the results of `i`, and only names for them in between.
+std::vector<Instruction*> Readers(Instruction* i) {
+  std::vector<Instruction*> out;
+  ForEachLeaf(i->shape(), [&](const ShapeIndex& idx, const Shape& s) {
+    if (!s.IsArray()) return;
+    const std::vector<Instruction*> uses = UsesOf({i, idx});
+    out.insert(out.end(), uses.begin(), uses.end());
+  });
+  return out;
+}
+
+// Nothing that an exchange may move past but other exchanges.
+bool IsFence(const Instruction* i) { return !IsExchange(i) && (i->HasTrait(Collective) || Communicates(i)); }
+
+// What stands before `i`.
+std::vector<Instruction*> Before(const Instruction* i) {
+  std::vector<Instruction*> out = i->operands();
+  out.insert(out.end(), i->control_predecessors().begin(), i->control_predecessors().end());
+  return out;
+}
+
+// Work that is done for an exchange alone may begin with it: a slice, a conversion.
+bool IsPreparation(const Instruction* i, int64_t most_bytes) {
+  switch (i->opcode()) {
+    case Opcode::Fusion:
+      if (UpdatesInPlace(i)) return false;
+      for (const auto& x : (*i->attrs().calls)->instructions())
+        if (x->Is(Opcode::Dot) || x->Is(Opcode::Convolution) || x->Is(Opcode::Reduce)) return false;
+      break;
+    case Opcode::Copy:
+    case Opcode::Slice:
+    case Opcode::DynamicSlice:
+    case Opcode::Transpose:
+    case Opcode::Reshape:
+    case Opcode::Constant:
+      break;
+    default:
+      return IsFree(i);
+  }
+  return i->shape().IsArray() && i->shape().ByteSize() <= most_bytes;
+}
+
+class Mover {
+ public:
+  Mover(const Order& order, int64_t least_bytes) : order_(order) {
+    for (size_t k = 0; k < order.size(); ++k) at_[order[k]] = k;
+    for (Instruction* i : order) {
+      if (!IsLargeExchange(i, least_bytes)) continue;
+      const Instruction* first = nullptr;
+      for (Instruction* r : Readers(i)) {
+        readers_.insert(r);
+        if (at_.contains(r) && (!first || at_.at(r) < at_.at(first))) first = r;
+      }
+      if (first) lands_[first].push_back(exchanges_.size());
+      exchanges_.push_back(i);
+    }
+  }
+
+  bool any() const { return !exchanges_.empty(); }
+
+  // Each begins when the one before it is taken.
+  Order Ahead() {
+    size_t fence = NextFence(0);
+    Hoist(0, fence);
+    for (size_t k = 0; k < order_.size(); ++k) {
+      Instruction* i = order_[k];
+      if (done_.contains(i)) continue;
+      if (const auto lands = lands_.find(i); lands != lands_.end()) {
+        size_t next = 0;
+        while (next < exchanges_.size() && done_.contains(exchanges_[next])) ++next;
+        if (next > lands->second.front()) Hoist(next, fence);
+      }
+      Put(i);
+      if (k == fence) fence = NextFence(k + 1);
+    }
+    return std::move(out_);
+  }
+
+  // What reads results waits until something needs it, or until two exchanges more have begun.
+  Order Behind() {
+    size_t begun = 0;
+    for (Instruction* i : order_) {
+      size_t needed = 0;
+      for (const Instruction* b : Before(i)) {
+        const auto at = std::find_if(held_.begin(), held_.end(), [&](const Held& h) { return h.instruction == b; });
+        if (at != held_.end()) needed = std::max(needed, static_cast<size_t>(at - held_.begin()) + 1);
+      }
+      const bool exchange = std::find(exchanges_.begin(), exchanges_.end(), i) != exchanges_.end();
+      if (IsFence(i)) needed = held_.size();
+      const bool reads = readers_.contains(i) && !exchange && !IsFence(i) && !i->Is(Opcode::While) && !i->IsRoot();
+      if (reads || (IsFree(i) && needed > 0 && !i->IsRoot())) {
+        held_.push_back({i, begun});
+        continue;
+      }
+      Release(needed);
+      Put(i);
+      if (!exchange) continue;
+      ++begun;
+      size_t old = 0;
+      while (old < held_.size() && held_[old].begun < begun) ++old;
+      Release(old);
+    }
+    Release(held_.size());
+    return std::move(out_);
+  }
+
+ private:
+  struct Held {
+    Instruction* instruction;
+    size_t begun;  // exchanges, when it was held back
+  };
+
+  void Put(Instruction* i) {
+    if (done_.insert(i).second) out_.push_back(i);
+  }
+
+  void Release(size_t count) {
+    for (size_t k = 0; k < count; ++k) Put(held_[k].instruction);
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  size_t NextFence(size_t from) const {
+    while (from < order_.size() && !IsFence(order_[from])) ++from;
+    return from;
+  }
+
+  // Exchange `number` with what is done for it alone, if that is little and no fence stands before it.
+  void Hoist(size_t number, size_t fence) {
+    constexpr size_t kMost = 24;
+    if (number >= exchanges_.size() || at_.at(exchanges_[number]) > fence) return;
+    Instruction* exchange = exchanges_[number];
+    const int64_t bytes = OperandBytes(exchange);
+    std::vector<Instruction*> needs, work = {exchange};
+    absl::flat_hash_set<const Instruction*> seen = {exchange};
+    while (!work.empty()) {
+      Instruction* i = work.back();
+      work.pop_back();
+      needs.push_back(i);
+      for (Instruction* b : Before(i)) {
+        if (done_.contains(b) || !seen.insert(b).second) continue;
+        if (needs.size() + work.size() >= kMost || lands_.contains(b) || !IsPreparation(b, bytes)) return;
+        work.push_back(b);
+      }
+    }
+    std::sort(needs.begin(), needs.end(), [&](auto* a, auto* b) { return at_.at(a) < at_.at(b); });
+    for (Instruction* i : needs) Put(i);
+  }
+
+  const Order& order_;
+  absl::flat_hash_map<const Instruction*, size_t> at_;
+  std::vector<Instruction*> exchanges_;
+  absl::flat_hash_map<const Instruction*, std::vector<size_t>> lands_;  // by the first reader
+  absl::flat_hash_set<const Instruction*> readers_, done_;
+  std::vector<Held> held_;
+  Order out_;
+};
+
+}  // namespace
+
+bool IsLargeExchange(const Instruction* i, int64_t least_bytes) {
+  return IsExchange(i) && OperandBytes(i) >= least_bytes;
+}
+
+Order InFlight(const Order& order, const FlightRule& rule) {
+  Order out = order;
+  if (rule.ahead)
+    if (Mover m(order, rule.least_bytes); m.any()) out = m.Ahead();
+  if (!rule.behind) return out;
+  const Order ahead = out;
+  if (Mover m(ahead, rule.least_bytes); m.any()) out = m.Behind();
+  return out;
+}
+
+Flights FlightsOf(const Schedule& schedule, int64_t least_bytes) {
+  Flights out;
+  for (const auto& [c, order] : schedule) {
+    absl::flat_hash_map<const Instruction*, size_t> at;
+    for (size_t k = 0; k < order.size(); ++k) at[order[k]] = k;
+    for (Instruction* i : order) {
+      if (!IsLargeExchange(i, least_bytes)) continue;
+      const Instruction* first = nullptr;
+      for (const Instruction* r : Readers(i))
+        if (at.contains(r) && (!first || at.at(r) < at.at(first))) first = r;
+      out[i] = first;
+    }
+  }
+  return out;
+}
+
+}  // namespace kiln
