@@ -24,17 +24,22 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
   return s;
 }
 
-// Results of a unit that adds multiples of lines up: `strip`, or fewer where that leaves one unit for several threads.
-// Each of them then has its part of the matrix in its own second cache; of a larger matrix long lines count for more.
+// Results of a unit that adds multiples of lines up: at most `strip`, and fewer where that leaves too few units for
+// several threads. Of a matrix that fits the second caches of a few cores each thread then has its part in its own; of
+// a larger one long lines count for more, and there are as many units as two threads share evenly.
 int64_t StripForThreads(const DotShape& s, int64_t strip) {
   constexpr int64_t kWork = 1 << 17;         // that pays for waking a thread that waits for it
   constexpr int64_t kMatrixBytes = 2 << 20;  // the second caches of two cores
-  constexpr int64_t kStep = 256;             // results: shorter pieces of lines are read more slowly
-  const int64_t lines = s.m * s.n, bytes = std::max(s.m, s.n) * s.k * ByteWidth(s.m == 1 ? s.b : s.a);
-  const int64_t units = s.batch * Pieces::Of(lines, strip).count;
-  const int64_t parts = std::min(kEnoughUnits / units, s.batch * lines * s.k / units / kWork);
-  if (parts < 2 || bytes > kMatrixBytes) return strip;
-  return std::min(strip, (strip + parts * kStep - 1) / (parts * kStep) * kStep);
+  constexpr int64_t kShortest = 256;         // results: shorter pieces of lines are read more slowly
+  constexpr int64_t kStep = 64;              // whole vectors, and cache lines that no other thread writes
+  const int64_t lines = s.m * s.n, bytes = lines * s.k * ByteWidth(s.m == 1 ? s.b : s.a);
+  int64_t units = Pieces::Of(lines, strip).count;
+  const int64_t affordable = lines * s.k / kWork;
+  if (s.batch * units >= kEnoughUnits || affordable < 2) return strip;
+  units = bytes <= kMatrixBytes ? std::max(units, std::min({kEnoughUnits / s.batch, affordable, lines / kShortest}))
+                                : (units + 1) / 2 * 2;
+  units = std::max<int64_t>(1, units);
+  return std::min(strip, (lines + units * kStep - 1) / (units * kStep) * kStep);
 }
 
 VectorDotPlan PlanVectorDot(const DotShape& s) {

@@ -18,7 +18,8 @@ grep -q '^1 of 1: ' steps
 test "$(grep -c 'candidates {' net.tuning)" -gt 2
 key=$(sed -n 's/.*key: "\(.*\)"/\1/p' net.tuning)
 level=$(sed -n 's/.*target: "\(.*\)"/\1/p' net.tuning)
-"$kiln" tune net.hlo --target cpu --results net.tuning --out again.tuning | grep -q '^nothing to measure (1 have results)'
+"$kiln" tune net.hlo --target cpu --results net.tuning --out again.tuning >said
+grep -q '^nothing to measure (1 have results)' said
 
 # A choice of our own, so that the code is known to follow it.
 results() { printf 'devices { target: "%s" entries { key: "%s" candidates { algorithm: %s microseconds: 1 } } }\n' "$@"; }
@@ -40,7 +41,8 @@ cmp one/libnet.a by_config/libnet.a
 
 # What says nothing of this program, and what is refused.
 results v2 "$key" 2 >other.tuning
-compile other --tuning other.tuning 2>&1 | grep -q "note: no tuning result is for .* at $level; results are for v2"
+compile other --tuning other.tuning >said 2>&1
+grep -q "note: no tuning result is for .* at $level; results are for v2" said
 cmp other/libnet.a plain/libnet.a
 refused() { if "$@" >out 2>&1; then echo "not refused: $*"; exit 1; fi; }
 results "$level" "$key" 999 >unknown.tuning

@@ -82,15 +82,17 @@ TEST(ChoicePlan, ConvolutionsMayTakeLoops) {
             ConvolutionAlgorithm::kDirect);
 }
 
-TEST(DotPlan, MultiplesOfLinesAreSharedWhereTheMatrixFitsCaches) {
+TEST(DotPlan, MultiplesOfLinesAreShared) {
   const auto units = [](int64_t k, int64_t n) {
     return DotOf(Avx512(), absl::StrCat("f32[1,1,", k, "]"), absl::StrCat("f32[1,", k, ",", n, "]"),
                  absl::StrCat("f32[1,1,", n, "]"))
         ->units;
   };
-  EXPECT_EQ(units(256, 1024), 2);
+  EXPECT_EQ(units(256, 1024), 2);   // each part in a second cache
   EXPECT_EQ(units(64, 1024), 1);    // too little work
   EXPECT_EQ(units(4096, 4096), 2);  // as long as strips are
+  EXPECT_EQ(units(3072, 768), 2);
+  EXPECT_EQ(units(768, 5000), 4);  // not 2048, 2048 and 904
 }
 
 TEST(ConvolutionPlan, LargeKernelsAreReadByFewSlabs) {
@@ -140,7 +142,7 @@ TEST(DotPlan, VectorsTakeTheContiguousDimensionOfTheMatrix) {
   const auto strips = DotOf(Avx2(), "f32[1,1,64]", "f32[1,64,5000]", "f32[1,1,5000]");
   EXPECT_EQ(strips->algorithm, DotAlgorithm::kMultiplesOfLines);
   EXPECT_FALSE(strips->vector.matrix_is_a);
-  EXPECT_THAT(strips->vector.pieces, Cut(2048, 3, 904));
+  EXPECT_THAT(strips->vector.pieces, Cut(1728, 3, 1544));
   EXPECT_EQ(DotOf(Avx2(), "f32[1,1,64]", "f32[1,64,100]", "f32[1,1,100]")->vector.pieces.size, 100);
 }
 
