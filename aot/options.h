@@ -46,7 +46,7 @@ struct ModelOptions {
 
 // Small arrays travel together: exchanges cost a few microseconds each, and arrays that wait for others live longer.
 inline CombinedExchanges SmallExchangesTogether() {
-  constexpr int64_t kBytes = 16 << 10;
+  constexpr int64_t kBytes = 1 << 10;
   CombinedExchanges c;
   c.all_gather.bytes = c.reduce_scatter.bytes = c.permute.bytes = kBytes;
   return c;
