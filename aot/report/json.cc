@@ -38,8 +38,7 @@ std::string Text(const Explanation::Kernel& k) {
 std::string Text(const Explanation::Exchange& x) {
   return absl::StrFormat(
       "{\"name\":%s,\"kind\":%s,\"transport\":%s,\"algorithm\":%s,\"bytes\":%d,\"group_size\":%d,\"groups\":%d,"
-      "\"runs\":%d,"
-      "\"beside\":%d,\"first\":%s,\"last\":%s,\"beside_us\":%.3f}",
+      "\"runs\":%d,\"beside\":%d,\"first\":%s,\"last\":%s,\"beside_us\":%.3f}",
       JsonQuote(x.name), JsonQuote(x.kind), JsonQuote(x.transport), JsonQuote(x.how), x.bytes, x.members, x.groups,
       x.runs, x.beside, JsonQuote(x.first), JsonQuote(x.last), x.beside_us);
 }
@@ -61,12 +60,9 @@ std::string ExplainInJson(const Explanation& e) {
   for (const auto& k : e.kernels) estimated += k.estimated_us;
   return absl::StrFormat(
       "{\"name\":%s,\"device\":%s,\"arguments\":%d,\"results\":%d,\"operations\":%d,\"kernels\":%d,\"flops\":%d,"
-      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"argument_bytes\":%d,\"result_bytes\":%d,\"estimated_"
-      "us\":%.3f,"
-      "\"measured_us\":%.3f,\"steps\":%s,\"collectives\":%s,\"buffers\":%s,\"weights\":%s,\"passes\":%s,\"pass_"
-      "changes\":"
-      "%s,"
-      "\"rematerialized\":%s}\n",
+      "\"bytes_accessed\":%d,\"temp_bytes\":%d,\"slow_bytes\":%d,\"argument_bytes\":%d,\"result_bytes\":%d,"
+      "\"estimated_us\":%.3f,\"measured_us\":%.3f,\"steps\":%s,\"collectives\":%s,\"buffers\":%s,\"weights\":%s,"
+      "\"passes\":%s,\"pass_changes\":%s,\"rematerialized\":%s}\n",
       JsonQuote(e.name), JsonQuote(e.device), e.arguments, e.results, e.kernels.size(), e.distinct_kernels, e.flops,
       e.bytes_accessed, e.temp_bytes, e.slow_bytes, e.argument_bytes, e.result_bytes, estimated, e.measured_us,
       Array(e.kernels, text), Array(e.exchanges, text), Array(e.buffers, text), Array(e.weights, text),

@@ -1,6 +1,6 @@
 // Splits a kernel's units among the threads of a pool. Each thread has a share of its own, the same one kernel after
-// kernel as far as possible: what it wrote lies in its cache. Who is done takes pieces of the shares
-// of others that are late; which thread computes a unit never changes its result.
+// kernel as far as possible: what it wrote lies in its cache. Who is done takes pieces of the shares of
+// others that are late; which thread computes a unit never changes its result.
 #include <stdint.h>
 
 #include "runtime_min/abi.h"

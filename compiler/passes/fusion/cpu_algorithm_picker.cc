@@ -7,16 +7,7 @@
 namespace kiln {
 
 absl::StatusOr<bool> CpuAlgorithmPicker(Module& m, PassContext& ctx) {
-  bool changed = false;
-  if (!ctx.tuning) return changed;
-  for (Instruction* i : Tunables(m)) {
-    if (!i->Is(Opcode::Dot) && !i->Is(Opcode::Convolution)) continue;
-    const PickedAlgorithm picked = PickAlgorithm(i, *ctx.tuning);
-    if (picked.choice.empty() || picked.choice == AlgorithmOf(i) || !ctx.Take()) continue;
-    SetAlgorithm(i, picked.choice);
-    changed = true;
-  }
-  return changed;
+  return PickAlgorithms(m, ctx, [](const Instruction* i) { return i->Is(Opcode::Dot) || i->Is(Opcode::Convolution); });
 }
 
 }  // namespace kiln

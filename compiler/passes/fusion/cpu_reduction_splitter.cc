@@ -18,7 +18,8 @@ namespace {
 constexpr int64_t kLong = 1 << 15;  // elements; fewer are reduced while threads wake
 constexpr int64_t kEnough = 16;     // units of work
 constexpr int64_t kMostParts = 64, kLeastRest = 64;
-constexpr int64_t kColumns = 1024;  // of rows that are read in parts, shorter ones take longer than whole rows
+constexpr int64_t kColumns =
+    1024;  // results along the minor dimension that are a unit: a narrower strip of rows is no stream
 
 Ints Reduced(const Instruction* i) {
   Ints dims = *i->attrs().dimensions;

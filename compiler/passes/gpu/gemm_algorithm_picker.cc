@@ -6,16 +6,7 @@
 namespace kiln {
 
 absl::StatusOr<bool> GemmAlgorithmPicker(Module& m, PassContext& ctx) {
-  bool changed = false;
-  if (!ctx.tuning) return changed;
-  for (Instruction* i : Tunables(m)) {
-    if (!IsTunableProduct(i)) continue;
-    const PickedAlgorithm picked = PickAlgorithm(i, *ctx.tuning);
-    if (picked.choice.empty() || picked.choice == AlgorithmOf(i) || !ctx.Take()) continue;
-    SetAlgorithm(i, picked.choice);
-    changed = true;
-  }
-  return changed;
+  return PickAlgorithms(m, ctx, IsTunableProduct);
 }
 
 }  // namespace kiln

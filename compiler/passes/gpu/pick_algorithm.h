@@ -1,4 +1,4 @@
-// What the two pickers share: the choice that measured results name for an instruction.
+// What the pickers share: the choice that measured results name for an instruction.
 #pragma once
 
 #include <string>
@@ -35,6 +35,21 @@ inline std::string AlgorithmOf(const Instruction* i) {
   const auto& config = i->attrs().backend_config;
   const auto field = config ? ConfigField(config->text, "selected_algorithm") : std::nullopt;
   return field && *field != "-1" ? *field : "";
+}
+
+// Every instruction that is `wanted` gets the algorithm that the context's results name for it.
+template <typename Wanted>
+bool PickAlgorithms(Module& m, PassContext& ctx, const Wanted& wanted) {
+  bool changed = false;
+  if (!ctx.tuning) return changed;
+  for (Instruction* i : Tunables(m)) {
+    if (!wanted(i)) continue;
+    const PickedAlgorithm picked = PickAlgorithm(i, *ctx.tuning);
+    if (picked.choice.empty() || picked.choice == AlgorithmOf(i) || !ctx.Take()) continue;
+    SetAlgorithm(i, picked.choice);
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace kiln

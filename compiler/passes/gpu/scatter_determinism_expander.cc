@@ -8,28 +8,10 @@
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
 #include "compiler/passes/expand/scatter_loop.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
 namespace {
-
-bool OrderMatters(const Instruction* i) {
-  const Instruction* r = (*i->attrs().to_apply)->root();
-  if (r->Is(Opcode::Tuple) || r->operand_count() != 2) return true;
-  if (!r->operand(0)->Is(Opcode::Parameter) || !r->operand(1)->Is(Opcode::Parameter)) return true;
-  switch (r->opcode()) {
-    case Opcode::Minimum:
-    case Opcode::Maximum:
-    case Opcode::And:
-    case Opcode::Or:
-    case Opcode::Xor:
-      return false;
-    case Opcode::Add:
-    case Opcode::Multiply:
-      return IsFloat(r->shape().type()) || IsComplex(r->shape().type());
-    default:
-      return true;
-  }
-}
 
 // One array of one dimension, one element an update: scatter of u[n] at indices [n, 1].
 bool Simple(const Instruction* i) {

@@ -31,6 +31,25 @@ std::optional<Opcode> ReducerOf(const Instruction* i) {
   return plain ? std::optional(r->opcode()) : std::nullopt;
 }
 
+bool OrderMatters(const Instruction* i) {
+  const Instruction* r = (*i->attrs().to_apply)->root();
+  if (r->operand_count() != 2 || !r->operand(0)->Is(Opcode::Parameter) || !r->operand(1)->Is(Opcode::Parameter))
+    return true;
+  switch (r->opcode()) {
+    case Opcode::Minimum:
+    case Opcode::Maximum:
+    case Opcode::And:
+    case Opcode::Or:
+    case Opcode::Xor:
+      return false;
+    case Opcode::Add:
+    case Opcode::Multiply:
+      return IsFloat(r->shape().type()) || IsComplex(r->shape().type());
+    default:
+      return true;
+  }
+}
+
 bool IsIdentityOf(Opcode op, PrimitiveType t, const Instruction* initial) {
   switch (op) {
     case Opcode::Maximum:

@@ -19,6 +19,9 @@ bool IsIdentityOf(Opcode op, PrimitiveType t, const Instruction* initial);
 // identity, or the operation takes any value twice as once.
 bool InitialMayRepeat(Opcode op, PrimitiveType t, const Instruction* initial);
 
+// Whether what it combines depends on the order in which that happens.
+bool OrderMatters(const Instruction* i);
+
 // The same value wherever it stands: one instruction, or constants of the same bits.
 bool SameScalar(const Instruction* a, const Instruction* b);
 
