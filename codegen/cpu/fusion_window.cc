@@ -1,6 +1,6 @@
 // Fusions around windows: running reductions, reductions of several arrays.
-#include "absl/strings/str_cat.h"
 #include "codegen/cpu/fusion.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 
@@ -16,18 +16,16 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   for (int64_t d = 0; d < s.rank(); ++d)
     if (d != dim && s.dim(d) != 1 && (d != minor || dim == minor)) outer.push_back(d);
   const bool strip = dim != minor;
-  const int64_t width = strip ? s.dim(minor) : 1;
-  constexpr int64_t kWidestRow = 16384;  // accumulators of a row lie on the stack: 128 KiB of f64
-  if (width > kWidestRow)
-    return ErrorAt(
-        root, absl::StrCat("a running reduction over rows of ", width, " is not supported (at most ", kWidestRow, ")"),
-        absl::StatusCode::kUnimplemented);
+  constexpr int64_t kStripWidth = 2048;  // accumulators lie on the stack, in the first cache
+  const int64_t row = strip ? s.dim(minor) : 1, width = std::min(row, kStripWidth);
+  const int64_t strips = (row + width - 1) / width;
   const Slots acc(ir, s.type(), width);
+  llvm::Value* first = ir.I64(0);
   std::vector<llvm::Value*> at(s.rank(), ir.I64(0));
   absl::Status status;
   auto visit = [&](llvm::Value* j) {
     if (!status.ok()) return;
-    if (strip) at[minor] = j;
+    if (strip) at[minor] = ir.Add(first, j);
     const Index x{at};
     auto v = elements.Emit(root->operand(0), x);
     if (!v.ok()) {
@@ -43,15 +41,23 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
     acc.Put(j, (*r)[0]);
     ir.Store(s.type(), (*r)[0], body.results[0], elements.Offset(s, x));
   };
-  auto line = [&] {
-    ir.Loop(ir.I64(0), ir.I64(width), 1, [&](llvm::Value* j) { acc.Put(j, init); });
+  auto line = [&](llvm::Value* piece) {
+    first = ir.Mul(piece, width);
+    llvm::Value* count = ir.I64(width);
+    if (row % width)
+      count = ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, ir.b.CreateSub(ir.I64(row), first));
+    ir.Loop(ir.I64(0), count, 1, [&](llvm::Value* j) { acc.Put(j, init); });
     ir.Loop(ir.I64(0), ir.I64(s.dim(dim)), 1, [&](llvm::Value* k) {
       at[dim] = backward ? ir.b.CreateSub(ir.I64(s.dim(dim) - 1), k) : k;
-      ir.Loop(ir.I64(0), ir.I64(width), 1, visit, strip);
+      ir.Loop(ir.I64(0), count, 1, visit, strip);
     });
   };
   std::function<void(size_t)> level = [&](size_t k) {
-    if (k == outer.size()) return line();
+    // Strips are units where nothing lies around them.
+    if (k == outer.size()) {
+      const bool units = outer.empty() && strips > 1;
+      return ir.Loop(units ? body.begin : ir.I64(0), units ? body.end : ir.I64(strips), 1, line);
+    }
     ir.Loop(k ? ir.I64(0) : body.begin, k ? ir.I64(s.dim(outer[k])) : body.end, 1, [&](llvm::Value* i) {
       at[outer[k]] = i;
       level(k + 1);
@@ -59,7 +65,7 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   };
   level(0);
   RETURN_IF_ERROR(status);
-  return outer.empty() ? 1 : s.dim(outer[0]);
+  return outer.empty() ? strips : s.dim(outer[0]);
 }
 
 absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/elemental/callbacks.h"
 #include "codegen/elemental/element.h"
@@ -156,14 +157,14 @@ class Library {
     const Shape& x = i_->shape();
     llvm::Value *matrices = from_first(body_.operands[0], a), *results = from_first(body_.results[0], x);
     if (i_->Is(Opcode::Cholesky)) {
-      ir_.CallLibrary("kiln_cholesky" + suffix, b_.getVoidTy(),
+      ir_.CallLibrary("kiln_linalg_cholesky" + suffix, b_.getVoidTy(),
                       {matrices, results, count, ir_.I64(n), flag(at.lower.value_or(false))});
       return batches;
     }
     const bool trans = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
     b_.CreateMemCpy(results, llvm::Align(1), from_first(body_.operands[1], x), llvm::Align(1),
                     ir_.Mul(count, x.ByteSize() / batches));
-    ir_.CallLibrary("kiln_triangular_solve" + suffix, b_.getVoidTy(),
+    ir_.CallLibrary("kiln_linalg_triangular_solve" + suffix, b_.getVoidTy(),
                     {matrices, results, count, ir_.I64(x.dim(x.rank() - 2)), ir_.I64(x.dims().back()),
                      flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)),
                      flag(at.unit_diagonal.value_or(false)), flag(trans)});
@@ -199,47 +200,69 @@ class Library {
     return 1;
   }
 
+  // A matrix of the batch is a unit where the scratch of each lies on its stack.
   absl::StatusOr<int64_t> Lapack(const LapackCall& c) {
-    const auto& x = body_.operands;
-    const auto& y = body_.results;
-    llvm::Value *m = ir_.I64(c.rows), *n = ir_.I64(c.cols), *batch = ir_.I64(c.batch);
-    llvm::Value* wide = ir_.I64(i_->operand(0)->shape().type() == PrimitiveType::F64);
-    llvm::Value* work = Scratch(LibraryScratch(i_));
+    const int64_t bytes = LibraryScratch(i_);
+    const bool units = bytes <= stack_bytes_ && c.batch > 0;
+    const PrimitiveType t = i_->operand(0)->shape().type();
+    llvm::Value* count = units ? b_.CreateSub(body_.end, body_.begin) : ir_.I64(c.batch);
+    const auto from_first = [&](llvm::Value* p, const Shape& s) {
+      return units ? b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / c.batch)) : p;
+    };
+    std::vector<llvm::Value*> x, y;
+    for (size_t k = 0; k < body_.operands.size(); ++k)
+      x.push_back(from_first(body_.operands[k], i_->operand(static_cast<int64_t>(k))->shape()));
+    for (size_t k = 0; k < body_.results.size(); ++k)
+      y.push_back(from_first(body_.results[k], i_->shape().IsTuple() ? i_->shape().tuple()[k] : i_->shape()));
+    llvm::Value *m = ir_.I64(c.rows), *n = ir_.I64(c.cols), *work = Scratch(bytes);
+    llvm::Value* wide = ir_.I64(t == PrimitiveType::F64);
+    const auto call = [&](absl::string_view routine, bool typed, llvm::ArrayRef<llvm::Value*> args) {
+      const absl::string_view suffix = !typed ? "" : t == PrimitiveType::F64 ? "_f64" : "_f32";
+      ir_.CallLibrary(absl::StrCat("kiln_linalg_", routine, suffix), b_.getVoidTy(), args);
+      return units ? c.batch : int64_t{1};
+    };
     switch (c.routine) {
       case LapackRoutine::kGetrf:
-        ir_.CallLibrary("kiln_lapack_getrf", b_.getVoidTy(), {x[0], y[0], y[1], y[2], m, n, batch, wide, work});
-        return 1;
+        return call("getrf", true, {x[0], y[0], y[1], y[2], m, n, count, work});
       case LapackRoutine::kGeqrf:
-        ir_.CallLibrary("kiln_lapack_geqrf", b_.getVoidTy(), {x[0], y[0], y[1], m, n, batch, wide, work});
-        return 1;
+        return call("geqrf", true, {x[0], y[0], y[1], m, n, count, work});
       case LapackRoutine::kOrgqr:
-        ir_.CallLibrary("kiln_lapack_orgqr", b_.getVoidTy(),
-                        {x[0], x[1], y[0], m, n, ir_.I64(i_->operand(1)->shape().dims().back()), batch, wide, work});
-        return 1;
-      case LapackRoutine::kSyevd:
-        ir_.CallLibrary("kiln_lapack_syevd", b_.getVoidTy(),
-                        {x[0], y[0], y[1], y.size() > 2 ? y[2] : llvm::ConstantPointerNull::get(b_.getPtrTy()), n,
-                         batch, wide, ir_.I64(c.lower), work});
-        return 1;
+        return call("orgqr", true,
+                    {x[0], x[1], y[0], m, n, ir_.I64(i_->operand(1)->shape().dims().back()), count, work});
+      case LapackRoutine::kSyevd: {
+        llvm::Value* info = y.size() > 2 ? y[2] : llvm::ConstantPointerNull::get(b_.getPtrTy());
+        return call("syevd", false,
+                    {x[0], y[0], y[1], info, n, count, wide, ir_.I64(c.lower), ir_.I64(c.vectors && IsRead(0)), work});
+      }
       case LapackRoutine::kGesdd: {
         const Shape &u = i_->shape().tuple()[2], &vt = i_->shape().tuple()[3];
-        ir_.CallLibrary("kiln_lapack_gesdd", b_.getVoidTy(),
-                        {x[0], y[0], y[1], y[2], y[3], y[4], m, n, ir_.I64(u.dims().back()),
-                         ir_.I64(vt.dim(vt.rank() - 2)), batch, wide, ir_.I64(c.vectors), work});
-        return 1;
+        return call("gesdd", false,
+                    {x[0], y[0], y[1], y[2], y[3], y[4], m, n, ir_.I64(u.dims().back()), ir_.I64(vt.dim(vt.rank() - 2)),
+                     count, wide, ir_.I64(c.vectors && (IsRead(2) || IsRead(3))), work});
       }
     }
     return 1;
   }
 
+  // Whether anything takes this element of the result.
+  bool IsRead(int64_t element) const {
+    const auto other = [&](const Instruction* u) {
+      return u->Is(Opcode::GetTupleElement) && *u->attrs().tuple_index != element;
+    };
+    return i_->IsRoot() || !absl::c_all_of(i_->users(), other);
+  }
+
  public:
   static int64_t LibraryScratch(const Instruction* i) {
     if (auto c = LapackOf(i)) {
+      constexpr int64_t kBlock = 32, kWide = 8;  // as linalg.c has them
       const int64_t l = std::max(c->rows, c->cols), k = std::min(c->rows, c->cols);
-      if (c->routine == LapackRoutine::kSyevd) return 16 * k * k;
-      if (c->routine != LapackRoutine::kGesdd) return 8 * c->rows * c->cols;
+      const int64_t width = ByteWidth(i->operand(0)->shape().type());
+      if (c->routine == LapackRoutine::kGetrf) return width * kBlock * c->rows;
+      if (c->routine == LapackRoutine::kSyevd) return kWide * (2 * k * k + 4 * k);
+      if (c->routine != LapackRoutine::kGesdd) return width * kBlock * (c->rows + c->cols + kBlock);
       const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
-      return 8 * (l * k + k * k + k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)));
+      return kWide * (l * k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)) + 2 * k * k + 4 * k + l);
     }
     if (i->Is(Opcode::Sort)) return SortScratchBytes(i);
     if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);

@@ -198,7 +198,7 @@ void kiln_philox(const uint64_t* state, uint64_t* next, int64_t words, char* out
   if (words > 2) next[2] = hi + (lo + blocks < lo);
 }
 
-// ---- Floating-point templates: FFT, Cholesky, triangular solve ----
+// ---- FFT ----
 
 double sqrt(double);
 

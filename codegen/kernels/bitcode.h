@@ -12,7 +12,7 @@ extern const unsigned char kFusedMathBitcode[];
 extern const size_t kFusedMathBitcodeSize;
 extern const unsigned char kAlgorithmsBitcode[];
 extern const size_t kAlgorithmsBitcodeSize;
-extern const unsigned char kLapackBitcode[];
-extern const size_t kLapackBitcodeSize;
+extern const unsigned char kLinalgBitcode[];
+extern const size_t kLinalgBitcodeSize;
 
 }  // namespace kiln

@@ -198,8 +198,8 @@ absl::Status LinkKernelLibrary(llvm::Module& m, bool fma) {
   const Part math = fma ? Part{kFusedMathBitcode, kFusedMathBitcodeSize} : Part{kMathBitcode, kMathBitcodeSize};
   std::vector<Part> libraries = {math, {kAlgorithmsBitcode, kAlgorithmsBitcodeSize}, math};
   for (const llvm::Function& f : m)
-    if (f.isDeclaration() && f.getName().starts_with("kiln_lapack_")) {
-      libraries.push_back({kLapackBitcode, kLapackBitcodeSize});
+    if (f.isDeclaration() && f.getName().starts_with("kiln_linalg_")) {
+      libraries.push_back({kLinalgBitcode, kLinalgBitcodeSize});
       break;
     }
   for (auto [data, size] : libraries) {

@@ -236,12 +236,51 @@ TEST_P(Lapack, SingularVectorsMultiplyBack) {
   }
 }
 
+// Numbers whose squares are beyond the type, none at all, and what has no factors.
+TEST(Extremes, KeepTheirValues) {
+  const char* kText =
+      "HloModule m\nENTRY e { a = f64[4,4] parameter(0)\n e = (f64[4,4], f64[4], s32[]) custom-call(a), "
+      "custom_call_target=\"lapack_dsyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 : ui8}\n s = (f64[4,4], "
+      "f64[4], f64[4,4], f64[4,4], s32[]) custom-call(a), custom_call_target=\"lapack_dgesdd_ffi\", "
+      "backend_config={mode = 65 : ui8}\n q = (f64[4,4], f64[4]) custom-call(a), "
+      "custom_call_target=\"lapack_dgeqrf_ffi\"\n v = f64[4] get-tuple-element(e), index=1\n i = s32[] "
+      "get-tuple-element(e), index=2\n w = f64[4] get-tuple-element(s), index=1\n j = s32[] get-tuple-element(s), "
+      "index=4\n r = f64[4,4] get-tuple-element(q), index=0\n ROOT t = tuple(v, i, w, j, r) }";
+  for (const double scale : {1e-200, 1e200, 0.0, std::nan("")}) {
+    auto m = ParseHlo(kText, "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    Literal a(Shape::Array(PrimitiveType::F64, {4, 4}));  // of ones: eigenvalues 4, 0, 0, 0
+    for (int64_t k = 0; k < a.size(); ++k) {
+      Element e;
+      e.re = scale;
+      a.Set(k, e);
+    }
+    CompileOptions o;
+    o.cpu.levels = {"native"};
+    auto r = RunModule(std::move(*m), {a}, o, RunOptions());
+    ASSERT_TRUE(r.ok()) << r.status();
+    if (std::isnan(scale)) {
+      EXPECT_NE(r->results[1].Get(0).i, 0);
+      EXPECT_NE(r->results[3].Get(0).i, 0);
+      continue;
+    }
+    EXPECT_NEAR(r->results[0].Get(3).re, 4 * scale, 1e-14 * scale);
+    EXPECT_NEAR(r->results[0].Get(0).re, 0, 1e-14 * scale);
+    EXPECT_NEAR(r->results[2].Get(0).re, 4 * scale, 1e-14 * scale);
+    EXPECT_NEAR(std::fabs(r->results[4].Get(0).re), 2 * scale, 1e-14 * scale);
+  }
+}
+
 std::vector<Case> Cases() {
   std::vector<Case> out;
   for (const char* backend : {"cpu", "reference"})
     for (const char* type : {"s", "d"})
       for (auto [m, n] : {std::pair{5, 5}, {9, 4}, {4, 9}, {1, 1}})
         for (bool singular : {false, true}) out.push_back({backend, type, m, n, 2, singular});
+  // Across blocks, with whole vectors and without.
+  for (const char* type : {"s", "d"})
+    for (auto [m, n] : {std::pair{64, 64}, {101, 40}, {40, 101}, {75, 75}})
+      for (bool singular : {false, true}) out.push_back({"cpu", type, m, n, 2, singular});
   return out;
 }
 
