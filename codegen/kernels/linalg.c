@@ -12,6 +12,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // Columns and rows of what is worked on before the rest is brought up to date.
 #define BLOCK 32
+// Of what is transposed in place: a square's rows and columns both lie in the first cache.
+#define SQUARE 8
 // Of a product: terms that are summed at a time, rows of a register tile, rows of A that are copied where its columns
 // lie apart, and rows that share a packed panel of B.
 #define DEPTH 192
