@@ -181,8 +181,17 @@ Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
       x = b.CreateSelect(b.CreateFCmpORD(v.re, v.re), x, of(0));
       return {b.CreateTrunc(b.CreateFPToSI(x, b.getInt32Ty()), RegType(to))};
     }
-    const llvm::Intrinsic::ID id = IsSigned(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return {b.CreateIntrinsic(id, {RegType(to), v.re->getType()}, {v.re})};
+    // The upper limit is no float, so what reaches it is chosen behind the conversion.
+    const double limit = std::ldexp(1.0, InfoOf(to).bits - (IsSigned(to) ? 1 : 0));
+    const auto of = [&](double x) { return llvm::ConstantFP::get(v.re->getType(), x); };
+    llvm::Value* x = b.CreateMaxNum(v.re, of(IsSigned(to) ? -limit : 0));
+    x = b.CreateSelect(b.CreateFCmpOLT(v.re, of(limit)), x, of(0));
+    llvm::Type* type = RegType(to);
+    const auto bits = static_cast<unsigned>(InfoOf(to).bits);
+    llvm::Value* most = llvm::ConstantInt::get(
+        type, IsSigned(to) ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
+    return {b.CreateSelect(b.CreateFCmpOGE(v.re, of(limit)), most,
+                           IsSigned(to) ? b.CreateFPToSI(x, type) : b.CreateFPToUI(x, type))};
   }
   const PrimitiveType part = ComponentType(to);
   llvm::Value* x = v.re;
