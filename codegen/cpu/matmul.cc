@@ -327,6 +327,7 @@ void VisitPiece(Ir& ir, const Pieces& pieces, llvm::Value* k,
 void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                 const RowRanges& ranges) {
   if (shape.tiles) return EmitTileProducts(ir, shape, rows, b, count, ranges);
+  if (FewColumnsApply(ir.level, shape)) return EmitFewColumns(ir, shape, rows, b, count, ranges);
   std::optional<int64_t> known;
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(count)) known = constant->getSExtValue();
   const MatmulPlan plan = PlanMatmul(ir.level, shape, rows, known);

@@ -28,6 +28,10 @@ void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, 
 void EmitTileProducts(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                       const RowRanges& ranges);
 
+// The same by vectors along k, for products to which FewColumnsApply.
+void EmitFewColumns(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
+                    const RowRanges& ranges);
+
 // A unit as one of `parts` of a whole. What a whole needs first (a slab) is not there yet for its first part, nor for
 // the first unit of a range that begins with another: `fresh`, or null where each unit is a whole.
 struct PartOfUnit {

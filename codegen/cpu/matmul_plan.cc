@@ -175,6 +175,14 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
          run % (kTileRowBytes / ByteWidth(a)) == 0;
 }
 
+bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
+  constexpr int64_t kMostColumns = 4, kLeastVectors = 2;  // of k
+  const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);
+  return IsFloat(s.compute) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
+         s.run >= kLeastVectors * lanes && !s.choice.vectors &&
+         s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
+}
+
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, const ProductChoice& choice) {

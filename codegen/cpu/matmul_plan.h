@@ -86,6 +86,9 @@ int64_t OffsetOfB(const MatmulShape& shape);
 bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
                 int64_t run);
 
+// True if lanes are better filled with elements of k than with columns.
+bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);
+
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 

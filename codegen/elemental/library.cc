@@ -32,7 +32,7 @@ class Library {
       case Opcode::Sort:
         return EmitSortRows(body_, stack_bytes_);
       case Opcode::TopK:
-        return TopK();
+        return EmitTopKRows(body_, stack_bytes_);
       case Opcode::Fft:
         return Fft();
       case Opcode::Cholesky:
@@ -53,47 +53,6 @@ class Library {
                                  : body_.scratch;
   }
   llvm::Value* At(llvm::Value* p, int64_t bytes) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.I64(bytes)); }
-
-  absl::StatusOr<int64_t> TopK() {
-    const Shape& s = i_->operand(0)->shape();
-    const int64_t n = s.dims().back(), k = *i_->attrs().k, rows = n ? s.ElementCount() / n : 0;
-    const PrimitiveType t = s.type();
-    const bool largest = i_->attrs().largest.value_or(true);
-    llvm::Type *p = b_.getPtrTy(), *n64 = b_.getInt64Ty();
-    absl::Status status;
-    llvm::Function* less = Callback(
-        ir_, "less", b_.getInt32Ty(), {p, n64, p, n64},
-        [&](llvm::Function* f) -> absl::Status {
-          auto key = [&](int side) -> llvm::Value* {
-            llvm::Value* v = ir_.Load(t, b_.CreateLoad(p, f->getArg(2 * side)), f->getArg(2 * side + 1)).re;
-            if (!IsFloat(t)) return v;
-            const unsigned w = v->getType()->isDoubleTy() ? 64 : 32;
-            llvm::Value* bits = b_.CreateBitCast(v, b_.getIntNTy(w));
-            return b_.CreateXor(bits, b_.CreateLShr(b_.CreateAShr(bits, w - 1), 1));
-          };
-          const bool s64 = IsFloat(t) || IsSigned(t);
-          using P = llvm::CmpInst;
-          llvm::Value* c = b_.CreateICmp(
-              largest ? (s64 ? P::ICMP_SGT : P::ICMP_UGT) : (s64 ? P::ICMP_SLT : P::ICMP_ULT), key(0), key(1));
-          b_.CreateRet(b_.CreateZExt(c, b_.getInt32Ty()));
-          return absl::OkStatus();
-        },
-        &status);
-    RETURN_IF_ERROR(status);
-    llvm::Type* mem = b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(t)));
-    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* r) {
-      llvm::Value* in = b_.CreateInBoundsGEP(mem, body_.operands[0], ir_.Mul(r, n));
-      llvm::Value* idx = b_.CreateInBoundsGEP(b_.getInt32Ty(), body_.results[1], ir_.Mul(r, k));
-      ir_.CallLibrary("kiln_topk", b_.getVoidTy(), {TableOf(ir_, {in}), ir_.I64(n), ir_.I64(k), idx, less});
-      ir_.Loop(ir_.I64(0), ir_.I64(k), 1, [&](llvm::Value* q) {
-        llvm::Value* at =
-            b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), idx, q)), n64);
-        b_.CreateStore(b_.CreateLoad(mem, b_.CreateInBoundsGEP(mem, in, at)),
-                       b_.CreateInBoundsGEP(mem, body_.results[0], ir_.Add(ir_.Mul(r, k), q)));
-      });
-    });
-    return rows;
-  }
 
   absl::StatusOr<int64_t> Fft() {
     llvm::Value* scratch = Scratch(LibraryScratch(i_));
@@ -265,6 +224,7 @@ class Library {
       return kWide * (l * k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)) + 2 * k * k + 4 * k + l);
     }
     if (i->Is(Opcode::Sort)) return SortScratchBytes(i);
+    if (i->Is(Opcode::TopK)) return TopKScratchBytes(i);
     if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);
     return 0;
   }

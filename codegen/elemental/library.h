@@ -23,6 +23,9 @@ absl::StatusOr<int64_t> EmitLibrary(Body& body, int64_t stack_bytes);
 // Of a sort: the same, and the bytes that one unit of it works in. A unit is a row where that lies on the stack.
 absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes);
 int64_t SortScratchBytes(const Instruction* i);
+// Of a top-k, whose units are rows; its scratch lies on the stack, or else it is one unit.
+absl::StatusOr<int64_t> EmitTopKRows(Body& body, int64_t stack_bytes);
+int64_t TopKScratchBytes(const Instruction* i);
 
 // Bytes of scratch that the kernel of `i` needs.
 int64_t LibraryScratchBytes(const Instruction* i, int64_t stack_bytes);

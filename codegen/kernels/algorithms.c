@@ -108,6 +108,71 @@ __attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t
   }
 }
 
+// Partitions w so that its `k` smallest of n distinct words come first, w[k - 1] being the largest of them.
+static void select_least(uint64_t* w, int64_t n, int64_t k) {
+  int64_t lo = 0, hi = n - 1;
+  while (lo < hi) {
+    uint64_t x = w[lo], y = w[lo + (hi - lo) / 2], z = w[hi];
+    uint64_t pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
+    int64_t i = lo, j = hi;
+    while (i <= j) {
+      while (w[i] < pivot) ++i;
+      while (w[j] > pivot) --j;
+      if (i > j) break;
+      uint64_t t = w[i];
+      w[i++] = w[j];
+      w[j--] = t;
+    }
+    if (k - 1 <= j)
+      hi = j;
+    else if (k - 1 >= i)
+      lo = i;
+    else
+      return;
+  }
+}
+
+// Ascending; `t` has room for n. Where the result is.
+static uint64_t* merge_words(uint64_t* w, uint64_t* t, int64_t n) {
+  for (int64_t width = 1; width < n; width *= 2) {
+    for (int64_t lo = 0; lo < n; lo += 2 * width) {
+      int64_t mid = lo + width < n ? lo + width : n, hi = lo + 2 * width < n ? lo + 2 * width : n, p = lo, q = mid;
+      for (int64_t o = lo; o < hi; ++o) {
+        int first = q == hi || (p < mid && w[p] < w[q]);
+        t[o] = first ? w[p] : w[q];
+        p += first;
+        q += !first;
+      }
+    }
+    uint64_t* x = w;
+    w = t;
+    t = x;
+  }
+  return w;
+}
+
+typedef uint32_t (*kiln_key)(void* const* a, int64_t i);
+
+// The k first of n < 2^32 elements by ascending key, equal ones by place. What is left of them is looked through when
+// the room is full: 2 k words in `w`.
+__attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_key key,
+                                                     uint64_t* w) {
+  int64_t have = 0;
+  uint64_t bar = UINT64_MAX;
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t x = (uint64_t)key(a, i) << 32 | (uint32_t)i;
+    if (x > bar) continue;
+    w[have++] = x;
+    if (have < 2 * k) continue;
+    select_least(w, have, k);
+    have = k;
+    bar = w[k - 1];
+  }
+  if (have > k) select_least(w, have, k);
+  uint64_t* sorted = merge_words(w, w + k, k);
+  for (int64_t j = 0; j < k; ++j) idx[j] = (int32_t)(uint32_t)sorted[j];
+}
+
 // ---- Random bits ----
 
 static inline void threefry(uint32_t k0, uint32_t k1, uint32_t c0, uint32_t c1, uint32_t* out0, uint32_t* out1) {

@@ -1,4 +1,4 @@
-// One program on the reference evaluator and on emulated kernels whose accesses are watched.
+// One program on the reference evaluator and on kernels whose accesses are watched, emulated ones where not said.
 #pragma once
 
 #include <array>
@@ -12,14 +12,15 @@
 namespace kiln {
 
 // The results of `program` on `x`: the evaluator's, then the kernels'. Empty, with a failure of the test, if one fails.
-inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const Literal& x) {
+inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const Literal& x,
+                                                     const char* backend = "gpu-emulated") {
   std::array<std::vector<Literal>, 2> results;
   for (size_t b = 0; b < 2; ++b) {
     auto m = ParseHlo(program, "m.hlo");
     EXPECT_TRUE(m.ok()) << m.status();
     if (!m.ok()) return {};
     RunOptions run;
-    run.backend = b ? "gpu-emulated" : "reference";
+    run.backend = b ? backend : "reference";
     run.check_accesses = true;
     auto r = RunModule(std::move(*m), {x}, {}, run);
     EXPECT_TRUE(r.ok()) << r.status() << "\n" << program;

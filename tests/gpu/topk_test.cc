@@ -1,6 +1,6 @@
-// The topk kernel, every access of it watched, against the reference evaluator: every type that has an order, rows of
-// one element to thousands, as few and as many of them as a block sorts, and values that tie, that are no numbers and
-// that are zero with either sign.
+// The topk kernels of both backends, every access of them watched, against the reference evaluator: every type that has
+// an order, rows of one element to thousands, as few and as many of them as a block sorts, and values that tie, that
+// are no numbers and that are zero with either sign.
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +29,7 @@ Literal Values(PrimitiveType t, const Ints& dims, uint32_t seed, bool ties) {
   return l;
 }
 
-void Compare(PrimitiveType t, const Ints& dims, int64_t k, bool largest, bool ties) {
+void Compare(const char* backend, PrimitiveType t, const Ints& dims, int64_t k, bool largest, bool ties) {
   Ints kept = dims;
   kept.back() = k;
   const std::string name(TextOf(t));
@@ -38,7 +38,7 @@ void Compare(PrimitiveType t, const Ints& dims, int64_t k, bool largest, bool ti
                                            Shape::Array(PrimitiveType::S32, kept).ToString(false), ") topk(x), k=", k,
                                            ", largest=", largest ? "true" : "false", "\n}\n");
   const Literal x = Values(t, dims, static_cast<uint32_t>(k * 31 + dims.back()), ties);
-  const auto results = RunOnBoth(program, x);
+  const auto results = RunOnBoth(program, x, backend);
   ASSERT_EQ(results[1].size(), 2U);
   for (size_t p = 0; p < 2; ++p)
     for (int64_t q = 0; q < results[0][p].size(); ++q) {
@@ -51,15 +51,20 @@ void Compare(PrimitiveType t, const Ints& dims, int64_t k, bool largest, bool ti
     }
 }
 
-TEST(TopK, EveryTypeInOrder) {
+class TopK : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, TopK, testing::Values("cpu", "gpu-emulated"),
+                         [](const auto& i) { return std::string(i.index ? "Gpu" : "Cpu"); });
+
+TEST_P(TopK, EveryTypeInOrder) {
   using P = PrimitiveType;
   for (const P t : {P::F16, P::BF16, P::F32, P::F64, P::F8E5M2, P::F8E4M3FN, P::S4, P::S8, P::S16, P::S32, P::S64,
                     P::U4, P::U8, P::U16, P::U32, P::U64, P::Pred})
     for (const bool largest : {true, false})
-      for (const bool ties : {true, false}) Compare(t, {3, 70}, 9, largest, ties);
+      for (const bool ties : {true, false})
+        for (const int64_t k : {9, 60}) Compare(GetParam(), t, {3, 70}, k, largest, ties);
 }
 
-TEST(TopK, RowsOfEveryLength) {
+TEST_P(TopK, RowsOfEveryLength) {
   for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1, 1},
                              {2, 1},
                              {255, 255},
@@ -68,9 +73,9 @@ TEST(TopK, RowsOfEveryLength) {
                              {1000, 17},
                              {1025, 1024},
                              {5003, 50}})
-    for (const bool ties : {true, false}) Compare(PrimitiveType::F32, {2, n}, k, true, ties);
-  Compare(PrimitiveType::S32, {2, 3, 300}, 40, false, false);
-  Compare(PrimitiveType::F32, {2, 2100}, 1025, true, true);  // sorted instead
+    for (const bool ties : {true, false}) Compare(GetParam(), PrimitiveType::F32, {2, n}, k, true, ties);
+  Compare(GetParam(), PrimitiveType::S32, {2, 3, 300}, 40, false, false);
+  Compare(GetParam(), PrimitiveType::F32, {2, 2100}, 1025, true, true);  // sorted instead
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ constexpr DotCase kDots[] = {
     {1, 16, 32, 64, false, false},  {2, 3, 16, 3, false, false},    {1, 17, 33, 7, false, true},
     {1, 33, 64, 130, true, true},   {2, 14, 31, 1030, true, false}, {1, 100, 48, 65, false, true},
     {1, 5, 17, 4099, false, false}, {1, 1, 20, 9, false, false},    {1, 40, 1, 12, false, false},
+    {1, 40, 3, 70, false, false},   {2, 19, 2, 130, true, true},    {1, 23, 4, 33, false, true},
 };
 
 struct ConvolutionCase {
@@ -46,6 +47,8 @@ constexpr ConvolutionCase kConvolutions[] = {
     {16, 33, 1, 1, 1, 0, 1, 1, false, false}, {5, 8, 3, 2, 1, 1, 2, 1, false, false},
     {6, 16, 2, 1, 1, 0, 1, 2, true, true},    {4, 1, 3, 1, 1, 1, 1, 1, false, false},
     {1, 1, 3, 20, 1, 1, 1, 1, false, false},  {33, 5, 3, 1, 1, 1, 1, 1, false, true},
+    {33, 3, 3, 1, 1, 1, 2, 1, false, false},  {34, 1, 3, 1, 2, 1, 1, 1, true, false},
+    {40, 4, 1, 1, 1, 0, 1, 1, false, false},  {36, 2, 3, 1, 1, 1, 1, 1, false, true},
 };
 
 std::string Array(const char* type, const Ints& dims) { return absl::StrCat(type, "[", absl::StrJoin(dims, ","), "]"); }
