@@ -238,7 +238,7 @@ class VectorProducts {
   template <typename At, typename RowsFrom, typename Copy>
   void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowsFrom& rows_from,
                 const Copy& copy) {
-    const int64_t lanes = s_.b_type == s_.compute && !IsComplex(s_.compute) ? plan_.lanes : 1;
+    const int64_t lanes = LoadsVectors() ? plan_.lanes : 1;
     const int64_t whole_length = lanes > 1 ? length / lanes * lanes : 0, whole_columns = columns / lanes * lanes;
     // Short runs keep both sides in cache.
     constexpr int64_t kShortRun = 16;
@@ -268,16 +268,34 @@ class VectorProducts {
     rest(whole_length, length, 0);
   }
 
+  // Whether a vector of B becomes one of what is computed with in a few instructions.
+  bool LoadsVectors() const {
+    using P = PrimitiveType;
+    if (s_.b_type == s_.compute) return !IsComplex(s_.compute);
+    return s_.compute == P::F32 && (s_.b_type == P::S8 || s_.b_type == P::U8 || s_.b_type == P::BF16 ||
+                                    (s_.b_type == P::F16 && ir_.level.f16c));
+  }
+
+  llvm::Value* LoadVector(llvm::Value* offset) {
+    const auto of = [&](llvm::Type* t) { return llvm::FixedVectorType::get(t, static_cast<unsigned>(plan_.lanes)); };
+    llvm::Type* element = ir_.MemType(s_.b_type);
+    llvm::Value* v = b_.CreateAlignedLoad(of(element), b_.CreateInBoundsGEP(element, b_array_, offset),
+                                          llvm::Align(static_cast<uint64_t>(ByteWidth(s_.b_type))));
+    if (s_.b_type == s_.compute) return v;
+    auto* wide = of(ir_.RegType(s_.compute));
+    if (s_.b_type == PrimitiveType::F16) return b_.CreateFPExt(b_.CreateBitCast(v, of(b_.getHalfTy())), wide);
+    if (s_.b_type == PrimitiveType::BF16)
+      return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, of(b_.getInt32Ty())), 16), wide);
+    return IsSigned(s_.b_type) ? b_.CreateSIToFP(v, wide) : b_.CreateUIToFP(v, wide);
+  }
+
   template <typename At, typename RowsFrom>
   void PackSquare(llvm::Value* q, llvm::Value* j, int64_t width, const At& at, const RowsFrom& rows_from) {
     const int64_t lanes = plan_.lanes;
     llvm::Type* element = ir_.RegType(s_.compute);
-    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.compute)));
     std::vector<llvm::Value*> rows;
-    for (int64_t e = 0; e < lanes; ++e)
-      rows.push_back(
-          b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(element, b_array_, at(ir_.Add(j, ir_.I64(e)), q)), align));
+    for (int64_t e = 0; e < lanes; ++e) rows.push_back(LoadVector(at(ir_.Add(j, ir_.I64(e)), q)));
     rows = Transposed(b_, std::move(rows));
     const auto row_of = rows_from(q);
     for (int64_t e = 0; e < lanes; ++e)

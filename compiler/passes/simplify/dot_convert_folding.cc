@@ -13,6 +13,12 @@ bool IsNarrow(PrimitiveType t) {
   return small_integer || (IsFloat(t) && InfoOf(t).bits <= 16 && t != PrimitiveType::F8E8M0FNU);
 }
 
+// Those of which a vector is widened in a few instructions, so that squares of them are transposed in registers.
+bool TurnsInRegisters(PrimitiveType t) {
+  using P = PrimitiveType;
+  return t == P::S8 || t == P::U8 || t == P::BF16 || t == P::F16;
+}
+
 int64_t Elements(const Instruction* operand, const Ints& dims) {
   int64_t n = 1;
   for (int64_t d : dims) n *= operand->shape().dim(d);
@@ -25,8 +31,8 @@ bool Widens(const Instruction* dot, int64_t operand) {
   return IsNarrow(o->operand(0)->shape().type());
 }
 
-// The operand whose conversion goes, or -1: a matrix that is read once, for a vector, or the second one, by rows. One
-// that many rows share is packed in any case.
+// The operand whose conversion goes, or -1: a matrix that is read once, for a vector, or the second one, which is
+// widened while it is packed.
 int64_t OperandOf(const Instruction* i) {
   if (!IsPlainDot(i) || i->shape().type() != PrimitiveType::F32 || !MultipliesAsAsked(i)) return -1;
   for (int64_t k = 0; k < 2; ++k)
@@ -38,7 +44,8 @@ int64_t OperandOf(const Instruction* i) {
     const int64_t own = Elements(i->operand(k), sides[k].free);
     const int64_t minor = i->operand(k)->shape().rank() - 1;
     if (others == 1 && own > 1) return k;
-    if (k == 1 && own > 1 && Holds(sides[1].free, minor)) return k;
+    const bool packs = Holds(sides[k].free, minor) || TurnsInRegisters(i->operand(k)->operand(0)->shape().type());
+    if (k == 1 && own > 1 && packs) return k;
   }
   return -1;
 }
