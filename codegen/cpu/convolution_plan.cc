@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/analysis/panels.h"
 
 namespace kiln::cpu {
 namespace {
@@ -70,6 +71,11 @@ ConvolutionShape ShapeOf(const Instruction* i) {
   s.in_stride = strides[d.kernel_input];
   s.out_stride = strides[d.kernel_output];
   s.tap_stride = spatial == 0 ? 0 : strides[d.kernel_spatial.back()];
+  if (const auto panels = PanelsOf(i)) {
+    s.panel = s.in_stride = panels->width;
+    s.out_stride = panels->rows;
+    s.tap_stride = s.cin * s.in_stride;
+  }
   s.window = i->attrs().window.value_or(attr::Win());
   for (int64_t k = 0; k < spatial; ++k) {
     s.in.push_back(x.dim(d.input_spatial[k]));
@@ -121,9 +127,10 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
 // have many features of few pixels. `units`: the pieces.
 int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
   constexpr int64_t kColumns = 64;  // of the widest tiles
+  const int64_t step = s.panel ? (kColumns + s.panel - 1) / s.panel * s.panel : kColumns;
   int64_t work = s.positions() * s.cout * s.cin, parts = 1;
   for (const WindowDim& w : s.window) work *= w.size;
-  while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * kColumns) == 0 &&
+  while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * step) == 0 &&
          work / (2 * parts) >= kUnitWork)
     parts *= 2;
   return parts;
@@ -138,7 +145,7 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.algorithm = ConvolutionAlgorithm::kPointwise;
   p.product.a_stride = s.in_features();
   p.product.run = s.in_features();
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice, s.panel);
   // What sums of rows begin with lies on the stack.
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
@@ -175,10 +182,10 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
   // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
   const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
-  const int64_t most = p.product.choice.slab_bytes         ? p.product.choice.slab_bytes
-                       : kernel_bytes >= kLargeKernelBytes ? kLargeSlabBytes
-                       : p.product.b_n_stride != 1         ? 2 * kSlabBytes
-                                                           : kSlabBytes;
+  const int64_t most = p.product.choice.slab_bytes             ? p.product.choice.slab_bytes
+                       : kernel_bytes >= kLargeKernelBytes     ? kLargeSlabBytes
+                       : p.product.b_n_stride != 1 && !s.panel ? 2 * kSlabBytes
+                                                               : kSlabBytes;
   const SlabSize size = SizeOfSlab(s, ByteWidth(compute), most);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);
@@ -223,6 +230,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.choice = ChoiceOf(level, convolution);
   const bool loops = p.product.choice.loops == ProductChoice::kLoops && s.out_features() <= kMostFeatures;
   if (loops || !ProductsApply(convolution, s, window, compute)) {
+    if (s.panel) return ErrorAt(convolution, "has panels that no kernel reads", absl::StatusCode::kInternal);
     if (s.out_features() > kMostFeatures)
       return ErrorAt(convolution, absl::StrCat(s.out_features(), " output features are not supported here"),
                      absl::StatusCode::kUnimplemented);
@@ -245,6 +253,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.c_stride = s.out_features();
   p.product.b_k_stride = s.in_stride;
   p.product.b_n_stride = s.out_stride;
+  p.product.panel_columns = s.panel;
   if (window.taps > 1 && s.tap_stride != s.cin * s.in_stride) {
     p.product.b_tap_rows = s.cin;
     p.product.b_tap_stride = s.tap_stride;

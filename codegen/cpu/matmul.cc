@@ -17,12 +17,17 @@ class VectorProducts {
 
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
-    const int64_t width = plan_.tile_columns;
-    panel_ = plan_.direct ? nullptr : ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * width);
+    if (!plan_.direct) panel_ = ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * plan_.tile_columns);
     if (OffsetOfB(s_)) SumRows();
-    const int64_t whole = s_.n / width * width;
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });
-    if (whole < s_.n) Columns(ir_.I64(whole), s_.n - whole);
+    if (!s_.panel_columns) return Strips(ir_.I64(0), s_.n);
+    const int64_t whole = s_.n / s_.panel_columns * s_.panel_columns;
+    const auto panel = [&](llvm::Value* column, int64_t columns) {
+      first_of_panel_ = column;
+      Strips(column, columns);
+    };
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), s_.panel_columns,
+             [&](llvm::Value* column) { panel(column, s_.panel_columns); });
+    if (whole < s_.n) panel(ir_.I64(whole), s_.n - whole);
   }
 
  private:
@@ -30,6 +35,13 @@ class VectorProducts {
   struct Start {
     llvm::Value *a, *k;
   };
+
+  // All of k for `columns` columns from `first`, a tile's together.
+  void Strips(llvm::Value* first, int64_t columns) {
+    const int64_t width = plan_.tile_columns, whole = columns / width * width;
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* j) { Columns(ir_.Add(first, j), width); });
+    if (whole < columns) Columns(ir_.Add(first, ir_.I64(whole)), columns - whole);
+  }
 
   // All of k for `columns` columns from `column`.
   void Columns(llvm::Value* column, int64_t columns) {
@@ -98,14 +110,14 @@ class VectorProducts {
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     llvm::Value* source = panel_;
     if (plan_.direct)
-      source = b_.CreateInBoundsGEP(element, b_array_, ir_.Add(ir_.Mul(start.k, s_.b_k_stride), column));
+      source = InPlace(start.k, column);
     else
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
-    const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchesAhead(block, columns) ? kFetchingTiles : 0;
+    const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchingTiles(block, columns);
     // Tiles that fetch: the first of the first range, or the first of as many ranges if each has but one.
     const int64_t ranges_fetching = fetching == 0 ? 0 : whole >= fetching ? 1 : fetching;
-    const int64_t ahead = s_.b_k_stride * ByteWidth(s_.b_type);
+    const int64_t ahead = fetching && !s_.panel_columns ? s_.b_k_stride * ByteWidth(s_.b_type) : 0;
     const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles) {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
@@ -118,41 +130,63 @@ class VectorProducts {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
-        if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t)));
+        if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t), fetching));
         b_.CreateCall(MicroKernel(ir_, s_,
                                   {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
-                                   fetches ? ahead : 0}),
+                                   fetches ? ahead : 0, fetches && s_.panel_columns ? fetching : 0}),
                       arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
       if (rows_ % plan_.tile_rows) tile(ir_.I64(whole), rows_ % plan_.tile_rows, false);
     };
-    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1, [&](llvm::Value* r) { tiles_of(r, std::min(fetching, whole)); });
+    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1,
+             [&](llvm::Value* r) { tiles_of(r, whole >= fetching ? fetching : 1); });
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
-  // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place, one row in two steps:
-  // where rows lie far apart the machine would not foresee them, and a B beyond the second cache is far away.
-  static constexpr int64_t kFetchingTiles = 2;
-  bool FetchesAhead(const SumBlock& block, int64_t columns) const {
-    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
-    const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
-    const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    return ranges && Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
-           block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
-           ranges->getSExtValue() * (rows_ / plan_.tile_rows) >= 2 * kFetchingTiles && row_bytes >= kFarBytes &&
-           row_bytes * s_.K() > kSecondCache;
+  // Where B has row `k` from `column` on.
+  llvm::Value* InPlace(llvm::Value* k, llvm::Value* column) {
+    llvm::Value* at = ir_.Mul(k, s_.b_k_stride);
+    if (first_of_panel_) {
+      at = ir_.Add(at, ir_.Mul(first_of_panel_, s_.b_n_stride));
+      column = b_.CreateSub(column, first_of_panel_);
+    }
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.compute), b_array_, ir_.Add(at, column));
   }
 
-  // The first row that tile `t` fetches of the panel behind the one of `k` and `column`.
-  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* t) {
-    llvm::Value* next = ir_.Add(k, ir_.I64(block.run));
+  // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place: where rows lie far
+  // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
+  // many tiles share that; 0: none.
+  int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20, kTwo = 2, kMostSharing = 8;
+    const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
+    if (!ranges || Group(s_.compute) != 1 || columns != plan_.tile_columns) return 0;
+    const int64_t of_range = rows_ / plan_.tile_rows, tiles = ranges->getSExtValue() * of_range;
+    if (s_.panel_columns) {
+      const bool whole_panels = plan_.direct && columns == s_.panel_columns;
+      if (!whole_panels || ElementsOf(block.segments, block.run) < kManyRows) return 0;
+      // As few lines at a time as may be: of one range, or one tile of as many ranges.
+      for (int64_t sharing = kMostSharing; sharing > 1; sharing /= 2)
+        if (tiles >= 2 * sharing && std::max(of_range, ranges->getSExtValue()) >= sharing) return sharing;
+      return 0;
+    }
+    const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
+    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
+    const bool rows = !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b && block.segments.empty();
+    return far && rows && block.run >= kManyRows && tiles >= 2 * kTwo ? kTwo : 0;
+  }
+
+  // What tile `t` of `sharing` fetches first of the panel behind the one of `k` and `column`.
+  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* t, int64_t sharing) {
+    const int64_t rows = ElementsOf(block.segments, block.run);
+    llvm::Value* next = ir_.Add(k, ir_.I64(rows));
     llvm::Value* around = b_.CreateICmpSGE(next, ir_.I64(s_.K()));
     next = b_.CreateSelect(around, b_.CreateSub(next, ir_.I64(s_.K())), next);
     column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(plan_.tile_columns)), column);
-    llvm::Value* row = ir_.Add(next, ir_.Mul(t, block.run / kFetchingTiles));
-    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), column));
+    llvm::Value* at = s_.panel_columns ? ir_.Mul(column, s_.b_n_stride) : column;
+    llvm::Value* row = ir_.Add(next, ir_.Mul(t, rows / sharing));
+    return b_.CreateGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), at));
   }
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
@@ -293,6 +327,7 @@ class VectorProducts {
   llvm::Value* const count_;
   const RowRanges& ranges_;
   llvm::Value *b_array_ = nullptr, *panel_ = nullptr;
+  llvm::Value* first_of_panel_ = nullptr;  // the first column of the current one, where B lies as panels
   // Where B is held with an offset: what sums begin with, by range and row, in the first block of all and in others.
   llvm::Value *first_sums_ = nullptr, *no_sums_ = nullptr;
   llvm::Value* owed_ = nullptr;  // whether the block is the first

@@ -39,6 +39,9 @@ struct MatmulShape {
   // Where B holds the taps of a convolution apart from its features: rows of one tap, `b_k_stride` apart, and the
   // distance of one tap's from the next one's. 0: rows of all taps are `b_k_stride` apart.
   int64_t b_tap_rows = 0, b_tap_stride = 0;
+  // B lies as panels of so many columns (analysis/panels.h); 0: as rows. `b_k_stride` is then between rows of a panel,
+  // and `b_n_stride` for each column between the beginnings of panels.
+  int64_t panel_columns = 0;
   // B holds complex numbers of which `compute` is a part: its row of (re, im) is two rows of the product, that and
   // (-im, re), so that rows of A and of the result are complex numbers as they lie in memory.
   bool complex_b = false;
@@ -89,8 +92,9 @@ bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, Primiti
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 
-// Rows that one register tile holds for `n` columns.
-int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice);
+// Rows that one register tile holds for `n` columns; `panel_columns` as a MatmulShape has it.
+int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice,
+                 int64_t panel_columns);
 
 // Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
 // tile.
