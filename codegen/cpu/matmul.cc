@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/matmul_micro.h"
 #include "codegen/cpu/matmul_pack.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
@@ -117,7 +118,8 @@ class VectorProducts {
     const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchingTiles(block, columns);
     // Tiles that fetch: the first of the first range, or the first of as many ranges if each has but one.
     const int64_t ranges_fetching = fetching == 0 ? 0 : whole >= fetching ? 1 : fetching;
-    const int64_t ahead = fetching && !s_.panel_columns ? s_.b_k_stride * ByteWidth(s_.b_type) : 0;
+    const bool all_fetch = fetching && s_.panel_columns;
+    const int64_t ahead = s_.panel_columns ? 0 : s_.b_k_stride * ByteWidth(s_.b_type);
     const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles) {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
@@ -130,16 +132,20 @@ class VectorProducts {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
-        if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t), fetching));
+        if (fetches) {
+          llvm::Value* before = all_fetch ? ir_.Add(ir_.Mul(r, whole), t) : ir_.Add(r, t);
+          arguments.push_back(NextRows(block, start.k, column, before, fetching));
+        }
         b_.CreateCall(MicroKernel(ir_, s_,
                                   {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
-                                   fetches ? ahead : 0, fetches && s_.panel_columns ? fetching : 0}),
+                                   fetches ? ahead : 0, fetches && all_fetch ? fetching : 0}),
                       arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
       if (rows_ % plan_.tile_rows) tile(ir_.I64(whole), rows_ % plan_.tile_rows, false);
     };
+    if (all_fetch) return ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) { tiles_of(r, whole); });
     ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1,
              [&](llvm::Value* r) { tiles_of(r, whole >= fetching ? fetching : 1); });
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
@@ -162,14 +168,15 @@ class VectorProducts {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20, kTwo = 2, kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
     if (!ranges || Group(s_.compute) != 1 || columns != plan_.tile_columns) return 0;
-    const int64_t of_range = rows_ / plan_.tile_rows, tiles = ranges->getSExtValue() * of_range;
+    const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
     if (s_.panel_columns) {
       const bool whole_panels = plan_.direct && columns == s_.panel_columns;
       if (!whole_panels || ElementsOf(block.segments, block.run) < kManyRows) return 0;
-      // As few lines at a time as may be: of one range, or one tile of as many ranges.
-      for (int64_t sharing = kMostSharing; sharing > 1; sharing /= 2)
-        if (tiles >= 2 * sharing && std::max(of_range, ranges->getSExtValue()) >= sharing) return sharing;
-      return 0;
+      // As few lines at a time as may be. Tiles behind these fetch again what the last of them did: they are the same
+      // code, and find it in the cache.
+      int64_t sharing = kMostSharing;
+      while (sharing > tiles) sharing /= 2;
+      return sharing > 1 ? sharing : 0;
     }
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
     const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
@@ -185,6 +192,7 @@ class VectorProducts {
     next = b_.CreateSelect(around, b_.CreateSub(next, ir_.I64(s_.K())), next);
     column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(plan_.tile_columns)), column);
     llvm::Value* at = s_.panel_columns ? ir_.Mul(column, s_.b_n_stride) : column;
+    if (s_.panel_columns) t = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, t, ir_.I64(sharing - 1));
     llvm::Value* row = ir_.Add(next, ir_.Mul(t, rows / sharing));
     return b_.CreateGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), at));
   }
