@@ -136,8 +136,10 @@ int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
   return parts;
 }
 
-// Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel.
+// Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel;
+// less where panels are there.
 constexpr int64_t kResultBytes = 512 << 10, kRowsForPanels = 8;
+constexpr int64_t kResultBytesOfPanels = 128 << 10;
 
 void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
@@ -151,7 +153,8 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
   if (p.product.choice.rows) block = std::min(block, RowsWithin(p.product.choice.rows, 1, tile_rows));
   if (epilogue)
-    block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
+    block = std::min(block, RowsWithin(s.panel ? kResultBytesOfPanels : kResultBytes, s.out_features() * ByteWidth(s.c),
+                                       s.panel ? tile_rows : kRowsForPanels * tile_rows));
   // Tile products need a tile of rows in the last block too.
   if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
   p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);

@@ -20,15 +20,9 @@ class VectorProducts {
     b_array_ = b_array;
     if (!plan_.direct) panel_ = ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * plan_.tile_columns);
     if (OffsetOfB(s_)) SumRows();
-    if (!s_.panel_columns) return Strips(ir_.I64(0), s_.n);
-    const int64_t whole = s_.n / s_.panel_columns * s_.panel_columns;
-    const auto panel = [&](llvm::Value* column, int64_t columns) {
-      first_of_panel_ = column;
-      Strips(column, columns);
-    };
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), s_.panel_columns,
-             [&](llvm::Value* column) { panel(column, s_.panel_columns); });
-    if (whole < s_.n) panel(ir_.I64(whole), s_.n - whole);
+    const int64_t width = s_.panel_columns ? s_.panel_columns : plan_.tile_columns, whole = s_.n / width * width;
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });
+    if (whole < s_.n) Columns(ir_.I64(whole), s_.n - whole);
   }
 
  private:
@@ -36,13 +30,6 @@ class VectorProducts {
   struct Start {
     llvm::Value *a, *k;
   };
-
-  // All of k for `columns` columns from `first`, a tile's together.
-  void Strips(llvm::Value* first, int64_t columns) {
-    const int64_t width = plan_.tile_columns, whole = columns / width * width;
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* j) { Columns(ir_.Add(first, j), width); });
-    if (whole < columns) Columns(ir_.Add(first, ir_.I64(whole)), columns - whole);
-  }
 
   // All of k for `columns` columns from `column`.
   void Columns(llvm::Value* column, int64_t columns) {
@@ -53,7 +40,12 @@ class VectorProducts {
       ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
         llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
         owed_ = &block == &plan_.blocks.front() ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getFalse();
-        Block(block, StartOf(block, step), column, columns, sum, is_first);
+        // What a panel has of the block stays in cache while its tiles' columns take turns.
+        const Start start = StartOf(block, step);
+        const int64_t width = plan_.tile_columns, whole = columns / width * width;
+        ir_.Loop(ir_.I64(0), ir_.I64(whole), width,
+                 [&](llvm::Value* strip) { Block(block, start, column, strip, width, sum, is_first); });
+        if (whole < columns) Block(block, start, column, ir_.I64(whole), columns - whole, sum, is_first);
       });
       fresh = false;
     }
@@ -104,14 +96,17 @@ class VectorProducts {
     return {a, k};
   }
 
-  // One block of k for `columns` columns of all rows.
-  void Block(const SumBlock& block, const Start& start, llvm::Value* column, int64_t columns, Sum sum,
-             llvm::Value* is_first) {
+  // One block of k for `columns` columns of all rows: those `strip` behind `first`, with which a panel begins that is
+  // not copied.
+  void Block(const SumBlock& block, const Start& start, llvm::Value* first, llvm::Value* strip, int64_t columns,
+             Sum sum, llvm::Value* is_first) {
+    llvm::Value* column = ir_.Add(first, strip);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     llvm::Value* source = panel_;
     if (plan_.direct)
-      source = InPlace(start.k, column);
+      source = b_.CreateInBoundsGEP(
+          element, b_array_, ir_.Add(ir_.Mul(start.k, s_.b_k_stride), ir_.Add(ir_.Mul(first, s_.b_n_stride), strip)));
     else
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
@@ -133,8 +128,8 @@ class VectorProducts {
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
         if (fetches) {
-          llvm::Value* before = all_fetch ? ir_.Add(ir_.Mul(r, whole), t) : ir_.Add(r, t);
-          arguments.push_back(NextRows(block, start.k, column, before, fetching));
+          llvm::Value* before = ir_.Add(all_fetch ? ir_.Mul(r, whole) : r, t);
+          arguments.push_back(NextRows(block, start.k, first, before, fetching));
         }
         b_.CreateCall(MicroKernel(ir_, s_,
                                   {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
@@ -151,16 +146,6 @@ class VectorProducts {
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
-  // Where B has row `k` from `column` on.
-  llvm::Value* InPlace(llvm::Value* k, llvm::Value* column) {
-    llvm::Value* at = ir_.Mul(k, s_.b_k_stride);
-    if (first_of_panel_) {
-      at = ir_.Add(at, ir_.Mul(first_of_panel_, s_.b_n_stride));
-      column = b_.CreateSub(column, first_of_panel_);
-    }
-    return b_.CreateInBoundsGEP(ir_.MemType(s_.compute), b_array_, ir_.Add(at, column));
-  }
-
   // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place: where rows lie far
   // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
   // many tiles share that; 0: none.
@@ -170,8 +155,7 @@ class VectorProducts {
     if (!ranges || Group(s_.compute) != 1 || columns != plan_.tile_columns) return 0;
     const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
     if (s_.panel_columns) {
-      const bool whole_panels = plan_.direct && columns == s_.panel_columns;
-      if (!whole_panels || ElementsOf(block.segments, block.run) < kManyRows) return 0;
+      if (!plan_.direct || ElementsOf(block.segments, block.run) < kManyRows) return 0;
       // As few lines at a time as may be. Tiles behind these fetch again what the last of them did: they are the same
       // code, and find it in the cache.
       int64_t sharing = kMostSharing;
@@ -190,7 +174,8 @@ class VectorProducts {
     llvm::Value* next = ir_.Add(k, ir_.I64(rows));
     llvm::Value* around = b_.CreateICmpSGE(next, ir_.I64(s_.K()));
     next = b_.CreateSelect(around, b_.CreateSub(next, ir_.I64(s_.K())), next);
-    column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(plan_.tile_columns)), column);
+    const int64_t columns = s_.panel_columns ? s_.panel_columns : plan_.tile_columns;
+    column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(columns)), column);
     llvm::Value* at = s_.panel_columns ? ir_.Mul(column, s_.b_n_stride) : column;
     if (s_.panel_columns) t = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, t, ir_.I64(sharing - 1));
     llvm::Value* row = ir_.Add(next, ir_.Mul(t, rows / sharing));
@@ -335,7 +320,6 @@ class VectorProducts {
   llvm::Value* const count_;
   const RowRanges& ranges_;
   llvm::Value *b_array_ = nullptr, *panel_ = nullptr;
-  llvm::Value* first_of_panel_ = nullptr;  // the first column of the current one, where B lies as panels
   // Where B is held with an offset: what sums begin with, by range and row, in the first block of all and in others.
   llvm::Value *first_sums_ = nullptr, *no_sums_ = nullptr;
   llvm::Value* owed_ = nullptr;  // whether the block is the first
