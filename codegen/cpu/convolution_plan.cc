@@ -74,6 +74,7 @@ ConvolutionShape ShapeOf(const Instruction* i) {
   if (const auto panels = PanelsOf(i)) {
     s.panel = s.in_stride = panels->width;
     s.out_stride = panels->rows;
+    s.panel_group = panels->group;
     s.tap_stride = s.cin * s.in_stride;
   }
   s.window = i->attrs().window.value_or(attr::Win());
@@ -257,6 +258,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.b_k_stride = s.in_stride;
   p.product.b_n_stride = s.out_stride;
   p.product.panel_columns = s.panel;
+  p.product.panel_group = s.panel_group;
   if (window.taps > 1 && s.tap_stride != s.cin * s.in_stride) {
     p.product.b_tap_rows = s.cin;
     p.product.b_tap_stride = s.tap_stride;

@@ -26,6 +26,7 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
   if (const auto panels = PanelsOf(i)) {
     s.panel = s.b_k = panels->width;
     s.b_n = s.k;
+    s.panel_group = panels->group;
     s.b_batch = panels->batch_elements();
   }
   return s;
@@ -148,6 +149,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.product.b_k_stride = s.b_k;
   p.product.b_n_stride = s.b_n;
   p.product.panel_columns = s.panel;
+  p.product.panel_group = s.panel_group;
   return p;
 }
 

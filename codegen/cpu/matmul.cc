@@ -105,8 +105,9 @@ class VectorProducts {
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     llvm::Value* source = panel_;
     if (plan_.direct)
-      source = b_.CreateInBoundsGEP(
-          element, b_array_, ir_.Add(ir_.Mul(start.k, s_.b_k_stride), ir_.Add(ir_.Mul(first, s_.b_n_stride), strip)));
+      source = InPlace(start.k, first, strip);
+    else if (s_.panel_columns)
+      CopyPanel(block, InPlace(start.k, first, strip), packed);
     else
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
@@ -146,13 +147,36 @@ class VectorProducts {
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
+  // Where B has row `k` of the column `strip` behind `first`.
+  llvm::Value* InPlace(llvm::Value* k, llvm::Value* first, llvm::Value* strip) {
+    llvm::Value* at = ir_.Add(ir_.Mul(first, s_.b_n_stride), ir_.Mul(strip, s_.panel_group));
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(k, s_.b_k_stride), at));
+  }
+
+  // Copies the block's rows of a panel of B, of which `from` is the first, converted into rows of `width` elements.
+  void CopyPanel(const SumBlock& block, llvm::Value* from, int64_t width) {
+    const int64_t group = s_.panel_group;
+    ir_.Loop(ir_.I64(0), ir_.I64(ElementsOf(block.segments, block.run) / group), 1, [&](llvm::Value* q) {
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(width), 1,
+          [&](llvm::Value* j) {
+            for (int64_t e = 0; e < group; ++e) {
+              llvm::Value* at = ir_.Add(ir_.Mul(q, group * s_.b_k_stride), ir_.Add(ir_.Mul(j, group), ir_.I64(e)));
+              ir_.Store(s_.compute, ir_.Convert(ir_.Load(s_.b_type, from, at), s_.b_type, s_.compute), panel_,
+                        ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, group), ir_.I64(e)), width), j));
+            }
+          },
+          true);
+    });
+  }
+
   // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place: where rows lie far
   // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
   // many tiles share that; 0: none.
   int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20, kTwo = 2, kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    if (!ranges || Group(s_.compute) != 1 || columns != plan_.tile_columns) return 0;
+    if (!ranges || columns != plan_.tile_columns) return 0;
     const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
     if (s_.panel_columns) {
       if (!plan_.direct || ElementsOf(block.segments, block.run) < kManyRows) return 0;
@@ -164,7 +188,8 @@ class VectorProducts {
     }
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
     const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
-    const bool rows = !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b && block.segments.empty();
+    const bool rows = Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
+                      !s_.reverse_b && block.segments.empty();
     return far && rows && block.run >= kManyRows && tiles >= 2 * kTwo ? kTwo : 0;
   }
 

@@ -9,6 +9,9 @@
 namespace kiln::cpu {
 namespace {
 
+// Panels of the program hold B as it is, whatever products need; those that are made here have its offset.
+bool OwesOffset(const MatmulShape& s) { return s.panel_columns && OffsetOfB(s); }
+
 std::string NameOf(const MatmulShape& s, const MicroTile& t) {
   std::string name =
       absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors,
@@ -18,6 +21,7 @@ std::string NameOf(const MatmulShape& s, const MicroTile& t) {
                                           : "");
   if (t.ahead) absl::StrAppend(&name, ".p", t.ahead);
   if (t.fetchers) absl::StrAppend(&name, ".f", t.fetchers);
+  if (OwesOffset(s)) name += ".o";
   for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
   return name;
 }
@@ -106,8 +110,10 @@ class Emitter {
   Sums Products(llvm::Value* a, llvm::Value* b, Sums sums, int64_t live) {
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(sum_)));
     std::vector<llvm::Value*> row;
-    for (int64_t v = 0; v < t_.vectors; ++v)
+    for (int64_t v = 0; v < t_.vectors; ++v) {
       row.push_back(b_.CreateAlignedLoad(VectorOf(word_), b_.CreateInBoundsGEP(word_, b, ir_.I64(v * lanes_)), align));
+      if (OwesOffset(s_)) row[v] = b_.CreateXor(row[v], llvm::ConstantInt::get(VectorOf(word_), kOffsetOfBytes));
+    }
     for (int64_t m = 0; m < t_.rows; ++m) {
       llvm::Value* x = Splat(WordOfA(b_.CreateInBoundsGEP(element_, a, ir_.I64(m * s_.a_stride)), live));
       for (int64_t v = 0; v < t_.vectors; ++v) {

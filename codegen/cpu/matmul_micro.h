@@ -24,6 +24,9 @@ struct MicroTile {
   int64_t fetchers = 0;  // tiles that together fetch as much from one place as each of them reads of B; 0: none
 };
 
+// What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.
+inline constexpr uint32_t kOffsetOfBytes = 0x80808080;
+
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
 

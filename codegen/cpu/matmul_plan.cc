@@ -216,7 +216,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   const bool few = ranges && *ranges * rows <= kFewRows, in_place = s.choice.packing == ProductChoice::kInPlace;
   const int64_t panel = s.panel_columns / plan.lanes;
   if (panel)
-    plan.direct = true;
+    plan.direct = s.panel_group == Group(s.compute) && (Group(s.compute) > 1 || s.b_type == s.compute);
   else
     plan.direct =
         same_type && s.n % plan.lanes == 0 && (in_place || (few && s.choice.packing != ProductChoice::kPacked));

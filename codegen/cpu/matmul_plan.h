@@ -42,6 +42,7 @@ struct MatmulShape {
   // B lies as panels of so many columns (analysis/panels.h); 0: as rows. `b_k_stride` is then between rows of a panel,
   // and `b_n_stride` for each column between the beginnings of panels.
   int64_t panel_columns = 0;
+  int64_t panel_group = 1;  // elements of k that they have side by side
   // B holds complex numbers of which `compute` is a part: its row of (re, im) is two rows of the product, that and
   // (-im, re), so that rows of A and of the result are complex numbers as they lie in memory.
   bool complex_b = false;
@@ -120,7 +121,7 @@ struct MatmulPlan {
   int64_t repeat;              // their steps together
   std::vector<SumBlock> blocks;
   int64_t panel_rows;  // of the longest block
-  bool direct;         // B is read in place
+  bool direct;         // B is read in place: its rows, or its panels
   bool taps_together;  // blocks hold all taps of some features: B has the taps of a feature side by side
 };
 

@@ -221,15 +221,23 @@ TEST_P(Products, OfInputsInAnyOrder) {
   }
 }
 
+// The types that panels hold.
+constexpr Types kPanelTypes[] = {
+    {"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"bf16", "bf16", "f32"}, {"bf16", "bf16", "bf16"},
+    {"s8", "s8", "s32"},   {"u8", "s8", "s32"},   {"u8", "u8", "s32"},
+};
+
 // Weights that a compile lays out as panels: extents around a panel's columns, few rows and many, long sums in pieces.
 TEST_P(Products, OfConstantMatrices) {
   constexpr DotCase kCases[] = {
       {1, 2, 64, 64, false, false},   {1, 13, 65, 40, false, true},    {1, 40, 10, 300, false, false},
-      {3, 30, 100, 33, true, true},   {1, 130, 208, 70, false, false}, {1, 20, 352, 1100, false, true},
-      {1, 70, 96, 2050, true, false}, {1, 300, 48, 64, false, true},
+      {3, 30, 112, 36, true, true},   {1, 130, 208, 68, false, false}, {1, 20, 352, 1100, false, true},
+      {1, 70, 96, 2052, true, false}, {1, 300, 48, 64, false, true},   {1, 24, 80, 4160, false, false},
   };
-  for (const char* t : {"f32", "f64"})
-    for (const DotCase& d : kCases) Compare(TextOf({t, t, t}, d), false, 2, kConstant);
+  size_t next = 0;
+  for (const Types& t : kPanelTypes)
+    for (const DotCase& d : kCases)
+      if (++next % 2) Compare(TextOf(t, d), t.c[0] == 's', 2, kConstant);
   for (const DotCase& d : kCases) Compare(WithBias(TextOf({"f32", "f32", "f32"}, d), "f32"), false, 1, kConstant);
 }
 
@@ -239,8 +247,10 @@ TEST_P(Products, OfConstantWindows) {
       {3, 70, 5, 1, 2, 2, 1, 1, false, false},  {12, 64, 3, 2, 1, 1, 2, 1, false, false},
       {26, 24, 2, 1, 1, 1, 1, 2, true, true},   {600, 48, 1, 1, 1, 0, 1, 1, false, false},
   };
-  for (const char* t : {"f32", "f64"})
-    for (const ConvolutionCase& v : kCases) Compare(TextOf({t, t, t}, v), false, 2, kConstant);
+  size_t next = 0;
+  for (const Types& t : kPanelTypes)
+    for (const ConvolutionCase& v : kCases)
+      if (++next % 2) Compare(TextOf(t, v), t.c[0] == 's', 2, kConstant);
   for (const ConvolutionCase& v : kCases)
     Compare(WithBias(TextOf({"f32", "f32", "f32"}, v), "f32"), false, 1, kConstant);
   for (const OrderCase& o : kOrders) Compare(TextOf({"f32", "f32", "f32"}, o), false, 2, kConstant);

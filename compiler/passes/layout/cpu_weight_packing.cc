@@ -8,7 +8,6 @@
 //   packs (aot/planning.cc): they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
 #include <algorithm>
-#include <cstring>
 
 #include "compiler/analysis/panels.h"
 #include "compiler/hlo/library_calls.h"
@@ -66,53 +65,100 @@ Matrix MatrixOf(const Instruction* product) {
   return m;
 }
 
-// Whether kernels of every level take the product by panels.
-bool TakesPanels(const Instruction* product) {
-  constexpr int64_t kFewElements = 1024;
-  constexpr size_t kMostTaps = 1024;
+// Elements of k that panels for a product of `a` and `b` summed into `c` have side by side: as many as a level's dot
+// instructions take. 0: kernels convert what they copy.
+int64_t GroupOf(PrimitiveType a, PrimitiveType b, PrimitiveType c) {
+  using P = PrimitiveType;
+  const auto byte = [](P t) { return t == P::S8 || t == P::U8; };
+  if (a == b && b == c && (b == P::F32 || b == P::F64)) return 1;
+  if (a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) return 2;
+  return byte(a) && byte(b) && c == P::S32 ? 4 : 0;
+}
+
+struct PanelForm {
+  int64_t width, group;
+};
+
+// The form in which kernels of every level take the product's second operand; nullopt: only as it is.
+std::optional<PanelForm> FormFor(const Instruction* product) {
+  constexpr int64_t kFewElements = 1024, kMostTaps = 1024, kTile = 16;
+  // Convolutions to another type sum all of k at once, if it is not longer than this.
+  constexpr int64_t kLongestConvertedSum = 2048;
   const Shape &b = product->operand(1)->shape(), &c = product->shape();
-  const bool types = b.type() == c.type() && product->operand(0)->shape().type() == b.type() &&
-                     (b.type() == PrimitiveType::F32 || b.type() == PrimitiveType::F64);
-  if (!types || b.ElementCount() < kFewElements || c.ElementCount() == 0 || IsMeasured(product)) return false;
-  if (product->Is(Opcode::Dot)) return IsMatrixProduct(product);
-  const ConvDimensionNumbers& d = *product->attrs().dim_labels;
-  const int64_t groups = product->attrs().feature_group_count.value_or(1);
-  const int64_t columns = b.dim(d.kernel_output) / groups;
-  // Panels of groups follow one another.
-  const bool whole = groups == 1 || columns % PanelWidth(columns, ByteWidth(b.type())) == 0;
-  int64_t taps = 1;
-  for (const int64_t s : d.kernel_spatial) taps *= b.dim(s);
-  return whole && !d.kernel_spatial.empty() && product->attrs().window && columns > 1 &&
-         taps <= static_cast<int64_t>(kMostTaps) && product->attrs().batch_group_count.value_or(1) == 1;
+  const int64_t group = GroupOf(product->operand(0)->shape().type(), b.type(), c.type());
+  if (group == 0 || b.ElementCount() < kFewElements || c.ElementCount() == 0 || IsMeasured(product))
+    return std::nullopt;
+  int64_t columns = c.dim(c.rank() - 1), run = 0;
+  if (product->Is(Opcode::Dot)) {
+    if (!IsMatrixProduct(product)) return std::nullopt;
+    run = b.dim((*product->attrs().rhs_contracting_dims)[0]);
+  } else {
+    const ConvDimensionNumbers& d = *product->attrs().dim_labels;
+    const int64_t groups = product->attrs().feature_group_count.value_or(1);
+    int64_t taps = 1;
+    for (const int64_t s : d.kernel_spatial) taps *= b.dim(s);
+    run = b.dim(d.kernel_input);
+    columns = b.dim(d.kernel_output) / groups;
+    if (d.kernel_spatial.empty() || !product->attrs().window || columns < 2 || taps > kMostTaps ||
+        product->attrs().batch_group_count.value_or(1) != 1)
+      return std::nullopt;
+    if (c.type() == PrimitiveType::BF16 && run * taps > kLongestConvertedSum) return std::nullopt;
+    // Panels of groups follow one another.
+    if (groups > 1 && columns % PanelWidth(columns, group * ByteWidth(b.type())) != 0) return std::nullopt;
+  }
+  // Tile products take sixteen columns at a time.
+  if (group > 1 && (run % group != 0 || columns % kTile != 0)) return std::nullopt;
+  return PanelForm{PanelWidth(columns, group * ByteWidth(b.type())), group};
 }
 
-// Columns of one group.
-int64_t ColumnsOf(const Instruction* product, const Matrix& m) {
-  return m.n / product->attrs().feature_group_count.value_or(1);
-}
-
-// The elements of `m` in panels of `width` columns, each of `bytes` bytes.
-Literal Packed(const Literal& weights, const Matrix& m, int64_t width, int64_t bytes) {
-  const int64_t k = static_cast<int64_t>(m.rows.size()), count = (m.n + width - 1) / width;
-  Literal out(Shape::Array(weights.type(), {m.batch, count, k, width}));
-  const uint8_t* from = weights.data();
-  uint8_t* to = out.mutable_data();
+// The elements of `m`, which lie in `from`, as panels in `to`.
+template <typename Word>
+void Pack(const Word* from, const Matrix& m, const PanelForm& f, Word* to) {
+  const int64_t k = static_cast<int64_t>(m.rows.size()), count = (m.n + f.width - 1) / f.width;
   // Rows whose columns lie apart are read some at a time, so that a cache line of the constant serves all of them.
   constexpr int64_t kTogether = 16;
   for (int64_t panel = 0; panel < m.batch * count; ++panel) {
-    const int64_t first = panel % count * width, columns = std::min(width, m.n - first);
-    const uint8_t* base = from + (panel / count * m.batch_stride + first * m.n_stride) * bytes;
-    for (int64_t k0 = 0; k0 < k; k0 += kTogether)
-      if (m.n_stride == 1) {
-        for (int64_t row = k0; row < std::min(k, k0 + kTogether); ++row)
-          std::memcpy(to + (panel * k + row) * width * bytes, base + m.rows[row] * bytes,
-                      static_cast<size_t>(columns * bytes));
-      } else {
+    const int64_t first = panel % count * f.width, columns = std::min(f.width, m.n - first);
+    const Word* base = from + panel / count * m.batch_stride + first * m.n_stride;
+    const auto copy = [&](int64_t row, int64_t j) {
+      to[((panel * k + row) / f.group * f.width + j) * f.group + row % f.group] = base[m.rows[row] + j * m.n_stride];
+    };
+    for (int64_t k0 = 0; k0 < k; k0 += kTogether) {
+      const int64_t k1 = std::min(k, k0 + kTogether);
+      if (m.n_stride != 1) {
         for (int64_t j = 0; j < columns; ++j)
-          for (int64_t row = k0; row < std::min(k, k0 + kTogether); ++row)
-            std::memcpy(to + ((panel * k + row) * width + j) * bytes, base + (j * m.n_stride + m.rows[row]) * bytes,
-                        static_cast<size_t>(bytes));
+          for (int64_t row = k0; row < k1; ++row) copy(row, j);
+      } else if (f.group == 1) {
+        for (int64_t row = k0; row < k1; ++row)
+          std::copy_n(base + m.rows[row], columns, to + (panel * k + row) * f.width);
+      } else {
+        for (int64_t row = k0; row < k1; ++row)
+          for (int64_t j = 0; j < columns; ++j) copy(row, j);
       }
+    }
+  }
+}
+
+Literal Packed(const Literal& weights, const Matrix& m, const PanelForm& f) {
+  Ints dims = {m.batch, (m.n + f.width - 1) / f.width, static_cast<int64_t>(m.rows.size()) / f.group, f.width};
+  if (f.group > 1) dims.push_back(f.group);
+  Literal out(Shape::Array(weights.type(), dims));
+  const auto pack = [&](auto word) {
+    using Word = decltype(word);
+    Pack(reinterpret_cast<const Word*>(weights.data()), m, f, reinterpret_cast<Word*>(out.mutable_data()));
+  };
+  switch (ByteWidth(weights.type())) {
+    case 1:
+      pack(uint8_t{});
+      break;
+    case 2:
+      pack(uint16_t{});
+      break;
+    case 4:
+      pack(uint32_t{});
+      break;
+    default:
+      pack(uint64_t{});
   }
   return out;
 }
@@ -172,14 +218,11 @@ absl::StatusOr<bool> CpuWeightPacking(Module& m, PassContext& ctx) {
   for (Computation* c : ControlComputations(m))
     for (Instruction* i : c->PostOrder()) {
       Instruction* product = ProductIn(i);
-      if (!product || !TakesPanels(product)) continue;
-      Instruction* weights = WeightsOf(i, product);
+      const auto form = product ? FormFor(product) : std::nullopt;
+      Instruction* weights = form ? WeightsOf(i, product) : nullptr;
       if (!weights || !ctx.Take()) continue;
-      const Matrix matrix = MatrixOf(product);
-      const int64_t bytes = ByteWidth(weights->shape().type());
-      const int64_t width = PanelWidth(ColumnsOf(product, matrix), bytes);
       Instruction* panels =
-          c->AddConstant(Packed(weights->literal(), matrix, width, bytes), weights->name() + ".panels");
+          c->AddConstant(Packed(weights->literal(), MatrixOf(product), *form), weights->name() + ".panels");
       panels->mutable_shape().SetDefaultLayouts();
       panels->set_loc(weights->loc());
       if (i == product) {
