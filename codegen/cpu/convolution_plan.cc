@@ -137,10 +137,42 @@ int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
   return parts;
 }
 
-// Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel;
-// less where panels are there.
+// A kernel that takes longer to read than a slab.
+constexpr int64_t kLargeKernelBytes = 1 << 20;
+
+// Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel.
 constexpr int64_t kResultBytes = 512 << 10, kRowsForPanels = 8;
-constexpr int64_t kResultBytesOfPanels = 128 << 10;
+
+// Rows of a block of about `block` of `extent`, whole tiles, so that two threads get as much work.
+int64_t EvenBlock(int64_t extent, int64_t block, int64_t tile_rows) {
+  constexpr int64_t kTries = 3;
+  const int64_t pieces = Pieces::Of(extent, block).count;
+  if (pieces == 1) return block;
+  int64_t best = block, least = extent;
+  for (int64_t half = std::max<int64_t>(1, pieces / 2); half < pieces / 2 + kTries; ++half) {
+    const int64_t rows = ((extent + 2 * half - 1) / (2 * half) + tile_rows - 1) / tile_rows * tile_rows;
+    if (Pieces::Of(extent, rows).count != 2 * half || half * rows >= least) continue;
+    best = rows;
+    least = half * rows;
+  }
+  return best;
+}
+
+// The cut of a product by panels, which cost nothing to read again but for the time that memory takes: a large kernel
+// is cut into parts of its columns, all pixels of which wait in the second cache, a small one's pixels into even
+// blocks.
+void CutPixelsByPanels(const ConvolutionShape& s, int64_t rows, int64_t tile_rows, bool epilogue, ConvolutionPlan& p) {
+  constexpr int64_t kResultBytesOfPanels = 128 << 10;
+  const int64_t pixels = s.positions(), width = ByteWidth(s.c);
+  const bool large = s.cin * s.cout * ByteWidth(s.b) >= kLargeKernelBytes;
+  p.column_parts = large ? ColumnParts(s, Pieces::Of(pixels, rows).count) : 1;
+  if (epilogue && !p.product.choice.rows)
+    rows = std::min(rows, RowsWithin(kResultBytesOfPanels, s.cout / p.column_parts * width, tile_rows));
+  if (!large) p.column_parts = ColumnParts(s, Pieces::Of(pixels, rows).count);
+  const int64_t units = Pieces::Of(pixels, rows).count * p.column_parts;
+  rows = RowsForThreads(rows, units, pixels * s.cin * s.cout / units, tile_rows);
+  p.pieces = Pieces::Of(pixels, EvenBlock(pixels, rows, tile_rows));
+}
 
 void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
@@ -153,21 +185,21 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
   if (p.product.choice.rows) block = std::min(block, RowsWithin(p.product.choice.rows, 1, tile_rows));
-  if (epilogue)
-    block = std::min(block, RowsWithin(s.panel ? kResultBytesOfPanels : kResultBytes, s.out_features() * ByteWidth(s.c),
-                                       s.panel ? tile_rows : kRowsForPanels * tile_rows));
-  // Tile products need a tile of rows in the last block too.
-  if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
-  p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
-  const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
-  if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
-  p.pieces = Pieces::Of(pixels, block);
+  if (s.panel && !tiles) {
+    CutPixelsByPanels(s, block, tile_rows, epilogue, p);
+  } else {
+    if (epilogue)
+      block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
+    // Tile products need a tile of rows in the last block too.
+    if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
+    p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
+    const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
+    if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
+    p.pieces = Pieces::Of(pixels, block);
+  }
   p.product.n /= p.column_parts;
   p.units = p.pieces.count * p.column_parts;
 }
-
-// A kernel that takes longer to read than a slab.
-constexpr int64_t kLargeKernelBytes = 1 << 20;
 
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
