@@ -145,13 +145,13 @@ constexpr int64_t kResultBytes = 512 << 10, kRowsForPanels = 8;
 
 // Rows of a block of about `block` of `extent`, whole tiles, so that two threads get as much work.
 int64_t EvenBlock(int64_t extent, int64_t block, int64_t tile_rows) {
-  constexpr int64_t kTries = 3;
-  const int64_t pieces = Pieces::Of(extent, block).count;
+  constexpr int64_t kTries = 4;  // numbers of pieces
+  const int64_t pieces = Pieces::Of(extent, block).count, most = block + block / 4;
   if (pieces == 1) return block;
   int64_t best = block, least = extent;
-  for (int64_t half = std::max<int64_t>(1, pieces / 2); half < pieces / 2 + kTries; ++half) {
-    const int64_t rows = ((extent + 2 * half - 1) / (2 * half) + tile_rows - 1) / tile_rows * tile_rows;
-    if (Pieces::Of(extent, rows).count != 2 * half || half * rows >= least) continue;
+  for (int64_t half = std::max<int64_t>(1, pieces / 2 - 1), k = 0; k < kTries; ++half, ++k) {
+    const int64_t rows = Pieces::Of(Pieces::Of(extent, 2 * half).count, tile_rows).count * tile_rows;
+    if (rows > most || Pieces::Of(extent, rows).count != 2 * half || half * rows >= least) continue;
     best = rows;
     least = half * rows;
   }

@@ -5,7 +5,7 @@
 // Left alone: what others read too, which would be there twice; products of vectors and depthwise convolutions, whose
 //   kernels read rows; small operands; types that kernels convert; products whose choice was measured. Weights that are
 //   arguments, of files among them, have the order that the program gives them. Of several programs in one library none
-//   packs (aot/planning.cc): they share their constants.
+//   packs (aot/compile.cc): they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
 #include <algorithm>
 
