@@ -251,7 +251,14 @@ absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const 
   for (const Target* target : {&kCpuTarget, &kGpuTarget, &kEmulatedTarget})
     if (target->wanted(o)) programs.push_back({target, {}});
   if (programs.empty()) return InvalidArgument("error: the config names no target");
-  Compilation c = {o, {}, {}, false, {}};
+  // Programs of one library share their constants, which one order must suit.
+  CompileOptions of_several;
+  const bool several = programs.size() > 1 || entries.size() > 1 || entries[0].variants.size() > 1;
+  if (several) {
+    of_several = o;
+    of_several.pipeline.disabled.push_back("cpu-weight-packing");
+  }
+  Compilation c = {several ? of_several : o, {}, {}, false, {}};
   c.out.name = CIdentifier(o.model.name);
   c.out.threads = o.cpu.threads;
   c.out.flush_subnormals = o.cpu.flush_subnormals;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/analysis/panels.h"
 
 namespace kiln::cpu {
 namespace {
@@ -70,6 +71,12 @@ ConvolutionShape ShapeOf(const Instruction* i) {
   s.in_stride = strides[d.kernel_input];
   s.out_stride = strides[d.kernel_output];
   s.tap_stride = spatial == 0 ? 0 : strides[d.kernel_spatial.back()];
+  if (const auto panels = PanelsOf(i)) {
+    s.panel = s.in_stride = panels->width;
+    s.out_stride = panels->rows;
+    s.panel_group = panels->group;
+    s.tap_stride = s.cin * s.in_stride;
+  }
   s.window = i->attrs().window.value_or(attr::Win());
   for (int64_t k = 0; k < spatial; ++k) {
     s.in.push_back(x.dim(d.input_spatial[k]));
@@ -121,16 +128,51 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
 // have many features of few pixels. `units`: the pieces.
 int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
   constexpr int64_t kColumns = 64;  // of the widest tiles
+  const int64_t step = s.panel ? (kColumns + s.panel - 1) / s.panel * s.panel : kColumns;
   int64_t work = s.positions() * s.cout * s.cin, parts = 1;
   for (const WindowDim& w : s.window) work *= w.size;
-  while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * kColumns) == 0 &&
+  while (s.groups == 1 && units * parts < kEnoughUnits && s.cout % (2 * parts * step) == 0 &&
          work / (2 * parts) >= kUnitWork)
     parts *= 2;
   return parts;
 }
 
+// A kernel that takes longer to read than a slab.
+constexpr int64_t kLargeKernelBytes = 1 << 20;
+
 // Results that wait in the second cache for what is made of them, and the tiles of rows that pay for packing a panel.
 constexpr int64_t kResultBytes = 512 << 10, kRowsForPanels = 8;
+
+// Rows of a block of about `block` of `extent`, whole tiles, so that two threads get as much work.
+int64_t EvenBlock(int64_t extent, int64_t block, int64_t tile_rows) {
+  constexpr int64_t kTries = 4;  // numbers of pieces
+  const int64_t pieces = Pieces::Of(extent, block).count, most = block + block / 4;
+  if (pieces == 1) return block;
+  int64_t best = block, least = extent;
+  for (int64_t half = std::max<int64_t>(1, pieces / 2 - 1), k = 0; k < kTries; ++half, ++k) {
+    const int64_t rows = Pieces::Of(Pieces::Of(extent, 2 * half).count, tile_rows).count * tile_rows;
+    if (rows > most || Pieces::Of(extent, rows).count != 2 * half || half * rows >= least) continue;
+    best = rows;
+    least = half * rows;
+  }
+  return best;
+}
+
+// The cut of a product by panels, which cost nothing to read again but for the time that memory takes: a large kernel
+// is cut into parts of its columns, all pixels of which wait in the second cache, a small one's pixels into even
+// blocks.
+void CutPixelsByPanels(const ConvolutionShape& s, int64_t rows, int64_t tile_rows, bool epilogue, ConvolutionPlan& p) {
+  constexpr int64_t kResultBytesOfPanels = 128 << 10;
+  const int64_t pixels = s.positions(), width = ByteWidth(s.c);
+  const bool large = s.cin * s.cout * ByteWidth(s.b) >= kLargeKernelBytes;
+  p.column_parts = large ? ColumnParts(s, Pieces::Of(pixels, rows).count) : 1;
+  if (epilogue && !p.product.choice.rows)
+    rows = std::min(rows, RowsWithin(kResultBytesOfPanels, s.cout / p.column_parts * width, tile_rows));
+  if (!large) p.column_parts = ColumnParts(s, Pieces::Of(pixels, rows).count);
+  const int64_t units = Pieces::Of(pixels, rows).count * p.column_parts;
+  rows = RowsForThreads(rows, units, pixels * s.cin * s.cout / units, tile_rows);
+  p.pieces = Pieces::Of(pixels, EvenBlock(pixels, rows, tile_rows));
+}
 
 void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
@@ -138,25 +180,26 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.algorithm = ConvolutionAlgorithm::kPointwise;
   p.product.a_stride = s.in_features();
   p.product.run = s.in_features();
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice, s.panel);
   // What sums of rows begin with lies on the stack.
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
   if (p.product.choice.rows) block = std::min(block, RowsWithin(p.product.choice.rows, 1, tile_rows));
-  if (epilogue)
-    block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
-  // Tile products need a tile of rows in the last block too.
-  if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
-  p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
-  const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
-  if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
-  p.pieces = Pieces::Of(pixels, block);
+  if (s.panel && !tiles) {
+    CutPixelsByPanels(s, block, tile_rows, epilogue, p);
+  } else {
+    if (epilogue)
+      block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
+    // Tile products need a tile of rows in the last block too.
+    if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
+    p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
+    const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
+    if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
+    p.pieces = Pieces::Of(pixels, block);
+  }
   p.product.n /= p.column_parts;
   p.units = p.pieces.count * p.column_parts;
 }
-
-// A kernel that takes longer to read than a slab.
-constexpr int64_t kLargeKernelBytes = 1 << 20;
 
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
@@ -175,10 +218,10 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
   // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
   const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
-  const int64_t most = p.product.choice.slab_bytes         ? p.product.choice.slab_bytes
-                       : kernel_bytes >= kLargeKernelBytes ? kLargeSlabBytes
-                       : p.product.b_n_stride != 1         ? 2 * kSlabBytes
-                                                           : kSlabBytes;
+  const int64_t most = p.product.choice.slab_bytes             ? p.product.choice.slab_bytes
+                       : kernel_bytes >= kLargeKernelBytes     ? kLargeSlabBytes
+                       : p.product.b_n_stride != 1 && !s.panel ? 2 * kSlabBytes
+                                                               : kSlabBytes;
   const SlabSize size = SizeOfSlab(s, ByteWidth(compute), most);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);
@@ -223,6 +266,7 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.choice = ChoiceOf(level, convolution);
   const bool loops = p.product.choice.loops == ProductChoice::kLoops && s.out_features() <= kMostFeatures;
   if (loops || !ProductsApply(convolution, s, window, compute)) {
+    if (s.panel) return ErrorAt(convolution, "has panels that no kernel reads", absl::StatusCode::kInternal);
     if (s.out_features() > kMostFeatures)
       return ErrorAt(convolution, absl::StrCat(s.out_features(), " output features are not supported here"),
                      absl::StatusCode::kUnimplemented);
@@ -245,6 +289,8 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
   p.product.c_stride = s.out_features();
   p.product.b_k_stride = s.in_stride;
   p.product.b_n_stride = s.out_stride;
+  p.product.panel_columns = s.panel;
+  p.product.panel_group = s.panel_group;
   if (window.taps > 1 && s.tap_stride != s.cin * s.in_stride) {
     p.product.b_tap_rows = s.cin;
     p.product.b_tap_stride = s.tap_stride;

@@ -20,6 +20,8 @@ struct ConvolutionShape {
   int64_t image_stride, feature_stride;       // of the input, in elements
   Ints position_stride;                       // of the input, by spatial dimension
   int64_t tap_stride, in_stride, out_stride;  // of the kernel, in elements
+  int64_t panel = 0;  // columns of the kernel's panels (analysis/panels.h), which out_stride then is between; 0: none
+  int64_t panel_group = 1;
   int64_t spatial() const { return static_cast<int64_t>(in.size()); }
   int64_t in_features() const { return cin * groups; }
   int64_t out_features() const { return cout * groups; }

@@ -108,7 +108,7 @@ class BlockedDot {
     shape.n = Parts() * columns;
     shape.accumulate = accumulate;
     llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
-    llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.n * s_.k), at));
+    llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.b_batch), at));
     EmitMatmul(ir_, shape, rows, b, ir_.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
   }
 

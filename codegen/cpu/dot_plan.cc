@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/analysis/panels.h"
 
 namespace kiln::cpu {
 namespace {
@@ -21,6 +22,13 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
   s.a_k = a_kfirst ? s.m : 1;
   s.b_k = b_kfirst ? s.n : 1;
   s.b_n = b_kfirst ? 1 : s.k;
+  s.b_batch = s.n * s.k;
+  if (const auto panels = PanelsOf(i)) {
+    s.panel = s.b_k = panels->width;
+    s.b_n = s.k;
+    s.panel_group = panels->group;
+    s.b_batch = panels->batch_elements();
+  }
   return s;
 }
 
@@ -58,15 +66,20 @@ VectorDotPlan PlanVectorDot(const DotShape& s) {
   return p;
 }
 
+// Columns that parts of B are multiples of: of the widest tiles, or of B's panels.
+int64_t ColumnStep(const DotShape& s) {
+  constexpr int64_t kColumns = 64;
+  return s.panel ? (kColumns + s.panel - 1) / s.panel * s.panel : kColumns;
+}
+
 // Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches.
 Pieces ColumnParts(const DotShape& s, int64_t blocks) {
-  constexpr int64_t kColumns = 64;  // of the widest tiles
-  const int64_t work = s.batch * s.m * s.k * s.n;
+  const int64_t step = ColumnStep(s), work = s.batch * s.m * s.k * s.n;
   const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(blocks, 1), work / kUnitWork);
-  if (wanted < 2 || s.n < 2 * kColumns) return {s.n, 1, 0};
+  if (wanted < 2 || s.n < 2 * step) return {s.n, 1, 0};
   // No last part of a few columns: tile products need a tile.
-  int64_t width = (s.n + wanted * kColumns - 1) / (wanted * kColumns) * kColumns;
-  while (s.n % width != 0 && s.n % width < kColumns / 2 && width < s.n) width += kColumns;
+  int64_t width = (s.n + wanted * step - 1) / (wanted * step) * step;
+  while (s.n % width != 0 && s.n % width < step / 2 && width < s.n) width += step;
   return width < s.n ? Pieces::Of(s.n, width) : Pieces{s.n, 1, 0};
 }
 
@@ -76,7 +89,8 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
   // Results that wait for an epilogue or a conversion: rows of them together, and columns in steps of whole panels.
-  constexpr int64_t kMostRows = 512, kColumnStep = 64;
+  constexpr int64_t kMostRows = 512;
+  const int64_t step = ColumnStep(s);
   // Rows of an A that is read in place: so many share a panel of B that making it does not count.
   constexpr int64_t kRowsInPlace = 768;
   BlockedDotPlan p{};
@@ -95,7 +109,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, choice);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, choice, s.panel);
   int64_t block = p.pack_a || tiles ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes,
                                                  p.slab_stride * ByteWidth(p.held), tile_rows)
                                     : kRowsInPlace / tile_rows * tile_rows;
@@ -116,9 +130,9 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   const int64_t width = p.parts.size;
   int64_t columns = width;
   if (waits && !tiles) {
-    const int64_t most = RowsWithin(kSlabBytes, block * ByteWidth(sum), kColumnStep);
+    const int64_t most = RowsWithin(kSlabBytes, block * ByteWidth(sum), step);
     const int64_t pieces = (width + most - 1) / most;
-    columns = std::min(width, ((width + pieces - 1) / pieces + kColumnStep - 1) / kColumnStep * kColumnStep);
+    columns = std::min(width, ((width + pieces - 1) / pieces + step - 1) / step * step);
   }
   p.columns = {columns, width / columns, width % columns};
   p.product.choice = choice;
@@ -134,6 +148,8 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.product.complex_b = IsComplex(s.b);
   p.product.b_k_stride = s.b_k;
   p.product.b_n_stride = s.b_n;
+  p.product.panel_columns = s.panel;
+  p.product.panel_group = s.panel_group;
   return p;
 }
 
@@ -162,6 +178,8 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
     plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot));
     plan.units = s.batch * plan.blocked.rows.count * plan.blocked.parts.count;
   }
+  if (s.panel && plan.algorithm != DotAlgorithm::kProducts)
+    return ErrorAt(dot, "has panels that no kernel reads", absl::StatusCode::kInternal);
   if (stored && plan.algorithm != DotAlgorithm::kProducts && ByteWidth(*stored) != ByteWidth(s.c))
     return ErrorAt(dot, "has an epilogue of another width", absl::StatusCode::kInternal);
   return plan;

@@ -14,7 +14,9 @@ namespace kiln::cpu {
 struct DotShape {
   PrimitiveType a, b, c;
   int64_t batch, m, n, k;
-  int64_t a_m, a_k, b_k, b_n;
+  int64_t a_m, a_k, b_k, b_n, b_batch;
+  int64_t panel = 0;  // columns of B's panels (analysis/panels.h), which b_k and b_n then are strides of; 0: no panels
+  int64_t panel_group = 1;
 };
 
 enum class DotAlgorithm {

@@ -79,6 +79,10 @@ absl::Status Nest(FusionBody& fusion, const Ints& dims, const Ints& order,
   Ir& ir = fusion.ir;
   absl::Status status;
   std::vector<llvm::Value*> at(dims.size(), ir.I64(0));
+  // The last that loops: UsefulFirst has extents of 1 behind it.
+  size_t innermost = 0;
+  for (size_t k = 0; k < order.size(); ++k)
+    if (dims[order[k]] != 1) innermost = k;
   std::function<void(size_t)> level = [&](size_t k) {
     if (!status.ok()) return;
     if (k == order.size()) {
@@ -91,7 +95,7 @@ absl::Status Nest(FusionBody& fusion, const Ints& dims, const Ints& order,
       at[d] = i;
       level(k + 1);
     };
-    const bool inner = parallel && k + 1 == order.size();
+    const bool inner = parallel && k == innermost;
     if (first)
       ir.Loop(fusion.body.begin, fusion.body.end, 1, step, inner);
     else if (inner)

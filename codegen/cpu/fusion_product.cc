@@ -1,6 +1,7 @@
 // Fusions of a product and elementwise operations behind it: the kernel is the product's, and what is made of its
 // elements is computed block by block, while they are in cache.
 #include "codegen/cpu/fusion.h"
+#include "compiler/analysis/panels.h"
 
 namespace kiln::cpu {
 namespace {
@@ -79,8 +80,12 @@ absl::StatusOr<int64_t> EmitProduct(FusionBody& fusion, const Instruction* produ
   Body body = fusion.body;
   body.i = product;
   body.operands.clear();
-  for (const Instruction* o : product->operands())
-    body.operands.push_back(fusion.body.operands[static_cast<size_t>(*o->attrs().parameter_number)]);
+  const auto panels = PanelsOf(product);
+  for (const Instruction* o : product->operands()) {
+    const Instruction* read = panels && o == product->operand(1) ? panels->source : o;
+    body.operands.push_back(fusion.body.operands[static_cast<size_t>(*read->attrs().parameter_number)]);
+  }
+  if (product == fusion.f.root()) return product->Is(Opcode::Dot) ? EmitDot(body) : EmitConvolution(body);
   absl::StatusOr<int64_t> units =
       product->Is(Opcode::Dot) ? EmitDot(body, fusion.f.root()->shape().type(), apply) : EmitConvolution(body, apply);
   RETURN_IF_ERROR(epilogue.status());

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/matmul_micro.h"
 #include "codegen/cpu/matmul_pack.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
@@ -17,10 +18,9 @@ class VectorProducts {
 
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
-    const int64_t width = plan_.tile_columns;
-    panel_ = plan_.direct ? nullptr : ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * width);
+    if (!plan_.direct) panel_ = ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * plan_.tile_columns);
     if (OffsetOfB(s_)) SumRows();
-    const int64_t whole = s_.n / width * width;
+    const int64_t width = s_.panel_columns ? s_.panel_columns : plan_.tile_columns, whole = s_.n / width * width;
     ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });
     if (whole < s_.n) Columns(ir_.I64(whole), s_.n - whole);
   }
@@ -40,7 +40,12 @@ class VectorProducts {
       ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
         llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
         owed_ = &block == &plan_.blocks.front() ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getFalse();
-        Block(block, StartOf(block, step), column, columns, sum, is_first);
+        // What a panel has of the block stays in cache while its tiles' columns take turns.
+        const Start start = StartOf(block, step);
+        const int64_t width = plan_.tile_columns, whole = columns / width * width;
+        ir_.Loop(ir_.I64(0), ir_.I64(whole), width,
+                 [&](llvm::Value* strip) { Block(block, start, column, strip, width, sum, is_first); });
+        if (whole < columns) Block(block, start, column, ir_.I64(whole), columns - whole, sum, is_first);
       });
       fresh = false;
     }
@@ -91,21 +96,26 @@ class VectorProducts {
     return {a, k};
   }
 
-  // One block of k for `columns` columns of all rows.
-  void Block(const SumBlock& block, const Start& start, llvm::Value* column, int64_t columns, Sum sum,
-             llvm::Value* is_first) {
+  // One block of k for `columns` columns of all rows: those `strip` behind `first`, with which a panel begins that is
+  // not copied.
+  void Block(const SumBlock& block, const Start& start, llvm::Value* first, llvm::Value* strip, int64_t columns,
+             Sum sum, llvm::Value* is_first) {
+    llvm::Value* column = ir_.Add(first, strip);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     llvm::Value* source = panel_;
     if (plan_.direct)
-      source = b_.CreateInBoundsGEP(element, b_array_, ir_.Add(ir_.Mul(start.k, s_.b_k_stride), column));
+      source = InPlace(start.k, first, strip);
+    else if (s_.panel_columns)
+      CopyPanel(block, InPlace(start.k, first, strip), packed);
     else
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
-    const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchesAhead(block, columns) ? kFetchingTiles : 0;
+    const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchingTiles(block, columns);
     // Tiles that fetch: the first of the first range, or the first of as many ranges if each has but one.
     const int64_t ranges_fetching = fetching == 0 ? 0 : whole >= fetching ? 1 : fetching;
-    const int64_t ahead = s_.b_k_stride * ByteWidth(s_.b_type);
+    const bool all_fetch = fetching && s_.panel_columns;
+    const int64_t ahead = s_.panel_columns ? 0 : s_.b_k_stride * ByteWidth(s_.b_type);
     const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles) {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
@@ -118,41 +128,83 @@ class VectorProducts {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
         }
-        if (fetches) arguments.push_back(NextRows(block, start.k, column, ir_.Add(r, t)));
+        if (fetches) {
+          llvm::Value* before = ir_.Add(all_fetch ? ir_.Mul(r, whole) : r, t);
+          arguments.push_back(NextRows(block, start.k, first, before, fetching));
+        }
         b_.CreateCall(MicroKernel(ir_, s_,
                                   {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
-                                   fetches ? ahead : 0}),
+                                   fetches ? ahead : 0, fetches && all_fetch ? fetching : 0}),
                       arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
       if (rows_ % plan_.tile_rows) tile(ir_.I64(whole), rows_ % plan_.tile_rows, false);
     };
-    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1, [&](llvm::Value* r) { tiles_of(r, std::min(fetching, whole)); });
+    if (all_fetch) return ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) { tiles_of(r, whole); });
+    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1,
+             [&](llvm::Value* r) { tiles_of(r, whole >= fetching ? fetching : 1); });
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
   }
 
-  // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place, one row in two steps:
-  // where rows lie far apart the machine would not foresee them, and a B beyond the second cache is far away.
-  static constexpr int64_t kFetchingTiles = 2;
-  bool FetchesAhead(const SumBlock& block, int64_t columns) const {
-    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20;
-    const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
-    const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    return ranges && Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
-           block.segments.empty() && block.run >= kManyRows && columns == plan_.tile_columns &&
-           ranges->getSExtValue() * (rows_ / plan_.tile_rows) >= 2 * kFetchingTiles && row_bytes >= kFarBytes &&
-           row_bytes * s_.K() > kSecondCache;
+  // Where B has row `k` of the column `strip` behind `first`.
+  llvm::Value* InPlace(llvm::Value* k, llvm::Value* first, llvm::Value* strip) {
+    llvm::Value* at = ir_.Add(ir_.Mul(first, s_.b_n_stride), ir_.Mul(strip, s_.panel_group));
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(k, s_.b_k_stride), at));
   }
 
-  // The first row that tile `t` fetches of the panel behind the one of `k` and `column`.
-  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* t) {
-    llvm::Value* next = ir_.Add(k, ir_.I64(block.run));
+  // Copies the block's rows of a panel of B, of which `from` is the first, converted into rows of `width` elements.
+  void CopyPanel(const SumBlock& block, llvm::Value* from, int64_t width) {
+    const int64_t group = s_.panel_group;
+    ir_.Loop(ir_.I64(0), ir_.I64(ElementsOf(block.segments, block.run) / group), 1, [&](llvm::Value* q) {
+      ir_.Loop(
+          ir_.I64(0), ir_.I64(width), 1,
+          [&](llvm::Value* j) {
+            for (int64_t e = 0; e < group; ++e) {
+              llvm::Value* at = ir_.Add(ir_.Mul(q, group * s_.b_k_stride), ir_.Add(ir_.Mul(j, group), ir_.I64(e)));
+              ir_.Store(s_.compute, ir_.Convert(ir_.Load(s_.b_type, from, at), s_.b_type, s_.compute), panel_,
+                        ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, group), ir_.I64(e)), width), j));
+            }
+          },
+          true);
+    });
+  }
+
+  // The first tiles of a panel fetch the rows of B that the next panel takes, packed or in place: where rows lie far
+  // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
+  // many tiles share that; 0: none.
+  int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20, kTwo = 2, kMostSharing = 8;
+    const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
+    if (!ranges || columns != plan_.tile_columns) return 0;
+    const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
+    if (s_.panel_columns) {
+      if (!plan_.direct || ElementsOf(block.segments, block.run) < kManyRows) return 0;
+      // As few lines at a time as may be. Tiles behind these fetch again what the last of them did: they are the same
+      // code, and find it in the cache.
+      int64_t sharing = kMostSharing;
+      while (sharing > tiles) sharing /= 2;
+      return sharing > 1 ? sharing : 0;
+    }
+    const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
+    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
+    const bool rows = Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
+                      !s_.reverse_b && block.segments.empty();
+    return far && rows && block.run >= kManyRows && tiles >= 2 * kTwo ? kTwo : 0;
+  }
+
+  // What tile `t` of `sharing` fetches first of the panel behind the one of `k` and `column`.
+  llvm::Value* NextRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, llvm::Value* t, int64_t sharing) {
+    const int64_t rows = ElementsOf(block.segments, block.run);
+    llvm::Value* next = ir_.Add(k, ir_.I64(rows));
     llvm::Value* around = b_.CreateICmpSGE(next, ir_.I64(s_.K()));
     next = b_.CreateSelect(around, b_.CreateSub(next, ir_.I64(s_.K())), next);
-    column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(plan_.tile_columns)), column);
-    llvm::Value* row = ir_.Add(next, ir_.Mul(t, block.run / kFetchingTiles));
-    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), column));
+    const int64_t columns = s_.panel_columns ? s_.panel_columns : plan_.tile_columns;
+    column = b_.CreateSelect(around, ir_.Add(column, ir_.I64(columns)), column);
+    llvm::Value* at = s_.panel_columns ? ir_.Mul(column, s_.b_n_stride) : column;
+    if (s_.panel_columns) t = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, t, ir_.I64(sharing - 1));
+    llvm::Value* row = ir_.Add(next, ir_.Mul(t, rows / sharing));
+    return b_.CreateGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(row, s_.b_k_stride), at));
   }
 
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.

@@ -9,6 +9,9 @@
 namespace kiln::cpu {
 namespace {
 
+// Panels of the program hold B as it is, whatever products need; those that are made here have its offset.
+bool OwesOffset(const MatmulShape& s) { return s.panel_columns && OffsetOfB(s); }
+
 std::string NameOf(const MatmulShape& s, const MicroTile& t) {
   std::string name =
       absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors,
@@ -17,6 +20,8 @@ std::string NameOf(const MatmulShape& s, const MicroTile& t) {
                    : t.sum == Sum::kAdded ? ".a"
                                           : "");
   if (t.ahead) absl::StrAppend(&name, ".p", t.ahead);
+  if (t.fetchers) absl::StrAppend(&name, ".f", t.fetchers);
+  if (OwesOffset(s)) name += ".o";
   for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
   return name;
 }
@@ -105,8 +110,10 @@ class Emitter {
   Sums Products(llvm::Value* a, llvm::Value* b, Sums sums, int64_t live) {
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(sum_)));
     std::vector<llvm::Value*> row;
-    for (int64_t v = 0; v < t_.vectors; ++v)
+    for (int64_t v = 0; v < t_.vectors; ++v) {
       row.push_back(b_.CreateAlignedLoad(VectorOf(word_), b_.CreateInBoundsGEP(word_, b, ir_.I64(v * lanes_)), align));
+      if (OwesOffset(s_)) row[v] = b_.CreateXor(row[v], llvm::ConstantInt::get(VectorOf(word_), kOffsetOfBytes));
+    }
     for (int64_t m = 0; m < t_.rows; ++m) {
       llvm::Value* x = Splat(WordOfA(b_.CreateInBoundsGEP(element_, a, ir_.I64(m * s_.a_stride)), live));
       for (int64_t v = 0; v < t_.vectors; ++v) {
@@ -115,14 +122,6 @@ class Emitter {
       }
     }
     return sums;
-  }
-
-  // Products between branches: enough of them, since more only cost code.
-  int64_t Unroll(bool inner, int64_t count) const {
-    constexpr int64_t kShort = 8;       // loops of fewer steps are not unrolled
-    constexpr int64_t kLargeTile = 12;  // vectors, of which two steps keep the processor busy
-    if (!inner || count < kShort) return 1;
-    return t_.rows * t_.vectors >= kLargeTile ? 2 : 4;
   }
 
   // The loops over segments from `depth` on, and over the run inside the last of them.
@@ -138,7 +137,7 @@ class Emitter {
   Sums Run(llvm::Value* a, llvm::Value* b, Sums sums) {
     const int64_t whole = t_.run / group_, tail = t_.run % group_;
     if (whole)
-      sums = Loop({whole, Unroll(whole), group_, t_.b_stride, t_.ahead}, a, b, std::move(sums),
+      sums = Loop({whole, Unroll(whole), group_, t_.b_stride, true}, a, b, std::move(sums),
                   [&](llvm::Value* x, llvm::Value* y, Sums now) { return Products(x, y, std::move(now), group_); });
     if (!tail) return sums;
     return Products(b_.CreateInBoundsGEP(element_, a, ir_.I64(whole * group_)),
@@ -155,8 +154,8 @@ class Emitter {
 
   struct Steps {
     int64_t count, unroll;
-    int64_t a, b;       // distances of steps in elements of A and words of B
-    int64_t ahead = 0;  // bytes between lines that are fetched for later, one for each time around; 0: none
+    int64_t a, b;          // distances of steps in elements of A and words of B
+    bool fetches = false;  // what the tile fetches for later
   };
 
   // Sums travel as phis.
@@ -186,7 +185,9 @@ class Emitter {
     for (llvm::Value* v : sums) phis.push_back(phi(vector_, v));
     Sums now(phis.begin(), phis.end());
     for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
-    if (steps.ahead) Prefetch(b_.CreateMul(i, ir_.I64(steps.ahead / steps.unroll)));
+    if (steps.fetches && t_.ahead)
+      Prefetch(b_.CreateMul(i, ir_.I64(t_.ahead / steps.unroll)), t_.columns * ByteWidth(s_.b_type));
+    if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
     llvm::Value *na = a_at(ai, steps.unroll), *nb = b_at(bi, steps.unroll);
     llvm::BasicBlock* latch = b_.GetInsertBlock();
@@ -206,14 +207,22 @@ class Emitter {
     return now;
   }
 
-  // Fetches what the next panel is packed from, `offset` bytes on: as much as a panel's row takes.
-  void Prefetch(llvm::Value* offset) {
+  // Fetches `bytes` bytes of what the next panel is read from, `offset` bytes on.
+  void Prefetch(llvm::Value* offset, int64_t bytes) {
     constexpr int64_t kLine = 64;
-    llvm::Value* from = b_.CreateInBoundsGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
-    for (int64_t at = 0; at < t_.columns * ByteWidth(s_.b_type); at += kLine)
+    llvm::Value* from = b_.CreateGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
+    for (int64_t at = 0; at < bytes; at += kLine)
       b_.CreateIntrinsic(
           llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-          {b_.CreateInBoundsGEP(b_.getInt8Ty(), from, ir_.I64(at)), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+          {b_.CreateGEP(b_.getInt8Ty(), from, ir_.I64(at)), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+  }
+
+  // The tile's part of as much as it reads of B, of which it has come to `b` and reads `bytes` bytes until it asks
+  // again.
+  void PrefetchPart(llvm::Value* b, int64_t bytes) {
+    llvm::Type* i64 = b_.getInt64Ty();
+    llvm::Value* read = b_.CreateSub(b_.CreatePtrToInt(b, i64), b_.CreatePtrToInt(f_->getArg(1), i64));
+    Prefetch(b_.CreateUDiv(read, ir_.I64(t_.fetchers)), bytes / t_.fetchers);
   }
 
   void NotUnrolled(llvm::BranchInst* branch) {
@@ -335,7 +344,7 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   llvm::Type* ptr = b.getPtrTy();
   std::vector<llvm::Type*> types = {ptr, ptr, ptr, b.getInt1Ty()};
   if (OffsetOfB(shape)) types.push_back(ptr);
-  if (tile.ahead) types.push_back(ptr);
+  if (tile.ahead || tile.fetchers) types.push_back(ptr);
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                    llvm::Function::InternalLinkage, name, ir.module);
   f->addFnAttr(llvm::Attribute::NoInline);

@@ -20,15 +20,19 @@ struct MicroTile {
   int64_t run;
   int64_t b_stride;  // words between rows of B: elements, or groups of them
   Sum sum;
-  int64_t ahead = 0;  // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
+  int64_t ahead = 0;     // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
+  int64_t fetchers = 0;  // tiles that together fetch as much from one place as each of them reads of B; 0: none
 };
+
+// What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.
+inline constexpr uint32_t kOffsetOfBytes = 0x80808080;
 
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
 
 // The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use. Where
-// B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32). With `ahead`, `ptr next`
-// follows: the first row that is fetched.
+// B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32). With `ahead` or
+// `fetchers`, `ptr next` follows: what is fetched first.
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile);
 
 }  // namespace kiln::cpu

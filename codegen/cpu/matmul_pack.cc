@@ -78,7 +78,7 @@ class GroupPacker {
   // Bytes with the offset that one operand of their products needs.
   llvm::Value* Offset(llvm::Value* words) {
     if (!OffsetOfB(s_)) return words;
-    return b_.CreateXor(words, llvm::ConstantInt::get(words->getType(), 0x80808080u));
+    return b_.CreateXor(words, llvm::ConstantInt::get(words->getType(), kOffsetOfBytes));
   }
 
   llvm::FixedVectorType* VectorOf(llvm::Type* element, int64_t count) {

@@ -39,6 +39,17 @@ int64_t TileVectors(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, bo
   return std::max<int64_t>(1, std::min(best, vectors));
 }
 
+// The same where B lies as panels of `panel` vectors, which the tile divides: the widest that leaves accumulators for a
+// tile of all rows, or for tall tiles of few rows.
+int64_t TileVectorsOfPanel(const CpuLevel& l, int64_t panel, int64_t m, const ProductChoice& choice) {
+  const int64_t budget = Accumulators(l), usual = l.vector_registers == 32 ? 6 : 3;
+  int64_t most = choice.vectors ? choice.vectors : usual;
+  if (m <= budget / 2) most = std::min(most, budget / std::max<int64_t>(m, 1));
+  int64_t vectors = std::max<int64_t>(1, std::min(most, panel));
+  while (panel % vectors != 0) --vectors;
+  return vectors;
+}
+
 // Rows of a tile of `vectors` vectors where there are `m`: equal tiles, so that 16 rows are two of 8, not 12 and 4.
 int64_t RowsOfTile(const CpuLevel& l, int64_t m, int64_t vectors) {
   const int64_t most = Accumulators(l) / vectors, tiles = std::max<int64_t>(1, (m + most - 1) / most);
@@ -49,6 +60,7 @@ int64_t RowsOfTile(const CpuLevel& l, int64_t m, int64_t vectors) {
 int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
   constexpr int64_t kLeast = 4;
   int64_t lanes = Lanes(level, s.compute);
+  if (s.panel_columns) return lanes;
   while (Group(s.compute) == 1 && lanes > kLeast && s.n <= lanes / 2) lanes /= 2;
   return lanes;
 }
@@ -185,7 +197,9 @@ bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
 
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
-int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, const ProductChoice& choice) {
+int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, const ProductChoice& choice,
+                 int64_t panel_columns) {
+  if (panel_columns) return RowsOfTile(l, m, TileVectorsOfPanel(l, panel_columns / Lanes(l, t), m, choice));
   return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows, choice));
 }
 
@@ -208,8 +222,14 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   const bool same_type =
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
   const bool few = ranges && *ranges * rows <= kFewRows, in_place = s.choice.packing == ProductChoice::kInPlace;
-  plan.direct = same_type && s.n % plan.lanes == 0 && (in_place || (few && s.choice.packing != ProductChoice::kPacked));
-  const int64_t vectors = TileVectors(level, s.compute, s.n, rows, few, s.choice);
+  const int64_t panel = s.panel_columns / plan.lanes;
+  if (panel)
+    plan.direct = s.panel_group == Group(s.compute) && (Group(s.compute) > 1 || s.b_type == s.compute);
+  else
+    plan.direct =
+        same_type && s.n % plan.lanes == 0 && (in_place || (few && s.choice.packing != ProductChoice::kPacked));
+  const int64_t vectors = panel ? TileVectorsOfPanel(level, panel, rows, s.choice)
+                                : TileVectors(level, s.compute, s.n, rows, few, s.choice);
   plan.tile_columns = vectors * plan.lanes;
   plan.tile_rows = RowsOfTile(level, rows, vectors);
   return plan;

@@ -39,6 +39,10 @@ struct MatmulShape {
   // Where B holds the taps of a convolution apart from its features: rows of one tap, `b_k_stride` apart, and the
   // distance of one tap's from the next one's. 0: rows of all taps are `b_k_stride` apart.
   int64_t b_tap_rows = 0, b_tap_stride = 0;
+  // B lies as panels of so many columns (analysis/panels.h); 0: as rows. `b_k_stride` is then between rows of a panel,
+  // and `b_n_stride` for each column between the beginnings of panels.
+  int64_t panel_columns = 0;
+  int64_t panel_group = 1;  // elements of k that they have side by side
   // B holds complex numbers of which `compute` is a part: its row of (re, im) is two rows of the product, that and
   // (-im, re), so that rows of A and of the result are complex numbers as they lie in memory.
   bool complex_b = false;
@@ -92,8 +96,9 @@ bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 
-// Rows that one register tile holds for `n` columns.
-int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice);
+// Rows that one register tile holds for `n` columns; `panel_columns` as a MatmulShape has it.
+int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice,
+                 int64_t panel_columns);
 
 // Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
 // tile.
@@ -119,7 +124,7 @@ struct MatmulPlan {
   int64_t repeat;              // their steps together
   std::vector<SumBlock> blocks;
   int64_t panel_rows;  // of the longest block
-  bool direct;         // B is read in place
+  bool direct;         // B is read in place: its rows, or its panels
   bool taps_together;  // blocks hold all taps of some features: B has the taps of a feature side by side
 };
 

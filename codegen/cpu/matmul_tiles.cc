@@ -30,6 +30,11 @@ class TileProducts {
 
   void Emit(llvm::Value* b_array) {
     Configure();
+    if (s_.panel_columns) {
+      Panels(b_array);
+      b_.CreateIntrinsic(Intr::x86_tilerelease, {}, {});
+      return;
+    }
     panel_ = ir_.Alloca(byte_, s_.K() / group_ * 2 * kRowBytes);
     const int64_t pairs = s_.n / kTilePair * kTilePair;
     ir_.Loop(ir_.I64(0), ir_.I64(pairs), kTilePair, [&](llvm::Value* column) { Columns(b_array, column, 2); });
@@ -39,6 +44,25 @@ class TileProducts {
   }
 
  private:
+  // B lies as panels, whose rows are groups: tiles are read from them.
+  void Panels(llvm::Value* b_array) {
+    panel_row_ = kWordBytes * s_.panel_columns;
+    const auto columns_of = [&](llvm::Value* first, int64_t columns) {
+      llvm::Value* panel = b_.CreateInBoundsGEP(byte_, b_array, ir_.Mul(first, s_.b_n_stride * width_));
+      const auto columns_from = [&](llvm::Value* j, int64_t tiles) {
+        panel_ = b_.CreateInBoundsGEP(byte_, panel, ir_.Mul(j, kWordBytes));
+        Blocks(ir_.Add(first, j), tiles);
+      };
+      const int64_t pairs = columns / kTilePair * kTilePair;
+      ir_.Loop(ir_.I64(0), ir_.I64(pairs), kTilePair, [&](llvm::Value* j) { columns_from(j, 2); });
+      if (pairs < columns) columns_from(ir_.I64(pairs), 1);
+    };
+    const int64_t whole = s_.n / s_.panel_columns * s_.panel_columns;
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), s_.panel_columns,
+             [&](llvm::Value* first) { columns_of(first, s_.panel_columns); });
+    if (whole < s_.n) columns_of(ir_.I64(whole), s_.n - whole);
+  }
+
   llvm::Value* Register(int64_t k) { return b_.getInt8(static_cast<uint8_t>(k)); }
 
   // Palette 1, and for each tile the bytes of a row (from byte 16) and the rows (from byte 48).
@@ -63,6 +87,12 @@ class TileProducts {
   // All of k for `tiles` tiles of columns from `column`.
   void Columns(llvm::Value* b_array, llvm::Value* column, int64_t tiles) {
     Pack(b_array, column, kTileExtent * tiles);
+    panel_row_ = kRowBytes * tiles;
+    Blocks(column, tiles);
+  }
+
+  // The same by the panel that is there.
+  void Blocks(llvm::Value* column, int64_t tiles) {
     ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
       const RowRange range = ranges_(r);
       const int64_t pairs = rows_ / kTilePair * kTilePair;
@@ -125,7 +155,6 @@ class TileProducts {
 
   void Multiply(const RowRange& range, llvm::Value* m, int64_t row_tiles, int64_t tiles, llvm::Value* a, llvm::Value* k,
                 llvm::Value* q) {
-    const int64_t panel_row = kRowBytes * tiles;
     auto a_at = [&](llvm::Value* off, int64_t x) {
       return b_.CreateInBoundsGEP(
           byte_, range.a,
@@ -134,12 +163,12 @@ class TileProducts {
     for (int64_t x = 0; x < row_tiles; ++x)
       b_.CreateIntrinsic(Intr::x86_tileloadd64, {},
                          {Register(kFirstOfA + x), a_at(ir_.Add(a, q), x), ir_.I64(s_.a_stride * width_)});
-    llvm::Value* row = ir_.Mul(b_.CreateUDiv(ir_.Add(k, q), ir_.I64(group_)), panel_row);
+    llvm::Value* row = ir_.Mul(b_.CreateUDiv(ir_.Add(k, q), ir_.I64(group_)), panel_row_);
     for (int64_t y = 0; y < tiles; ++y)
       b_.CreateIntrinsic(
           Intr::x86_tileloadd64, {},
           {Register(kFirstOfB + y), b_.CreateInBoundsGEP(byte_, panel_, ir_.Add(row, ir_.I64(kRowBytes * y))),
-           ir_.I64(panel_row)});
+           ir_.I64(panel_row_)});
     for (int64_t x = 0; x < row_tiles; ++x)
       for (int64_t y = 0; y < tiles; ++y)
         b_.CreateIntrinsic(Product(), {}, {Register(x * tiles + y), Register(kFirstOfA + x), Register(kFirstOfB + y)});
@@ -155,6 +184,7 @@ class TileProducts {
   const int64_t width_;  // bytes of an element
   const int64_t group_;  // elements of a word
   llvm::Value* panel_ = nullptr;
+  int64_t panel_row_ = 0;  // bytes of its rows
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Dots and convolutions, narrow types above all, at every CPU level that this machine runs: extents around the groups,
-// vectors and blocks of the dot instructions, both layouts of each operand, windows of every kind. The evaluator says
-// what is right.
+// vectors and blocks of the dot instructions, both layouts of each operand, windows of every kind, weights that are
+// constants. The evaluator says what is right.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -90,6 +90,15 @@ std::string WithBias(const std::string& text, const char* type) {
                       "] add(w, bs)");
 }
 
+// The second argument becomes a constant of the program.
+void MakeConstant(Module* m, Values* arguments) {
+  Computation* entry = m->entry();
+  Instruction* weights = entry->AddConstant((*arguments)[1]);
+  entry->parameter(1)->ReplaceAllUsesWith(weights);
+  entry->RemoveParameter(1);
+  arguments->erase(arguments->begin() + 1);
+}
+
 class Products : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -97,11 +106,14 @@ class Products : public testing::TestWithParam<int> {
   }
   std::string Level() const { return kNames[GetParam()]; }
 
-  void Compare(const std::string& body, bool exact, int threads = 1) {
+  enum Weights { kArgument, kConstant };
+
+  void Compare(const std::string& body, bool exact, int threads = 1, Weights weights = kArgument) {
     const std::string text = absl::StrCat("HloModule m\nENTRY e {\n", body, "\n}\n");
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status();
-    const std::vector<Values> arguments = {SeededValues(**module, 7)};
+    std::vector<Values> arguments = {SeededValues(**module, 7)};
+    if (weights == kConstant) MakeConstant(module->get(), &arguments[0]);
     CompileOptions compile;
     compile.cpu.levels = {Level()};
     RunOptions run;
@@ -211,6 +223,41 @@ TEST_P(Products, OfInputsInAnyOrder) {
     const Types& other = kTypes[next++ % std::size(kTypes)];
     Compare(TextOf(other, o), other.c[0] == 's');
   }
+}
+
+// The types that panels hold.
+constexpr Types kPanelTypes[] = {
+    {"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"bf16", "bf16", "f32"}, {"bf16", "bf16", "bf16"},
+    {"s8", "s8", "s32"},   {"u8", "s8", "s32"},   {"u8", "u8", "s32"},
+};
+
+// Weights that a compile lays out as panels: extents around a panel's columns, few rows and many, long sums in pieces.
+TEST_P(Products, OfConstantMatrices) {
+  constexpr DotCase kCases[] = {
+      {1, 2, 64, 64, false, false},   {1, 13, 65, 40, false, true},    {1, 40, 10, 300, false, false},
+      {3, 30, 112, 36, true, true},   {1, 130, 208, 68, false, false}, {1, 20, 352, 1100, false, true},
+      {1, 70, 96, 2052, true, false}, {1, 300, 48, 64, false, true},   {1, 24, 80, 4160, false, false},
+  };
+  size_t next = 0;
+  for (const Types& t : kPanelTypes)
+    for (const DotCase& d : kCases)
+      if (++next % 2) Compare(TextOf(t, d), t.c[0] == 's', 2, kConstant);
+  for (const DotCase& d : kCases) Compare(WithBias(TextOf({"f32", "f32", "f32"}, d), "f32"), false, 1, kConstant);
+}
+
+TEST_P(Products, OfConstantWindows) {
+  constexpr ConvolutionCase kCases[] = {
+      {64, 128, 3, 1, 1, 1, 1, 1, false, true}, {16, 33, 1, 1, 1, 0, 1, 1, false, false},
+      {3, 70, 5, 1, 2, 2, 1, 1, false, false},  {12, 64, 3, 2, 1, 1, 2, 1, false, false},
+      {26, 24, 2, 1, 1, 1, 1, 2, true, true},   {600, 48, 1, 1, 1, 0, 1, 1, false, false},
+  };
+  size_t next = 0;
+  for (const Types& t : kPanelTypes)
+    for (const ConvolutionCase& v : kCases)
+      if (++next % 2) Compare(TextOf(t, v), t.c[0] == 's', 2, kConstant);
+  for (const ConvolutionCase& v : kCases)
+    Compare(WithBias(TextOf({"f32", "f32", "f32"}, v), "f32"), false, 1, kConstant);
+  for (const OrderCase& o : kOrders) Compare(TextOf({"f32", "f32", "f32"}, o), false, 2, kConstant);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Products, testing::Range(0, static_cast<int>(LEVELS)),
