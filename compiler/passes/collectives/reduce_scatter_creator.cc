@@ -1,7 +1,9 @@
 // A reduction of which each device takes its own slice scatters the reduction instead.
 //
 // The slice must begin, on each device, at the device's place in its group times the slice's extent, however the
-// program computes that. Between the two may stand a reshape, which then comes first.
+// program computes that. Between the two may stand a reshape, which then comes first, or a transpose (of a weight's
+// gradient, say), which then comes last and moves one device's part alone.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/device_values.h"
 #include "compiler/passes/collectives/groups.h"
@@ -13,7 +15,7 @@ namespace {
 Instruction* ReductionBehind(const Instruction* slice) {
   Instruction* all = slice->operand(0);
   if (all->users().size() != 1) return nullptr;
-  if (all->Is(Opcode::Reshape)) all = all->operand(0);
+  if (all->Is(Opcode::Reshape) || all->Is(Opcode::Transpose)) all = all->operand(0);
   return PlainAllReduce(all) && all->users().size() == 1 ? all : nullptr;
 }
 
@@ -54,13 +56,18 @@ absl::StatusOr<bool> ReduceScatterCreator(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx, [&](const Instruction* i) { return TakesOwnPart(m, i); },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
-        const Instruction* all = ReductionBehind(i);
+        const Instruction *all = ReductionBehind(i), *sliced = i->operand(0);
         Instruction* x = all->operand(0);
-        if (all != i->operand(0)) x = ReshapeTo(x, i->operand(0)->shape().dims()).get();
-        Instruction* scatter = i->parent()->Add(Opcode::ReduceScatter, i->shape(), {x});
+        if (sliced->Is(Opcode::Reshape)) x = ReshapeTo(x, sliced->shape().dims()).get();
+        int64_t d = SlicedDimension(i);
+        const int64_t part = i->shape().dim(d);
+        if (sliced->Is(Opcode::Transpose)) d = (*sliced->attrs().dimensions)[static_cast<size_t>(d)];
+        Ints dims = x->shape().dims();
+        dims[static_cast<size_t>(d)] = part;
+        Instruction* scatter = i->parent()->Add(Opcode::ReduceScatter, Shape::Array(x->shape().type(), dims), {x});
         scatter->mutable_attrs() = all->attrs();
-        scatter->mutable_attrs().dimensions = Ints{SlicedDimension(i)};
-        return scatter;
+        scatter->mutable_attrs().dimensions = Ints{d};
+        return sliced->Is(Opcode::Transpose) ? TransposeBy(scatter, *sliced->attrs().dimensions).get() : scatter;
       });
 }
 
