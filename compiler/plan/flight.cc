@@ -81,14 +81,18 @@ class Mover {
         readers_.insert(r);
         if (at_.contains(r) && (!first || at_.at(r) < at_.at(first))) first = r;
       }
-      if (first) lands_[first].push_back(exchanges_.size());
+      if (first)
+        lands_[first].push_back(exchanges_.size());
+      else
+        carried_.push_back(exchanges_.size());
       exchanges_.push_back(i);
     }
   }
 
   bool any() const { return !exchanges_.empty(); }
 
-  // Each begins when the one before it is taken.
+  // Each begins when the one before it is taken; one whose results nothing here reads, as soon as it can, since memory
+  // is theirs all the time.
   Order Ahead() {
     size_t fence = NextFence(0);
     Hoist(0, fence);
@@ -102,6 +106,8 @@ class Mover {
       }
       Put(i);
       if (k == fence) fence = NextFence(k + 1);
+      for (const size_t number : carried_)
+        if (!done_.contains(exchanges_[number])) Hoist(number, fence);
     }
     return std::move(out_);
   }
@@ -179,6 +185,7 @@ class Mover {
   const Order& order_;
   absl::flat_hash_map<const Instruction*, size_t> at_;
   std::vector<Instruction*> exchanges_;
+  std::vector<size_t> carried_;                                         // those that nothing in the order reads
   absl::flat_hash_map<const Instruction*, std::vector<size_t>> lands_;  // by the first reader
   absl::flat_hash_set<const Instruction*> readers_, done_;
   std::vector<Held> held_;
