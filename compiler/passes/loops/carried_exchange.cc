@@ -13,7 +13,15 @@ bool ReadsState(const Computation* body, const Instruction* i) {
   return i->Is(Opcode::GetTupleElement) && i->operand(0) == body->parameter(0);
 }
 
-// The counter, what the loop does not change, and plain operations on them.
+// What an element of a barrier's result is; null: `i` is none.
+Instruction* BehindBarrier(const Instruction* i) {
+  if (!i->Is(Opcode::GetTupleElement) || !i->operand(0)->Is(Opcode::OptimizationBarrier)) return nullptr;
+  const Instruction* tuple = i->operand(0)->operand(0);
+  return tuple->Is(Opcode::Tuple) ? tuple->operand(*i->attrs().tuple_index) : nullptr;
+}
+
+// The counter, what the loop does not change, and plain operations on them. Barriers keep operations from merging,
+// which copies of other iterations do not do.
 bool Visit(const Instruction* loop, Instruction* i, const Induction& count,
            absl::flat_hash_set<const Instruction*>* seen, Chain* chain) {
   if (!seen->insert(i).second) return true;
@@ -21,6 +29,11 @@ bool Visit(const Instruction* loop, Instruction* i, const Induction& count,
   if (ReadsState(body, i)) {
     const int64_t k = *i->attrs().tuple_index;
     if (k != count.index && !IsInvariant(loop, k)) return false;
+    chain->push_back(i);
+    return true;
+  }
+  if (Instruction* before = BehindBarrier(i)) {
+    if (!Visit(loop, before, count, seen, chain)) return false;
     chain->push_back(i);
     return true;
   }
@@ -99,6 +112,10 @@ std::optional<Chain> KnownChain(const Instruction* loop, Instruction* i, const I
 Instruction* CopyChain(const Chain& chain, Computation* c, const std::function<Instruction*(int64_t)>& element) {
   absl::flat_hash_map<const Instruction*, Instruction*> copies;
   for (const Instruction* i : chain) {
+    if (const Instruction* before = BehindBarrier(i)) {
+      copies[i] = copies.at(before);
+      continue;
+    }
     if (i->Is(Opcode::GetTupleElement)) {
       copies[i] = element(*i->attrs().tuple_index);
       continue;

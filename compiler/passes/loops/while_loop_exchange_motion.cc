@@ -25,6 +25,7 @@ namespace {
 constexpr int64_t kLeastTrips = 8;
 constexpr double kLeastMicroseconds = 50;  // of an iteration
 constexpr double kLeastSlack = 0.25;       // of an iteration, for each exchange
+constexpr double kEnoughSlack = 0.8;       // for one that stays: the order of the rest need not leave it all
 constexpr int64_t kStateParts = 4;         // what is carried is at most one of so many parts of the state
 
 // Of arithmetic alone: what an operation reads and writes before fusion says little.
@@ -85,7 +86,7 @@ std::pair<Move, double> BestMove(const Work& work, const CarriedExchange& x) {
     for (const Instruction* u : i->users()) last = std::max(last, work.Before(u));
     if (work.all() - last > best.second) best = {Move::kBefore, work.all() - last};
   }
-  if (x.is_stored && work.Before(i) > best.second) best = {Move::kBehind, work.Before(i)};
+  if (x.is_stored && work.Before(i) > (1 - kEnoughSlack) * work.all()) best = {Move::kBehind, work.Before(i)};
   return best;
 }
 
@@ -131,6 +132,8 @@ class Mover {
     Extend();
     Computation* body = *loop_->attrs().body;
     next_ = body->root()->operands();
+    const Expr ahead = Element(ahead_);
+    next_[static_cast<size_t>(ahead_)] = (ahead + IntegerIn(body, ahead.type(), count_.step)).get();
     const std::vector<CarriedExchange> exchanges = CarriedExchanges(loop_, count_);
     for (size_t k = 0; k < exchanges.size(); ++k) {
       if (moves_[k] == Move::kBefore) MakeBefore(exchanges[k], places_[k]);
@@ -146,21 +149,35 @@ class Mover {
  private:
   Instruction* Element(int64_t k) const { return PartOf((*loop_->attrs().body)->parameter(0), k).get(); }
 
-  // What is carried is part of the state, and forwarded.
+  // The counter of iteration `k`.
+  Instruction* Counter(Computation* c, int64_t k) const {
+    const PrimitiveType t = InitOf(loop_, count_.index)->shape().type();
+    return IntegerIn(c, t, count_.init + k * count_.step).get();
+  }
+
+  // In the body, the counter of the iteration before; in the first one, its own.
+  Instruction* Before() const {
+    Computation* body = *loop_->attrs().body;
+    const Expr counter = Element(count_.index);
+    const Expr is_first = CompareExpr(Direction::EQ, counter, Counter(body, 0));
+    return SelectExpr(is_first, counter, counter - IntegerIn(body, counter.type(), count_.step)).get();
+  }
+
+  // What is carried is part of the state, and forwarded. So is the counter of the next iteration: what it makes begins
+  // before the loop's own counter is done with.
   void Extend() {
     Computation* c = loop_->parent();
-    std::vector<Instruction*> first = {InitOf(loop_, count_.index)};  // the counter of the iteration before
-    last_ = static_cast<int64_t>(loop_->shape().tuple().size());
+    ahead_ = static_cast<int64_t>(loop_->shape().tuple().size());
+    std::vector<Instruction*> first = {Counter(c, 1)};
     const std::vector<CarriedExchange> exchanges = CarriedExchanges(loop_, count_);
     for (size_t k = 0; k < exchanges.size(); ++k) {
-      places_.push_back(last_ + static_cast<int64_t>(first.size()));
+      places_.push_back(ahead_ + static_cast<int64_t>(first.size()));
       if (moves_[k] == Move::kBefore)
         first.push_back(CopyChain(exchanges[k].before, c, [&](int64_t e) { return InitOf(loop_, e); }));
       if (moves_[k] == Move::kBehind)
         for (const Instruction* o : exchanges[k].exchange->operands()) first.push_back(ZeroOf(c, o->shape()));
     }
     loop_ = ExtendLoop(loop_, first);
-    places_.push_back(last_ + static_cast<int64_t>(first.size()));
   }
 
   // The iteration uses what the one before exchanged, and exchanges what the next one uses. The last exchanges what
@@ -168,15 +185,14 @@ class Mover {
   void MakeBefore(const CarriedExchange& x, int64_t place) {
     Computation* body = *loop_->attrs().body;
     x.exchange->ReplaceAllUsesWith(Element(place));
-    next_[static_cast<size_t>(place)] = CopyChain(
-        x.before, body, [&](int64_t e) { return e == count_.index ? next_[static_cast<size_t>(e)] : Element(e); });
+    next_[static_cast<size_t>(place)] =
+        CopyChain(x.before, body, [&](int64_t e) { return Element(e == count_.index ? ahead_ : e); });
   }
 
   // The iteration exchanges and stores what the one before gave. The first one stores zeros where the next one stores
   // its own.
   void MakeBehind(const CarriedExchange& x, int64_t place) {
     Computation *body = *loop_->attrs().body, *c = loop_->parent();
-    next_[static_cast<size_t>(last_)] = Element(count_.index);
     std::vector<Instruction*> given;
     for (int64_t o = 0; o < x.exchange->operand_count(); ++o) {
       next_[static_cast<size_t>(place + o)] = x.exchange->operand(o);
@@ -195,8 +211,9 @@ class Mover {
         else if (stored && o == 0)
           operands.push_back(PartOf(loop_, *stored).get());
         else
-          operands.push_back(CopyChain(*KnownChain(loop_, i->operand(o), count_), c,
-                                       [&](int64_t e) { return PartOf(loop_, e == count_.index ? last_ : e).get(); }));
+          operands.push_back(CopyChain(*KnownChain(loop_, i->operand(o), count_), c, [&](int64_t e) {
+            return e == count_.index ? Counter(c, count_.trips - 1) : PartOf(loop_, e).get();
+          }));
       }
       copies[i] = c->AddClone(i, i->shape(), operands);
       if (stored) ReadBehind(*stored, copies[i]);
@@ -207,7 +224,7 @@ class Mover {
       for (int64_t o = 0; o < i->operand_count(); ++o) {
         if (copies.contains(i->operand(o)) || (o == 0 && StoredElement(loop_, i))) continue;
         i->ReplaceOperand(o, CopyChain(*KnownChain(loop_, i->operand(o), count_), body,
-                                       [&](int64_t e) { return Element(e == count_.index ? last_ : e); }));
+                                       [&](int64_t e) { return e == count_.index ? Before() : Element(e); }));
       }
   }
 
@@ -220,7 +237,7 @@ class Mover {
   Instruction* loop_;
   const Induction count_;
   const std::vector<Move> moves_;
-  int64_t last_ = 0;
+  int64_t ahead_ = 0;  // the place of the next iteration's counter
   std::vector<int64_t> places_;
   std::vector<Instruction*> next_;
 };
