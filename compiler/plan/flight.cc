@@ -119,10 +119,8 @@ class Mover {
       }
       Put(i);
       if (k == fence) fence = NextFence(k + 1);
-      for (const size_t number : carried_)
-        if (!done_.contains(exchanges_[number])) Hoist(number, fence);
-      for (const size_t number : stored_)
-        if (!done_.contains(exchanges_[number])) Hoist(number, fence, 1);
+      Try(&carried_, fence, 0);
+      Try(&stored_, fence, 1);
     }
     return std::move(out_);
   }
@@ -174,6 +172,14 @@ class Mover {
   size_t NextFence(size_t from) const {
     while (from < order_.size() && !IsFence(order_[from])) ++from;
     return from;
+  }
+
+  // The next few of them, as far as they can begin.
+  void Try(std::vector<size_t>* numbers, size_t fence, int kernels) {
+    constexpr size_t kNext = 8;
+    for (size_t k = 0; k < std::min(kNext, numbers->size()); ++k)
+      if (!done_.contains(exchanges_[(*numbers)[k]])) Hoist((*numbers)[k], fence, kernels);
+    std::erase_if(*numbers, [&](size_t number) { return done_.contains(exchanges_[number]); });
   }
 
   // Exchange `number` with what is done for it alone, if that is little but for so many kernels, and no fence stands
