@@ -58,19 +58,9 @@ Chain ChainBefore(const Instruction* loop, Instruction* exchange, const Inductio
 
 // What is made of an exchange may be made an iteration later if it takes little time.
 bool IsLight(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Broadcast:
-    case Opcode::Copy:
-    case Opcode::DynamicSlice:
-    case Opcode::DynamicUpdateSlice:
-    case Opcode::GetTupleElement:
-    case Opcode::Reshape:
-    case Opcode::Slice:
-    case Opcode::Transpose:
-      return true;
-    default:
-      return i->IsElementwise() && i->shape().IsArray();
-  }
+  const bool moves = i->Is(Opcode::Broadcast) || i->Is(Opcode::DynamicSlice) || i->Is(Opcode::DynamicUpdateSlice) ||
+                     i->Is(Opcode::Reshape) || i->Is(Opcode::Slice) || i->Is(Opcode::Transpose);
+  return moves || i->Is(Opcode::GetTupleElement) || (i->IsElementwise() && i->shape().IsArray());
 }
 
 // All that is made of `exchange`, in order; empty if that is more than what `CarriedExchange::is_stored` says.
