@@ -57,13 +57,11 @@ class DevicesChild {
       if (k == 0) instances_[d]->KeepResults(offsets[d], shared);
     };
     if (const int code = Connect(comms)) return code;
-    if (const int code = RunAll(comms, times, keep)) return code;
+    const auto comm = [&](size_t d, size_t) { return comms[d]; };
+    if (const int code = RunAll(comm, times, keep)) return code;
     Disconnect();
     if (times.size() < 2 || !world_ || connected_) return 0;
-    for (const bool early : {true, false})
-      if (const int code = MeasureExchanges(times.size(), early, early ? &exchanges->us : &exchanges->alone_us))
-        return code;
-    return 0;
+    return MeasureExchanges(times.size(), exchanges);
   }
 
  private:
@@ -97,28 +95,35 @@ class DevicesChild {
     return 0;
   }
 
-  // The median of what a device spends in them.
-  int MeasureExchanges(size_t runs, bool early, double* median) {
+  // Medians of what a device spends in exchanges that begin as early as they can, and in those that do not. Runs of
+  // both kinds take turns, so that what else the machine does meets both.
+  int MeasureExchanges(size_t runs, ExchangeTimes* exchanges) {
     std::deque<TimedComm> timed;
-    std::vector<const kiln_comm*> comms;
-    for (size_t d = 0; d < programs_.size(); ++d) comms.push_back(timed.emplace_back(*Comm(d), early).face());
-    std::vector<double> times(runs), us(runs * programs_.size());
-    const auto note = [&](size_t d, size_t k) { us[k * programs_.size() + d] = timed[d].TakeUs(); };
-    if (const int code = RunAll(comms, times, note)) return code;
-    std::nth_element(us.begin(), us.begin() + static_cast<std::ptrdiff_t>(us.size() / 2), us.end());
-    *median = us[us.size() / 2];
+    for (const bool early : {true, false})
+      for (size_t d = 0; d < programs_.size(); ++d) timed.emplace_back(*Comm(d), early);
+    const size_t devices = programs_.size();
+    const auto in_turn = [&](size_t d, size_t k) -> TimedComm& { return timed[k % 2 * devices + d]; };
+    std::vector<double> times(2 * runs),
+        us[] = {std::vector<double>(runs * devices), std::vector<double>(runs * devices)};
+    const auto comm = [&](size_t d, size_t k) { return in_turn(d, k).face(); };
+    const auto note = [&](size_t d, size_t k) { us[k % 2][k / 2 * devices + d] = in_turn(d, k).TakeUs(); };
+    if (const int code = RunAll(comm, times, note)) return code;
+    for (std::vector<double>& all : us)
+      std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+    exchanges->us = us[0][us[0].size() / 2];
+    exchanges->alone_us = us[1][us[1].size() / 2];
     return 0;
   }
 
-  template <typename After>
-  int RunAll(const std::vector<const kiln_comm*>& comms, std::span<double> times, const After& after) {
+  template <typename CommOf, typename After>
+  int RunAll(const CommOf& comm, std::span<double> times, const After& after) {
     std::vector<Span> spans(times.size());
     std::barrier together(static_cast<std::ptrdiff_t>(programs_.size()));
     OnEach([&](size_t d) {
       for (size_t k = 0; k < times.size() && codes_[d] == 0; ++k) {
         instances_[d]->Restore();
         together.arrive_and_wait();
-        RunOnce(d, comms[d], spans[k]);
+        RunOnce(d, comm(d, k), spans[k]);
         after(d, k);
       }
       together.arrive_and_drop();

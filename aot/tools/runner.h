@@ -33,6 +33,8 @@ struct RunOptions {
 // is hidden behind its work. Zeros: not measured.
 struct ExchangeTimes {
   double us = 0, alone_us = 0;
+  // The part of the time that is hidden; negative where beginning early takes longer.
+  double overlap() const { return alone_us > 0 ? 1 - us / alone_us : 0; }
 };
 
 struct RunResult {

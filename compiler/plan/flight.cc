@@ -49,6 +49,11 @@ std::vector<Instruction*> Before(const Instruction* i) {
   return out;
 }
 
+// A part of what a computation begins with.
+bool IsGiven(const Instruction* i) {
+  return i->Is(Opcode::Parameter) || (i->Is(Opcode::GetTupleElement) && IsGiven(i->operand(0)));
+}
+
 // Work that is done for an exchange alone may begin with it: a slice, a conversion.
 bool IsPreparation(const Instruction* i, int64_t most_bytes) {
   switch (i->opcode()) {
@@ -77,21 +82,33 @@ class Mover {
     for (Instruction* i : order) {
       if (!IsLargeExchange(i, least_bytes)) continue;
       const Instruction* first = nullptr;
+      const bool given = std::all_of(i->operands().begin(), i->operands().end(), IsGiven);
       for (Instruction* r : Readers(i)) {
         readers_.insert(r);
+        if (given) late_.insert(r);
         if (at_.contains(r) && (!first || at_.at(r) < at_.at(first))) first = r;
       }
-      if (first) lands_[first].push_back(exchanges_.size());
+      if (given) given_.push_back(exchanges_.size());
+      const std::vector<Instruction*> readers = Readers(i);
+      if (!given && !readers.empty() && std::all_of(readers.begin(), readers.end(), UpdatesInPlace))
+        stored_.push_back(exchanges_.size());
+      if (first)
+        lands_[first].push_back(exchanges_.size());
+      else
+        carried_.push_back(exchanges_.size());
       exchanges_.push_back(i);
     }
   }
 
   bool any() const { return !exchanges_.empty(); }
 
-  // Each begins when the one before it is taken.
+  // Each begins when the one before it is taken, or if its results are only stored, once what it gives can be made;
+  // those of what the computation begins with begin with it, and those whose results nothing here reads as soon as they
+  // can, since their memory is theirs all the time.
   Order Ahead() {
     size_t fence = NextFence(0);
     Hoist(0, fence);
+    for (const size_t number : given_) Hoist(number, fence);
     for (size_t k = 0; k < order_.size(); ++k) {
       Instruction* i = order_[k];
       if (done_.contains(i)) continue;
@@ -102,11 +119,14 @@ class Mover {
       }
       Put(i);
       if (k == fence) fence = NextFence(k + 1);
+      Try(&carried_, fence, 0);
+      Try(&stored_, fence, 1);
     }
     return std::move(out_);
   }
 
-  // What reads results waits until something needs it, or until two exchanges more have begun.
+  // What reads results waits until something needs it, or until two exchanges more have begun; what reads those of
+  // exchanges that the computation begins with, as long as it can.
   Order Behind() {
     size_t begun = 0;
     for (Instruction* i : order_) {
@@ -127,7 +147,7 @@ class Mover {
       if (!exchange) continue;
       ++begun;
       size_t old = 0;
-      while (old < held_.size() && held_[old].begun < begun) ++old;
+      while (old < held_.size() && held_[old].begun < begun && !late_.contains(held_[old].instruction)) ++old;
       Release(old);
     }
     Release(held_.size());
@@ -154,8 +174,17 @@ class Mover {
     return from;
   }
 
-  // Exchange `number` with what is done for it alone, if that is little and no fence stands before it.
-  void Hoist(size_t number, size_t fence) {
+  // The next few of them, as far as they can begin.
+  void Try(std::vector<size_t>* numbers, size_t fence, int kernels) {
+    constexpr size_t kNext = 8;
+    for (size_t k = 0; k < std::min(kNext, numbers->size()); ++k)
+      if (!done_.contains(exchanges_[(*numbers)[k]])) Hoist((*numbers)[k], fence, kernels);
+    std::erase_if(*numbers, [&](size_t number) { return done_.contains(exchanges_[number]); });
+  }
+
+  // Exchange `number` with what is done for it alone, if that is little but for so many kernels, and no fence stands
+  // before it.
+  void Hoist(size_t number, size_t fence, int kernels = 0) {
     constexpr size_t kMost = 24;
     if (number >= exchanges_.size() || at_.at(exchanges_[number]) > fence) return;
     Instruction* exchange = exchanges_[number];
@@ -168,7 +197,8 @@ class Mover {
       needs.push_back(i);
       for (Instruction* b : Before(i)) {
         if (done_.contains(b) || !seen.insert(b).second) continue;
-        if (needs.size() + work.size() >= kMost || lands_.contains(b) || !IsPreparation(b, bytes)) return;
+        if (needs.size() + work.size() >= kMost || lands_.contains(b)) return;
+        if (!IsPreparation(b, bytes) && --kernels < 0) return;
         work.push_back(b);
       }
     }
@@ -179,8 +209,10 @@ class Mover {
   const Order& order_;
   absl::flat_hash_map<const Instruction*, size_t> at_;
   std::vector<Instruction*> exchanges_;
+  std::vector<size_t> carried_, given_;  // those that nothing in the order reads; those of what it begins with
+  std::vector<size_t> stored_;           // those whose results are only stored
   absl::flat_hash_map<const Instruction*, std::vector<size_t>> lands_;  // by the first reader
-  absl::flat_hash_set<const Instruction*> readers_, done_;
+  absl::flat_hash_set<const Instruction*> readers_, late_, done_;
   std::vector<Held> held_;
   Order out_;
 };

@@ -68,6 +68,30 @@ ENTRY e {
   EXPECT_EQ(Moved(kScatters, true, true), "p1 r1 p2 r2 u1 p3 u2");
 }
 
+// What a computation begins with is exchanged with it, and read as late as that can be; what nothing here reads begins
+// as soon as what it gives is there.
+TEST(Flight, LoopsHaveTheWholeIteration) {
+  constexpr char kCarried[] = R"(HloModule m, num_partitions=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[32,32] parameter(0)
+  p = f32[32,32] parameter(1)
+  v = f32[2,16,32] parameter(2)
+  y = f32[32,32] negate(x)
+  r = f32[16,32] reduce-scatter(p), dimensions={0}, replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true, to_apply=add
+  u = f32[16,32] negate(r)
+  z = f32[32,32] negate(y)
+  s = f32[1,16,32] slice(v), slice={[0:1], [0:16], [0:32]}
+  w = f32[16,32] bitcast(s)
+  g = f32[32,32] all-gather(w), dimensions={0}, replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true, control-predecessors={y}
+  ROOT t = (f32[16,32], f32[32,32], f32[32,32]) tuple(u, z, g)
+}
+)";
+  EXPECT_EQ(Moved(kCarried, false, false), "y r u z s g");
+  EXPECT_EQ(Moved(kCarried, true, false), "r y s g u z");
+  EXPECT_EQ(Moved(kCarried, true, true), "r y s g z u");
+}
+
 // No exchange passes a message: the device that sends it may wait for this one.
 TEST(Flight, MessagesAreFences) {
   constexpr char kFenced[] = R"(HloModule m, num_partitions=2

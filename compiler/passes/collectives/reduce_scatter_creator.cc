@@ -1,7 +1,10 @@
 // A reduction of which each device takes its own slice scatters the reduction instead.
 //
 // The slice must begin, on each device, at the device's place in its group times the slice's extent, however the
-// program computes that. Between the two may stand a reshape, which then comes first.
+// program computes that. Between the two may stand a reshape, which then comes first, or a transpose. A transpose that
+// brings the parts to the front comes first too, since exchanges take blocks along dimension 0 and the product behind
+// a weight's gradient can be turned; any other comes last and moves one device's part alone.
+#include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/device_values.h"
 #include "compiler/passes/collectives/groups.h"
@@ -13,7 +16,7 @@ namespace {
 Instruction* ReductionBehind(const Instruction* slice) {
   Instruction* all = slice->operand(0);
   if (all->users().size() != 1) return nullptr;
-  if (all->Is(Opcode::Reshape)) all = all->operand(0);
+  if (all->Is(Opcode::Reshape) || all->Is(Opcode::Transpose)) all = all->operand(0);
   return PlainAllReduce(all) && all->users().size() == 1 ? all : nullptr;
 }
 
@@ -48,19 +51,30 @@ bool TakesOwnPart(const Module& m, const Instruction* slice) {
   return devices == starts->size();
 }
 
+// `x` reduced as `all` reduces it, of which each device takes `part` along dimension `d`.
+Instruction* Scatter(const Instruction& all, Expr x, int64_t d, int64_t part) {
+  Ints dims = x.shape().dims();
+  dims[static_cast<size_t>(d)] = part;
+  Instruction* scatter = x.computation()->Add(Opcode::ReduceScatter, Shape::Array(x.type(), dims), {x.get()});
+  scatter->mutable_attrs() = all.attrs();
+  scatter->mutable_attrs().dimensions = Ints{d};
+  return scatter;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ReduceScatterCreator(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx, [&](const Instruction* i) { return TakesOwnPart(m, i); },
       [&](Instruction* i) -> absl::StatusOr<Instruction*> {
-        const Instruction* all = ReductionBehind(i);
-        Instruction* x = all->operand(0);
-        if (all != i->operand(0)) x = ReshapeTo(x, i->operand(0)->shape().dims()).get();
-        Instruction* scatter = i->parent()->Add(Opcode::ReduceScatter, i->shape(), {x});
-        scatter->mutable_attrs() = all->attrs();
-        scatter->mutable_attrs().dimensions = Ints{SlicedDimension(i)};
-        return scatter;
+        const Instruction *all = ReductionBehind(i), *sliced = i->operand(0);
+        const int64_t d = SlicedDimension(i);
+        Expr x(all->operand(0));
+        if (sliced->Is(Opcode::Reshape)) x = ReshapeTo(x, sliced->shape().dims());
+        if (!sliced->Is(Opcode::Transpose)) return Scatter(*all, x, d, i->shape().dim(d));
+        const Ints& order = *sliced->attrs().dimensions;
+        if (d == 0) return Scatter(*all, TransposeBy(x, order), d, i->shape().dim(d));
+        return TransposeBy(Scatter(*all, x, order[static_cast<size_t>(d)], i->shape().dim(d)), order).get();
       });
 }
 
