@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/sharding/window_rule.h"
+
 namespace kiln {
 namespace {
 
@@ -166,25 +168,7 @@ OpRule Dot(const Instruction& i) {
   return r;
 }
 
-std::optional<OpRule> Convolution(const Instruction& i) {
-  if (i.attrs().feature_group_count.value_or(1) != 1 || i.attrs().batch_group_count.value_or(1) != 1)
-    return std::nullopt;
-  OpRule r;
-  const ConvDimensionNumbers& n = *i.attrs().dim_labels;
-  if (n.input_others || n.kernel_others || n.output_others) return std::nullopt;
-  const Shape &in = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
-  Tensor a = Whole(in), b = Whole(kernel), out = Whole(i.shape());
-  a[static_cast<size_t>(n.input_batch)] = out[static_cast<size_t>(n.output_batch)] = {r.Add(in.dim(n.input_batch))};
-  b[static_cast<size_t>(n.kernel_output)] =
-      out[static_cast<size_t>(n.output_feature)] = {r.Add(kernel.dim(n.kernel_output))};
-  a[static_cast<size_t>(n.input_feature)] =
-      b[static_cast<size_t>(n.kernel_input)] = {r.Add(in.dim(n.input_feature), OpRule::kReduction)};
-  r.operands = {a, b};
-  r.results = {out};
-  return r;
-}
-
-// Dimensions that a window, a padding or a slice leaves alone.
+// Dimensions that a window or an order leaves alone.
 template <typename IsWhole>
 OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
   OpRule r;
@@ -194,10 +178,6 @@ OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
   for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < arrays ? t : Whole(i.operand(k)->shape()));
   ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape&) { r.results.push_back(t); });
   return r;
-}
-
-OpRule Concatenate(const Instruction& i) {
-  return Except(i, i.operand_count(), [&](int64_t d) { return d == (*i.attrs().dimensions)[0]; });
 }
 
 OpRule DynamicUpdateSlice(const Instruction& i) {
@@ -307,8 +287,7 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
 
 std::optional<OpRule> Windowed(const Instruction& i) {
   const auto& window = *i.attrs().window;
-  const int64_t arrays = i.Is(Opcode::SelectAndScatter) ? 2 : i.operand_count() / 2;
-  return Except(i, arrays, [&](int64_t d) { return !IsTrivial(window[static_cast<size_t>(d)]); });
+  return Except(i, 2, [&](int64_t d) { return !IsTrivial(window[static_cast<size_t>(d)]); });
 }
 
 std::optional<OpRule> RuleOfShaped(const Instruction& i) {
@@ -322,23 +301,15 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
       return Reshape(i);
     case Opcode::Reduce:
       return Reduce(i);
-    case Opcode::Concatenate:
-      return Concatenate(i);
-    case Opcode::Slice:
     case Opcode::DynamicSlice:
     case Opcode::BitcastConvert:
       return Matching(i);
     case Opcode::DynamicUpdateSlice:
       return DynamicUpdateSlice(i);
-    case Opcode::Pad:
-      return Except(i, 1, [&](int64_t d) { return !((*at.padding)[static_cast<size_t>(d)] == PadDim()); });
-    case Opcode::Reverse:
-      return Except(i, 1, [&](int64_t d) { return Contains(*at.dimensions, d); });
     case Opcode::Sort:
       return Except(i, i.operand_count(), [&](int64_t d) { return d == (*at.dimensions)[0]; });
     case Opcode::TopK:
       return Batched(i, 1);
-    case Opcode::ReduceWindow:
     case Opcode::SelectAndScatter:
       return Windowed(i);
     case Opcode::Gather:
@@ -390,7 +361,7 @@ std::optional<OpRule> RuleOf(const Instruction& i) {
     if (i.operand_count() != 2 || i.attrs().sparsity) return std::nullopt;
     return Dot(i);
   }
-  if (i.Is(Opcode::Convolution)) return Convolution(i);
+  if (auto rule = WindowRuleOf(i)) return rule;
   return RuleOfShaped(i);
 }
 

@@ -55,7 +55,8 @@ Axes LocalOp::AxesOf(const OpRule::Tensor& t, size_t d) const {
 Axes LocalOp::PartialAxes() const {
   Axes out;
   for (size_t f = 0; f < axes.size(); ++f)
-    if (rule.kinds[f] == OpRule::kReduction || rule.kinds[f] == OpRule::kLookup || rule.kinds[f] == OpRule::kUpdates)
+    if (rule.kinds[f] == OpRule::kReduction || rule.kinds[f] == OpRule::kLookup || rule.kinds[f] == OpRule::kUpdates ||
+        rule.kinds[f] == OpRule::kWindowSum)
       out.insert(out.end(), axes[f].begin(), axes[f].end());
   return out;
 }
@@ -70,34 +71,51 @@ Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
   const Shape shape = op.shape().IsTuple() ? Shape::Tuple(shapes) : shapes[0];
   Instruction* i = computation()->AddClone(&op, shape, with);
   if (i->attrs().sharding) i->mutable_attrs().sharding.reset();
-  const auto local = [&](const OpRule::Tensor& t, Ints dims) {
+  const auto cut_up = [&](const OpRule::Tensor& t, Ints dims) {
     for (size_t d = 0; d < t.size(); ++d) dims[d] /= mesh().SizeOf(AxesOf(t, d));
     return dims;
   };
+  if (op.Is(Opcode::Convolution)) {
+    // Groups are the first factor of the kernel's outputs.
+    const int group = rule.operands[1][static_cast<size_t>(op.attrs().dim_labels->kernel_output)][0];
+    const int64_t shared_by = mesh().SizeOf(axes[static_cast<size_t>(group)]);
+    Attributes& now = i->mutable_attrs();
+    if (now.feature_group_count.value_or(1) > 1) *now.feature_group_count /= shared_by;
+    if (now.batch_group_count.value_or(1) > 1) *now.batch_group_count /= shared_by;
+  }
   if (op.Is(Opcode::DynamicSlice)) i->mutable_attrs().dynamic_slice_sizes = shapes[0].dims();
   if (op.Is(Opcode::Gather)) {
     // A looked-up dimension stays one row.
     Ints sizes = *op.attrs().slice_sizes;
-    const Ints cut = local(rule.operands[0], op.operand(0)->shape().dims());
+    const Ints cut = cut_up(rule.operands[0], op.operand(0)->shape().dims());
     for (size_t d = 0; d < sizes.size(); ++d)
       if (sizes[d] == op.operand(0)->shape().dim(static_cast<int64_t>(d)) && sizes[d] > 1) sizes[d] = cut[d];
     i->mutable_attrs().slice_sizes = sizes;
   }
-  if (op.Is(Opcode::Slice))
-    for (size_t d = 0; d < op.attrs().slice->size(); ++d)
-      if (!AxesOf(rule.results[0], d).empty())
-        (*i->mutable_attrs().slice)[d] = SliceDim{0, shapes[0].dim(static_cast<int64_t>(d)), 1};
   return i;
 }
 
 std::vector<Instruction*> LocalOp::Emit() {
   Instruction* i = nullptr;
+  if (const auto r = RotationOf(op)) return {EmitRotation(*r)};
+  if (const auto p = PaddedOf(op)) return {EmitPadded(*p)};
   switch (op.opcode()) {
     case Opcode::Iota:
       i = EmitIota();
       break;
     case Opcode::Reduce:
       i = op.shape().IsTuple() ? Clone(operands) : EmitReduce();
+      break;
+    case Opcode::Slice:
+      i = EmitSlice();
+      break;
+    case Opcode::Concatenate:
+      i = EmitConcatenate();
+      break;
+    case Opcode::Reverse:
+    case Opcode::ReduceWindow:
+    case Opcode::Convolution:
+      i = EmitWindow();
       break;
     case Opcode::Gather:
       i = EmitGather();

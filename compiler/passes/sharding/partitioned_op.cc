@@ -37,6 +37,18 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
                      [&](const Tensor& t) { return TilingOfFactors(mesh, rule, *t.dims, axes).has_value(); });
 }
 
+// Each device's part takes as much as any other's.
+bool PartsAreAlike(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule, const std::vector<Axes>& axes) {
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    for (size_t d = 0; d < rule.operands[k].size(); ++d)
+      for (int f : rule.operands[k][d]) {
+        const Axes& of = axes[static_cast<size_t>(f)];
+        if (rule.IsWindow(f) && !of.empty() && TakesStretch(op, k) && !StretchOf(op, k, d, mesh.SizeOf(of)))
+          return false;
+      }
+  return true;
+}
+
 Tiling Whole(const Shape& s, AxisMask manual) {
   Tiling t;
   t.dims.resize(static_cast<size_t>(s.rank()));
@@ -108,7 +120,9 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
           }
         std::vector<Axes> with = chosen;
         with[f] = next;
-        if ((best.factor < 0 || c.Better(best)) && Fits(mesh, rule, tensors, with)) best = c;
+        if ((best.factor < 0 || c.Better(best)) && Fits(mesh, rule, tensors, with) &&
+            PartsAreAlike(mesh, op, rule, with))
+          best = c;
       }
     if (best.factor < 0) return chosen;
     chosen[static_cast<size_t>(best.factor)].push_back(best.axis);
@@ -126,11 +140,12 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     out = ComputeWhole(op, operands, manual, reshard);
   } else {
     const std::vector<Axes> axes = ChooseAxes(mesh, op, *rule, operands, wanted, manual);
-    LocalOp local{op, *rule, axes, *reshard, {}, {}};
+    LocalOp local{op, *rule, axes, *reshard, {}, {}, {}};
     for (size_t k = 0; k < operands.size(); ++k) {
       const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
-      local.operands.push_back(reshard->To(operands[k], *t).value);
+      local.parts.push_back(reshard->To(operands[k], *t));
+      local.operands.push_back(local.parts.back().value);
     }
     const std::vector<Shape> leaves = Leaves(op.shape());
     std::vector<Tiling> tilings;

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "compiler/passes/sharding/resharder.h"
-#include "compiler/sharding/op_rule.h"
+#include "compiler/sharding/window_rule.h"
 
 namespace kiln {
 
-// `wanted`: how each leaf of the result is to be cut.
+// `operands`: of the operation's rule. `wanted`: how each leaf of the result is to be cut.
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
 
@@ -25,6 +25,7 @@ struct LocalOp {
   const OpRule& rule;
   const std::vector<Axes>& axes;  // of factors
   Resharder& reshard;
+  std::vector<Part> parts;  // of the operands
   std::vector<Instruction*> operands;
   std::vector<Shape> shapes;  // of the results
 
@@ -45,6 +46,15 @@ struct LocalOp {
   Instruction* EmitReduce();
   Instruction* EmitGather();
   Instruction* EmitScatter();
+  // In local_window.cc.
+  Instruction* EmitRotation(const Rotation& r);
+  Instruction* EmitPadded(const Padded& p);
+  Instruction* EmitSlice();
+  Instruction* EmitConcatenate();
+  Instruction* EmitWindow();
+  // Operand `k` with all that the part takes of it; `stretches`: of its dimensions.
+  Instruction* Fetch(size_t k, const std::optional<Expr>& fill, std::vector<std::optional<Stretch>>* stretches);
+  Axes WindowAxes(size_t k, size_t d) const;
   Expr ShiftedIndices(const std::vector<std::pair<int64_t, Expr>>& offsets, Expr indices) const;
 };
 

@@ -151,7 +151,7 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
     if ((before >> a & 1) && !(after >> a & 1)) gone.push_back(a);
     if (!(before >> a & 1) && (after >> a & 1)) come.push_back(a);
   }
-  std::vector<std::string> pairs;
+  std::vector<std::pair<int64_t, int64_t>> pairs;
   for (int64_t device = 0; device < mesh_.devices(); ++device) {
     int64_t source = device;
     const auto set = [&](const Axes& axes, int64_t place) {
@@ -162,14 +162,20 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
     };
     for (size_t d = 0; d < target.dims.size(); ++d) set(p->tiling.dims[d], mesh_.PlaceOn(device, target.dims[d]));
     set(come, mesh_.PlaceOn(device, gone));
-    pairs.push_back(absl::StrCat("{", source, ",", device, "}"));
+    pairs.push_back({source, device});
   }
-  Instruction* i = c_->Add(Opcode::CollectivePermute, p->value->shape(), {p->value});
-  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ","), "}"));
-  i->mutable_attrs().channel_id = (*next_channel_)++;
-  p->value = i;
+  p->value = PermuteTo(p->value, pairs).get();
   p->tiling.dims = target.dims;
   return true;
+}
+
+Expr Resharder::PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs) {
+  std::vector<std::string> texts;
+  for (const auto& [source, target] : pairs) texts.push_back(absl::StrCat("{", source, ",", target, "}"));
+  Instruction* i = c_->Add(Opcode::CollectivePermute, x.shape(), {x.get()});
+  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(texts, ","), "}"));
+  i->mutable_attrs().channel_id = (*next_channel_)++;
+  return i;
 }
 
 void Resharder::GatherOne(Part* p, const Tiling& target) {

@@ -30,6 +30,8 @@ class Resharder {
   // The device's place on the axes, s32[].
   Expr Place(const Axes& axes);
   Part To(const Part& from, const Tiling& target);
+  // `x` of the first device of a pair, on the second; zero on devices that are the second of none.
+  Expr PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
   // A part whose value is to be combined over `axes` by `function`, in the tiling `target` or one that differs from it
   // by more than these axes.
   Part Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target);

@@ -52,9 +52,9 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   r.rule = rule;
   const Round round = OnlyMoves(i) ? kNames : kMost;
   const bool broadcast = i.Is(Opcode::Broadcast);
-  for (int64_t k = 0; k < i.operand_count(); ++k)
-    r.items.push_back(
-        {&all->Of(i.operand(k))[0], rule.operands[static_cast<size_t>(k)], broadcast ? kBroadcastOperands : round});
+  const std::vector<const Instruction*> operands = RuleOperands(i);
+  for (size_t k = 0; k < operands.size(); ++k)
+    r.items.push_back({&all->Of(operands[k])[0], rule.operands[k], broadcast ? kBroadcastOperands : round});
   for (size_t k = 0; k < rule.results.size(); ++k)
     r.items.push_back({&all->Of(&i)[k], rule.results[k], broadcast ? kAll : round});
   return r;

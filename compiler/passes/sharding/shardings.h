@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "compiler/sharding/op_rule.h"
+#include "compiler/sharding/window_rule.h"
 
 namespace kiln {
 

@@ -161,10 +161,12 @@ absl::StatusOr<Parts> Partitioner::Emit(const Instruction* i, Scope* s) {
 }
 
 absl::StatusOr<Parts> Partitioner::EmitOperation(const Instruction* i, Scope* s) {
-  const Parts leaves = OperandParts(i, s);
+  const std::vector<const Instruction*> operands_of = RuleOperands(*i);
+  Parts leaves;
+  for (const Instruction* o : operands_of) leaves.insert(leaves.end(), s->parts[o].begin(), s->parts[o].end());
   Parts operands;
   size_t next = 0;
-  for (const Instruction* o : i->operands()) {
+  for (const Instruction* o : operands_of) {
     if (!o->shape().IsTuple()) {
       operands.push_back(leaves[next++]);
       continue;
