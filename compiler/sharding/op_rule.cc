@@ -128,7 +128,8 @@ OpRule Reduce(const Instruction& i) {
   OpRule r;
   const Ints& reduced = *i.attrs().dimensions;
   const int64_t inputs = i.operand_count() / 2;
-  const bool combines = inputs == 1 && CombinerOf(**i.attrs().to_apply);
+  const Computation& f = **i.attrs().to_apply;
+  const bool combines = inputs == 1 ? CombinerOf(f).has_value() : ChoosesOne(f);
   Tensor in, out;
   const Shape& s = i.operand(0)->shape();
   for (int64_t d = 0; d < s.rank(); ++d) {
@@ -180,20 +181,39 @@ OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
   return r;
 }
 
+// Rows that lie with other devices are theirs to write.
 OpRule DynamicUpdateSlice(const Instruction& i) {
   OpRule r;
   const Shape &all = i.shape(), &update = i.operand(1)->shape();
-  Tensor t;
-  for (int64_t d = 0; d < all.rank(); ++d)
-    t.push_back(all.dim(d) == update.dim(d) ? std::vector<int>{r.Add(all.dim(d))} : std::vector<int>());
-  r.operands = {t, t};
+  Tensor t, u;
+  for (int64_t d = 0; d < all.rank(); ++d) {
+    const bool same = all.dim(d) == update.dim(d);
+    t.push_back({r.Add(all.dim(d), same ? OpRule::kPass : OpRule::kRows)});
+    u.push_back(same ? t.back() : std::vector<int>());
+  }
+  r.operands = {t, u};
   for (int64_t k = 2; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
   r.results = {t};
   return r;
 }
 
-// The window of a window operation covers one element and steps by one.
-bool IsTrivial(const WindowDim& w) { return w == WindowDim(); }
+// Of few rows each device looks up those that it has.
+OpRule DynamicSlice(const Instruction& i) {
+  OpRule r;
+  const Shape& all = i.operand(0)->shape();
+  Tensor in, out;
+  for (int64_t d = 0; d < all.rank(); ++d) {
+    const int64_t n = all.dim(d), m = i.shape().dim(d);
+    out.push_back(n == m ? std::vector<int>{r.Add(n)} : std::vector<int>());
+    in.push_back(n == m                ? out.back()
+                 : m * 2 <= n && m > 0 ? std::vector<int>{r.Add(n, OpRule::kLookup)}
+                                       : std::vector<int>());
+  }
+  r.operands = {in};
+  for (int64_t k = 1; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
+  r.results = {out};
+  return r;
+}
 
 OpRule Gather(const Instruction& i) {
   OpRule r;
@@ -240,7 +260,6 @@ std::optional<OpRule> Scatter(const Instruction& i) {
              index_batching = list(g.scatter_indices_batching_dims), windows = list(g.update_window_dims),
              mapped = list(g.scatter_dims_to_operand_dims);
   const auto combiner = CombinerOf(**g.to_apply);
-  const bool adds = combiner == Opcode::Add;
   Tensor a = Whole(in), b = Whole(indices), u = Whole(updates);
   int64_t update = 0;
   for (int64_t d = 0; d < indices.rank(); ++d) {
@@ -248,7 +267,7 @@ std::optional<OpRule> Scatter(const Instruction& i) {
     while (Contains(windows, update)) ++update;
     const auto at = std::find(index_batching.begin(), index_batching.end(), d);
     std::vector<int> f;
-    if (at != index_batching.end() || adds)
+    if (at != index_batching.end() || combiner)
       f = {r.Add(indices.dim(d), at != index_batching.end() ? OpRule::kPass : OpRule::kUpdates)};
     b[static_cast<size_t>(d)] = u[static_cast<size_t>(update++)] = f;
     if (at != index_batching.end()) a[static_cast<size_t>(batching[at - index_batching.begin()])] = f;
@@ -285,11 +304,6 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
   return r;
 }
 
-std::optional<OpRule> Windowed(const Instruction& i) {
-  const auto& window = *i.attrs().window;
-  return Except(i, 2, [&](int64_t d) { return !IsTrivial(window[static_cast<size_t>(d)]); });
-}
-
 std::optional<OpRule> RuleOfShaped(const Instruction& i) {
   const Attributes& at = i.attrs();
   switch (i.opcode()) {
@@ -302,6 +316,7 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
     case Opcode::Reduce:
       return Reduce(i);
     case Opcode::DynamicSlice:
+      return DynamicSlice(i);
     case Opcode::BitcastConvert:
       return Matching(i);
     case Opcode::DynamicUpdateSlice:
@@ -310,8 +325,6 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
       return Except(i, i.operand_count(), [&](int64_t d) { return d == (*at.dimensions)[0]; });
     case Opcode::TopK:
       return Batched(i, 1);
-    case Opcode::SelectAndScatter:
-      return Windowed(i);
     case Opcode::Gather:
       return Gather(i);
     case Opcode::Scatter:
@@ -350,6 +363,14 @@ std::optional<Opcode> CombinerOf(const Computation& f) {
     default:
       return std::nullopt;
   }
+}
+
+bool ChoosesOne(const Computation& f) {
+  const Instruction* root = f.root();
+  return root->Is(Opcode::Tuple) &&
+         std::all_of(root->operands().begin(), root->operands().end(), [](const Instruction* o) {
+           return o->Is(Opcode::Select) && o->operand(1)->Is(Opcode::Parameter) && o->operand(2)->Is(Opcode::Parameter);
+         });
 }
 
 std::optional<OpRule> RuleOf(const Instruction& i) {

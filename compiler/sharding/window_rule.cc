@@ -17,9 +17,8 @@ Tensor Whole(const Shape& s) { return Tensor(static_cast<size_t>(s.rank())); }
 
 // The factor of a dimension whose extent changes. One that is too small to be cut stays whole.
 std::vector<int> WindowFactor(OpRule* r, int64_t in, int64_t out) {
-  const int64_t common = std::gcd(in, out);
-  if (in == out) return {r->Add(in, OpRule::kWindow)};
-  return common > 1 ? std::vector<int>{r->Add(common, OpRule::kWindow)} : std::vector<int>();
+  if (in < 2 || out < 2) return {};
+  return {r->Add(std::gcd(in, out), OpRule::kWindow)};
 }
 
 // One array in and out; `alone(d)` says that elements of dimension d stay where they are.
@@ -34,9 +33,20 @@ OpRule Mapped(const Shape& in, const Shape& out, const Alone& alone) {
   return r;
 }
 
+// One row of a dimension is looked up where it is.
 OpRule SliceRule(const Instruction& i) {
-  return Mapped(i.operand(0)->shape(), i.shape(),
-                [&](int64_t d) { return i.operand(0)->shape().dim(d) == i.shape().dim(d); });
+  OpRule r;
+  const Shape &in = i.operand(0)->shape(), &out = i.shape();
+  r.operands.resize(1);
+  r.results.resize(1);
+  for (int64_t d = 0; d < in.rank(); ++d) {
+    const int64_t n = in.dim(d), m = out.dim(d);
+    const bool one = m == 1 && n > 1;
+    std::vector<int> f = n == m ? std::vector<int>{r.Add(n)} : WindowFactor(&r, n, m);
+    r.results[0].push_back(f);
+    r.operands[0].push_back(one ? std::vector<int>{r.Add(n, OpRule::kLookup)} : f);
+  }
+  return r;
 }
 
 OpRule PadRule(const Instruction& i, const Padded& p) {
@@ -51,13 +61,15 @@ OpRule ConcatenateRule(const Instruction& i) {
   Tensor out;
   for (int64_t d = 0; d < i.shape().rank(); ++d)
     out.push_back(d == along ? std::vector<int>() : std::vector<int>{r.Add(i.shape().dim(d))});
+  // What is small beside the result is held whole.
+  const auto is_cut = [&](const Instruction* o) { return o->shape().dim(along) * 4 >= i.shape().dim(along); };
   int64_t common = i.shape().dim(along);
   for (const Instruction* o : i.operands())
-    if (const int64_t n = std::gcd(common, o->shape().dim(along)); n > 1) common = n;
+    if (is_cut(o)) common = std::gcd(common, o->shape().dim(along));
   const int f = r.Add(common, OpRule::kWindow);
   for (const Instruction* o : i.operands()) {
     r.operands.push_back(out);
-    if (o->shape().dim(along) % common == 0) r.operands.back()[static_cast<size_t>(along)] = {f};
+    if (is_cut(o)) r.operands.back()[static_cast<size_t>(along)] = {f};
   }
   out[static_cast<size_t>(along)] = {f};
   r.results = {out};
@@ -124,6 +136,48 @@ std::optional<OpRule> ConvolutionRule(const Instruction& i) {
   return r;
 }
 
+// Adds to what it finds the greatest: windows choose alike whatever lies past the ends.
+bool ScattersMaxima(const Instruction& i) {
+  const Instruction* chosen = (*i.attrs().select)->root();
+  const auto d = chosen->attrs().direction;
+  return chosen->Is(Opcode::Compare) && (d == Direction::GE || d == Direction::GT) &&
+         chosen->operand(0)->Is(Opcode::Parameter) && *chosen->operand(0)->attrs().parameter_number == 0 &&
+         chosen->operand(1)->Is(Opcode::Parameter) && CombinerOf(**i.attrs().scatter) == Opcode::Add;
+}
+
+OpRule SelectAndScatterRule(const Instruction& i) {
+  const auto& window = *i.attrs().window;
+  const bool cut = ScattersMaxima(i);
+  const Shape &in = i.operand(0)->shape(), &source = i.operand(1)->shape();
+  OpRule r;
+  Tensor t;
+  for (int64_t d = 0; d < in.rank(); ++d) {
+    const WindowDim& w = window[static_cast<size_t>(d)];
+    if (w == WindowDim())
+      t.push_back({r.Add(in.dim(d))});
+    else
+      t.push_back(cut && w.rhs_dilate == 1 && w.lhs_dilate == 1 ? WindowFactor(&r, in.dim(d), source.dim(d))
+                                                                : std::vector<int>());
+  }
+  r.operands = {t, t, {}};
+  r.results = {t};
+  return r;
+}
+
+// The windows that touch a part, and all that they cover.
+std::optional<Stretch> SelectAndScatterStretch(const Instruction& i, size_t k, size_t d, int64_t parts) {
+  const WindowDim& w = (*i.attrs().window)[d];
+  const int64_t part = CeilDiv(i.shape().dims()[d], parts);
+  if (part % w.stride) return std::nullopt;
+  const int64_t first = CeilDiv(w.pad_low - w.size + 1, w.stride), last = FloorDiv(part - 1 + w.pad_low, w.stride);
+  Stretch s{first, part / w.stride, last - first + 1, 0, 0};
+  const int64_t from = first * w.stride - w.pad_low, count = (s.count - 1) * w.stride + w.size;
+  if (s.count < 1 || from > 0 || from + count < part) return std::nullopt;
+  // The operation gives all that its windows cover; the part is within.
+  if (k == 0) s = {from, part, count, -from, from + count - part};
+  return s;
+}
+
 // Positions [start + i * step, + length) among elements that stand `base` apart.
 std::optional<Stretch> Take(int64_t start, int64_t step, int64_t length, int64_t base) {
   if (step % base) return std::nullopt;
@@ -149,7 +203,7 @@ std::optional<Stretch> ConvolutionStretch(const Instruction& i, size_t d, int64_
       std::find(n.input_spatial.begin(), n.input_spatial.end(), static_cast<int64_t>(d)) - n.input_spatial.begin());
   const WindowDim& w = (*i.attrs().window)[s];
   const int64_t out = i.shape().dim(n.output_spatial[s]);
-  if (!CutsKernel(w, out)) return WindowStretch(w, out / parts);
+  if (!CutsKernel(w, out)) return WindowStretch(w, CeilDiv(out, parts));
   const int64_t part = w.size / parts, step = part * w.rhs_dilate;
   const int64_t length = (out - 1) * w.stride + (part - 1) * w.rhs_dilate + 1;
   if (w.reversed) return Take((parts - 1) * step - w.pad_low, -step, length, w.lhs_dilate);
@@ -209,6 +263,8 @@ std::optional<OpRule> WindowRuleOf(const Instruction& i) {
       return ConcatenateRule(i);
     case Opcode::ReduceWindow:
       return ReduceWindowRule(i);
+    case Opcode::SelectAndScatter:
+      return SelectAndScatterRule(i);
     case Opcode::Convolution:
       return ConvolutionRule(i);
     default:
@@ -221,8 +277,11 @@ bool TakesStretch(const Instruction& i, size_t k) { return !i.Is(Opcode::Convolu
 std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64_t parts) {
   const Shape& shape = i.shape().IsTuple() ? i.shape().tuple()[0] : i.shape();
   if (i.Is(Opcode::Convolution)) return ConvolutionStretch(i, d, parts);
-  const int64_t part = shape.dims()[d] / parts;
-  if (const auto r = RotationOf(i)) return Stretch{r->by, part, part};
+  const int64_t part = CeilDiv(shape.dims()[d], parts);
+  if (const auto r = RotationOf(i)) {
+    if (shape.dims()[d] % parts) return std::nullopt;
+    return Stretch{r->by, part, part};
+  }
   if (const auto p = PaddedOf(i)) return Take(-p->padding[d].low, part, part, p->padding[d].interior + 1);
   switch (i.opcode()) {
     case Opcode::Slice: {
@@ -238,6 +297,8 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
     }
     case Opcode::ReduceWindow:
       return WindowStretch((*i.attrs().window)[d], part);
+    case Opcode::SelectAndScatter:
+      return SelectAndScatterStretch(i, k, d, parts);
     default:
       return std::nullopt;
   }

@@ -19,10 +19,12 @@ class Exchange {
       : p_(p), d_(d), s_(s), around_(around), reshard_(*reshard), axes_(axes) {
     parts_ = mesh().SizeOf(axes_);
     extent_ = p.whole.dims()[d];
-    part_ = extent_ / parts_;
+    part_ = (extent_ + parts_ - 1) / parts_;
   }
 
-  bool IsOwn() const { return IsCut() && s_.first == 0 && s_.step == part_ && s_.count == part_; }
+  bool IsOwn() const {
+    return IsCut() && s_.first == 0 && s_.step == part_ && s_.count == part_ && extent_ % parts_ == 0;
+  }
   Expr Run(const std::optional<Expr>& fill) {
     if (!IsCut()) return FromWhole(fill);
     const Hops h = HopsOf();
@@ -141,12 +143,13 @@ class Exchange {
     return fill ? Filled(At(all, start), *fill) : At(all, start);
   }
 
-  // What lies past the ends is zero so far.
+  // What lies past the ends is zero so far, but what fills up an uneven part.
   Expr Filled(Expr x, Expr fill) {
     bool outside = false;
     for (int64_t i = 0; i < parts_; ++i) outside = outside || From(i) < 0 || From(i) + s_.count > extent_;
     const Instruction* f = fill.get();
-    if (!outside || (f->Is(Opcode::Constant) && f->literal() == Literal::Of(f->shape().type(), 0))) return x;
+    const bool zero = f->Is(Opcode::Constant) && f->literal() == Literal::Of(f->shape().type(), 0);
+    if (!outside || (zero && extent_ % parts_ == 0)) return x;
     const Ints& dims = x.shape().dims();
     Expr first = reshard_.Place(axes_) * static_cast<double>(s_.step) + static_cast<double>(s_.first);
     Expr at = IotaOf(x.computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d_)) + BroadcastTo(first, dims);

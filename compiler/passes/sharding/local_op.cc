@@ -21,7 +21,8 @@ Literal Extreme(PrimitiveType t, bool largest) {
   return Literal::Float(t, *best);
 }
 
-// The value that changes nothing.
+}  // namespace
+
 Literal Identity(Opcode op, PrimitiveType t) {
   const bool number = !IsIntegral(t) && t != PrimitiveType::Pred;
   switch (op) {
@@ -43,8 +44,6 @@ Literal Identity(Opcode op, PrimitiveType t) {
       return Literal::Of(t, 0);
   }
 }
-
-}  // namespace
 
 Axes LocalOp::AxesOf(const OpRule::Tensor& t, size_t d) const {
   Axes out;
@@ -72,7 +71,10 @@ Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
   Instruction* i = computation()->AddClone(&op, shape, with);
   if (i->attrs().sharding) i->mutable_attrs().sharding.reset();
   const auto cut_up = [&](const OpRule::Tensor& t, Ints dims) {
-    for (size_t d = 0; d < t.size(); ++d) dims[d] /= mesh().SizeOf(AxesOf(t, d));
+    for (size_t d = 0; d < t.size(); ++d) {
+      const int64_t n = mesh().SizeOf(AxesOf(t, d));
+      dims[d] = (dims[d] + n - 1) / n;
+    }
     return dims;
   };
   if (op.Is(Opcode::Convolution)) {
@@ -83,7 +85,6 @@ Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
     if (now.feature_group_count.value_or(1) > 1) *now.feature_group_count /= shared_by;
     if (now.batch_group_count.value_or(1) > 1) *now.batch_group_count /= shared_by;
   }
-  if (op.Is(Opcode::DynamicSlice)) i->mutable_attrs().dynamic_slice_sizes = shapes[0].dims();
   if (op.Is(Opcode::Gather)) {
     // A looked-up dimension stays one row.
     Ints sizes = *op.attrs().slice_sizes;
@@ -100,6 +101,19 @@ std::vector<Instruction*> LocalOp::Emit() {
   if (const auto r = RotationOf(op)) return {EmitRotation(*r)};
   if (const auto p = PaddedOf(op)) return {EmitPadded(*p)};
   switch (op.opcode()) {
+    case Opcode::Dot:
+      i = Clone({Masked(0, Literal::Of(operands[0]->shape().type(), 0)),
+                 Masked(1, Literal::Of(operands[1]->shape().type(), 0))});
+      break;
+    case Opcode::DynamicSlice:
+      i = EmitDynamicSlice();
+      break;
+    case Opcode::DynamicUpdateSlice:
+      i = EmitDynamicUpdateSlice();
+      break;
+    case Opcode::SelectAndScatter:
+      i = EmitSelectAndScatter();
+      break;
     case Opcode::Iota:
       i = EmitIota();
       break;
@@ -132,6 +146,38 @@ std::vector<Instruction*> LocalOp::Emit() {
   return out;
 }
 
+Instruction* LocalOp::Masked(size_t k, const Literal& value) {
+  Expr x = operands[k];
+  const Ints dims = x.shape().dims();
+  for (size_t d = 0; d < rule.operands[k].size(); ++d) {
+    const auto& factors = rule.operands[k][d];
+    if (factors.empty() || rule.kinds[static_cast<size_t>(factors[0])] != OpRule::kReduction) continue;
+    const Axes cut = AxesOf(rule.operands[k], d);
+    const int64_t extent = parts[k].whole.dims()[d];
+    if (extent % mesh().SizeOf(cut) == 0) continue;
+    Expr first = reshard.Place(cut) * static_cast<double>(dims[d]);
+    Expr at = IotaOf(computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d)) + BroadcastTo(first, dims);
+    x = SelectExpr(at < static_cast<double>(extent), x, BroadcastTo(computation()->AddConstant(value), dims));
+  }
+  return x.get();
+}
+
+// Each device's choice along a dimension of its own, and the choice among them.
+std::vector<Instruction*> LocalOp::ChooseAmong(const std::vector<Instruction*>& values) {
+  std::vector<Instruction*> with;
+  for (Instruction* v : values) {
+    Ints dims = v->shape().dims();
+    dims.insert(dims.begin(), 1);
+    with.push_back(reshard.GatherOver(ReshapeTo(v, dims), PartialAxes()).get());
+  }
+  with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(values.size()), operands.end());
+  Instruction* i = Clone(with);
+  i->mutable_attrs().dimensions = Ints{0};
+  std::vector<Instruction*> out;
+  for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
+  return out;
+}
+
 // Counted in integers, so that numbers are rounded once.
 Instruction* LocalOp::EmitIota() {
   const int64_t d = *op.attrs().iota_dimension;
@@ -152,8 +198,9 @@ Instruction* LocalOp::EmitReduce() {
   const PrimitiveType t = op.operand(1)->shape().type();
   const Literal identity = Identity(*CombinerOf(**op.attrs().to_apply), t);
   const Instruction* init = op.operand(1);
-  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(operands);
   std::vector<Instruction*> with = operands;
+  with[0] = Masked(0, identity);
+  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(with);
   Expr place = reshard.Place(partial);
   with[1] =
       SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), operands[1], computation()->AddConstant(identity))
@@ -190,7 +237,8 @@ Instruction* LocalOp::EmitGather() {
     const Axes cut = AxesOf(rule.operands[0], d);
     if (cut.empty()) continue;
     if (offsets.empty()) indices = ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, indices);
-    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d)), local = extent / mesh().SizeOf(cut);
+    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d)),
+                  local = operands[0]->shape().dim(static_cast<int64_t>(d));
     // The component alone, clamped as a gather clamps it.
     Expr component = indices;
     Ints batch = indices.shape().dims();
@@ -251,7 +299,8 @@ Instruction* LocalOp::EmitScatter() {
     // One device starts from the operand, the others from what changes nothing.
     Expr place = reshard.Place(partial), start = operands[0];
     Expr first = BroadcastTo(CompareExpr(Direction::EQ, place, place.Like(0)), start.shape().dims());
-    with[0] = SelectExpr(first, start, start.Like(0)).get();
+    Expr nothing = computation()->AddConstant(Identity(*CombinerOf(**op.attrs().to_apply), start.type()));
+    with[0] = SelectExpr(first, start, BroadcastTo(nothing, start.shape().dims())).get();
   }
   return Clone(with);
 }

@@ -51,19 +51,123 @@ Instruction* LocalOp::EmitPadded(const Padded& p) {
   return i;
 }
 
+Expr LocalOp::LocalStart(size_t d, Expr start, int64_t size) {
+  const bool wide = InfoOf(start.type()).bits >= 64 || !IsSigned(start.type());
+  Expr at = ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, start);
+  const int64_t last = parts[0].whole.dims()[d] - size;
+  at = Binary(Opcode::Minimum, Binary(Opcode::Maximum, at, at.Like(0)), at.Like(static_cast<double>(last)));
+  Expr first = reshard.Place(AxesOf(rule.operands[0], d)) * static_cast<double>(operands[0]->shape().dims()[d]);
+  return ConvertTo(PrimitiveType::S32, at - ConvertTo(at.type(), first));
+}
+
+// From `starts` of the whole array's dimensions; rows that lie elsewhere are zero.
+Expr LocalOp::LookUp(Expr x, std::vector<Expr> starts) {
+  const Expr zero = computation()->AddConstant(Literal::Of(x.type(), 0));
+  std::vector<PadDim> padding(starts.size());
+  Ints dims = x.shape().dims();
+  for (size_t d = 0; d < starts.size(); ++d) {
+    const int64_t size = shapes[0].dims()[d];
+    if (LooksUp(d)) {
+      Expr at = LocalStart(d, starts[d], size) + static_cast<double>(size);
+      const auto last = static_cast<double>(dims[d] + size);
+      starts[d] = Binary(Opcode::Minimum, Binary(Opcode::Maximum, at, at.Like(0)), at.Like(last));
+      padding[d] = {size, size, 0};
+      dims[d] += 2 * size;
+    } else {
+      starts[d] = ConvertTo(PrimitiveType::S32, starts[d]);
+    }
+  }
+  if (dims != x.shape().dims()) {
+    Instruction* padded = computation()->Add(Opcode::Pad, Shape::Array(x.type(), dims), {x.get(), zero.get()});
+    padded->mutable_attrs().padding = padding;
+    x = padded;
+  }
+  return DynamicSliceOf(x, starts, shapes[0].dims());
+}
+
+bool LocalOp::LooksUp(size_t d) const { return rule.results[0][d].empty() && !AxesOf(rule.operands[0], d).empty(); }
+
+Instruction* LocalOp::EmitDynamicSlice() {
+  return LookUp(operands[0], std::vector<Expr>(operands.begin() + 1, operands.end())).get();
+}
+
+// The rows of the update that lie here, over as many of the array as it has.
+Instruction* LocalOp::EmitDynamicUpdateSlice() {
+  Expr x = operands[0], update = operands[1];
+  std::vector<Expr> starts, shifts;
+  std::optional<Expr> inside;
+  const Ints sizes = update.shape().dims();
+  std::vector<PadDim> padding(sizes.size());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    starts.push_back(ConvertTo(PrimitiveType::S32, operands[d + 2]));
+    shifts.push_back(IntegerIn(computation(), PrimitiveType::S32, 0));
+    if (!rule.operands[1][d].empty() || AxesOf(rule.operands[0], d).empty()) continue;
+    const auto size = static_cast<double>(sizes[d]);
+    Expr at = LocalStart(d, operands[d + 2], sizes[d]);
+    Expr last = at.Like(static_cast<double>(x.shape().dims()[d] - sizes[d]));
+    starts[d] = Binary(Opcode::Minimum, Binary(Opcode::Maximum, at, at.Like(0)), last);
+    Expr shift = Binary(Opcode::Minimum, Binary(Opcode::Maximum, starts[d] - at, at.Like(-size)), at.Like(size));
+    shifts[d] = shift + size;
+    padding[d] = {sizes[d], sizes[d], 0};
+    Expr row = IotaOf(computation(), PrimitiveType::S32, sizes, static_cast<int64_t>(d)) + BroadcastTo(shift, sizes);
+    Expr here = (row >= 0) & (row < size);
+    inside = inside ? *inside & here : here;
+  }
+  if (!inside) return Clone(operands);
+  Ints dims = sizes;
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] += padding[d].low + padding[d].high;
+  const Expr zero = computation()->AddConstant(Literal::Of(update.type(), 0));
+  Instruction* padded = computation()->Add(Opcode::Pad, Shape::Array(update.type(), dims), {update.get(), zero.get()});
+  padded->mutable_attrs().padding = padding;
+  Expr rows = SelectExpr(*inside, DynamicSliceOf(padded, shifts, sizes), DynamicSliceOf(x, starts, sizes));
+  return UpdateOf(x, rows, starts).get();
+}
+
+// Over all windows that touch the part.
+Instruction* LocalOp::EmitSelectAndScatter() {
+  const PrimitiveType t = operands[0]->shape().type();
+  std::vector<std::optional<Stretch>> covered;
+  Instruction* x = Fetch(0, Expr(computation()->AddConstant(Identity(Opcode::Maximum, t))), &covered);
+  Instruction* source = Fetch(1, Expr(computation()->AddConstant(Literal::Of(t, 0))), nullptr);
+  Instruction* i = Clone({x, source, operands[2]});
+  Ints dims = shapes[0].dims(), from(dims.size(), 0), to = dims, all = dims;
+  for (size_t d = 0; d < covered.size(); ++d) {
+    if (!covered[d]) continue;
+    WindowDim& w = (*i->mutable_attrs().window)[d];
+    w.pad_low = w.pad_high = 0;
+    all[d] = covered[d]->count;
+    from[d] = covered[d]->low;
+    to[d] = covered[d]->count - covered[d]->high;
+  }
+  if (all == dims) return i;
+  i->mutable_shape() = Shape::Array(t, all);
+  return SliceOf(i, from, to).get();
+}
+
 Instruction* LocalOp::EmitSlice() {
   std::vector<std::optional<Stretch>> stretches;
   Instruction* x = Fetch(0, std::nullopt, &stretches);
-  if (x->shape().dims() == shapes[0].dims()) return x;
-  Instruction* i = Clone({x});
-  for (size_t d = 0; d < stretches.size(); ++d) {
-    SliceDim& s = (*i->mutable_attrs().slice)[d];
-    if (stretches[d])
-      s = {0, stretches[d]->count, s.stride};
-    else if (!AxesOf(rule.results[0], d).empty())
-      s = {0, shapes[0].dims()[d], 1};
+  Ints dims = shapes[0].dims();
+  bool looks_up = false;
+  std::vector<Expr> starts;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    starts.push_back(IntegerIn(computation(), PrimitiveType::S32, LooksUp(d) ? (*op.attrs().slice)[d].start : 0));
+    if (!LooksUp(d)) continue;
+    dims[d] = operands[0]->shape().dims()[d];
+    looks_up = true;
   }
-  return i;
+  if (x->shape().dims() != dims) {
+    x = Clone({x});
+    x->mutable_shape() = Shape::Array(shapes[0].type(), dims);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      SliceDim& s = (*x->mutable_attrs().slice)[d];
+      if (stretches[d])
+        s = {0, stretches[d]->count, s.stride};
+      else if (LooksUp(d) || !AxesOf(rule.results[0], d).empty())
+        s = {0, dims[d], 1};
+    }
+  }
+  return looks_up ? LookUp(x, starts).get() : x;
 }
 
 // Each operand moved to where it stands in the result; elements choose theirs by their place.

@@ -14,6 +14,13 @@ namespace kiln {
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
 
+// `wanted` as far as it cuts evenly, or as the part is cut: uneven parts come about where an operation makes them of
+// even ones, and are not made of whole arrays.
+Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted);
+
+// The value that changes nothing.
+Literal Identity(Opcode op, PrimitiveType t);
+
 // The axes of each factor, from what operands have and results are to have: those on which most arrays agree, then
 // those of most bytes. No axis of `manual`.
 std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
@@ -31,6 +38,8 @@ struct LocalOp {
 
   // The leaves of the result.
   std::vector<Instruction*> Emit();
+  // Of a function that chooses one of several, from every device's choice.
+  std::vector<Instruction*> ChooseAmong(const std::vector<Instruction*>& values);
   // How partial results are combined; null if they are not.
   Computation* Combiner() const;
   // Axes of factors whose results are partial.
@@ -42,11 +51,20 @@ struct LocalOp {
   // Axes that cut dimension `d` of a tensor.
   Axes AxesOf(const OpRule::Tensor& t, size_t d) const;
   Instruction* Clone(const std::vector<Instruction*>& with);
+  // What fills up uneven parts of dimensions that are summed up becomes `value`.
+  Instruction* Masked(size_t k, const Literal& value);
+  // Where on the device index `start` of `size` elements along `d` of operand 0 lies.
+  Expr LocalStart(size_t d, Expr start, int64_t size);
   Instruction* EmitIota();
   Instruction* EmitReduce();
   Instruction* EmitGather();
   Instruction* EmitScatter();
   // In local_window.cc.
+  Instruction* EmitDynamicSlice();
+  Expr LookUp(Expr x, std::vector<Expr> starts);
+  bool LooksUp(size_t d) const;
+  Instruction* EmitDynamicUpdateSlice();
+  Instruction* EmitSelectAndScatter();
   Instruction* EmitRotation(const Rotation& r);
   Instruction* EmitPadded(const Padded& p);
   Instruction* EmitSlice();

@@ -60,6 +60,15 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   return r;
 }
 
+// No device is without a part of a dimension of factor `f`.
+bool HasPartForEach(const DeviceMesh& mesh, const Item& item, int f, const Axes& axes) {
+  for (size_t d = 0; d < item.dims.size(); ++d)
+    if (std::find(item.dims[d].begin(), item.dims[d].end(), f) != item.dims[d].end() &&
+        item.leaf->shape.dims()[d] < mesh.SizeOf(axes))
+      return false;
+  return true;
+}
+
 // Appends axes of `better` to what the item has of factor `f`, as far as they fit. True if any did.
 bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, const Axes& better, Item* item) {
   LeafSharding& leaf = *item->leaf;
@@ -77,6 +86,7 @@ bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, cons
     if (leaf.tiling.Used() >> better[k] & 1) break;
     own.push_back(better[k]);
     if (even && rule.sizes[static_cast<size_t>(f)] % mesh.SizeOf(own)) break;
+    if (!even && !HasPartForEach(mesh, *item, f, own)) break;
     auto next = TilingOfFactors(mesh, rule, item->dims, axes);
     if (!next) break;
     next->manual = leaf.tiling.manual;
@@ -130,7 +140,7 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
 absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
   ModuleShardings all;
   if (ctx.fuel == 0) return false;
-  RETURN_IF_ERROR(all.Read(&m, ModuleShardings::Uneven::kKept));
+  RETURN_IF_ERROR(all.Read(&m));
   if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
   std::vector<Relation> relations;
   for (const Computation* c : all.computations())
