@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/numbers.h"
 #include "compiler/sharding/window_rule.h"
 
 namespace kiln {
@@ -304,6 +305,29 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
   return r;
 }
 
+// A call whose frontend says how many leading dimensions only count problems, as JAX does of LAPACK's.
+std::optional<OpRule> BatchedCall(const Instruction& i) {
+  if (!i.attrs().frontend_attributes || i.HasSideEffect() || i.operand_count() == 0) return std::nullopt;
+  const std::string key = "num_batch_dims=\"";
+  const std::string& text = i.attrs().frontend_attributes->text;
+  const size_t at = text.find(key);
+  int64_t batch = 0;
+  if (at == std::string::npos ||
+      !absl::SimpleAtoi(text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size()), &batch))
+    return std::nullopt;
+  const Ints& first = i.operand(0)->shape().dims();
+  bool fits = batch > 0;
+  const auto look = [&](const Shape& s) {
+    fits =
+        fits && s.IsArray() && s.rank() >= batch && std::equal(first.begin(), first.begin() + batch, s.dims().begin());
+  };
+  if (static_cast<int64_t>(first.size()) < batch) return std::nullopt;
+  for (const Instruction* o : i.operands()) look(o->shape());
+  ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape& s) { look(s); });
+  if (!fits) return std::nullopt;
+  return Batched(i, i.operand(0)->shape().rank() - batch);
+}
+
 std::optional<OpRule> RuleOfShaped(const Instruction& i) {
   const Attributes& at = i.attrs();
   switch (i.opcode()) {
@@ -339,6 +363,8 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
     case Opcode::Cholesky:
     case Opcode::TriangularSolve:
       return Batched(i, 2);
+    case Opcode::CustomCall:
+      return BatchedCall(i);
     default:
       return std::nullopt;
   }

@@ -77,15 +77,17 @@ OpRule ConcatenateRule(const Instruction& i) {
 }
 
 OpRule ReduceWindowRule(const Instruction& i) {
-  const auto& window = *i.attrs().window;
+  const auto pooled = PooledOf(i);
+  const auto& window = pooled ? pooled->window : *i.attrs().window;
+  const Shape& in = pooled ? pooled->of->shape() : i.operand(0)->shape();
   const Shape& out = i.shape().IsTuple() ? i.shape().tuple()[0] : i.shape();
-  OpRule r =
-      Mapped(i.operand(0)->shape(), out, [&](int64_t d) { return window[static_cast<size_t>(d)] == WindowDim(); });
+  OpRule r = Mapped(in, out, [&](int64_t d) { return window[static_cast<size_t>(d)] == WindowDim(); });
   const int64_t arrays = i.operand_count() / 2;
   // A window over most of the array, as of a cumulative sum, is not moved over parts.
   Tensor t = r.operands[0];
   for (size_t d = 0; d < t.size(); ++d)
-    if (window[d].DilatedSize() * 2 > i.operand(0)->shape().dims()[d] + 1 && !(window[d] == WindowDim())) t[d].clear();
+    if (window[d].DilatedSize() * 2 > in.dims()[d] * window[d].lhs_dilate + 1 && !(window[d] == WindowDim()))
+      t[d].clear();
   r.operands.assign(static_cast<size_t>(arrays), t);
   for (int64_t k = arrays; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
   r.results.assign(static_cast<size_t>(arrays), t);
@@ -244,9 +246,28 @@ std::optional<Padded> PaddedOf(const Instruction& i) {
   return out;
 }
 
+std::optional<Pooled> PooledOf(const Instruction& i) {
+  if (!i.Is(Opcode::ReduceWindow) || i.operand_count() != 2 || !i.operand(0)->Is(Opcode::Pad)) return std::nullopt;
+  const Instruction *pad = i.operand(0), *value = pad->operand(1), *init = i.operand(1);
+  const bool same = value == init ||
+                    (value->Is(Opcode::Constant) && init->Is(Opcode::Constant) && value->literal() == init->literal());
+  if (!same) return std::nullopt;
+  Pooled out{pad->operand(0), *i.attrs().window};
+  for (size_t d = 0; d < out.window.size(); ++d) {
+    const PadDim& p = (*pad->attrs().padding)[d];
+    WindowDim& w = out.window[d];
+    if (w.lhs_dilate != 1) return std::nullopt;
+    w.lhs_dilate = p.interior + 1;
+    w.pad_low += p.low;
+    w.pad_high += p.high;
+  }
+  return out;
+}
+
 std::vector<const Instruction*> RuleOperands(const Instruction& i) {
   if (const auto r = RotationOf(i)) return {r->of};
   if (const auto p = PaddedOf(i)) return {p->of, p->value};
+  if (const auto p = PooledOf(i)) return {p->of, i.operand(1)};
   return {i.operands().begin(), i.operands().end()};
 }
 
@@ -296,6 +317,7 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
       return Take(-before, part, part, 1);
     }
     case Opcode::ReduceWindow:
+      if (const auto pooled = PooledOf(i)) return WindowStretch(pooled->window[d], part);
       return WindowStretch((*i.attrs().window)[d], part);
     case Opcode::SelectAndScatter:
       return SelectAndScatterStretch(i, k, d, parts);

@@ -34,6 +34,13 @@ struct Padded {
 };
 std::optional<Padded> PaddedOf(const Instruction& i);
 
+// A reduction of windows over a padded array, which is padded with what windows are: one window with holes.
+struct Pooled {
+  const Instruction* of = nullptr;
+  std::vector<WindowDim> window;
+};
+std::optional<Pooled> PooledOf(const Instruction& i);
+
 // What the operands of the operation's rule are: its own, or those of the view that it is.
 std::vector<const Instruction*> RuleOperands(const Instruction& i);
 

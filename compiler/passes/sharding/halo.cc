@@ -1,6 +1,8 @@
 #include "compiler/passes/sharding/halo.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace kiln {
 namespace {
@@ -12,6 +14,17 @@ int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 struct Hops {
   int64_t first = 0, last = 0, begin = 0, end = 0;
 };
+
+// Rows that lie with one device for each of those that take them. In a round every device sends to one at most.
+struct Piece {
+  struct Move {
+    int64_t source, target, row;
+  };
+  int64_t rows = 0;
+  std::vector<Move> own;
+  std::vector<std::vector<Move>> rounds;
+};
+constexpr int64_t kMostPieces = 4;
 
 class Exchange {
  public:
@@ -28,7 +41,10 @@ class Exchange {
   Expr Run(const std::optional<Expr>& fill) {
     if (!IsCut()) return FromWhole(fill);
     const Hops h = HopsOf();
-    return Rows(h) >= extent_ ? FromWhole(fill) : FromNeighbours(h, fill);
+    const std::vector<Piece> pieces = PiecesOf();
+    const int64_t joined = Rows(h), single = Rows(pieces);
+    if (std::min(joined, single) >= extent_) return FromWhole(fill);
+    return joined <= single ? FromNeighbours(h, fill) : FromPieces(pieces, fill);
   }
 
  private:
@@ -72,6 +88,81 @@ class Exchange {
     return rows;
   }
 
+  // A stretch as pieces that no boundary between parts divides; empty where they would be many.
+  std::vector<Piece> PiecesOf() const {
+    std::vector<Piece> out;
+    const int64_t rows = std::gcd(std::gcd(part_, s_.count), std::gcd(s_.first, s_.step));
+    if (around_ || rows == 0 || s_.count / rows > kMostPieces) return out;
+    for (int64_t from = 0; from < s_.count; from += rows) {
+      Piece piece;
+      piece.rows = rows;
+      for (int64_t i = 0; i < parts_; ++i) {
+        const int64_t source = FloorDiv(From(i) + from, part_), row = From(i) + from - source * part_;
+        if (source < 0 || source >= parts_) continue;
+        if (source == i)
+          piece.own.push_back({i, i, row});
+        else
+          AddMove({source, i, row}, &piece.rounds);
+      }
+      out.push_back(std::move(piece));
+    }
+    return out;
+  }
+  static void AddMove(const Piece::Move& m, std::vector<std::vector<Piece::Move>>* rounds) {
+    for (auto& round : *rounds)
+      if (std::none_of(round.begin(), round.end(), [&](const Piece::Move& o) { return o.source == m.source; }))
+        return round.push_back(m);
+    rounds->push_back({m});
+  }
+
+  int64_t Rows(const std::vector<Piece>& pieces) const {
+    int64_t rows = pieces.empty() ? extent_ : 0;
+    for (const Piece& p : pieces) rows += p.rows * static_cast<int64_t>(p.rounds.size());
+    return rows;
+  }
+
+  // `of` the device's place, as s32[].
+  Expr Listed(const Ints& of) {
+    if (std::adjacent_find(of.begin(), of.end(), std::not_equal_to<>()) == of.end())
+      return IntegerIn(reshard_.computation(), PrimitiveType::S32, of[0]);
+    Literal table(Shape::Array(PrimitiveType::S32, {parts_}));
+    for (int64_t i = 0; i < parts_; ++i)
+      table.Set(i, Literal::Int(PrimitiveType::S32, of[static_cast<size_t>(i)]).Get(0));
+    Expr all = reshard_.computation()->AddConstant(std::move(table));
+    return ReshapeTo(DynamicSliceOf(all, {reshard_.Place(axes_)}, {1}), {});
+  }
+
+  // The rows that each mover's source, or its target, has of its part.
+  Expr Moved(const Piece& piece, const std::vector<Piece::Move>& moves) {
+    Ints row(static_cast<size_t>(parts_), moves[0].row);
+    for (const Piece::Move& m : moves) row[static_cast<size_t>(m.source)] = m.row;
+    return At(p_.value, Listed(row), piece.rows);
+  }
+
+  Expr Fetched(const Piece& piece) {
+    std::optional<Expr> out;
+    if (!piece.own.empty()) out = Moved(piece, piece.own);
+    for (const auto& round : piece.rounds) {
+      std::vector<std::pair<int64_t, int64_t>> pairs;
+      Ints here(static_cast<size_t>(parts_), 0);
+      for (const Piece::Move& m : round) here[static_cast<size_t>(m.target)] = 1;
+      for (const Ints& group : mesh().Groups(axes_))
+        for (const Piece::Move& m : round)
+          pairs.push_back({group[static_cast<size_t>(m.source)], group[static_cast<size_t>(m.target)]});
+      Expr come = reshard_.PermuteTo(Moved(piece, round), pairs);
+      if (out) come = SelectExpr(BroadcastTo(Listed(here) == 1.0, come.shape().dims()), come, *out);
+      out = come;
+    }
+    return out ? *out : Zeros(piece.rows);
+  }
+
+  Expr FromPieces(const std::vector<Piece>& pieces, const std::optional<Expr>& fill) {
+    std::vector<Expr> rows;
+    for (const Piece& p : pieces) rows.push_back(Fetched(p));
+    Expr all = rows.size() == 1 ? rows[0] : ConcatOf(rows, static_cast<int64_t>(d_));
+    return fill ? Masked(all, *fill) : all;
+  }
+
   Expr RowsOf(Expr x, int64_t begin, int64_t end) const {
     const Ints& dims = x.shape().dims();
     if (begin == 0 && end == dims[d_]) return x;
@@ -102,9 +193,11 @@ class Exchange {
     return reshard_.PermuteTo(rows, pairs);
   }
 
-  Expr At(Expr x, Expr start) {
+  Expr At(Expr x, Expr start) { return At(x, start, s_.count); }
+  Expr At(Expr x, Expr start, int64_t count) {
     Ints sizes = x.shape().dims();
-    sizes[d_] = s_.count;
+    if (sizes[d_] == count) return x;
+    sizes[d_] = count;
     std::vector<Expr> starts(sizes.size(), IntegerIn(reshard_.computation(), PrimitiveType::S32, 0));
     starts[d_] = start;
     return DynamicSliceOf(x, starts, sizes);
@@ -143,13 +236,20 @@ class Exchange {
     return fill ? Filled(At(all, start), *fill) : At(all, start);
   }
 
-  // What lies past the ends is zero so far, but what fills up an uneven part.
+  bool ReachesOutside() const {
+    for (int64_t i = 0; i < parts_; ++i)
+      if (From(i) < 0 || From(i) + s_.count > extent_) return true;
+    return false;
+  }
+  // Where what lies past the ends is zero so far, but for what fills up an uneven part.
   Expr Filled(Expr x, Expr fill) {
-    bool outside = false;
-    for (int64_t i = 0; i < parts_; ++i) outside = outside || From(i) < 0 || From(i) + s_.count > extent_;
     const Instruction* f = fill.get();
     const bool zero = f->Is(Opcode::Constant) && f->literal() == Literal::Of(f->shape().type(), 0);
-    if (!outside || (zero && extent_ % parts_ == 0)) return x;
+    return zero && extent_ % parts_ == 0 ? x : Masked(x, fill);
+  }
+
+  Expr Masked(Expr x, Expr fill) {
+    if (!ReachesOutside()) return x;
     const Ints& dims = x.shape().dims();
     Expr first = reshard_.Place(axes_) * static_cast<double>(s_.step) + static_cast<double>(s_.first);
     Expr at = IotaOf(x.computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d_)) + BroadcastTo(first, dims);

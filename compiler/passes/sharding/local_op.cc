@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/str_join.h"
 #include "compiler/passes/sharding/partitioned_op.h"
 
 namespace kiln {
@@ -84,6 +85,19 @@ Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
     Attributes& now = i->mutable_attrs();
     if (now.feature_group_count.value_or(1) > 1) *now.feature_group_count /= shared_by;
     if (now.batch_group_count.value_or(1) > 1) *now.batch_group_count /= shared_by;
+  }
+  if (op.Is(Opcode::CustomCall) && i->attrs().operand_layout_constraints) {
+    std::string text = i->attrs().operand_layout_constraints->text;
+    const auto listed = [](const Ints& dims) { return absl::StrCat("[", absl::StrJoin(dims, ","), "]"); };
+    size_t at = 0;
+    for (size_t k = 0; k < with.size(); ++k) {
+      const std::string whole = listed(parts[k].whole.dims()), local = listed(with[k]->shape().dims());
+      at = text.find(whole, at);
+      if (at == std::string::npos) break;
+      text.replace(at, whole.size(), local);
+      at += local.size();
+    }
+    i->mutable_attrs().operand_layout_constraints = attr::Raw(text);
   }
   if (op.Is(Opcode::Gather)) {
     // A looked-up dimension stays one row.

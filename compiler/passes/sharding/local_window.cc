@@ -188,7 +188,27 @@ Instruction* LocalOp::EmitConcatenate() {
   return all->get();
 }
 
+// The stretch, padded on its own before windows move over it.
+Instruction* LocalOp::EmitPooled(const Pooled& p) {
+  std::vector<std::optional<Stretch>> stretches;
+  Instruction* x = Fetch(0, Expr(operands[1]), &stretches);
+  std::vector<PadDim> padding;
+  Ints dims = x->shape().dims();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const WindowDim& w = p.window[d];
+    padding.push_back({w.pad_low, w.pad_high, w.lhs_dilate - 1});
+    if (stretches[d]) padding.back() = {stretches[d]->low, stretches[d]->high, w.lhs_dilate - 1};
+    dims[d] += padding[d].low + padding[d].high + (dims[d] - 1) * padding[d].interior;
+  }
+  Instruction* padded = computation()->Add(Opcode::Pad, Shape::Array(x->shape().type(), dims), {x, operands[1]});
+  padded->mutable_attrs().padding = padding;
+  Instruction* i = Clone({padded, operands[1]});
+  for (WindowDim& w : *i->mutable_attrs().window) w.pad_low = w.pad_high = 0;
+  return i;
+}
+
 Instruction* LocalOp::EmitWindow() {
+  if (const auto p = PooledOf(op)) return EmitPooled(*p);
   std::vector<Instruction*> with = operands;
   std::vector<std::optional<Stretch>> stretches;
   const size_t arrays = op.Is(Opcode::ReduceWindow) ? operands.size() / 2 : 1;

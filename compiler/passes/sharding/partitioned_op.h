@@ -70,6 +70,7 @@ struct LocalOp {
   Instruction* EmitSlice();
   Instruction* EmitConcatenate();
   Instruction* EmitWindow();
+  Instruction* EmitPooled(const Pooled& p);
   // Operand `k` with all that the part takes of it; `stretches`: of its dimensions.
   Instruction* Fetch(size_t k, const std::optional<Expr>& fill, std::vector<std::optional<Stretch>>* stretches);
   Axes WindowAxes(size_t k, size_t d) const;
