@@ -308,12 +308,12 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
 // A call whose frontend says how many leading dimensions only count problems, as JAX does of LAPACK's.
 std::optional<OpRule> BatchedCall(const Instruction& i) {
   if (!i.attrs().frontend_attributes || i.HasSideEffect() || i.operand_count() == 0) return std::nullopt;
-  const std::string key = "num_batch_dims=\"";
   const std::string& text = i.attrs().frontend_attributes->text;
-  const size_t at = text.find(key);
+  const size_t key = text.find("num_batch_dims");
+  const size_t from = key == std::string::npos ? key : text.find('"', key);
   int64_t batch = 0;
-  if (at == std::string::npos ||
-      !absl::SimpleAtoi(text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size()), &batch))
+  if (from == std::string::npos ||
+      !absl::SimpleAtoi(text.substr(from + 1, text.find('"', from + 1) - from - 1), &batch))
     return std::nullopt;
   const Ints& first = i.operand(0)->shape().dims();
   bool fits = batch > 0;

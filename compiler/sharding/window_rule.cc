@@ -246,12 +246,21 @@ std::optional<Padded> PaddedOf(const Instruction& i) {
   return out;
 }
 
+// What a scalar is a copy of.
+static const Instruction* ScalarBehind(const Instruction* i) {
+  while ((i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape) || i->Is(Opcode::Copy)) &&
+         i->operand(0)->shape().IsScalar())
+    i = i->operand(0);
+  return i;
+}
+
 std::optional<Pooled> PooledOf(const Instruction& i) {
   if (!i.Is(Opcode::ReduceWindow) || i.operand_count() != 2 || !i.operand(0)->Is(Opcode::Pad)) return std::nullopt;
   const Instruction *pad = i.operand(0), *value = pad->operand(1), *init = i.operand(1);
-  const bool same = value == init ||
-                    (value->Is(Opcode::Constant) && init->Is(Opcode::Constant) && value->literal() == init->literal());
-  if (!same) return std::nullopt;
+  value = ScalarBehind(value);
+  init = ScalarBehind(init);
+  const bool constants = value->Is(Opcode::Constant) && init->Is(Opcode::Constant);
+  if (value != init && !(constants && value->literal() == init->literal())) return std::nullopt;
   Pooled out{pad->operand(0), *i.attrs().window};
   for (size_t d = 0; d < out.window.size(); ++d) {
     const PadDim& p = (*pad->attrs().padding)[d];
