@@ -1,6 +1,7 @@
 #include "compiler/sharding/window_rule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace kiln {
@@ -19,6 +20,14 @@ Tensor Whole(const Shape& s) { return Tensor(static_cast<size_t>(s.rank())); }
 std::vector<int> WindowFactor(OpRule* r, int64_t in, int64_t out) {
   if (in < 2 || out < 2) return {};
   return {r->Add(std::gcd(in, out), OpRule::kWindow)};
+}
+
+// What a scalar is a copy of.
+const Instruction* ScalarBehind(const Instruction* i) {
+  while ((i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape) || i->Is(Opcode::Copy)) &&
+         i->operand(0)->shape().IsScalar())
+    i = i->operand(0);
+  return i;
 }
 
 // One array in and out; `alone(d)` says that elements of dimension d stay where they are.
@@ -147,19 +156,19 @@ bool ScattersMaxima(const Instruction& i) {
          chosen->operand(1)->Is(Opcode::Parameter) && CombinerOf(**i.attrs().scatter) == Opcode::Add;
 }
 
-OpRule SelectAndScatterRule(const Instruction& i) {
-  const auto& window = *i.attrs().window;
-  const bool cut = ScattersMaxima(i);
-  const Shape &in = i.operand(0)->shape(), &source = i.operand(1)->shape();
+OpRule SelectAndScatterRule(const Unpooled& u) {
+  const bool cut = ScattersMaxima(*u.by);
+  const Shape &in = u.of->shape(), &source = u.by->operand(1)->shape();
   OpRule r;
   Tensor t;
   for (int64_t d = 0; d < in.rank(); ++d) {
-    const WindowDim& w = window[static_cast<size_t>(d)];
+    const WindowDim& w = u.window[static_cast<size_t>(d)];
     if (w == WindowDim())
       t.push_back({r.Add(in.dim(d))});
+    else if (cut && w.rhs_dilate == 1 && w.lhs_dilate == 1)
+      t.push_back(WindowFactor(&r, in.dim(d), source.dim(d)));
     else
-      t.push_back(cut && w.rhs_dilate == 1 && w.lhs_dilate == 1 ? WindowFactor(&r, in.dim(d), source.dim(d))
-                                                                : std::vector<int>());
+      t.emplace_back();
   }
   r.operands = {t, t, {}};
   r.results = {t};
@@ -167,9 +176,9 @@ OpRule SelectAndScatterRule(const Instruction& i) {
 }
 
 // The windows that touch a part, and all that they cover.
-std::optional<Stretch> SelectAndScatterStretch(const Instruction& i, size_t k, size_t d, int64_t parts) {
-  const WindowDim& w = (*i.attrs().window)[d];
-  const int64_t part = CeilDiv(i.shape().dims()[d], parts);
+std::optional<Stretch> SelectAndScatterStretch(const Unpooled& u, size_t k, size_t d, int64_t parts) {
+  const WindowDim& w = u.window[d];
+  const int64_t part = CeilDiv(u.of->shape().dims()[d], parts);
   if (part % w.stride) return std::nullopt;
   const int64_t first = CeilDiv(w.pad_low - w.size + 1, w.stride), last = FloorDiv(part - 1 + w.pad_low, w.stride);
   Stretch s{first, part / w.stride, last - first + 1, 0, 0};
@@ -246,14 +255,6 @@ std::optional<Padded> PaddedOf(const Instruction& i) {
   return out;
 }
 
-// What a scalar is a copy of.
-static const Instruction* ScalarBehind(const Instruction* i) {
-  while ((i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape) || i->Is(Opcode::Copy)) &&
-         i->operand(0)->shape().IsScalar())
-    i = i->operand(0);
-  return i;
-}
-
 std::optional<Pooled> PooledOf(const Instruction& i) {
   if (!i.Is(Opcode::ReduceWindow) || i.operand_count() != 2 || !i.operand(0)->Is(Opcode::Pad)) return std::nullopt;
   const Instruction *pad = i.operand(0), *value = pad->operand(1), *init = i.operand(1);
@@ -273,10 +274,34 @@ std::optional<Pooled> PooledOf(const Instruction& i) {
   return out;
 }
 
+std::optional<Unpooled> UnpooledOf(const Instruction& i) {
+  if (i.Is(Opcode::SelectAndScatter)) return Unpooled{&i, i.operand(0), *i.attrs().window};
+  if (!i.Is(Opcode::Slice) || !i.operand(0)->Is(Opcode::SelectAndScatter)) return std::nullopt;
+  const Instruction *by = i.operand(0), *pad = by->operand(0);
+  if (!pad->Is(Opcode::Pad) || !ScattersMaxima(*by)) return std::nullopt;
+  // Padding that no window chooses.
+  const Instruction* value = ScalarBehind(pad->operand(1));
+  const PrimitiveType t = value->shape().type();
+  if (InfoOf(t).flavour != FloatFlavour::Ieee || !value->Is(Opcode::Constant) ||
+      !(value->literal() == Literal::Float(t, -HUGE_VAL)))
+    return std::nullopt;
+  Unpooled out{by, pad->operand(0), *by->attrs().window};
+  for (size_t d = 0; d < out.window.size(); ++d) {
+    const PadDim& p = (*pad->attrs().padding)[d];
+    const SliceDim& s = (*i.attrs().slice)[d];
+    if (p.interior != 0 || p.low < 0 || p.high < 0 || s.stride != 1 || s.start != p.low) return std::nullopt;
+    if (s.limit != p.low + out.of->shape().dims()[d]) return std::nullopt;
+    out.window[d].pad_low += p.low;
+    out.window[d].pad_high += p.high;
+  }
+  return out;
+}
+
 std::vector<const Instruction*> RuleOperands(const Instruction& i) {
   if (const auto r = RotationOf(i)) return {r->of};
   if (const auto p = PaddedOf(i)) return {p->of, p->value};
   if (const auto p = PooledOf(i)) return {p->of, i.operand(1)};
+  if (const auto u = UnpooledOf(i)) return {u->of, u->by->operand(1), u->by->operand(2)};
   return {i.operands().begin(), i.operands().end()};
 }
 
@@ -284,6 +309,7 @@ std::optional<OpRule> WindowRuleOf(const Instruction& i) {
   if (const auto r = RotationOf(i))
     return Mapped(i.shape(), i.shape(), [&](int64_t d) { return static_cast<size_t>(d) != r->dim; });
   if (const auto p = PaddedOf(i)) return PadRule(i, *p);
+  if (const auto u = UnpooledOf(i)) return SelectAndScatterRule(*u);
   switch (i.opcode()) {
     case Opcode::Slice:
       return SliceRule(i);
@@ -293,8 +319,6 @@ std::optional<OpRule> WindowRuleOf(const Instruction& i) {
       return ConcatenateRule(i);
     case Opcode::ReduceWindow:
       return ReduceWindowRule(i);
-    case Opcode::SelectAndScatter:
-      return SelectAndScatterRule(i);
     case Opcode::Convolution:
       return ConvolutionRule(i);
     default:
@@ -307,6 +331,7 @@ bool TakesStretch(const Instruction& i, size_t k) { return !i.Is(Opcode::Convolu
 std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64_t parts) {
   const Shape& shape = i.shape().IsTuple() ? i.shape().tuple()[0] : i.shape();
   if (i.Is(Opcode::Convolution)) return ConvolutionStretch(i, d, parts);
+  if (const auto u = UnpooledOf(i)) return SelectAndScatterStretch(*u, k, d, parts);
   const int64_t part = CeilDiv(shape.dims()[d], parts);
   if (const auto r = RotationOf(i)) {
     if (shape.dims()[d] % parts) return std::nullopt;
@@ -328,8 +353,6 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
     case Opcode::ReduceWindow:
       if (const auto pooled = PooledOf(i)) return WindowStretch(pooled->window[d], part);
       return WindowStretch((*i.attrs().window)[d], part);
-    case Opcode::SelectAndScatter:
-      return SelectAndScatterStretch(i, k, d, parts);
     default:
       return std::nullopt;
   }

@@ -41,6 +41,13 @@ struct Pooled {
 };
 std::optional<Pooled> PooledOf(const Instruction& i);
 
+// The gradient of a maximum over windows of an array, whose padding is part of the windows.
+struct Unpooled {
+  const Instruction *by = nullptr, *of = nullptr;
+  std::vector<WindowDim> window;
+};
+std::optional<Unpooled> UnpooledOf(const Instruction& i);
+
 // What the operands of the operation's rule are: its own, or those of the view that it is.
 std::vector<const Instruction*> RuleOperands(const Instruction& i);
 

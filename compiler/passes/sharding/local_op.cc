@@ -114,6 +114,7 @@ std::vector<Instruction*> LocalOp::Emit() {
   Instruction* i = nullptr;
   if (const auto r = RotationOf(op)) return {EmitRotation(*r)};
   if (const auto p = PaddedOf(op)) return {EmitPadded(*p)};
+  if (const auto u = UnpooledOf(op)) return {EmitUnpooled(*u)};
   switch (op.opcode()) {
     case Opcode::Dot:
       i = Clone({Masked(0, Literal::Of(operands[0]->shape().type(), 0)),
@@ -124,9 +125,6 @@ std::vector<Instruction*> LocalOp::Emit() {
       break;
     case Opcode::DynamicUpdateSlice:
       i = EmitDynamicUpdateSlice();
-      break;
-    case Opcode::SelectAndScatter:
-      i = EmitSelectAndScatter();
       break;
     case Opcode::Iota:
       i = EmitIota();

@@ -124,24 +124,24 @@ Instruction* LocalOp::EmitDynamicUpdateSlice() {
 }
 
 // Over all windows that touch the part.
-Instruction* LocalOp::EmitSelectAndScatter() {
+Instruction* LocalOp::EmitUnpooled(const Unpooled& u) {
   const PrimitiveType t = operands[0]->shape().type();
   std::vector<std::optional<Stretch>> covered;
   Instruction* x = Fetch(0, Expr(computation()->AddConstant(Identity(Opcode::Maximum, t))), &covered);
   Instruction* source = Fetch(1, Expr(computation()->AddConstant(Literal::Of(t, 0))), nullptr);
-  Instruction* i = Clone({x, source, operands[2]});
+  std::vector<WindowDim> window = u.window;
   Ints dims = shapes[0].dims(), from(dims.size(), 0), to = dims, all = dims;
   for (size_t d = 0; d < covered.size(); ++d) {
     if (!covered[d]) continue;
-    WindowDim& w = (*i->mutable_attrs().window)[d];
-    w.pad_low = w.pad_high = 0;
+    window[d].pad_low = window[d].pad_high = 0;
     all[d] = covered[d]->count;
     from[d] = covered[d]->low;
     to[d] = covered[d]->count - covered[d]->high;
   }
-  if (all == dims) return i;
-  i->mutable_shape() = Shape::Array(t, all);
-  return SliceOf(i, from, to).get();
+  Instruction* i = computation()->AddClone(u.by, Shape::Array(t, all), {x, source, operands[2]});
+  i->mutable_attrs().sharding.reset();
+  i->mutable_attrs().window = window;
+  return all == dims ? i : SliceOf(i, from, to).get();
 }
 
 Instruction* LocalOp::EmitSlice() {

@@ -64,7 +64,7 @@ struct LocalOp {
   Expr LookUp(Expr x, std::vector<Expr> starts);
   bool LooksUp(size_t d) const;
   Instruction* EmitDynamicUpdateSlice();
-  Instruction* EmitSelectAndScatter();
+  Instruction* EmitUnpooled(const Unpooled& u);
   Instruction* EmitRotation(const Rotation& r);
   Instruction* EmitPadded(const Padded& p);
   Instruction* EmitSlice();
