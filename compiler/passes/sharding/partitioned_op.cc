@@ -102,6 +102,22 @@ bool IsMadeUneven(const DeviceMesh& mesh, const Instruction& op, const OpRule& r
   return given;
 }
 
+// To sum up partial results moves more than to gather what is cut along factor `f`, and results are to be cut along the
+// axis elsewhere.
+bool IsDearerSummed(const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
+  int64_t summed = 0, gathered = 0;
+  bool elsewhere = false;
+  for (const Tensor& t : tensors) {
+    if (!t.result) {
+      gathered += StartsWith(t.has[f], axes) ? t.bytes : 0;
+      continue;
+    }
+    summed += t.bytes;
+    for (const Axes& of : t.has) elsewhere = elsewhere || std::find(of.begin(), of.end(), axes.back()) != of.end();
+  }
+  return elsewhere && summed > gathered;
+}
+
 Tiling Whole(const Shape& s, AxisMask manual) {
   Tiling t;
   t.dims.resize(static_cast<size_t>(s.rank()));
@@ -173,6 +189,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         Axes next = chosen[f];
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
+        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(tensors, f, next)) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;
         Candidate c;
@@ -189,10 +206,20 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
             PartsAreAlike(mesh, op, rule, with))
           best = c;
       }
-    if (best.factor < 0) return chosen;
+    if (best.factor < 0) break;
     chosen[static_cast<size_t>(best.factor)].push_back(best.axis);
     used |= AxisMask{1} << best.axis;
   }
+  // A sorted dimension is whole; what cut it cuts another instead.
+  if (op.Is(Opcode::Sort) && !operands.empty()) {
+    const Axes& freed = operands[0].tiling.dims[static_cast<size_t>((*op.attrs().dimensions)[0])];
+    for (size_t f = 0; f < rule.sizes.size() && !freed.empty() && !(MaskOf(freed) & used); ++f) {
+      std::vector<Axes> with = chosen;
+      with[f].insert(with[f].end(), freed.begin(), freed.end());
+      if (rule.sizes[f] % mesh.SizeOf(with[f]) == 0 && Fits(mesh, rule, tensors, with)) return with;
+    }
+  }
+  return chosen;
 }
 
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
@@ -232,7 +259,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].tiling.manual == 0 && out[k].whole.IsArray())
+    if (out[k].tiling.manual == 0 && out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
       out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
   return out;
 }

@@ -2,7 +2,8 @@
 //
 // What: chooses the axes of each factor, brings operands to them, computes one device's part and combines what is
 //   partial. An operation without a rule is computed whole on every device.
-// Guarantees: the parts that come back are cut as asked for.
+// Guarantees: the parts that come back are cut as asked for, but uneven and sorted ones may be cut where nothing is
+// asked.
 #pragma once
 
 #include "compiler/passes/sharding/resharder.h"
