@@ -123,7 +123,7 @@ std::set<const Instruction*> Used(const Computation& c) {
   std::set<const Instruction*> out;
   std::vector<const Instruction*> next{c.root()};
   for (const auto& i : c.instructions())
-    if (i->HasSideEffect() || !i->called().empty()) next.push_back(&*i);
+    if (i->HasSideEffect()) next.push_back(&*i);
   while (!next.empty()) {
     const Instruction* i = next.back();
     next.pop_back();
