@@ -30,6 +30,13 @@ Expr Resized(Expr x, size_t d, int64_t extent) {
   return ConcatOf({x, BroadcastTo(zero, dims)}, static_cast<int64_t>(d));
 }
 
+// The same value at every place along dimension `d`.
+bool IsAlikeAlong(const Instruction& i, size_t d) {
+  if (!i.Is(Opcode::Broadcast)) return false;
+  const Ints& mapped = *i.attrs().dimensions;
+  return std::find(mapped.begin(), mapped.end(), static_cast<int64_t>(d)) == mapped.end();
+}
+
 }  // namespace
 
 Expr Resharder::Place(const Axes& axes) {
@@ -234,6 +241,12 @@ void Resharder::GatherOne(Part* p, const Tiling& target) {
     if (joined != CeilDiv(p->whole.dims()[d], mesh_.SizeOf(rest))) kept = 0;
     const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
     Ints dims = p->value->shape().dims();
+    if (IsAlikeAlong(*p->value, d)) {
+      has.resize(kept);
+      dims[d] = CeilDiv(p->whole.dims()[d], mesh_.SizeOf(has));
+      p->value = BroadcastTo(p->value->operand(0), dims, *p->value->attrs().dimensions).get();
+      return;
+    }
     dims[d] *= mesh_.SizeOf(axes);
     Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
     all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
