@@ -86,6 +86,7 @@ Part Resharder::To(const Part& from, const Tiling& target) {
   Part p = from;
   while (p.tiling.dims != target.dims) {
     if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
+    if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target)) continue;
     GatherOne(&p, target);
   }
   moved_[from.value->id()].push_back(p);
@@ -208,6 +209,42 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
   p->value = PermuteTo(p->value, pairs).get();
   p->tiling.dims = target.dims;
   return true;
+}
+
+// Axes that are free make the parts as small as the target's, whatever their order, and a permutation does the rest.
+bool Resharder::SliceThenPermute(Part* p, const Tiling& target) {
+  Tiling next = p->tiling;
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    for (int a : target.dims[d])
+      if (mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(target.dims[d]) && !(next.Used() >> a & 1))
+        next.dims[d].push_back(a);
+    if (mesh_.SizeOf(next.dims[d]) != mesh_.SizeOf(target.dims[d])) return false;
+  }
+  if (next.dims == p->tiling.dims || !CutsEvenly(mesh_, p->whole.dims(), next)) return false;
+  return SliceFree(p, next) && (p->tiling.dims == target.dims || Permute(p, target));
+}
+
+// To parts of the size that they have, cut by the axes that stay in front: the others then only change their dimension.
+bool Resharder::PermuteThenExchange(Part* p, const Tiling& target) {
+  if (target.Used() != (p->tiling.Used() & ~p->tiling.manual) || !CutsEvenly(mesh_, p->whole.dims(), target) ||
+      !CutsEvenly(mesh_, p->whole.dims(), p->tiling))
+    return false;
+  Tiling next = p->tiling;
+  Axes rest;
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    next.dims[d].clear();
+    bool fits = true;
+    for (int a : target.dims[d]) {
+      fits = fits && mesh_.SizeOf(next.dims[d]) * mesh_.size(a) <= mesh_.SizeOf(p->tiling.dims[d]);
+      (fits ? next.dims[d] : rest).push_back(a);
+    }
+  }
+  for (size_t d = 0; d < target.dims.size(); ++d)
+    while (!rest.empty() && mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(p->tiling.dims[d])) {
+      next.dims[d].push_back(rest.front());
+      rest.erase(rest.begin());
+    }
+  return next.dims != p->tiling.dims && next.dims != target.dims && Permute(p, next);
 }
 
 Expr Resharder::GatherOver(Expr x, const Axes& axes) {

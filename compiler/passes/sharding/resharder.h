@@ -3,9 +3,9 @@
 // What: slices for axes that are added, all-to-all for axes that change their dimension, a permutation where only the
 //   devices differ, all-gathers for axes that go, and reductions of partial results.
 // Guarantees: axes of a manual region take part in nothing; collectives have channels of their own. What lies past the
-// end
-//   of an uneven array is any value in its last parts.
-// Cost: axes are added before any exchange, so that an exchange moves the least; equal moves of a value are made once.
+//   end of an uneven array is any value in its last parts.
+// Cost: axes are added before any exchange, so that an exchange moves the least; a permutation goes before all-to-alls
+//   where it saves a gather; equal moves of a value are made once.
 #pragma once
 
 #include <map>
@@ -45,6 +45,8 @@ class Resharder {
   bool Exchange(Part* p, const Tiling& target);
   bool CanMove(const Part& p, size_t from, size_t to, int64_t n) const;
   bool Permute(Part* p, const Tiling& target);
+  bool SliceThenPermute(Part* p, const Tiling& target);
+  bool PermuteThenExchange(Part* p, const Tiling& target);
   void GatherOne(Part* p, const Tiling& target);
   Instruction* Collective(Opcode op, Shape shape, Expr x, const Axes& axes);
   void AllToAll(Part* p, size_t from, size_t to, const Axes& axes);
