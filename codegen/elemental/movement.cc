@@ -113,6 +113,22 @@ absl::StatusOr<Val> EmitIf(ElementEmitter& elements, llvm::Value* cond, const In
   return r;
 }
 
+// The operand's element, counted from the padded array's indices with the padding taken off last: added to a row's
+// start, an index that is known to lie inside becomes an or, which is wrong where LLVM's vectoriser begins before the
+// row.
+llvm::Value* LinearBehindPadding(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  const Shape& from = i->operand(0)->shape();
+  llvm::Value* sum = nullptr;
+  int64_t stride = 1, padding = 0;
+  for (int64_t d = from.rank(); d-- > 0; stride *= from.dim(d)) {
+    llvm::Value* term = ir.Mul(index.dims[d], stride);
+    sum = sum ? ir.Add(term, sum) : term;
+    padding += (*i->attrs().padding)[static_cast<size_t>(d)].low * stride;
+  }
+  return ir.b.CreateSub(sum ? sum : ir.I64(0), ir.I64(padding), "", false, true);
+}
+
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
@@ -148,7 +164,10 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
     inside = b.CreateAnd(inside, ok);
     in.dims.push_back(masked ? v : b.CreateSelect(ok, v, ir.I64(0)));
   }
-  if (masked) return EmitIf(elements, inside, i->operand(0), in, fill);
+  if (masked) {
+    in.linear = LinearBehindPadding(elements, i, index);
+    return EmitIf(elements, inside, i->operand(0), in, fill);
+  }
   ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));
   Val r{b.CreateSelect(inside, v.re, fill.re)};
   if (v.im) r.im = b.CreateSelect(inside, v.im, fill.im);

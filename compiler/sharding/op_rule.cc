@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/numbers.h"
+#include "compiler/sharding/window_rule.h"
+
 namespace kiln {
 namespace {
 
@@ -126,7 +129,8 @@ OpRule Reduce(const Instruction& i) {
   OpRule r;
   const Ints& reduced = *i.attrs().dimensions;
   const int64_t inputs = i.operand_count() / 2;
-  const bool combines = inputs == 1 && CombinerOf(**i.attrs().to_apply);
+  const Computation& f = **i.attrs().to_apply;
+  const bool combines = inputs == 1 ? CombinerOf(f).has_value() : ChoosesOne(f);
   Tensor in, out;
   const Shape& s = i.operand(0)->shape();
   for (int64_t d = 0; d < s.rank(); ++d) {
@@ -166,25 +170,7 @@ OpRule Dot(const Instruction& i) {
   return r;
 }
 
-std::optional<OpRule> Convolution(const Instruction& i) {
-  if (i.attrs().feature_group_count.value_or(1) != 1 || i.attrs().batch_group_count.value_or(1) != 1)
-    return std::nullopt;
-  OpRule r;
-  const ConvDimensionNumbers& n = *i.attrs().dim_labels;
-  if (n.input_others || n.kernel_others || n.output_others) return std::nullopt;
-  const Shape &in = i.operand(0)->shape(), &kernel = i.operand(1)->shape();
-  Tensor a = Whole(in), b = Whole(kernel), out = Whole(i.shape());
-  a[static_cast<size_t>(n.input_batch)] = out[static_cast<size_t>(n.output_batch)] = {r.Add(in.dim(n.input_batch))};
-  b[static_cast<size_t>(n.kernel_output)] =
-      out[static_cast<size_t>(n.output_feature)] = {r.Add(kernel.dim(n.kernel_output))};
-  a[static_cast<size_t>(n.input_feature)] =
-      b[static_cast<size_t>(n.kernel_input)] = {r.Add(in.dim(n.input_feature), OpRule::kReduction)};
-  r.operands = {a, b};
-  r.results = {out};
-  return r;
-}
-
-// Dimensions that a window, a padding or a slice leaves alone.
+// Dimensions that a window or an order leaves alone.
 template <typename IsWhole>
 OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
   OpRule r;
@@ -196,24 +182,39 @@ OpRule Except(const Instruction& i, int64_t arrays, const IsWhole& is_cut) {
   return r;
 }
 
-OpRule Concatenate(const Instruction& i) {
-  return Except(i, i.operand_count(), [&](int64_t d) { return d == (*i.attrs().dimensions)[0]; });
-}
-
+// Rows that lie with other devices are theirs to write.
 OpRule DynamicUpdateSlice(const Instruction& i) {
   OpRule r;
   const Shape &all = i.shape(), &update = i.operand(1)->shape();
-  Tensor t;
-  for (int64_t d = 0; d < all.rank(); ++d)
-    t.push_back(all.dim(d) == update.dim(d) ? std::vector<int>{r.Add(all.dim(d))} : std::vector<int>());
-  r.operands = {t, t};
+  Tensor t, u;
+  for (int64_t d = 0; d < all.rank(); ++d) {
+    const bool same = all.dim(d) == update.dim(d);
+    t.push_back({r.Add(all.dim(d), same ? OpRule::kPass : OpRule::kRows)});
+    u.push_back(same ? t.back() : std::vector<int>());
+  }
+  r.operands = {t, u};
   for (int64_t k = 2; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
   r.results = {t};
   return r;
 }
 
-// The window of a window operation covers one element and steps by one.
-bool IsTrivial(const WindowDim& w) { return w == WindowDim(); }
+// Of few rows each device looks up those that it has.
+OpRule DynamicSlice(const Instruction& i) {
+  OpRule r;
+  const Shape& all = i.operand(0)->shape();
+  Tensor in, out;
+  for (int64_t d = 0; d < all.rank(); ++d) {
+    const int64_t n = all.dim(d), m = i.shape().dim(d);
+    out.push_back(n == m ? std::vector<int>{r.Add(n)} : std::vector<int>());
+    in.push_back(n == m                ? out.back()
+                 : m * 2 <= n && m > 0 ? std::vector<int>{r.Add(n, OpRule::kLookup)}
+                                       : std::vector<int>());
+  }
+  r.operands = {in};
+  for (int64_t k = 1; k < i.operand_count(); ++k) r.operands.push_back(Whole(i.operand(k)->shape()));
+  r.results = {out};
+  return r;
+}
 
 OpRule Gather(const Instruction& i) {
   OpRule r;
@@ -260,7 +261,6 @@ std::optional<OpRule> Scatter(const Instruction& i) {
              index_batching = list(g.scatter_indices_batching_dims), windows = list(g.update_window_dims),
              mapped = list(g.scatter_dims_to_operand_dims);
   const auto combiner = CombinerOf(**g.to_apply);
-  const bool adds = combiner == Opcode::Add;
   Tensor a = Whole(in), b = Whole(indices), u = Whole(updates);
   int64_t update = 0;
   for (int64_t d = 0; d < indices.rank(); ++d) {
@@ -268,7 +268,7 @@ std::optional<OpRule> Scatter(const Instruction& i) {
     while (Contains(windows, update)) ++update;
     const auto at = std::find(index_batching.begin(), index_batching.end(), d);
     std::vector<int> f;
-    if (at != index_batching.end() || adds)
+    if (at != index_batching.end() || combiner)
       f = {r.Add(indices.dim(d), at != index_batching.end() ? OpRule::kPass : OpRule::kUpdates)};
     b[static_cast<size_t>(d)] = u[static_cast<size_t>(update++)] = f;
     if (at != index_batching.end()) a[static_cast<size_t>(batching[at - index_batching.begin()])] = f;
@@ -305,10 +305,27 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
   return r;
 }
 
-std::optional<OpRule> Windowed(const Instruction& i) {
-  const auto& window = *i.attrs().window;
-  const int64_t arrays = i.Is(Opcode::SelectAndScatter) ? 2 : i.operand_count() / 2;
-  return Except(i, arrays, [&](int64_t d) { return !IsTrivial(window[static_cast<size_t>(d)]); });
+// A call whose frontend says how many leading dimensions only count problems, as JAX does of LAPACK's.
+std::optional<OpRule> BatchedCall(const Instruction& i) {
+  if (!i.attrs().frontend_attributes || i.HasSideEffect() || i.operand_count() == 0) return std::nullopt;
+  const std::string& text = i.attrs().frontend_attributes->text;
+  const size_t key = text.find("num_batch_dims");
+  const size_t from = key == std::string::npos ? key : text.find('"', key);
+  int64_t batch = 0;
+  if (from == std::string::npos ||
+      !absl::SimpleAtoi(text.substr(from + 1, text.find('"', from + 1) - from - 1), &batch))
+    return std::nullopt;
+  const Ints& first = i.operand(0)->shape().dims();
+  bool fits = batch > 0;
+  const auto look = [&](const Shape& s) {
+    fits =
+        fits && s.IsArray() && s.rank() >= batch && std::equal(first.begin(), first.begin() + batch, s.dims().begin());
+  };
+  if (static_cast<int64_t>(first.size()) < batch) return std::nullopt;
+  for (const Instruction* o : i.operands()) look(o->shape());
+  ForEachLeaf(i.shape(), [&](const ShapeIndex&, const Shape& s) { look(s); });
+  if (!fits) return std::nullopt;
+  return Batched(i, i.operand(0)->shape().rank() - batch);
 }
 
 std::optional<OpRule> RuleOfShaped(const Instruction& i) {
@@ -322,25 +339,16 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
       return Reshape(i);
     case Opcode::Reduce:
       return Reduce(i);
-    case Opcode::Concatenate:
-      return Concatenate(i);
-    case Opcode::Slice:
     case Opcode::DynamicSlice:
+      return DynamicSlice(i);
     case Opcode::BitcastConvert:
       return Matching(i);
     case Opcode::DynamicUpdateSlice:
       return DynamicUpdateSlice(i);
-    case Opcode::Pad:
-      return Except(i, 1, [&](int64_t d) { return !((*at.padding)[static_cast<size_t>(d)] == PadDim()); });
-    case Opcode::Reverse:
-      return Except(i, 1, [&](int64_t d) { return Contains(*at.dimensions, d); });
     case Opcode::Sort:
       return Except(i, i.operand_count(), [&](int64_t d) { return d == (*at.dimensions)[0]; });
     case Opcode::TopK:
       return Batched(i, 1);
-    case Opcode::ReduceWindow:
-    case Opcode::SelectAndScatter:
-      return Windowed(i);
     case Opcode::Gather:
       return Gather(i);
     case Opcode::Scatter:
@@ -355,6 +363,8 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
     case Opcode::Cholesky:
     case Opcode::TriangularSolve:
       return Batched(i, 2);
+    case Opcode::CustomCall:
+      return BatchedCall(i);
     default:
       return std::nullopt;
   }
@@ -381,6 +391,14 @@ std::optional<Opcode> CombinerOf(const Computation& f) {
   }
 }
 
+bool ChoosesOne(const Computation& f) {
+  const Instruction* root = f.root();
+  return root->Is(Opcode::Tuple) &&
+         std::all_of(root->operands().begin(), root->operands().end(), [](const Instruction* o) {
+           return o->Is(Opcode::Select) && o->operand(1)->Is(Opcode::Parameter) && o->operand(2)->Is(Opcode::Parameter);
+         });
+}
+
 std::optional<OpRule> RuleOf(const Instruction& i) {
   if (i.shape().HasDynamic()) return std::nullopt;
   for (const Instruction* o : i.operands())
@@ -390,7 +408,7 @@ std::optional<OpRule> RuleOf(const Instruction& i) {
     if (i.operand_count() != 2 || i.attrs().sparsity) return std::nullopt;
     return Dot(i);
   }
-  if (i.Is(Opcode::Convolution)) return Convolution(i);
+  if (auto rule = WindowRuleOf(i)) return rule;
   return RuleOfShaped(i);
 }
 

@@ -15,9 +15,11 @@ struct OpRule {
   enum Kind {
     kPass,       // in operands and results alike
     kReduction,  // in operands alone: results are partial, and combined
-    kLookup,     // of a gather's operand, one row for each index: rows that a device lacks count as zero
-    kRows,       // of a scatter's operand and result: updates of rows that a device lacks are dropped
+    kLookup,     // of a gather's or slice's operand, one row for each index: rows that a device lacks count as zero
+    kRows,       // of an operand that is updated, and of the result: updates of rows that a device lacks are dropped
     kUpdates,    // of a scatter's indices and updates: results are partial
+    kWindow,     // in operands and results, where a part takes more than a part of the operand (window_rule.h)
+    kWindowSum,  // of a convolution's input and kernel: the same, and results are partial
   };
   // Factors of each dimension.
   using Tensor = std::vector<std::vector<int>>;
@@ -26,6 +28,9 @@ struct OpRule {
   std::vector<Kind> kinds;
   std::vector<Tensor> operands, results;  // results: one for each leaf
 
+  bool IsWindow(int f) const {
+    return kinds[static_cast<size_t>(f)] == kWindow || kinds[static_cast<size_t>(f)] == kWindowSum;
+  }
   int Add(int64_t size, Kind kind = kPass) {
     sizes.push_back(size);
     kinds.push_back(kind);
@@ -33,11 +38,15 @@ struct OpRule {
   }
 };
 
-// Absent for an operation that has to be computed whole, and for tuples and control flow.
+// Its operands are those of RuleOperands (window_rule.h). Absent for an operation that has to be computed whole, and
+// for tuples and control flow.
 std::optional<OpRule> RuleOf(const Instruction& i);
 
 // The opcode of a reduction's function (a, b) -> op(a, b), where the order of elements does not matter.
 std::optional<Opcode> CombinerOf(const Computation& function);
+
+// A function of several pairs whose every result is one of its arguments, as of the greatest and its index.
+bool ChoosesOne(const Computation& function);
 
 // The axes of each factor that a tensor so cut shows; axes that fit no factor are left out.
 std::vector<Axes> AxesOfFactors(const DeviceMesh& mesh, const OpRule& rule, const OpRule::Tensor& tensor,

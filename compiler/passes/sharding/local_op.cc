@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/str_join.h"
 #include "compiler/passes/sharding/partitioned_op.h"
 
 namespace kiln {
@@ -21,7 +22,8 @@ Literal Extreme(PrimitiveType t, bool largest) {
   return Literal::Float(t, *best);
 }
 
-// The value that changes nothing.
+}  // namespace
+
 Literal Identity(Opcode op, PrimitiveType t) {
   const bool number = !IsIntegral(t) && t != PrimitiveType::Pred;
   switch (op) {
@@ -44,8 +46,6 @@ Literal Identity(Opcode op, PrimitiveType t) {
   }
 }
 
-}  // namespace
-
 Axes LocalOp::AxesOf(const OpRule::Tensor& t, size_t d) const {
   Axes out;
   for (int f : t[d]) out.insert(out.end(), axes[static_cast<size_t>(f)].begin(), axes[static_cast<size_t>(f)].end());
@@ -55,7 +55,8 @@ Axes LocalOp::AxesOf(const OpRule::Tensor& t, size_t d) const {
 Axes LocalOp::PartialAxes() const {
   Axes out;
   for (size_t f = 0; f < axes.size(); ++f)
-    if (rule.kinds[f] == OpRule::kReduction || rule.kinds[f] == OpRule::kLookup || rule.kinds[f] == OpRule::kUpdates)
+    if (rule.kinds[f] == OpRule::kReduction || rule.kinds[f] == OpRule::kLookup || rule.kinds[f] == OpRule::kUpdates ||
+        rule.kinds[f] == OpRule::kWindowSum)
       out.insert(out.end(), axes[f].begin(), axes[f].end());
   return out;
 }
@@ -70,34 +71,77 @@ Instruction* LocalOp::Clone(const std::vector<Instruction*>& with) {
   const Shape shape = op.shape().IsTuple() ? Shape::Tuple(shapes) : shapes[0];
   Instruction* i = computation()->AddClone(&op, shape, with);
   if (i->attrs().sharding) i->mutable_attrs().sharding.reset();
-  const auto local = [&](const OpRule::Tensor& t, Ints dims) {
-    for (size_t d = 0; d < t.size(); ++d) dims[d] /= mesh().SizeOf(AxesOf(t, d));
+  const auto cut_up = [&](const OpRule::Tensor& t, Ints dims) {
+    for (size_t d = 0; d < t.size(); ++d) {
+      const int64_t n = mesh().SizeOf(AxesOf(t, d));
+      dims[d] = (dims[d] + n - 1) / n;
+    }
     return dims;
   };
-  if (op.Is(Opcode::DynamicSlice)) i->mutable_attrs().dynamic_slice_sizes = shapes[0].dims();
+  if (op.Is(Opcode::Convolution)) {
+    // Groups are the first factor of the kernel's outputs.
+    const int group = rule.operands[1][static_cast<size_t>(op.attrs().dim_labels->kernel_output)][0];
+    const int64_t shared_by = mesh().SizeOf(axes[static_cast<size_t>(group)]);
+    Attributes& now = i->mutable_attrs();
+    if (now.feature_group_count.value_or(1) > 1) *now.feature_group_count /= shared_by;
+    if (now.batch_group_count.value_or(1) > 1) *now.batch_group_count /= shared_by;
+  }
+  if (op.Is(Opcode::CustomCall) && i->attrs().operand_layout_constraints) {
+    std::string text = i->attrs().operand_layout_constraints->text;
+    const auto listed = [](const Ints& dims) { return absl::StrCat("[", absl::StrJoin(dims, ","), "]"); };
+    size_t at = 0;
+    for (size_t k = 0; k < with.size(); ++k) {
+      const std::string whole = listed(parts[k].whole.dims()), local = listed(with[k]->shape().dims());
+      at = text.find(whole, at);
+      if (at == std::string::npos) break;
+      text.replace(at, whole.size(), local);
+      at += local.size();
+    }
+    i->mutable_attrs().operand_layout_constraints = attr::Raw(text);
+  }
   if (op.Is(Opcode::Gather)) {
     // A looked-up dimension stays one row.
     Ints sizes = *op.attrs().slice_sizes;
-    const Ints cut = local(rule.operands[0], op.operand(0)->shape().dims());
+    const Ints cut = cut_up(rule.operands[0], op.operand(0)->shape().dims());
     for (size_t d = 0; d < sizes.size(); ++d)
       if (sizes[d] == op.operand(0)->shape().dim(static_cast<int64_t>(d)) && sizes[d] > 1) sizes[d] = cut[d];
     i->mutable_attrs().slice_sizes = sizes;
   }
-  if (op.Is(Opcode::Slice))
-    for (size_t d = 0; d < op.attrs().slice->size(); ++d)
-      if (!AxesOf(rule.results[0], d).empty())
-        (*i->mutable_attrs().slice)[d] = SliceDim{0, shapes[0].dim(static_cast<int64_t>(d)), 1};
   return i;
 }
 
 std::vector<Instruction*> LocalOp::Emit() {
   Instruction* i = nullptr;
+  if (const auto r = RotationOf(op)) return {EmitRotation(*r)};
+  if (const auto p = PaddedOf(op)) return {EmitPadded(*p)};
+  if (const auto u = UnpooledOf(op)) return {EmitUnpooled(*u)};
   switch (op.opcode()) {
+    case Opcode::Dot:
+      i = Clone({Masked(0, Literal::Of(operands[0]->shape().type(), 0)),
+                 Masked(1, Literal::Of(operands[1]->shape().type(), 0))});
+      break;
+    case Opcode::DynamicSlice:
+      i = EmitDynamicSlice();
+      break;
+    case Opcode::DynamicUpdateSlice:
+      i = EmitDynamicUpdateSlice();
+      break;
     case Opcode::Iota:
       i = EmitIota();
       break;
     case Opcode::Reduce:
       i = op.shape().IsTuple() ? Clone(operands) : EmitReduce();
+      break;
+    case Opcode::Slice:
+      i = EmitSlice();
+      break;
+    case Opcode::Concatenate:
+      i = EmitConcatenate();
+      break;
+    case Opcode::Reverse:
+    case Opcode::ReduceWindow:
+    case Opcode::Convolution:
+      i = EmitWindow();
       break;
     case Opcode::Gather:
       i = EmitGather();
@@ -111,6 +155,38 @@ std::vector<Instruction*> LocalOp::Emit() {
   if (!op.shape().IsTuple()) return {i};
   std::vector<Instruction*> out;
   for (size_t k = 0; k < shapes.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
+  return out;
+}
+
+Instruction* LocalOp::Masked(size_t k, const Literal& value) {
+  Expr x = operands[k];
+  const Ints dims = x.shape().dims();
+  for (size_t d = 0; d < rule.operands[k].size(); ++d) {
+    const auto& factors = rule.operands[k][d];
+    if (factors.empty() || rule.kinds[static_cast<size_t>(factors[0])] != OpRule::kReduction) continue;
+    const Axes cut = AxesOf(rule.operands[k], d);
+    const int64_t extent = parts[k].whole.dims()[d];
+    if (extent % mesh().SizeOf(cut) == 0) continue;
+    Expr first = reshard.Place(cut) * static_cast<double>(dims[d]);
+    Expr at = IotaOf(computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d)) + BroadcastTo(first, dims);
+    x = SelectExpr(at < static_cast<double>(extent), x, BroadcastTo(computation()->AddConstant(value), dims));
+  }
+  return x.get();
+}
+
+// Each device's choice along a dimension of its own, and the choice among them.
+std::vector<Instruction*> LocalOp::ChooseAmong(const std::vector<Instruction*>& values) {
+  std::vector<Instruction*> with;
+  for (Instruction* v : values) {
+    Ints dims = v->shape().dims();
+    dims.insert(dims.begin(), 1);
+    with.push_back(reshard.GatherOver(ReshapeTo(v, dims), PartialAxes()).get());
+  }
+  with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(values.size()), operands.end());
+  Instruction* i = Clone(with);
+  i->mutable_attrs().dimensions = Ints{0};
+  std::vector<Instruction*> out;
+  for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
   return out;
 }
 
@@ -134,8 +210,9 @@ Instruction* LocalOp::EmitReduce() {
   const PrimitiveType t = op.operand(1)->shape().type();
   const Literal identity = Identity(*CombinerOf(**op.attrs().to_apply), t);
   const Instruction* init = op.operand(1);
-  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(operands);
   std::vector<Instruction*> with = operands;
+  with[0] = Masked(0, identity);
+  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(with);
   Expr place = reshard.Place(partial);
   with[1] =
       SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), operands[1], computation()->AddConstant(identity))
@@ -172,7 +249,8 @@ Instruction* LocalOp::EmitGather() {
     const Axes cut = AxesOf(rule.operands[0], d);
     if (cut.empty()) continue;
     if (offsets.empty()) indices = ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, indices);
-    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d)), local = extent / mesh().SizeOf(cut);
+    const int64_t extent = op.operand(0)->shape().dim(static_cast<int64_t>(d)),
+                  local = operands[0]->shape().dim(static_cast<int64_t>(d));
     // The component alone, clamped as a gather clamps it.
     Expr component = indices;
     Ints batch = indices.shape().dims();
@@ -233,7 +311,8 @@ Instruction* LocalOp::EmitScatter() {
     // One device starts from the operand, the others from what changes nothing.
     Expr place = reshard.Place(partial), start = operands[0];
     Expr first = BroadcastTo(CompareExpr(Direction::EQ, place, place.Like(0)), start.shape().dims());
-    with[0] = SelectExpr(first, start, start.Like(0)).get();
+    Expr nothing = computation()->AddConstant(Identity(*CombinerOf(**op.attrs().to_apply), start.type()));
+    with[0] = SelectExpr(first, start, BroadcastTo(nothing, start.shape().dims())).get();
   }
   return Clone(with);
 }

@@ -19,6 +19,8 @@ struct Tensor {
   const OpRule::Tensor* dims;
   std::vector<Axes> has;  // of each factor
   int64_t bytes;
+  Ints extents;
+  bool result;
 };
 
 bool StartsWith(const Axes& a, const Axes& start) {
@@ -35,6 +37,85 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
           const std::vector<Axes>& axes) {
   return std::all_of(tensors.begin(), tensors.end(),
                      [&](const Tensor& t) { return TilingOfFactors(mesh, rule, *t.dims, axes).has_value(); });
+}
+
+// Whether parts of factor `f` may be of unequal size: it is all of its dimensions, and what fills up the last part
+// stays there or is masked.
+bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
+  const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
+  if (op.Is(Opcode::Scatter)) return false;
+  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) && !(op.Is(Opcode::Reduce) && !op.shape().IsTuple()))
+    return false;
+  if (kind == OpRule::kUpdates || kind == OpRule::kWindowSum) return false;
+  const auto alone = [&](const OpRule::Tensor& t) {
+    return std::all_of(t.begin(), t.end(), [&](const std::vector<int>& d) {
+      return d.size() < 2 || std::find(d.begin(), d.end(), f) == d.end();
+    });
+  };
+  return std::all_of(rule.operands.begin(), rule.operands.end(), alone) &&
+         std::all_of(rule.results.begin(), rule.results.end(), alone);
+}
+
+bool Has(const OpRule::Tensor& t, int f) {
+  return std::any_of(t.begin(), t.end(),
+                     [&](const std::vector<int>& d) { return std::find(d.begin(), d.end(), f) != d.end(); });
+}
+
+// Every array has a part for each device along factor `f`, which is as large as the factor says unless a window moves.
+bool FillsParts(const OpRule& rule, const std::vector<Tensor>& tensors, int f, int64_t parts) {
+  for (const Tensor& t : tensors)
+    for (size_t d = 0; d < t.dims->size(); ++d) {
+      const auto& of = (*t.dims)[d];
+      if (std::find(of.begin(), of.end(), f) == of.end()) continue;
+      if (t.extents[d] < parts || (!rule.IsWindow(f) && t.extents[d] != rule.sizes[static_cast<size_t>(f)]))
+        return false;
+    }
+  return true;
+}
+
+// Each device's part takes as much as any other's.
+bool PartsAreAlike(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule, const std::vector<Axes>& axes) {
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    for (size_t d = 0; d < rule.operands[k].size(); ++d)
+      for (int f : rule.operands[k][d]) {
+        const Axes& of = axes[static_cast<size_t>(f)];
+        if (of.empty()) continue;
+        const int64_t parts = mesh.SizeOf(of);
+        if (rule.IsWindow(f) && TakesStretch(op, k) && !StretchOf(op, k, d, parts)) return false;
+        const bool updated = op.Is(Opcode::DynamicUpdateSlice) && rule.kinds[static_cast<size_t>(f)] == OpRule::kRows;
+        if (updated && op.operand(1)->shape().dims()[d] * parts > op.shape().dims()[d]) return false;
+      }
+  return true;
+}
+
+// Uneven parts of factor `f`: an operand has them, and results are to have them.
+bool IsMadeUneven(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors,
+                  int f, const Axes& axes) {
+  if (!MayBeUneven(op, rule, f) || !FillsParts(rule, tensors, f, mesh.SizeOf(axes))) return false;
+  bool given = false;
+  for (const Tensor& t : tensors) {
+    if (!Has(*t.dims, f)) continue;
+    const bool cut = StartsWith(t.has[static_cast<size_t>(f)], axes);
+    if (t.result && !cut) return false;
+    given = given || (!t.result && cut);
+  }
+  return given;
+}
+
+// To sum up partial results moves more than to gather what is cut along factor `f`, and results are to be cut along the
+// axis elsewhere.
+bool IsDearerSummed(const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
+  int64_t summed = 0, gathered = 0;
+  bool elsewhere = false;
+  for (const Tensor& t : tensors) {
+    if (!t.result) {
+      gathered += StartsWith(t.has[f], axes) ? t.bytes : 0;
+      continue;
+    }
+    summed += t.bytes;
+    for (const Axes& of : t.has) elsewhere = elsewhere || std::find(of.begin(), of.end(), axes.back()) != of.end();
+  }
+  return elsewhere && summed > gathered;
 }
 
 Tiling Whole(const Shape& s, AxisMask manual) {
@@ -78,15 +159,25 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
 
 }  // namespace
 
+Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted) {
+  Tiling out = wanted;
+  for (size_t d = 0; d < out.dims.size(); ++d)
+    while (out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
+           part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
+      out.dims[d].pop_back();
+  return out;
+}
+
 std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
                              const std::vector<Part>& operands, const std::vector<Tiling>& wanted, AxisMask manual) {
   std::vector<Tensor> tensors;
   for (size_t k = 0; k < rule.operands.size(); ++k)
     tensors.push_back({&rule.operands[k], AxesOfFactors(mesh, rule, rule.operands[k], operands[k].tiling),
-                       operands[k].whole.ByteSize()});
+                       operands[k].whole.ByteSize(), operands[k].whole.dims(), false});
   const std::vector<Shape> leaves = Leaves(op.shape());
   for (size_t k = 0; k < rule.results.size(); ++k)
-    tensors.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize()});
+    tensors.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize(),
+                       leaves[k].dims(), true});
   std::vector<Axes> chosen(rule.sizes.size());
   AxisMask used = manual;
   for (;;) {
@@ -97,7 +188,10 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         if (has.size() <= chosen[f].size() || !StartsWith(has, chosen[f])) continue;
         Axes next = chosen[f];
         next.push_back(has[chosen[f].size()]);
-        if ((used >> next.back() & 1) || rule.sizes[f] % mesh.SizeOf(next)) continue;
+        if (used >> next.back() & 1) continue;
+        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(tensors, f, next)) continue;
+        if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
+          continue;
         Candidate c;
         c.factor = static_cast<int>(f);
         c.axis = next.back();
@@ -108,12 +202,24 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
           }
         std::vector<Axes> with = chosen;
         with[f] = next;
-        if ((best.factor < 0 || c.Better(best)) && Fits(mesh, rule, tensors, with)) best = c;
+        if ((best.factor < 0 || c.Better(best)) && Fits(mesh, rule, tensors, with) &&
+            PartsAreAlike(mesh, op, rule, with))
+          best = c;
       }
-    if (best.factor < 0) return chosen;
+    if (best.factor < 0) break;
     chosen[static_cast<size_t>(best.factor)].push_back(best.axis);
     used |= AxisMask{1} << best.axis;
   }
+  // A sorted dimension is whole; what cut it cuts another instead.
+  if (op.Is(Opcode::Sort) && !operands.empty()) {
+    const Axes& freed = operands[0].tiling.dims[static_cast<size_t>((*op.attrs().dimensions)[0])];
+    for (size_t f = 0; f < rule.sizes.size() && !freed.empty() && !(MaskOf(freed) & used); ++f) {
+      std::vector<Axes> with = chosen;
+      with[f].insert(with[f].end(), freed.begin(), freed.end());
+      if (rule.sizes[f] % mesh.SizeOf(with[f]) == 0 && Fits(mesh, rule, tensors, with)) return with;
+    }
+  }
+  return chosen;
 }
 
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
@@ -126,11 +232,12 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     out = ComputeWhole(op, operands, manual, reshard);
   } else {
     const std::vector<Axes> axes = ChooseAxes(mesh, op, *rule, operands, wanted, manual);
-    LocalOp local{op, *rule, axes, *reshard, {}, {}};
+    LocalOp local{op, *rule, axes, *reshard, {}, {}, {}};
     for (size_t k = 0; k < operands.size(); ++k) {
       const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
-      local.operands.push_back(reshard->To(operands[k], *t).value);
+      local.parts.push_back(reshard->To(operands[k], *t));
+      local.operands.push_back(local.parts.back().value);
     }
     const std::vector<Shape> leaves = Leaves(op.shape());
     std::vector<Tiling> tilings;
@@ -143,14 +250,17 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
     const std::vector<Instruction*> values = local.Emit();
     const Axes partial = local.PartialAxes();
+    const bool chosen = !partial.empty() && op.shape().IsTuple();
+    const std::vector<Instruction*> combined = chosen ? local.ChooseAmong(values) : values;
     for (size_t k = 0; k < leaves.size(); ++k) {
-      Part p{values[k], tilings[k], leaves[k]};
-      if (!partial.empty()) p = reshard->Combine(p, partial, local.Combiner(), wanted[k]);
+      Part p{combined[k], tilings[k], leaves[k]};
+      if (!partial.empty() && !chosen) p = reshard->Combine(p, partial, local.Combiner(), Settled(mesh, p, wanted[k]));
       out.push_back(p);
     }
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].tiling.manual == 0 && out[k].whole.IsArray()) out[k] = reshard->To(out[k], wanted[k]);
+    if (out[k].tiling.manual == 0 && out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
+      out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
   return out;
 }
 

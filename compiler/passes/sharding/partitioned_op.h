@@ -2,17 +2,25 @@
 //
 // What: chooses the axes of each factor, brings operands to them, computes one device's part and combines what is
 //   partial. An operation without a rule is computed whole on every device.
-// Guarantees: the parts that come back are cut as asked for.
+// Guarantees: the parts that come back are cut as asked for, but uneven and sorted ones may be cut where nothing is
+// asked.
 #pragma once
 
 #include "compiler/passes/sharding/resharder.h"
-#include "compiler/sharding/op_rule.h"
+#include "compiler/sharding/window_rule.h"
 
 namespace kiln {
 
-// `wanted`: how each leaf of the result is to be cut.
+// `operands`: of the operation's rule. `wanted`: how each leaf of the result is to be cut.
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
+
+// `wanted` as far as it cuts evenly, or as the part is cut: uneven parts come about where an operation makes them of
+// even ones, and are not made of whole arrays.
+Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted);
+
+// The value that changes nothing.
+Literal Identity(Opcode op, PrimitiveType t);
 
 // The axes of each factor, from what operands have and results are to have: those on which most arrays agree, then
 // those of most bytes. No axis of `manual`.
@@ -25,11 +33,14 @@ struct LocalOp {
   const OpRule& rule;
   const std::vector<Axes>& axes;  // of factors
   Resharder& reshard;
+  std::vector<Part> parts;  // of the operands
   std::vector<Instruction*> operands;
   std::vector<Shape> shapes;  // of the results
 
   // The leaves of the result.
   std::vector<Instruction*> Emit();
+  // Of a function that chooses one of several, from every device's choice.
+  std::vector<Instruction*> ChooseAmong(const std::vector<Instruction*>& values);
   // How partial results are combined; null if they are not.
   Computation* Combiner() const;
   // Axes of factors whose results are partial.
@@ -41,10 +52,29 @@ struct LocalOp {
   // Axes that cut dimension `d` of a tensor.
   Axes AxesOf(const OpRule::Tensor& t, size_t d) const;
   Instruction* Clone(const std::vector<Instruction*>& with);
+  // What fills up uneven parts of dimensions that are summed up becomes `value`.
+  Instruction* Masked(size_t k, const Literal& value);
+  // Where on the device index `start` of `size` elements along `d` of operand 0 lies.
+  Expr LocalStart(size_t d, Expr start, int64_t size);
   Instruction* EmitIota();
   Instruction* EmitReduce();
   Instruction* EmitGather();
   Instruction* EmitScatter();
+  // In local_window.cc.
+  Instruction* EmitDynamicSlice();
+  Expr LookUp(Expr x, std::vector<Expr> starts);
+  bool LooksUp(size_t d) const;
+  Instruction* EmitDynamicUpdateSlice();
+  Instruction* EmitUnpooled(const Unpooled& u);
+  Instruction* EmitRotation(const Rotation& r);
+  Instruction* EmitPadded(const Padded& p);
+  Instruction* EmitSlice();
+  Instruction* EmitConcatenate();
+  Instruction* EmitWindow();
+  Instruction* EmitPooled(const Pooled& p);
+  // Operand `k` with all that the part takes of it; `stretches`: of its dimensions.
+  Instruction* Fetch(size_t k, const std::optional<Expr>& fill, std::vector<std::optional<Stretch>>* stretches);
+  Axes WindowAxes(size_t k, size_t d) const;
   Expr ShiftedIndices(const std::vector<std::pair<int64_t, Expr>>& offsets, Expr indices) const;
 };
 

@@ -17,6 +17,26 @@ size_t CommonPrefix(const Axes& a, const Axes& b) {
   return n;
 }
 
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// `x` with zeros behind dimension `d`, or cut off there, so that it has `extent` elements.
+Expr Resized(Expr x, size_t d, int64_t extent) {
+  Ints dims = x.shape().dims();
+  const int64_t more = extent - dims[d];
+  dims[d] = more < 0 ? extent : more;
+  if (more < 0) return SliceOf(x, Ints(dims.size(), 0), dims);
+  if (more == 0) return x;
+  Expr zero = x.computation()->AddConstant(Literal::Of(x.type(), 0));
+  return ConcatOf({x, BroadcastTo(zero, dims)}, static_cast<int64_t>(d));
+}
+
+// The same value at every place along dimension `d`.
+bool IsAlikeAlong(const Instruction& i, size_t d) {
+  if (!i.Is(Opcode::Broadcast)) return false;
+  const Ints& mapped = *i.attrs().dimensions;
+  return std::find(mapped.begin(), mapped.end(), static_cast<int64_t>(d)) == mapped.end();
+}
+
 }  // namespace
 
 Expr Resharder::Place(const Axes& axes) {
@@ -66,6 +86,7 @@ Part Resharder::To(const Part& from, const Tiling& target) {
   Part p = from;
   while (p.tiling.dims != target.dims) {
     if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
+    if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target)) continue;
     GatherOne(&p, target);
   }
   moved_[from.value->id()].push_back(p);
@@ -85,8 +106,13 @@ bool Resharder::SliceFree(Part* p, const Tiling& target) {
       next.dims[d].push_back(target.dims[d][k]);
     }
     if (added.empty()) continue;
+    const int64_t extent = CeilDiv(p->whole.dims()[d], mesh_.SizeOf(next.dims[d]));
+    const bool nested = p->value->shape().dims()[d] == extent * mesh_.SizeOf(added);
+    if (!nested && !p->tiling.dims[d].empty()) {
+      next.dims[d] = p->tiling.dims[d];
+      continue;
+    }
     any = true;
-    const int64_t extent = p->value->shape().dim(static_cast<int64_t>(d)) / mesh_.SizeOf(added);
     starts[d] = Place(added) * static_cast<double>(extent);
   }
   if (!any) return false;
@@ -94,8 +120,12 @@ bool Resharder::SliceFree(Part* p, const Tiling& target) {
   // A splat has the same value everywhere.
   if (p->value->Is(Opcode::Broadcast) && p->value->operand(0)->shape().IsScalar())
     p->value = BroadcastTo(p->value->operand(0), sizes).get();
-  else
-    p->value = DynamicSliceOf(p->value, starts, sizes).get();
+  else {
+    Expr padded = p->value;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (p->tiling.dims[d].empty()) padded = Resized(padded, d, sizes[d] * mesh_.SizeOf(next.dims[d]));
+    p->value = DynamicSliceOf(padded, starts, sizes).get();
+  }
   p->tiling = next;
   return true;
 }
@@ -111,7 +141,9 @@ bool Resharder::Exchange(Part* p, const Tiling& target) {
       for (size_t n = std::min(from.size() - kept, wants.size() - has.size()); n > 0; --n)
         if (std::equal(from.end() - static_cast<std::ptrdiff_t>(n), from.end(),
                        wants.begin() + static_cast<std::ptrdiff_t>(has.size()))) {
-          AllToAll(p, i, j, Axes(from.end() - static_cast<std::ptrdiff_t>(n), from.end()));
+          const Axes moved(from.end() - static_cast<std::ptrdiff_t>(n), from.end());
+          if (!CanMove(*p, i, j, mesh_.SizeOf(moved))) continue;
+          AllToAll(p, i, j, moved);
           return true;
         }
     }
@@ -119,9 +151,18 @@ bool Resharder::Exchange(Part* p, const Tiling& target) {
   return false;
 }
 
+// Parts of `from` join to parts, or to the whole, and those of `to` divide.
+bool Resharder::CanMove(const Part& p, size_t from, size_t to, int64_t n) const {
+  const Ints &whole = p.whole.dims(), &local = p.value->shape().dims();
+  const int64_t left = mesh_.SizeOf(p.tiling.dims[from]) / n;
+  const int64_t had = mesh_.SizeOf(p.tiling.dims[to]);
+  return (left == 1 || local[from] * n == CeilDiv(whole[from], left)) && (had == 1 || whole[to] % (had * n) == 0);
+}
+
 // From a cut along dimension `from` to one along `to`.
 void Resharder::AllToAll(Part* p, size_t from, size_t to, const Axes& axes) {
   const int64_t n = mesh_.SizeOf(axes);
+  p->value = Resized(p->value, to, CeilDiv(p->value->shape().dims()[to], n) * n).get();
   const Ints dims = p->value->shape().dims();
   Ints split = dims;
   split[to] /= n;
@@ -139,6 +180,7 @@ void Resharder::AllToAll(Part* p, size_t from, size_t to, const Axes& axes) {
   joined[from] *= n;
   p->value = ReshapeTo(TransposeBy(all, order), joined).get();
   p->tiling.dims[from].resize(p->tiling.dims[from].size() - axes.size());
+  if (p->tiling.dims[from].empty()) p->value = Resized(p->value, from, p->whole.dims()[from]).get();
   p->tiling.dims[to].insert(p->tiling.dims[to].end(), axes.begin(), axes.end());
 }
 
@@ -151,7 +193,7 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
     if ((before >> a & 1) && !(after >> a & 1)) gone.push_back(a);
     if (!(before >> a & 1) && (after >> a & 1)) come.push_back(a);
   }
-  std::vector<std::string> pairs;
+  std::vector<std::pair<int64_t, int64_t>> pairs;
   for (int64_t device = 0; device < mesh_.devices(); ++device) {
     int64_t source = device;
     const auto set = [&](const Axes& axes, int64_t place) {
@@ -162,28 +204,91 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
     };
     for (size_t d = 0; d < target.dims.size(); ++d) set(p->tiling.dims[d], mesh_.PlaceOn(device, target.dims[d]));
     set(come, mesh_.PlaceOn(device, gone));
-    pairs.push_back(absl::StrCat("{", source, ",", device, "}"));
+    pairs.push_back({source, device});
   }
-  Instruction* i = c_->Add(Opcode::CollectivePermute, p->value->shape(), {p->value});
-  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(pairs, ","), "}"));
-  i->mutable_attrs().channel_id = (*next_channel_)++;
-  p->value = i;
+  p->value = PermuteTo(p->value, pairs).get();
   p->tiling.dims = target.dims;
   return true;
+}
+
+// Axes that are free make the parts as small as the target's, whatever their order, and a permutation does the rest.
+bool Resharder::SliceThenPermute(Part* p, const Tiling& target) {
+  Tiling next = p->tiling;
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    for (int a : target.dims[d])
+      if (mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(target.dims[d]) && !(next.Used() >> a & 1))
+        next.dims[d].push_back(a);
+    if (mesh_.SizeOf(next.dims[d]) != mesh_.SizeOf(target.dims[d])) return false;
+  }
+  if (next.dims == p->tiling.dims || !CutsEvenly(mesh_, p->whole.dims(), next)) return false;
+  return SliceFree(p, next) && (p->tiling.dims == target.dims || Permute(p, target));
+}
+
+// To parts of the size that they have, cut by the axes that stay in front: the others then only change their dimension.
+bool Resharder::PermuteThenExchange(Part* p, const Tiling& target) {
+  if (target.Used() != (p->tiling.Used() & ~p->tiling.manual) || !CutsEvenly(mesh_, p->whole.dims(), target) ||
+      !CutsEvenly(mesh_, p->whole.dims(), p->tiling))
+    return false;
+  Tiling next = p->tiling;
+  Axes rest;
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    next.dims[d].clear();
+    bool fits = true;
+    for (int a : target.dims[d]) {
+      fits = fits && mesh_.SizeOf(next.dims[d]) * mesh_.size(a) <= mesh_.SizeOf(p->tiling.dims[d]);
+      (fits ? next.dims[d] : rest).push_back(a);
+    }
+  }
+  for (size_t d = 0; d < target.dims.size(); ++d)
+    while (!rest.empty() && mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(p->tiling.dims[d])) {
+      next.dims[d].push_back(rest.front());
+      rest.erase(rest.begin());
+    }
+  return next.dims != p->tiling.dims && next.dims != target.dims && Permute(p, next);
+}
+
+Expr Resharder::GatherOver(Expr x, const Axes& axes) {
+  Ints dims = x.shape().dims();
+  dims[0] *= mesh_.SizeOf(axes);
+  Instruction* all = Collective(Opcode::AllGather, Shape::Array(x.type(), dims), x, axes);
+  all->mutable_attrs().dimensions = Ints{0};
+  return all;
+}
+
+Expr Resharder::PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs) {
+  std::vector<std::string> texts;
+  for (const auto& [source, target] : pairs) texts.push_back(absl::StrCat("{", source, ",", target, "}"));
+  Instruction* i = c_->Add(Opcode::CollectivePermute, x.shape(), {x.get()});
+  i->mutable_attrs().source_target_pairs = attr::Raw(absl::StrCat("{", absl::StrJoin(texts, ","), "}"));
+  i->mutable_attrs().channel_id = (*next_channel_)++;
+  return i;
 }
 
 void Resharder::GatherOne(Part* p, const Tiling& target) {
   for (size_t d = target.dims.size(); d-- > 0;) {
     Axes& has = p->tiling.dims[d];
-    const size_t kept = CommonPrefix(has, target.dims[d]);
-    if (kept == has.size()) continue;
+    size_t kept = CommonPrefix(has, target.dims[d]);
+    if (kept == has.size()) {
+      // Parts that do not divide into those of the target are put together first.
+      if (has == target.dims[d] || has.empty()) continue;
+      kept = 0;
+    }
+    const Axes rest(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(kept));
+    const int64_t joined = p->value->shape().dims()[d] * mesh_.SizeOf(has) / mesh_.SizeOf(rest);
+    if (joined != CeilDiv(p->whole.dims()[d], mesh_.SizeOf(rest))) kept = 0;
     const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
     Ints dims = p->value->shape().dims();
+    if (IsAlikeAlong(*p->value, d)) {
+      has.resize(kept);
+      dims[d] = CeilDiv(p->whole.dims()[d], mesh_.SizeOf(has));
+      p->value = BroadcastTo(p->value->operand(0), dims, *p->value->attrs().dimensions).get();
+      return;
+    }
     dims[d] *= mesh_.SizeOf(axes);
     Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
     all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
-    p->value = all;
     has.resize(kept);
+    p->value = kept == 0 ? Resized(all, d, p->whole.dims()[d]).get() : all;
     return;
   }
 }
@@ -197,7 +302,8 @@ Part Resharder::Combine(const Part& partial, const Axes& axes, Computation* func
     Axes scattered;
     for (size_t k = p.tiling.dims[d].size(); k < target.dims[d].size(); ++k) {
       const auto at = std::find(rest.begin(), rest.end(), target.dims[d][k]);
-      if (at == rest.end()) break;
+      const int64_t parts = mesh_.SizeOf(scattered) * mesh_.size(target.dims[d][k]);
+      if (at == rest.end() || p.value->shape().dims()[d] % parts) break;
       scattered.push_back(*at);
       rest.erase(at);
     }

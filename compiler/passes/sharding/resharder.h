@@ -2,8 +2,10 @@
 //
 // What: slices for axes that are added, all-to-all for axes that change their dimension, a permutation where only the
 //   devices differ, all-gathers for axes that go, and reductions of partial results.
-// Guarantees: axes of a manual region take part in nothing; collectives have channels of their own. Tilings are even.
-// Cost: axes are added before any exchange, so that an exchange moves the least; equal moves of a value are made once.
+// Guarantees: axes of a manual region take part in nothing; collectives have channels of their own. What lies past the
+//   end of an uneven array is any value in its last parts.
+// Cost: axes are added before any exchange, so that an exchange moves the least; a permutation goes before all-to-alls
+//   where it saves a gather; equal moves of a value are made once.
 #pragma once
 
 #include <map>
@@ -30,6 +32,10 @@ class Resharder {
   // The device's place on the axes, s32[].
   Expr Place(const Axes& axes);
   Part To(const Part& from, const Tiling& target);
+  // Blocks along dimension 0 of all devices that differ in `axes`.
+  Expr GatherOver(Expr x, const Axes& axes);
+  // `x` of the first device of a pair, on the second; zero on devices that are the second of none.
+  Expr PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
   // A part whose value is to be combined over `axes` by `function`, in the tiling `target` or one that differs from it
   // by more than these axes.
   Part Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target);
@@ -37,7 +43,10 @@ class Resharder {
  private:
   bool SliceFree(Part* p, const Tiling& target);
   bool Exchange(Part* p, const Tiling& target);
+  bool CanMove(const Part& p, size_t from, size_t to, int64_t n) const;
   bool Permute(Part* p, const Tiling& target);
+  bool SliceThenPermute(Part* p, const Tiling& target);
+  bool PermuteThenExchange(Part* p, const Tiling& target);
   void GatherOne(Part* p, const Tiling& target);
   Instruction* Collective(Opcode op, Shape shape, Expr x, const Axes& axes);
   void AllToAll(Part* p, size_t from, size_t to, const Axes& axes);

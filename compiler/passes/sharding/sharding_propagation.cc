@@ -52,12 +52,21 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   r.rule = rule;
   const Round round = OnlyMoves(i) ? kNames : kMost;
   const bool broadcast = i.Is(Opcode::Broadcast);
-  for (int64_t k = 0; k < i.operand_count(); ++k)
-    r.items.push_back(
-        {&all->Of(i.operand(k))[0], rule.operands[static_cast<size_t>(k)], broadcast ? kBroadcastOperands : round});
+  const std::vector<const Instruction*> operands = RuleOperands(i);
+  for (size_t k = 0; k < operands.size(); ++k)
+    r.items.push_back({&all->Of(operands[k])[0], rule.operands[k], broadcast ? kBroadcastOperands : round});
   for (size_t k = 0; k < rule.results.size(); ++k)
     r.items.push_back({&all->Of(&i)[k], rule.results[k], broadcast ? kAll : round});
   return r;
+}
+
+// No device is without a part of a dimension of factor `f`.
+bool HasPartForEach(const DeviceMesh& mesh, const Item& item, int f, const Axes& axes) {
+  for (size_t d = 0; d < item.dims.size(); ++d)
+    if (std::find(item.dims[d].begin(), item.dims[d].end(), f) != item.dims[d].end() &&
+        item.leaf->shape.dims()[d] < mesh.SizeOf(axes))
+      return false;
+  return true;
 }
 
 // Appends axes of `better` to what the item has of factor `f`, as far as they fit. True if any did.
@@ -77,6 +86,7 @@ bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, cons
     if (leaf.tiling.Used() >> better[k] & 1) break;
     own.push_back(better[k]);
     if (even && rule.sizes[static_cast<size_t>(f)] % mesh.SizeOf(own)) break;
+    if (!even && !HasPartForEach(mesh, *item, f, own)) break;
     auto next = TilingOfFactors(mesh, rule, item->dims, axes);
     if (!next) break;
     next->manual = leaf.tiling.manual;
@@ -130,7 +140,7 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
 absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
   ModuleShardings all;
   if (ctx.fuel == 0) return false;
-  RETURN_IF_ERROR(all.Read(&m, ModuleShardings::Uneven::kKept));
+  RETURN_IF_ERROR(all.Read(&m));
   if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
   std::vector<Relation> relations;
   for (const Computation* c : all.computations())

@@ -40,13 +40,12 @@ std::vector<bool> Unspecified(const Instruction& i, int64_t rank) {
   return out;
 }
 
-// Without the axes of dimensions that they do not cut evenly.
+}  // namespace
+
 void MakeEven(const DeviceMesh& mesh, const Ints& dims, Tiling* t) {
   for (size_t d = 0; d < t->dims.size(); ++d)
     while (!t->dims[d].empty() && dims[d] % mesh.SizeOf(t->dims[d])) t->dims[d].pop_back();
 }
-
-}  // namespace
 
 bool IsShardingCall(const Instruction& i) {
   return IsShardingAnnotation(i) && i.shape().Compatible(i.operand(0)->shape());
@@ -77,8 +76,7 @@ std::vector<Computation*> SeparateBodies(Module* m, bool* changed) {
   return out;
 }
 
-absl::Status ModuleShardings::Read(Module* m, Uneven uneven) {
-  uneven_ = uneven;
+absl::Status ModuleShardings::Read(Module* m) {
   m_ = m;
   computations_ = SeparateBodies(m, &separated_);
   std::vector<TileSharding> all;
@@ -132,7 +130,6 @@ absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
       const auto open = w->open.empty() ? Unspecified(*i, s.rank()) : w->open;
       for (size_t d = 0; d < leaf.closed.size() && d < open.size(); ++d) leaf.closed[d] = !open[d];
       if (auto t = mesh_.Express(*w, s.rank())) leaf.tiling = *t;
-      if (uneven_ == Uneven::kDropped) MakeEven(mesh_, s.dims(), &leaf.tiling);
     }
     leaves.push_back(std::move(leaf));
   });

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "compiler/sharding/op_rule.h"
+#include "compiler/sharding/window_rule.h"
 
 namespace kiln {
 
@@ -25,10 +25,8 @@ struct LeafEdge {
 
 class ModuleShardings {
  public:
-  // Uneven tilings, as written; or as a partitioner takes them, without the axes that do not cut evenly.
-  enum class Uneven { kKept, kDropped };
   // Reads what is written on the instructions that the entry reaches, and marks what lies in manual regions.
-  absl::Status Read(Module* m, Uneven uneven);
+  absl::Status Read(Module* m);
   // Writes what has changed. True if anything has.
   bool Write();
 
@@ -51,7 +49,6 @@ class ModuleShardings {
   void MarkManual();
 
   Module* m_ = nullptr;
-  Uneven uneven_ = Uneven::kDropped;
   DeviceMesh mesh_;
   bool cuts_anything_ = false, separated_ = false;
   std::vector<Computation*> computations_;
@@ -69,5 +66,7 @@ bool IsShardingCall(const Instruction& i);
 // One that passes its operand on, with or without a meaning for shardings.
 bool IsIdentityCall(const Instruction& i);
 size_t LeafCount(const Shape& s);
+// Without the axes of dimensions that they do not cut evenly.
+void MakeEven(const DeviceMesh& mesh, const Ints& dims, Tiling* t);
 
 }  // namespace kiln

@@ -51,6 +51,12 @@ class Partitioner {
   template <typename Finish>
   absl::StatusOr<Computation*> BuildBody(const Computation* from, const Parts& like, const Finish& finish);
   Parts OperandParts(const Instruction* i, Scope* s);
+  // Of all paths into a loop or out of a branch alike: even.
+  std::vector<Tiling> WantedEvenly(const Instruction* i) {
+    std::vector<Tiling> out = Wanted(i);
+    for (size_t k = 0; k < out.size(); ++k) MakeEven(mesh_, all_.Of(i)[k].shape.dims(), &out[k]);
+    return out;
+  }
   Parts To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s);
   Instruction* TupleOfParts(const Parts& parts, Computation* c);
   Parts ElementsOf(Instruction* tuple, const Parts& like);
@@ -86,7 +92,10 @@ Parts Partitioner::To(const Parts& parts, const std::vector<Tiling>& wanted, Sco
   Parts out;
   for (size_t k = 0; k < parts.size(); ++k) {
     Tiling t = wanted[k];
-    if (!parts[k].whole.IsArray() || parts[k].tiling.manual) t = parts[k].tiling;
+    if (!parts[k].whole.IsArray() || parts[k].tiling.manual)
+      t = parts[k].tiling;
+    else
+      t = Settled(mesh_, parts[k], t);
     out.push_back(s->reshard.To(parts[k], t));
     out.back().tiling.manual = parts[k].tiling.manual | wanted[k].manual;
   }
@@ -109,9 +118,25 @@ Parts Partitioner::ElementsOf(Instruction* tuple, const Parts& like) {
   return out;
 }
 
+// Without what only a view of an operand had passed through (RuleOperands).
+std::set<const Instruction*> Used(const Computation& c) {
+  std::set<const Instruction*> out;
+  std::vector<const Instruction*> next{c.root()};
+  for (const auto& i : c.instructions())
+    if (i->HasSideEffect()) next.push_back(&*i);
+  while (!next.empty()) {
+    const Instruction* i = next.back();
+    next.pop_back();
+    if (!out.insert(i).second) continue;
+    for (const Instruction* o : RuleOperands(*i)) next.push_back(o);
+  }
+  return out;
+}
+
 absl::StatusOr<Parts> Partitioner::Build(const Computation* from, Scope* s) {
+  const std::set<const Instruction*> used = Used(*from);
   for (const Instruction* i : from->PostOrder()) {
-    if (i->Is(Opcode::Parameter)) continue;
+    if (i->Is(Opcode::Parameter) || !used.count(i)) continue;
     ASSIGN_OR_RETURN(s->parts[i], Emit(i, s));
   }
   KeepControlEdges(from, s);
@@ -161,10 +186,12 @@ absl::StatusOr<Parts> Partitioner::Emit(const Instruction* i, Scope* s) {
 }
 
 absl::StatusOr<Parts> Partitioner::EmitOperation(const Instruction* i, Scope* s) {
-  const Parts leaves = OperandParts(i, s);
+  const std::vector<const Instruction*> operands_of = RuleOperands(*i);
+  Parts leaves;
+  for (const Instruction* o : operands_of) leaves.insert(leaves.end(), s->parts[o].begin(), s->parts[o].end());
   Parts operands;
   size_t next = 0;
-  for (const Instruction* o : i->operands()) {
+  for (const Instruction* o : operands_of) {
     if (!o->shape().IsTuple()) {
       operands.push_back(leaves[next++]);
       continue;
@@ -192,7 +219,7 @@ Parts Partitioner::EmitConstant(const Instruction* i, Scope* s) {
     });
     return To(out, Wanted(i), s);
   }
-  const Tiling wanted = Wanted(i)[0];
+  const Tiling wanted = WantedEvenly(i)[0];
   if (wanted.IsWhole() || i->literal().size() == 0 || !i->literal().IsSplat()) {
     Instruction* c = s->computation()->AddClone(i, i->shape(), {});
     if (c->attrs().sharding) c->mutable_attrs().sharding.reset();
@@ -253,7 +280,7 @@ absl::StatusOr<Computation*> Partitioner::BuildBody(const Computation* from, con
 }
 
 absl::StatusOr<Parts> Partitioner::EmitWhile(const Instruction* i, Scope* s) {
-  const std::vector<Tiling> wanted = Wanted(i);
+  const std::vector<Tiling> wanted = WantedEvenly(i);
   const Parts init = To(OperandParts(i, s), wanted, s);
   ASSIGN_OR_RETURN(Computation * body, BuildBody(*i->attrs().body, init, [&](const Parts& root, Scope* inner) {
                      return TupleOfParts(To(root, wanted, inner), inner->computation());
@@ -271,7 +298,7 @@ absl::StatusOr<Parts> Partitioner::EmitWhile(const Instruction* i, Scope* s) {
 }
 
 absl::StatusOr<Parts> Partitioner::EmitConditional(const Instruction* i, Scope* s) {
-  const std::vector<Tiling> wanted = Wanted(i);
+  const std::vector<Tiling> wanted = WantedEvenly(i);
   const Part& predicate = s->parts[i->operand(0)][0];
   std::vector<Instruction*> operands{s->reshard.To(predicate, WholeTiling(predicate.whole)).value};
   const std::vector<Computation*> branches = i->called();
@@ -388,7 +415,11 @@ absl::Status Partitioner::Run() {
       table = ToTable(written[w]);
       p.value = TileOf(p.value, table, EntryShape(p.whole, {written[w]}, &first)).get();
     } else if (p.whole.IsArray()) {
-      if (tiling && p.tiling.manual == 0) p = s.reshard.To(p, *tiling);
+      if (p.tiling.manual == 0) {
+        Tiling even = tiling ? *tiling : p.tiling;
+        MakeEven(mesh_, p.whole.dims(), &even);
+        p = s.reshard.To(p, even);
+      }
       if (p.tiling.manual)
         table.kind = Sharding::kManual;
       else if (!p.tiling.IsWhole())
@@ -428,7 +459,7 @@ absl::StatusOr<bool> SpmdPartitioner(Module& m, PassContext& ctx) {
   // On one device shardings say nothing, and would only keep instructions from being replaced.
   if (m.partition_count < 2) return DropShardings(&m) && ctx.Take();
   ModuleShardings shardings;
-  RETURN_IF_ERROR(shardings.Read(&m, ModuleShardings::Uneven::kDropped));
+  RETURN_IF_ERROR(shardings.Read(&m));
   if (!shardings.cuts_anything() || shardings.mesh().axis_count() == 0) return shardings.separated();
   ctx.Take();
   RETURN_IF_ERROR(Partitioner(&m, &shardings).Run());
