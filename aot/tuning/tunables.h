@@ -3,16 +3,17 @@
 
 #include <vector>
 
+#include "compiler/analysis/panels.h"
 #include "compiler/hlo/tuning.h"
 
 namespace kiln {
 
-// In order; those inside fusions too.
+// In order; those inside fusions too. Plans decide about constant weights that lie as panels: choices are about rows.
 inline std::vector<Instruction*> CpuTunables(const Module& m) {
   std::vector<Instruction*> out;
   for (Computation* c : m.PostOrder())
     for (Instruction* i : c->PostOrder())
-      if ((i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) && IsTunableProduct(i)) out.push_back(i);
+      if ((i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) && IsTunableProduct(i) && !PanelsOf(i)) out.push_back(i);
   return out;
 }
 

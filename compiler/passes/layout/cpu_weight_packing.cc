@@ -3,7 +3,7 @@
 // Why: a kernel copies its second operand panel by panel, in every run. What a constant holds can lie so from the
 //   start: no copy, and memory is read in one stream.
 // Left alone: what others read too, which would be there twice; products of vectors and depthwise convolutions, whose
-//   kernels read rows; small operands; types that kernels convert; products whose choice was measured. Weights that are
+//   kernels read rows; small operands; types that kernels convert. Weights that are
 //   arguments, of files among them, have the order that the program gives them. Of several programs in one library none
 //   packs (aot/compile.cc): they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
@@ -23,11 +23,6 @@ struct Matrix {
   int64_t batch_stride = 0, n_stride = 1;
   Ints rows;  // of each k
 };
-
-bool IsMeasured(const Instruction* product) {
-  const auto& config = product->attrs().backend_config;
-  return config && ConfigField(config->text, "selected_algorithm");
-}
 
 bool IsMatrixProduct(const Instruction* dot) {
   const Shape &a = dot->operand(0)->shape(), &b = dot->operand(1)->shape(), &c = dot->shape();
@@ -86,8 +81,7 @@ std::optional<PanelForm> FormFor(const Instruction* product) {
   constexpr int64_t kLongestConvertedSum = 2048;
   const Shape &b = product->operand(1)->shape(), &c = product->shape();
   const int64_t group = GroupOf(product->operand(0)->shape().type(), b.type(), c.type());
-  if (group == 0 || b.ElementCount() < kFewElements || c.ElementCount() == 0 || IsMeasured(product))
-    return std::nullopt;
+  if (group == 0 || b.ElementCount() < kFewElements || c.ElementCount() == 0) return std::nullopt;
   int64_t columns = c.dim(c.rank() - 1), run = 0;
   if (product->Is(Opcode::Dot)) {
     if (!IsMatrixProduct(product)) return std::nullopt;
@@ -163,6 +157,12 @@ Literal Packed(const Literal& weights, const Matrix& m, const PanelForm& f) {
   return out;
 }
 
+// What was measured (kiln tune) says how rows are copied: the plan decides again.
+void DropChoice(Instruction* product) {
+  const auto& config = product->attrs().backend_config;
+  if (config && ConfigField(config->text, "selected_algorithm")) SetAlgorithm(product, "0");
+}
+
 // Makes `product`, in its fusion, read `panels`, the parameter that was its second operand.
 void ReadPanels(Instruction* product, Instruction* panels) {
   const Matrix m = MatrixOf(product);
@@ -231,6 +231,7 @@ absl::StatusOr<bool> CpuWeightPacking(Module& m, PassContext& ctx) {
         product = (*i->attrs().calls)->root();
       }
       Computation* f = *i->attrs().calls;
+      DropChoice(product);
       ReadPanels(product, f->AddParameter(i->operand_count(), panels->shape(), "panels"));
       i->AppendOperand(panels);
       const int64_t k = i->OperandIndex(weights);
