@@ -26,7 +26,7 @@ constexpr int64_t kLeastTrips = 8;
 constexpr double kLeastMicroseconds = 50;  // of an iteration
 constexpr double kLeastSlack = 0.25;       // of an iteration, for each exchange
 constexpr double kEnoughSlack = 0.8;       // for one that stays: the order of the rest need not leave it all
-constexpr int64_t kStateParts = 4;         // what is carried is at most one of so many parts of the state
+constexpr int64_t kStateParts = 8;         // what is carried is at most one of so many parts of the state
 
 // Of arithmetic alone: what an operation reads and writes before fusion says little.
 double Microseconds(const Instruction* i) {
