@@ -191,7 +191,7 @@ bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
   constexpr int64_t kMostColumns = 4, kLeastVectors = 2;  // of k
   const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);
   return IsFloat(s.compute) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
-         s.run >= kLeastVectors * lanes && !s.choice.vectors &&
+         s.panel_columns == 0 && s.run >= kLeastVectors * lanes && !s.choice.vectors &&
          s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
 }
 

@@ -2,8 +2,8 @@
 //
 // Why: a kernel copies its second operand panel by panel, in every run. What a constant holds can lie so from the
 //   start: no copy, and memory is read in one stream.
-// Left alone: what others read too, which would be there twice; products of vectors and depthwise convolutions, whose
-//   kernels read rows; small operands; types that kernels convert. Weights that are
+// Left alone: what others read too, which would be there twice; products of vectors, of few columns and depthwise
+//   convolutions, whose kernels read rows; small operands; types that kernels convert. Weights that are
 //   arguments, of files among them, have the order that the program gives them. Of several programs in one library none
 //   packs (aot/compile.cc): they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
@@ -100,6 +100,9 @@ std::optional<PanelForm> FormFor(const Instruction* product) {
     // Panels of groups follow one another.
     if (groups > 1 && columns % PanelWidth(columns, group * ByteWidth(b.type())) != 0) return std::nullopt;
   }
+  // Few columns have kernels of their own: vectors along k, or half vectors.
+  constexpr int64_t kVectorBytes = 64;
+  if (2 * columns * group * ByteWidth(b.type()) <= kVectorBytes) return std::nullopt;
   // Tile products take sixteen columns at a time.
   if (group > 1 && (run % group != 0 || columns % kTile != 0)) return std::nullopt;
   return PanelForm{PanelWidth(columns, group * ByteWidth(b.type())), group};
