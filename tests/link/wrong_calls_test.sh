@@ -11,7 +11,8 @@ ENTRY e {
   z = c64[2] parameter(3), metadata={op_name="z"}
   p = pred[] parameter(4), metadata={op_name="flag"}
   wf = f32[10,3] convert(w)
-  d = f32[4,3] dot(x, wf), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  wa = f32[10,3] abs(wf)
+  d = f32[4,3] dot(x, wa), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   m = s32[4] negate(n)
   ROOT t = (f32[4,3], s32[4]) tuple(d, m)
 }

@@ -16,15 +16,8 @@ constexpr int kMost = 12;
 
 // Whether fusing `i` computes it where it lies: what is in memory, and elementwise work of one user on that.
 bool ComesFromMemory(const Instruction* i, int* budget) {
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Constant:
-    case Opcode::GetTupleElement:
-    case Opcode::Iota:
-      return true;
-    default:
-      break;
-  }
+  if (i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::Iota))
+    return true;
   const bool moves = i->Is(Opcode::Broadcast) || (i->Is(Opcode::Reshape) && i->shape().ElementCount() < kLeast);
   if ((!i->IsElementwise() && !moves) || i->shape().HasDynamic() || --*budget < 0) return false;
   return std::all_of(i->operands().begin(), i->operands().end(),
