@@ -5,18 +5,15 @@
 // successor's and carries it in the state, and the last iteration, which has no successor, follows behind the loop.
 #include <functional>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/loops/carried_exchange.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/simplify/inline_body.h"
 
 namespace kiln {
 namespace {
-
-// Instructions that a collective needs, operands first and itself last.
-using Chain = std::vector<Instruction*>;
 
 bool Moves(const Instruction* i) {
   return (i->Is(Opcode::AllGather) || i->Is(Opcode::AllReduce) || i->Is(Opcode::ReduceScatter)) &&
@@ -51,21 +48,6 @@ Chain ChainOf(const Instruction* loop, Instruction* collective, int64_t counter)
   return chain;
 }
 
-// The chain once more in `c`, its readers of the state replaced by what `element` gives.
-Instruction* Copy(const Chain& chain, Computation* c, const std::function<Instruction*(int64_t)>& element) {
-  absl::flat_hash_map<const Instruction*, Instruction*> copies;
-  for (const Instruction* i : chain) {
-    if (i->Is(Opcode::GetTupleElement)) {
-      copies[i] = element(*i->attrs().tuple_index);
-      continue;
-    }
-    std::vector<Instruction*> operands;
-    for (const Instruction* o : i->operands()) operands.push_back(copies.at(o));
-    copies[i] = c->AddClone(i, i->shape(), operands);
-  }
-  return copies.at(chain.back());
-}
-
 std::vector<Chain> Chains(const Instruction* loop, int64_t counter) {
   std::vector<Chain> out;
   for (Instruction* i : (*loop->attrs().body)->PostOrder()) {
@@ -90,7 +72,7 @@ void PipelineLoop(Instruction* loop, const Induction& count) {
   const auto elements = static_cast<int64_t>(loop->shape().tuple().size());
   std::vector<Instruction*> first;
   for (const Chain& chain : Chains(loop, count.index))
-    first.push_back(Copy(chain, c, [&](int64_t k) { return InitOf(loop, k); }));
+    first.push_back(CopyChain(chain, c, [&](int64_t k) { return InitOf(loop, k); }));
   loop = ExtendLoop(loop, first);
   Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
   const std::vector<Chain> chains = Chains(loop, count.index);
@@ -107,7 +89,7 @@ void PipelineLoop(Instruction* loop, const Induction& count) {
 
   std::vector<Instruction*> next = body->root()->operands();
   for (size_t k = 0; k < chains.size(); ++k)
-    next[static_cast<size_t>(elements) + k] = Copy(chains[k], body, [&](int64_t e) {
+    next[static_cast<size_t>(elements) + k] = CopyChain(chains[k], body, [&](int64_t e) {
       return e == count.index ? body->root()->operand(e) : PartOf(body->parameter(0), e).get();
     });
   Instruction* old = body->root();
