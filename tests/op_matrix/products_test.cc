@@ -237,6 +237,7 @@ TEST_P(Products, OfConstantMatrices) {
       {1, 2, 64, 64, false, false},   {1, 13, 65, 40, false, true},    {1, 40, 10, 300, false, false},
       {3, 30, 112, 36, true, true},   {1, 130, 208, 68, false, false}, {1, 20, 352, 1100, false, true},
       {1, 70, 96, 2052, true, false}, {1, 300, 48, 64, false, true},   {1, 24, 80, 4160, false, false},
+      {1, 40, 3, 600, false, false},
   };
   size_t next = 0;
   for (const Types& t : kPanelTypes)
@@ -250,6 +251,7 @@ TEST_P(Products, OfConstantWindows) {
       {64, 128, 3, 1, 1, 1, 1, 1, false, true}, {16, 33, 1, 1, 1, 0, 1, 1, false, false},
       {3, 70, 5, 1, 2, 2, 1, 1, false, false},  {12, 64, 3, 2, 1, 1, 2, 1, false, false},
       {26, 24, 2, 1, 1, 1, 1, 2, true, true},   {600, 48, 1, 1, 1, 0, 1, 1, false, false},
+      {130, 3, 3, 1, 1, 1, 1, 1, false, false},
   };
   size_t next = 0;
   for (const Types& t : kPanelTypes)
