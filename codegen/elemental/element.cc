@@ -4,6 +4,7 @@
 
 #include "codegen/elemental/convolution.h"
 #include "codegen/elemental/movement.h"
+#include "codegen/elemental/reduced.h"
 #include "codegen/llvm/debug_info.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -119,6 +120,10 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
       ASSIGN_OR_RETURN(std::vector<Val> v, EmitWindow(i, index));
       return v[0];
     }
+    case Opcode::Reduce: {
+      ASSIGN_OR_RETURN(std::vector<Val> v, EmitReduced(*this, i, index));
+      return v[0];
+    }
     case Opcode::Convolution:
       return EmitConvolutionAt(ir_, i, index.dims, [&](int64_t k, const Index& at) { return Emit(i->operand(k), at); });
     default:
@@ -157,53 +162,16 @@ absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index
 }
 
 absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i, const Index& index) {
-  const int64_t arrays = i->operand_count() / 2;
   const Shape& s = i->operand(0)->shape();
   const attr::Win w = i->attrs().window.value_or(attr::Win(s.rank()));
   llvm::IRBuilder<>& b = ir_.b;
-  std::vector<llvm::Value*> slots;
-  const auto type = [&](int64_t k) { return i->operand(k)->shape().type(); };
-  auto put = [&](int64_t k, const Val& v) {
-    llvm::Type* part = ir_.RegType(type(k));
-    b.CreateStore(v.re, slots[k]);
-    if (v.im) b.CreateStore(v.im, b.CreateGEP(part, slots[k], ir_.I64(1)));
-  };
-  auto get = [&] {
-    std::vector<Val> out;
-    for (int64_t k = 0; k < arrays; ++k) {
-      llvm::Type* part = ir_.RegType(type(k));
-      out.push_back({b.CreateLoad(part, slots[k])});
-      if (IsComplex(type(k))) out.back().im = b.CreateLoad(part, b.CreateGEP(part, slots[k], ir_.I64(1)));
-    }
-    return out;
-  };
-  for (int64_t k = 0; k < arrays; ++k) {
-    ASSIGN_OR_RETURN(Val init, Emit(i->operand(arrays + k), Index{}));
-    slots.push_back(ir_.Alloca(ir_.RegType(type(k)), 2, 16));
-    put(k, init);
-  }
+  ASSIGN_OR_RETURN(Accumulator reduced, Accumulator::Begin(*this, i));
   absl::Status status;
   std::vector<llvm::Value*> at(s.rank());
   std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
     if (!status.ok()) return;
     if (d == s.rank()) {
-      auto visit = [&] {
-        std::vector<Val> values = get();
-        for (int64_t k = 0; k < arrays; ++k) {
-          auto v = Emit(i->operand(k), Index{at});
-          if (!v.ok()) {
-            status = v.status();
-            return;
-          }
-          values.push_back(*v);
-        }
-        auto r = Apply(**i->attrs().to_apply, values);
-        if (!r.ok()) {
-          status = r.status();
-          return;
-        }
-        for (int64_t k = 0; k < arrays; ++k) put(k, (*r)[k]);
-      };
+      auto visit = [&] { status = reduced.Take(Index{at}); };
       if (inside)
         ir_.If(inside, visit);
       else
@@ -233,7 +201,7 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
   };
   nest(0, nullptr);
   RETURN_IF_ERROR(status);
-  return get();
+  return reduced.Get();
 }
 
 int64_t RunningDim(const Instruction* i) {

@@ -8,6 +8,19 @@
 
 namespace kiln::gpu {
 
+// Whether all that is made of `hero` in its computation is made element by element.
+static bool ReadOnlyInPlace(const Instruction* hero) {
+  absl::flat_hash_set<const Instruction*> made = {hero};
+  for (const Instruction* i : hero->parent()->PostOrder()) {
+    const bool reads =
+        std::any_of(i->operands().begin(), i->operands().end(), [&](const Instruction* o) { return made.contains(o); });
+    if (!reads || i->Is(Opcode::Tuple)) continue;
+    if (!i->IsElementwise() && !i->Is(Opcode::Bitcast) && !i->Is(Opcode::Reshape)) return false;
+    made.insert(i);
+  }
+  return true;
+}
+
 const Instruction* ReduceBehind(const Instruction* root) {
   if (!root->IsElementwise() || !root->shape().IsArray()) return nullptr;
   const Instruction* found = nullptr;
@@ -24,13 +37,13 @@ const Instruction* ReduceBehind(const Instruction* root) {
       work.insert(work.end(), i->operands().begin(), i->operands().end());
     }
   }
-  return found;
+  return found && ReadOnlyInPlace(found) ? found : nullptr;
 }
 
-Index PlaceInRoot(ElementEmitter& elements, const Computation& f, const Instruction* hero, Index at) {
+Index PlaceInRoot(ElementEmitter& elements, const Instruction* root, const Instruction* hero, Index at) {
   absl::flat_hash_map<const Instruction*, Index> places = {{hero, std::move(at)}};
-  for (const Instruction* i : f.PostOrder()) {
-    if (i == hero) continue;
+  for (const Instruction* i : root->parent()->PostOrder()) {
+    if (i == hero || i->Is(Opcode::Tuple)) continue;
     for (const Instruction* o : i->operands()) {
       const auto from = places.find(o);
       if (from == places.end()) continue;
@@ -44,7 +57,7 @@ Index PlaceInRoot(ElementEmitter& elements, const Computation& f, const Instruct
       break;
     }
   }
-  return places.at(f.root());
+  return places.at(root);
 }
 
 }  // namespace kiln::gpu

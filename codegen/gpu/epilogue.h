@@ -5,11 +5,12 @@
 
 namespace kiln::gpu {
 
-// The one reduction of which `root` is an elementwise function, seen through reshapes; null if there is none.
+// The one reduction of which `root` is an elementwise function, seen through reshapes; null if there is none, or if
+// `root` also reads it elsewhere than at its own place.
 const Instruction* ReduceBehind(const Instruction* root);
 
-// Where the root of `f` holds what it makes of the element of `hero` at `at`: it may have other extents, or the
-// dimensions in another order.
-Index PlaceInRoot(ElementEmitter& elements, const Computation& f, const Instruction* hero, Index at);
+// Where `root` holds what it makes of the element of `hero` at `at`: it may have other extents, or the dimensions in
+// another order.
+Index PlaceInRoot(ElementEmitter& elements, const Instruction* root, const Instruction* hero, Index at);
 
 }  // namespace kiln::gpu

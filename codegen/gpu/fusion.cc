@@ -16,7 +16,7 @@ int64_t VectorWidth(const Outputs& outputs) {
   for (const Instruction* o : outputs)
     if (o->shape().dims() != s.dims()) return 1;
   for (const Instruction* i : needed) {
-    if (i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather)) return 1;
+    if (i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather) || i->Is(Opcode::Reduce)) return 1;
     if (i->shape().IsArray())
       widest = std::max(widest, i->shape().ByteSize() / std::max<int64_t>(1, i->shape().ElementCount()));
   }

@@ -129,7 +129,7 @@ absl::Status EmitProductFusion(Body& body, const Computation& f) {
   const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
     elements.Preset(hero, v);
     const Shape& o = f.root()->shape();
-    const Index to = PlaceInRoot(elements, f, hero,
+    const Index to = PlaceInRoot(elements, f.root(), hero,
                                  {convolves ? OutputOf(body.ir, hero, *shape, batch, row, column)
                                             : std::vector<llvm::Value*>{batch, row, column}});
     ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));

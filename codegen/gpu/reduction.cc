@@ -26,7 +26,7 @@ int64_t PowerOfTwoUpTo(int64_t n) {
 class Reduction {
  public:
   Reduction(Body& body, const Outputs& outputs)
-      : body_(body), ir_(body.ir), b_(body.ir.b), elements_(body.ir, body.operands) {
+      : body_(body), ir_(body.ir), b_(body.ir.b), elements_(body.ir, body.operands), root_(outputs[0]) {
     int64_t result = 0;
     if (outputs.size() == 1) behind_ = ReduceBehind(outputs[0]);
     for (const Instruction* output : outputs) {
@@ -367,10 +367,9 @@ class Reduction {
   // What the fusion makes of an element of the reduction.
   absl::Status FinishBehind(const Val& v, const Index& at) {
     elements_.Preset(behind_, v);
-    const Computation& f = *behind_->parent();
-    const Index to = PlaceInRoot(elements_, f, behind_, at);
-    ASSIGN_OR_RETURN(Val out, elements_.Emit(f.root(), to));
-    ir_.Store(f.root()->shape().type(), out, body_.results[0], elements_.Offset(f.root()->shape(), to));
+    const Index to = PlaceInRoot(elements_, root_, behind_, at);
+    ASSIGN_OR_RETURN(Val out, elements_.Emit(root_, to));
+    ir_.Store(root_->shape().type(), out, body_.results[0], elements_.Offset(root_->shape(), to));
     return absl::OkStatus();
   }
 
@@ -378,6 +377,7 @@ class Reduction {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   ElementEmitter elements_;
+  const Instruction* root_;              // the first output
   const Instruction* behind_ = nullptr;  // the reduction, where the result is an elementwise function of it
   std::vector<Part> parts_;
   std::vector<Beside> beside_;

@@ -11,7 +11,7 @@ absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   limits.operands = 96;
   limits.window = 64;
   limits.taps = 64;
-  limits.repeats = 1 << 18;  // less than a launch
+  limits.recompute = true;
   limits.reshapes = true;
   limits.concatenations = true;
   return FuseVertically(m, ctx, limits);

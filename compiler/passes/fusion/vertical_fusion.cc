@@ -5,6 +5,7 @@
 #include "compiler/hlo/tuning.h"
 #include "compiler/hlo/uses.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/fusion/recompute.h"
 
 namespace kiln {
 namespace {
@@ -31,6 +32,11 @@ bool WindowsAreApart(const Instruction* i) {
                      [](const WindowDim& w) { return w.DilatedSize() <= w.stride && w.lhs_dilate == 1; });
 }
 
+// Elements that each result of a reduction of one array is made of.
+int64_t Reduced(const Instruction* i) {
+  return i->operand(0)->shape().ElementCount() / std::max<int64_t>(1, i->shape().ElementCount());
+}
+
 // Products that an output of a convolution adds, where no product of matrices computes it; 0 for anything else.
 int64_t Taps(const Instruction* i) {
   if (!i->Is(Opcode::Convolution) || IsTunableProduct(i) || !i->shape().HasDefaultLayout()) return 0;
@@ -40,7 +46,7 @@ int64_t Taps(const Instruction* i) {
 
 bool Expensive(const Instruction* i) {
   return i->HasTrait(Transcendental) || i->HasTrait(Costly) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Gather) ||
-         i->Is(Opcode::Convolution);
+         i->Is(Opcode::Convolution) || i->Is(Opcode::Reduce);
 }
 
 // Loops over these read their operand elements through an element function.
@@ -122,53 +128,74 @@ class Fuser {
     return true;
   }
 
-  bool ShouldFuse(const Instruction* p, const Instruction* c) {
+  // Whether the loop of `c` can compute `p`, and should where `p` has no other reader. kDear: it can, but would compute
+  // too much too often by the rules for CPUs.
+  enum class Verdict { kNo, kDear, kYes };
+
+  Verdict Judge(const Instruction* p, const Instruction* c) {
     // On GPUs windows of several arrays, as of a pooling's gradient, compute what costs nothing.
     const bool windows = c->Is(Opcode::ReduceWindow) && (MayBeProducer(c) || (limits_.window && c->shape().IsTuple()));
     const bool consumer = FusibleConsumer(c) || windows;
-    if (!consumer || !p->control_successors().empty() || !p->control_predecessors().empty()) return false;
-    if (p->Is(Opcode::Fusion)) return false;
+    if (!consumer || !p->control_successors().empty() || !p->control_predecessors().empty()) return Verdict::kNo;
+    if (p->Is(Opcode::Fusion) || ReadsWhatIsUpdated(p, c)) return Verdict::kNo;
+    if (c->Is(Opcode::Fusion) && (*c->attrs().calls)->instruction_count() > limits_.instructions) return Verdict::kNo;
+    if (c->operand_count() + p->operand_count() > limits_.operands) return Verdict::kNo;
+    const bool few = p->shape().rank() == 0 || Evaluations(c, p) <= kMostEvaluations;
+    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) {
+      if (DegenerateBitcast(p) || (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c))))
+        return Verdict::kYes;
+      return few && ReshapesProducer(p) && Judge(p->operand(0), c) != Verdict::kNo ? Verdict::kDear : Verdict::kNo;
+    }
+    if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return Verdict::kNo;
+    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c))
+      return Verdict::kNo;
+    if (p->Is(Opcode::Concatenate) && p->operand_count() > 4) return Verdict::kNo;
+    if (!few) return Verdict::kNo;
+    return IsCheap(p, c) ? Verdict::kYes : Verdict::kDear;
+  }
+
+  // Updated or scattered-into arrays are worked on in place: they stay whole.
+  static bool ReadsWhatIsUpdated(const Instruction* p, const Instruction* c) {
     const Instruction* root = RootOf(c);
-    // Updated or scattered-into arrays are worked on in place: they stay whole.
-    auto in_place_operand = [&](const Instruction* r, const Instruction* v) {
-      if (r->Is(Opcode::DynamicUpdateSlice)) return r->operand(0) == v;
-      if (r->Is(Opcode::Scatter)) {
-        for (int64_t k = 0; k <= r->operand_count() / 2; ++k)  // operands and indices
-          if (r->operand(k) == v) return true;
-      }
+    const auto in_place_operand = [&](const Instruction* v) {
+      if (root->Is(Opcode::DynamicUpdateSlice)) return root->operand(0) == v;
+      if (root->Is(Opcode::Scatter))
+        for (int64_t k = 0; k <= root->operand_count() / 2; ++k)  // operands and indices
+          if (root->operand(k) == v) return true;
       return false;
     };
     const bool fused = c->Is(Opcode::Fusion);
     for (int64_t k = 0; k < c->operand_count(); ++k) {
       const Instruction* updated = c->operand(k);
-      if (!in_place_operand(root, fused ? (*c->attrs().calls)->parameter(k) : updated)) continue;
-      if (updated == p || ReadsBehind(p, updated)) return false;
+      if (!in_place_operand(fused ? (*c->attrs().calls)->parameter(k) : updated)) continue;
+      if (updated == p || ReadsBehind(p, updated)) return true;
     }
-    if (fused && (*c->attrs().calls)->instruction_count() > limits_.instructions) return false;
-    if (c->operand_count() + p->operand_count() > limits_.operands) return false;
-    if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape))
-      return DegenerateBitcast(p) ||
-             (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c) || JoinsLittleWork(p, c)));
-    if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
+    return false;
+  }
+
+  bool IsCheap(const Instruction* p, const Instruction* c) const {
     const bool reads_once = ReadsOnce(c, p);
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
     // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather.
     if (p->Is(Opcode::Concatenate) &&
-        (p->operand_count() > 4 || !(TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once))))
+        !(TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once)))
       return false;
-    if (Expensive(p) && !reads_once && !IsLittleWork(c, p, p)) return false;
+    if ((Expensive(p) && !reads_once) || p->Is(Opcode::Reduce)) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
              (limits_.window && p->Is(Opcode::Pad));
-    // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work.
-    if (!reads_once && !(p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
-                         p->shape().ElementCount() == 1)) {
-      // Cheap elementwise over small operands still pays: it is hoisted out of the inner loop by LLVM when it does not
-      // vary there.
-      if (p->operand_count() > 2) return false;
-    }
-    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
-    return p->shape().rank() == 0 || Evaluations(c, p) <= kMostEvaluations;
+    // Anything but a broadcast or iota read many times over an inflating consumer is better kept, unless tiny work:
+    // cheap elementwise over small operands pays, for LLVM hoists it out of the inner loop where it does not vary.
+    return reads_once || p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+           p->shape().ElementCount() == 1 || p->operand_count() <= 2;
+  }
+
+  // A reshape of what nothing else reads and a loop can compute.
+  bool ReshapesProducer(const Instruction* reshape) const {
+    const Instruction* x = reshape->operand(0);
+    return limits_.reshapes && limits_.recompute && !x->Is(Opcode::Constant) && !x->Is(Opcode::Bitcast) &&
+           MayBeProducer(x) && x->users().size() == 1 && x->shape().type() == reshape->shape().type() &&
+           x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout();
   }
 
   // A reshape between two loops that visit the same elements in the same order: they become one, and what lies between
@@ -194,31 +221,6 @@ class Fuser {
            reshape->shape().HasDefaultLayout();
   }
 
-  // Whether computing `x`, which `p` is or reshapes, again wherever `c` reads `p` takes less time than another launch.
-  bool IsLittleWork(const Instruction* c, const Instruction* p, const Instruction* x) const {
-    if (HoldsWindow(c)) return false;
-    int64_t reads = 0;
-    const auto read_by = [&](const Instruction* u) {
-      reads =
-          std::max(reads, u->Is(Opcode::Reduce) ? u->operand(0)->shape().ElementCount() : u->shape().ElementCount());
-    };
-    if (!c->Is(Opcode::Fusion)) read_by(c);
-    for (int64_t k = 0; c->Is(Opcode::Fusion) && k < c->operand_count(); ++k)
-      if (c->operand(k) == p)
-        for (const Instruction* u : (*c->attrs().calls)->parameter(k)->users()) read_by(u);
-    constexpr int64_t kOperations = 16;  // of what is costly otherwise
-    const int64_t walked = std::max(WindowElements(x), Taps(x));
-    return reads * (walked ? walked : x->Is(Opcode::Gather) ? 1 : kOperations) <= limits_.repeats;
-  }
-
-  // A reshape between windows and the reduction of their results, as between pooling and a small product.
-  bool JoinsLittleWork(const Instruction* reshape, const Instruction* c) const {
-    const Instruction* x = reshape->operand(0);
-    return RootOf(c)->Is(Opcode::Reduce) && WindowElements(x) > 0 && MayBeProducer(x) && x->users().size() == 1 &&
-           reshape->users().size() == 1 && x->shape().type() == reshape->shape().type() &&
-           x->shape().HasDefaultLayout() && reshape->shape().HasDefaultLayout() && IsLittleWork(c, reshape, x);
-  }
-
   static bool HoldsWindow(const Instruction* c) {
     const auto walks = [](const Instruction* i) { return i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Convolution); };
     if (!c->Is(Opcode::Fusion)) return walks(c);
@@ -230,6 +232,7 @@ class Fuser {
   bool MayBeProducer(const Instruction* i) const {
     if (const int64_t window = WindowElements(i)) return window <= limits_.window;
     if (const int64_t taps = Taps(i)) return taps <= limits_.taps;
+    if (i->Is(Opcode::Reduce)) return limits_.recompute && i->shape().IsArray() && Reduced(i) <= limits_.window;
     return FusibleProducer(i);
   }
 
@@ -289,6 +292,47 @@ class Fuser {
     return !r->Is(Opcode::Reduce) && !r->Is(Opcode::Concatenate);
   }
 
+  bool JoinsAll(const Instruction* p, const std::vector<Instruction*>& users) {
+    bool yes = true;
+    for (const Instruction* u : users) {
+      const Verdict v = Judge(p, u);
+      if (v == Verdict::kNo || (v == Verdict::kDear && !limits_.recompute)) return false;
+      yes = yes && v == Verdict::kYes;
+    }
+    if (yes && (users.size() == 1 || IsCheapForAll(p, users))) return true;
+    const bool reshape = p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape);
+    const Instruction* x = reshape ? p->operand(0) : p;
+    return limits_.recompute && !ReadsChangingState(x) && SavesTimeInside(x, p, users);
+  }
+
+  // Whether `p` reads a large array that the loop around it replaces. What reads the old array elsewhere than at the
+  // place that it writes cannot write the new one over it: the loop would copy it.
+  static bool ReadsChangingState(const Instruction* p) {
+    constexpr int64_t kCopiedForNothing = 1 << 16;
+    const Instruction* root = p->parent()->root();
+    return root->Is(Opcode::Tuple) &&
+           std::any_of(p->operands().begin(), p->operands().end(), [&](const Instruction* o) {
+             if (!o->Is(Opcode::GetTupleElement) || !o->operand(0)->Is(Opcode::Parameter)) return false;
+             const auto k = static_cast<size_t>(*o->attrs().tuple_index);
+             return root->shape() == o->operand(0)->shape() && root->operands()[k] != o && o->shape().IsArray() &&
+                    o->shape().ByteSize() > kCopiedForNothing;
+           });
+  }
+
+  // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free, or when
+  // it is made of little data: computing it again then costs less memory traffic than keeping it.
+  static bool IsCheapForAll(const Instruction* p, const std::vector<Instruction*>& users) {
+    if (Expensive(p)) return false;
+    const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
+                      p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
+                      p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
+    bool small_inputs = users.size() <= 4;
+    for (const Instruction* o : p->operands())
+      small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
+                                      o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+    return free || small_inputs || (users.size() <= 3 && p->operand_count() <= 1);
+  }
+
   void RunOn(Computation* c) {
     std::vector<Instruction*> order = c->PostOrder();
     std::reverse(order.begin(), order.end());
@@ -297,22 +341,7 @@ class Fuser {
       if (removed.contains(p) || p->IsRoot() || p->users().empty() || !MayBeProducer(p) || p->Is(Opcode::Constant))
         continue;
       const std::vector<Instruction*> users = p->users();
-      bool all = true;
-      for (Instruction* u : users) all = all && ShouldFuse(p, u);
-      if (all && users.size() > 1) {
-        if (Expensive(p)) all = false;
-        // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
-        const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
-                          p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
-                          p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
-        // Or when it is made of little data: computing it again then costs less memory traffic than keeping it.
-        bool small_inputs = users.size() <= 4;
-        for (const Instruction* o : p->operands())
-          small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
-                                          o->shape().ElementCount() * 8 <= p->shape().ElementCount());
-        if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
-      }
-      if (!all || !ctx_.Take()) continue;
+      if (!JoinsAll(p, users) || !ctx_.Take()) continue;
       for (Instruction* u : users) {
         if (!u->Is(Opcode::Fusion)) removed.insert(u);
         FuseInto(p, u);
@@ -328,7 +357,7 @@ class Fuser {
     for (Instruction* p : c->PostOrder()) {
       if (!p->Is(Opcode::Constant) || p->IsRoot() || !FusibleProducer(p)) continue;
       for (Instruction* u : std::vector<Instruction*>(p->users())) {
-        if (!u->Is(Opcode::Fusion) || !ShouldFuse(p, u) || !ctx_.Take()) continue;
+        if (!u->Is(Opcode::Fusion) || Judge(p, u) != Verdict::kYes || !ctx_.Take()) continue;
         FuseInto(p, u);
         changed_ = true;
       }

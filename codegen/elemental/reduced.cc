@@ -1,0 +1,72 @@
+#include "codegen/elemental/reduced.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+absl::StatusOr<Accumulator> Accumulator::Begin(ElementEmitter& elements, const Instruction* i) {
+  Accumulator a(elements, i);
+  const auto arrays = static_cast<size_t>(i->operand_count() / 2);
+  for (size_t k = 0; k < arrays; ++k) {
+    ASSIGN_OR_RETURN(Val init, elements.Emit(i->operand(static_cast<int64_t>(arrays + k)), Index{}));
+    a.slots_.push_back(elements.ir().Alloca(elements.ir().RegType(a.Type(k)), 2, 16));
+    a.Put(k, init);
+  }
+  return a;
+}
+
+void Accumulator::Put(size_t k, const Val& v) {
+  Ir& ir = elements_.ir();
+  ir.b.CreateStore(v.re, slots_[k]);
+  if (v.im) ir.b.CreateStore(v.im, ir.b.CreateGEP(ir.RegType(Type(k)), slots_[k], ir.I64(1)));
+}
+
+std::vector<Val> Accumulator::Get() {
+  Ir& ir = elements_.ir();
+  std::vector<Val> out;
+  for (size_t k = 0; k < slots_.size(); ++k) {
+    llvm::Type* part = ir.RegType(Type(k));
+    out.push_back({ir.b.CreateLoad(part, slots_[k])});
+    if (IsComplex(Type(k))) out.back().im = ir.b.CreateLoad(part, ir.b.CreateGEP(part, slots_[k], ir.I64(1)));
+  }
+  return out;
+}
+
+absl::Status Accumulator::Take(const Index& at) {
+  std::vector<Val> values = Get();
+  for (size_t k = 0; k < slots_.size(); ++k) {
+    ASSIGN_OR_RETURN(const Val v, elements_.Emit(i_->operand(static_cast<int64_t>(k)), at));
+    values.push_back(v);
+  }
+  ASSIGN_OR_RETURN(const std::vector<Val> combined, elements_.Apply(**i_->attrs().to_apply, values));
+  for (size_t k = 0; k < slots_.size(); ++k) Put(k, combined[k]);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Val>> EmitReduced(ElementEmitter& elements, const Instruction* i, const Index& index) {
+  Ir& ir = elements.ir();
+  ASSIGN_OR_RETURN(Accumulator reduced, Accumulator::Begin(elements, i));
+  const Shape& s = i->operand(0)->shape();
+  const Ints& dims = *i->attrs().dimensions;
+  Index at{std::vector<llvm::Value*>(static_cast<size_t>(s.rank()))};
+  size_t kept = 0;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) at.dims[static_cast<size_t>(d)] = index.dims[kept++];
+  absl::Status status;
+  const std::function<void(size_t)> nest = [&](size_t k) {
+    if (!status.ok()) return;
+    if (k == dims.size()) {
+      status = reduced.Take(at);
+      return;
+    }
+    ir.Loop(ir.I64(0), ir.I64(s.dim(dims[k])), 1, [&](llvm::Value* p) {
+      at.dims[static_cast<size_t>(dims[k])] = p;
+      nest(k + 1);
+    });
+  };
+  nest(0);
+  RETURN_IF_ERROR(status);
+  return reduced.Get();
+}
+
+}  // namespace kiln
