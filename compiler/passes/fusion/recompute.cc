@@ -50,6 +50,8 @@ double ReadsForOne(const Instruction* i, int64_t k) {
       return k == 0 ? 1 : static_cast<double>(i->attrs().start_index_map->size());
     case Opcode::DynamicSlice:
       return k == 0 ? 1 : 0;
+    case Opcode::Scatter:
+      return k == i->operand_count() / 2 ? static_cast<double>(i->attrs().scatter_dims_to_operand_dims->size()) : 1;
     default:
       return 1;
   }

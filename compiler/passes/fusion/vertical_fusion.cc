@@ -111,7 +111,12 @@ class Fuser {
         const int64_t reads = user->shape().ElementCount();
         return user->operand(0) == value ? reads <= value->shape().ElementCount() : reads <= PlacesOf(user);
       }
-      if (user->Is(Opcode::Scatter) || user->Is(Opcode::DynamicUpdateSlice)) return true;
+      if (user->Is(Opcode::Scatter)) {
+        const Instruction* last = user->operand(user->operand_count() - 1);
+        return user->operand(user->operand_count() / 2) != value ||
+               last->shape().ElementCount() <= value->shape().ElementCount();
+      }
+      if (user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
       if (user->Is(Opcode::Convolution)) return false;
       return !user->Is(Opcode::ReduceWindow) || user->operand(0) != value || WindowsAreApart(user);
@@ -154,13 +159,14 @@ class Fuser {
     return IsCheap(p, c) ? Verdict::kYes : Verdict::kDear;
   }
 
-  // Updated or scattered-into arrays are worked on in place: they stay whole.
-  static bool ReadsWhatIsUpdated(const Instruction* p, const Instruction* c) {
+  // Updated or scattered-into arrays are worked on in place: they stay whole. On a CPU places of a scatter do, too:
+  // they are read again for each element of an update.
+  bool ReadsWhatIsUpdated(const Instruction* p, const Instruction* c) const {
     const Instruction* root = RootOf(c);
     const auto in_place_operand = [&](const Instruction* v) {
       if (root->Is(Opcode::DynamicUpdateSlice)) return root->operand(0) == v;
       if (root->Is(Opcode::Scatter))
-        for (int64_t k = 0; k <= root->operand_count() / 2; ++k)  // operands and indices
+        for (int64_t k = 0; k < root->operand_count() / 2 + (limits_.recompute ? 0 : 1); ++k)
           if (root->operand(k) == v) return true;
       return false;
     };

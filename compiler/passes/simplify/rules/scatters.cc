@@ -69,10 +69,9 @@ int64_t OfUpdates(const Instruction* scatter, int64_t d) {
 // fewer than the elements.
 Instruction* Combined(Instruction* a, Instruction* b) {
   const Shape &i = a->operand(1)->shape(), &j = b->operand(1)->shape();
-  if (i.type() != j.type() || i.rank() != j.rank()) return nullptr;
   if (a->operand(2)->shape().ElementCount() + b->operand(2)->shape().ElementCount() >= a->shape().ElementCount())
     return nullptr;
-  const bool same = SameDimensions(a, b);
+  const bool same = i.type() == j.type() && i.rank() == j.rank() && SameDimensions(a, b);
   const int64_t d = same ? JoinedDim(a, b) : -1;
   if (same && d < 0) return nullptr;
   Expr x = Expr(a->operand(0)) + b->operand(0);
