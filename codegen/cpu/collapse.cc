@@ -41,6 +41,40 @@ Ints LoopSpace(const Computation& f) {
   return space(roots[0]);
 }
 
+using Values = absl::flat_hash_set<const Instruction*>;
+
+// What nothing reads but as a single number, such as an element that is sliced out of a parameter: it has no part in
+// the loop space.
+Values Aside(const Computation& f) {
+  Values aside;
+  const std::vector<Instruction*> order = f.PostOrder();
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    const std::vector<Instruction*>& users = (*i)->users();
+    const bool number = (*i)->shape().IsArray() && (*i)->shape().rank() == 0;
+    if (*i != f.root() &&
+        (number || std::all_of(users.begin(), users.end(), [&](const Instruction* u) { return aside.contains(u); })))
+      aside.insert(*i);
+  }
+  return aside;
+}
+
+// Whether the values aside are made of each other alone.
+bool StandApart(const Values& aside) {
+  for (const Instruction* i : aside)
+    for (const Instruction* o : i->operands())
+      if (!aside.contains(o)) return false;
+  return true;
+}
+
+bool IsElementwiseInPlace(const Instruction* i) {
+  return i->IsElementwise() || (i->Is(Opcode::BitcastConvert) && i->shape().dims() == i->operand(0)->shape().dims());
+}
+
+// Reads its operand at a place of other dimensions.
+bool Moves(const Instruction* i) {
+  return (i->Is(Opcode::Broadcast) && i->operand(0)->shape().rank() > 0) || i->Is(Opcode::Transpose);
+}
+
 // Which neighbours among the dimensions of the loop space must stay apart.
 class Boundaries {
  public:
@@ -55,16 +89,41 @@ class Boundaries {
       AddReduce(i);
       return true;
     }
-    if (i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::Tuple)) return true;
-    if (i->IsElementwise()) return i->shape().dims() == space_ || i->shape().rank() == 0;
-    if (i->shape().dims() != space_) return false;
-    if (i->Is(Opcode::Broadcast)) return AddBroadcast(i);
-    if (i->Is(Opcode::Transpose)) return AddTranspose(i);
-    if (!i->Is(Opcode::Iota)) return false;
-    const int64_t k = *i->attrs().iota_dimension;
-    if (k > 0) split_[k - 1] = true;
-    if (k + 1 < n_) split_[k] = true;
-    return true;
+    if (i->Is(Opcode::Tuple)) return true;
+    if (i->Is(Opcode::Parameter)) {
+      const bool moved = std::any_of(i->users().begin(), i->users().end(), Moves);
+      return moved || AddExtents(i->shape());
+    }
+    if (!AddExtents(i->shape())) return false;
+    if (IsElementwiseInPlace(i)) return true;
+    switch (i->opcode()) {
+      case Opcode::Broadcast:
+        return AddBroadcast(i);
+      case Opcode::Transpose:
+        return i->shape().dims() == space_ && AddTranspose(i);
+      case Opcode::Iota:
+        KeepApart(*i->attrs().iota_dimension);
+        return true;
+      case Opcode::Slice:
+      case Opcode::DynamicSlice:
+      case Opcode::Pad:
+      case Opcode::Concatenate:
+      case Opcode::Reverse:
+        for (int64_t d = 0; d < n_; ++d)
+          if (WorksOn(i, d)) KeepApart(d);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Whether an element's place along `d` is another one in the operand.
+  static bool WorksOn(const Instruction* i, int64_t d) {
+    const Attributes& a = i->attrs();
+    if (i->Is(Opcode::Concatenate) || i->Is(Opcode::Reverse)) return Contains(*a.dimensions, d);
+    if (i->Is(Opcode::Pad)) return (*a.padding)[static_cast<size_t>(d)] != PadDim{};
+    if (i->shape().dim(d) != i->operand(0)->shape().dim(d)) return true;
+    return i->Is(Opcode::Slice) && (*a.slice)[static_cast<size_t>(d)].stride != 1;
   }
 
   Groups Merged() const {
@@ -79,6 +138,19 @@ class Boundaries {
   }
 
  private:
+  void KeepApart(int64_t d) {
+    if (d > 0) split_[d - 1] = true;
+    if (d + 1 < n_) split_[d] = true;
+  }
+
+  // Where a value, as the operand of a slice, has other extents than the loop space, its dimensions stay as they are.
+  bool AddExtents(const Shape& s) {
+    if (!s.IsArray() || s.rank() != n_) return false;
+    for (int64_t d = 0; d < n_; ++d)
+      if (s.dim(d) != space_[static_cast<size_t>(d)]) KeepApart(d);
+    return true;
+  }
+
   void AddReduce(const Instruction* i) {
     const Ints& dims = *i->attrs().dimensions;
     for (int64_t d = 0; d + 1 < n_; ++d)
@@ -110,16 +182,13 @@ class Boundaries {
   std::vector<bool> split_;  // [d]: dimensions d and d+1 must stay apart
 };
 
-// Reads its operand at a place of other dimensions.
-bool Moves(const Instruction* i) {
-  return (i->Is(Opcode::Broadcast) && i->operand(0)->shape().rank() > 0) || i->Is(Opcode::Transpose);
-}
-
 // A parameter is used at the loop space, through one broadcast or transpose, or as a scalar; used in two ways it cannot
 // change shape.
-bool UsedInOneWay(const Instruction* parameter, const Ints& space) {
+bool UsedInOneWay(const Instruction* parameter, const Ints& space, const Values& aside) {
+  if (aside.contains(parameter)) return true;
   const Instruction* seen = nullptr;
   for (const Instruction* u : parameter->users()) {
+    if (aside.contains(u)) return false;
     if (Moves(u)) {
       if (seen && (seen->opcode() != u->opcode() || *seen->attrs().dimensions != *u->attrs().dimensions)) return false;
       if (parameter->users().size() > 1 && parameter->shape().dims() == space) return false;
@@ -134,8 +203,8 @@ bool UsedInOneWay(const Instruction* parameter, const Ints& space) {
 // Copies a computation, its loop space in merged dimensions.
 class Merger {
  public:
-  Merger(const Computation& f, const Ints& space, Groups groups)
-      : f_(f), space_(space), groups_(std::move(groups)), position_(space.size()) {
+  Merger(const Computation& f, const Ints& space, Groups groups, const Values& aside)
+      : f_(f), space_(space), groups_(std::move(groups)), aside_(aside), position_(space.size()) {
     for (size_t k = 0; k < groups_.size(); ++k)
       for (int64_t d : groups_[k]) position_[d] = static_cast<int64_t>(k);
   }
@@ -218,7 +287,32 @@ class Merger {
     return groups;
   }
 
-  Instruction* CopyPlain(Computation* c, const Instruction* i, const std::vector<Instruction*>& operands) {
+  // What a slice, pad, concatenation or reversal does along the dimensions that it works on; it leaves merged ones
+  // whole.
+  void Redirect(Instruction* copy, const Instruction* i) const {
+    Attributes& a = copy->mutable_attrs();
+    if (i->Is(Opcode::Concatenate) || i->Is(Opcode::Reverse))
+      for (int64_t& d : *a.dimensions) d = position_[d];
+    if (i->Is(Opcode::Slice)) {
+      a.slice->clear();
+      for (size_t k = 0; k < groups_.size(); ++k)
+        a.slice->push_back(groups_[k].size() == 1 ? (*i->attrs().slice)[static_cast<size_t>(groups_[k][0])]
+                                                  : SliceDim{0, copy->shape().dim(static_cast<int64_t>(k)), 1});
+    }
+    if (i->Is(Opcode::Pad)) {
+      a.padding->clear();
+      for (const Ints& group : groups_) a.padding->push_back((*i->attrs().padding)[static_cast<size_t>(group[0])]);
+    }
+    if (i->Is(Opcode::DynamicSlice)) a.dynamic_slice_sizes = copy->shape().dims();
+  }
+
+  Instruction* CopyPlain(Computation* c, const Instruction* i, std::vector<Instruction*> operands) {
+    if (aside_.contains(i)) return c->AddClone(i, i->shape(), operands);
+    if (i->Is(Opcode::DynamicSlice)) {  // one start for each merged dimension
+      std::vector<Instruction*> starts = {operands[0]};
+      for (const Ints& group : groups_) starts.push_back(operands[static_cast<size_t>(1 + group[0])]);
+      operands = std::move(starts);
+    }
     Shape s = i->shape();
     if (s.rank() > 0) {
       const Instruction* moved = nullptr;
@@ -239,12 +333,14 @@ class Merger {
       copy->mutable_attrs().dimensions = order;
     }
     if (i->Is(Opcode::Iota)) copy->mutable_attrs().iota_dimension = position_[*i->attrs().iota_dimension];
+    Redirect(copy, i);
     return copy;
   }
 
   const Computation& f_;
   const Ints& space_;
   const Groups groups_;
+  const Values& aside_;
   Ints position_;  // new one of each old dimension of the loop space
   absl::flat_hash_map<const Instruction*, Instruction*> copies_;
 };
@@ -254,14 +350,16 @@ class Merger {
 std::unique_ptr<Module> Collapse(const Computation& f) {
   const Ints space = LoopSpace(f);
   if (space.size() < 2) return nullptr;
+  const Values aside = Aside(f);
+  if (!StandApart(aside)) return nullptr;
   Boundaries boundaries(f, space);
   for (const auto& i : f.instructions())
-    if (!boundaries.Add(i.get())) return nullptr;
+    if (!aside.contains(i.get()) && !boundaries.Add(i.get())) return nullptr;
   for (const Instruction* p : f.parameters())
-    if (!UsedInOneWay(p, space)) return nullptr;
+    if (!UsedInOneWay(p, space, aside)) return nullptr;
   Groups groups = boundaries.Merged();
   if (groups.size() == space.size()) return nullptr;
-  return Merger(f, space, std::move(groups)).Copy();
+  return Merger(f, space, std::move(groups), aside).Copy();
 }
 
 }  // namespace kiln::cpu
