@@ -141,6 +141,21 @@ class Op {
     return Val{b.CreateICmp(IsSigned(t) ? p[1] : p[2], x[0].re, x[1].re)};
   }
 
+  // Vectors have no division of integers. One of floats with twice the digits gives the same quotient: it differs from
+  // the next whole number by more than half a last place.
+  bool DividesAsFloats(llvm::Value* divisor) const {
+    return ir.level.HasVectors() && i->shape().rank() > 0 && divisor->getType()->getIntegerBitWidth() <= 32 &&
+           !llvm::isa<llvm::Constant>(divisor);
+  }
+  llvm::Value* QuotientOfFloats(llvm::Value* p, llvm::Value* q, bool has_sign) {
+    const llvm::IRBuilder<>::FastMathFlagGuard exact(b);
+    b.setFastMathFlags({});
+    llvm::Type* whole = p->getType();
+    llvm::Type* wide = whole->getIntegerBitWidth() > 16 ? b.getDoubleTy() : b.getFloatTy();
+    if (!has_sign) return b.CreateFPToUI(b.CreateFDiv(b.CreateUIToFP(p, wide), b.CreateUIToFP(q, wide)), whole);
+    return b.CreateFPToSI(b.CreateFDiv(b.CreateSIToFP(p, wide), b.CreateSIToFP(q, wide)), whole);
+  }
+
   absl::StatusOr<Val> Integer() {
     llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
     llvm::Type* ty = p->getType();
@@ -165,8 +180,10 @@ class Op {
         llvm::Value* zero = b.CreateICmpEQ(q, C(0));
         llvm::Value* minus = s ? b.CreateICmpEQ(q, C(-1)) : b.getFalse();
         llvm::Value* safe = b.CreateSelect(b.CreateOr(zero, minus), C(1), q);
-        llvm::Value* r = div ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe))
-                             : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
+        llvm::Value* r = DividesAsFloats(q) ? QuotientOfFloats(p, safe, s)
+                         : div              ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe))
+                                            : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
+        if (!div && DividesAsFloats(q)) r = b.CreateSub(p, b.CreateMul(r, safe));
         if (s) r = b.CreateSelect(minus, div ? b.CreateNeg(p) : C(0), r);
         return Val{b.CreateSelect(zero, div ? C(-1) : p, r)};
       }

@@ -22,6 +22,9 @@ struct CpuLevel {
   bool dot_bytes;  // sums of products of four 8-bit integers in each lane: VNNI
   bool dot_bf16;   // of two bf16: AVX512-BF16
   bool amx;        // tile products of the same
+
+  // Whether loops become vectors. A thread of a GPU (ptx.h) is one lane, with 255 registers.
+  bool HasVectors() const { return vector_registers <= 32; }
 };
 // "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with AVX512-VNNI), "v4bf16" (v4dot with
 // AVX512-BF16), "amx" (v4bf16 with tile products), or "native": the best that this machine runs and gains by. Fails

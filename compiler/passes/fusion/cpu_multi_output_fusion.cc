@@ -110,10 +110,10 @@ class Joiner {
     return reductions ? *x->attrs().dimensions == *y->attrs().dimensions : InVectors(a) && InVectors(b);
   }
 
-  // Not with divisions of integers, which run one by one and would hold up the other loop.
+  // Not with divisions of long integers, which run one by one and would hold up the other loop.
   bool InVectors(size_t a) const {
     for (const auto& i : (*order_[a]->attrs().calls)->instructions())
-      if (i->HasTrait(Costly) && IsIntegral(i->shape().type())) return false;
+      if (i->HasTrait(Costly) && IsIntegral(i->shape().type()) && InfoOf(i->shape().type()).bits > 32) return false;
     return true;
   }
 
