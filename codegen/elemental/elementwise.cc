@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/never_positive.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -124,7 +125,10 @@ class Op {
   // rounding errors take too long.
   llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {
     static const char* const kOfPairs[] = {"sin", "cos", "tan", "pow", "erf"};
-    if (!args[0]->getType()->isDoubleTy()) return ir.CallMath(stem, PrimitiveType::F32, args);
+    if (!args[0]->getType()->isDoubleTy()) {
+      const bool below = i->Is(Opcode::Exponential) && NeverPositive(i->operand(0));
+      return ir.CallMath(below ? "exp_below" : stem, PrimitiveType::F32, args);
+    }
     const bool slow = !ir.level.fma && std::any_of(std::begin(kOfPairs), std::end(kOfPairs),
                                                    [&](const char* f) { return !strcmp(f, stem); });
     if (!slow) return ir.CallMath(stem, PrimitiveType::F64, args);
