@@ -39,6 +39,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   if (root->Is(Opcode::Tuple)) return SeveralResults(fusion, root);
   const Shape& s = root->shape();
   if (const Instruction* turned = TransposeAcross(fusion.f, root)) return EmitTranspose(fusion, root, turned);
+  if (PadsBetween(root)) return EmitPadBetween(fusion, root);
   if (const Instruction* window = WindowAmong(root)) return EmitAroundWindow(fusion, root, window);
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
   RETURN_IF_ERROR(Nest(
