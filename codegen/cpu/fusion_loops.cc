@@ -1,8 +1,49 @@
 // Fusions whose results are computed element by element.
+#include <algorithm>
+
 #include "codegen/cpu/fusion.h"
 
 namespace kiln::cpu {
 namespace {
+
+// Whether rows are so short that a loop along them is no vector: what differs along them cannot be merged away.
+bool HasShortRows(const Shape& s, const Ints& order) {
+  constexpr int64_t kMost = 4, kLeastRows = 16;
+  const auto ones = std::find_if(order.begin(), order.end(), [&](int64_t d) { return s.dim(d) == 1; });
+  if (ones - order.begin() < 2) return false;
+  return s.dim(*(ones - 1)) <= kMost && s.dim(*(ones - 2)) >= kLeastRows;
+}
+
+// Vectors along the dimension around short rows, with a row's elements side by side in one body. All are computed
+// before any is stored: a result may lie where an operand lay.
+absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results, Ints order) {
+  Ir& ir = fusion.ir;
+  ElementEmitter& elements = fusion.elements;
+  const Shape& s = results[0]->shape();
+  while (s.dim(order.back()) == 1) order.pop_back();
+  const int64_t units = Units(s.dims(), order), row = order.back();
+  order.pop_back();
+  RETURN_IF_ERROR(Nest(
+      fusion, s.dims(), order,
+      [&](std::vector<llvm::Value*> at) -> absl::Status {
+        std::vector<std::pair<Val, llvm::Value*>> values;
+        for (int64_t k = 0; k < s.dim(row); ++k) {
+          at[static_cast<size_t>(row)] = ir.I64(k);
+          const Index x = IndexIn(s, at);
+          for (const Instruction* r : results) {
+            ASSIGN_OR_RETURN(Val v, elements.Emit(r, x));
+            values.emplace_back(v, elements.Offset(r->shape(), x));
+          }
+        }
+        for (size_t k = 0; k < values.size(); ++k) {
+          const size_t result = k % results.size();
+          ir.Store(results[result]->shape().type(), values[k].first, fusion.body.results[result], values[k].second);
+        }
+        return absl::OkStatus();
+      },
+      true));
+  return units;
+}
 
 // One loop for results of one shape. All are computed before any is stored: a result may lie where an operand lay.
 absl::StatusOr<int64_t> SeveralResults(FusionBody& fusion, const Instruction* tuple) {
@@ -11,6 +52,7 @@ absl::StatusOr<int64_t> SeveralResults(FusionBody& fusion, const Instruction* tu
   ElementEmitter& elements = fusion.elements;
   const Shape& s = tuple->operand(0)->shape();
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  if (HasShortRows(s, order)) return ShortRows(fusion, {tuple->operands().begin(), tuple->operands().end()}, order);
   RETURN_IF_ERROR(Nest(
       fusion, s.dims(), order,
       [&](std::vector<llvm::Value*> at) -> absl::Status {
@@ -42,6 +84,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   if (PadsBetween(root)) return EmitPadBetween(fusion, root);
   if (const Instruction* window = WindowAmong(root)) return EmitAroundWindow(fusion, root, window);
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  if (HasShortRows(s, order)) return ShortRows(fusion, {root}, order);
   RETURN_IF_ERROR(Nest(
       fusion, s.dims(), order,
       [&](std::vector<llvm::Value*> at) -> absl::Status {
