@@ -237,6 +237,11 @@ class Reduction {
     const auto row = [&](llvm::Value* first, int64_t count) {
       const auto add = [&](llvm::Value* j) {
         at_[d] = ir_.Add(first, j);
+        // Counted in the places' own type: numbers of addresses would take vectors twice as wide.
+        llvm::Type* type = ir_.RegType(outs_[1].type());
+        llvm::Value* place =
+            ir_.b.CreateAdd(ir_.b.CreateIntCast(first, type, true), ir_.b.CreateIntCast(j, type, true));
+        elements_.Preset(parts_[0].reduce->operand(1), Val{place});
         Add(j);
       };
       ir_.VectorLoop(count, add, true);
