@@ -138,10 +138,10 @@ class Fuser {
   int64_t ColumnsOf(const Instruction* consumer) const {
     constexpr int64_t kLeastReduced = 16;
     const Instruction* r = RootOf(consumer);
-    if (!r->Is(Opcode::Reduce) || r->operand(0)->shape().rank() == 0) return 1;
+    if (limits_.columns == 1 || !r->Is(Opcode::Reduce) || r->attrs().dimensions->empty()) return 1;
+    const Ints& reduced = *r->attrs().dimensions;
     const Shape& in = r->operand(0)->shape();
-    const int64_t minor = in.rank() - 1,
-                  last = *std::max_element(r->attrs().dimensions->begin(), r->attrs().dimensions->end());
+    const int64_t minor = in.rank() - 1, last = *std::max_element(reduced.begin(), reduced.end());
     return last != minor && in.dim(minor) <= limits_.columns && in.dim(last) >= kLeastReduced ? in.dim(minor) : 1;
   }
 
