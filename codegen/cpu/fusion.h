@@ -31,6 +31,12 @@ absl::StatusOr<int64_t> EmitTranspose(FusionBody& fusion, const Instruction* roo
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
 // A reduction, or a tuple of several that reduce the same dimensions of the same elements.
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
+// The one window that `root` computes elementwise from, if it reduces one array; else null.
+const Instruction* WindowAmong(const Instruction* root);
+absl::StatusOr<int64_t> EmitAroundWindow(FusionBody& fusion, const Instruction* root, const Instruction* window);
+// Whether `root` pads between the elements of rows.
+bool PadsBetween(const Instruction* root);
+absl::StatusOr<int64_t> EmitPadBetween(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root);
 // A running reduction along `dim`.

@@ -40,7 +40,7 @@ class Reduction {
     const int64_t minor = MinorDim(in_);
     const bool strips =
         !reduced_.empty() && std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
-    const int64_t units = strips ? Strips(minor) : OneByOne();
+    const int64_t units = Few(minor) ? SideBySide(minor) : strips ? Strips(minor) : OneByOne();
     RETURN_IF_ERROR(status_);
     return units;
   }
@@ -128,6 +128,50 @@ class Reduction {
     return elements_.Apply(f, args);
   }
 
+  // Whether results of so few columns, as of points in space, are summed along vectors of what is reduced.
+  bool Few(int64_t minor) const {
+    constexpr int64_t kMost = 3, kLeastReduced = 16;
+    return std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) > 1 &&
+           in_.dim(minor) <= kMost && !reduced_.empty() && in_.dim(reduced_.back()) >= kLeastReduced;
+  }
+
+  // A row of few columns, with an accumulator for each, side by side in one loop: what the columns share is computed
+  // once, and their elements are read as whole vectors.
+  int64_t SideBySide(int64_t minor) {
+    const int64_t columns = in_.dim(minor);
+    Reserve(columns);
+    const auto each = [&](const std::function<void(llvm::Value*)>& visit) {
+      for (int64_t c = 0; c < columns; ++c) {
+        at_[minor] = ir_.I64(c);
+        visit(ir_.I64(c));
+      }
+    };
+    const auto row = [&] {
+      each([&](llvm::Value* c) { Begin(c); });
+      NestFrom(Ints(reduced_.begin(), reduced_.end() - 1), 0, [&] {
+        const int64_t along = reduced_.back();
+        const auto step = [&](llvm::Value* i) {
+          at_[along] = i;
+          each([&](llvm::Value* c) { Add(c); });
+        };
+        ir_.VectorLoop(in_.dim(along), step, false);
+      });
+      each([&](llvm::Value* c) { Store(c); });
+    };
+    Ints outer;
+    for (int64_t d : kept_)
+      if (d != minor && in_.dim(d) != 1) outer.push_back(d);
+    if (outer.empty()) {
+      row();
+      return 1;
+    }
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* i) {
+      at_[outer[0]] = i;
+      NestFrom(Ints(outer.begin() + 1, outer.end()), 0, row);
+    });
+    return in_.dim(outer[0]);
+  }
+
   int64_t OneByOne() {
     const int64_t lanes = Lanes();
     Reserve(lanes);
@@ -193,6 +237,11 @@ class Reduction {
     const auto row = [&](llvm::Value* first, int64_t count) {
       const auto add = [&](llvm::Value* j) {
         at_[d] = ir_.Add(first, j);
+        // Counted in the places' own type: numbers of addresses would take vectors twice as wide.
+        llvm::Type* type = ir_.RegType(outs_[1].type());
+        llvm::Value* place =
+            ir_.b.CreateAdd(ir_.b.CreateIntCast(first, type, true), ir_.b.CreateIntCast(j, type, true));
+        elements_.Preset(parts_[0].reduce->operand(1), Val{place});
         Add(j);
       };
       ir_.VectorLoop(count, add, true);

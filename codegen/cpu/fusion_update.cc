@@ -137,7 +137,45 @@ llvm::Value* OpaqueTrue(Ir& ir) {
   return ir.b.CreateICmpNE(ir.b.CreateCall(same, {ir.b.getInt32(1)}), ir.b.getInt32(0));
 }
 
+// Whether a concatenation puts few elements side by side, as coordinates of points.
+bool Interleaves(const Instruction* root) {
+  constexpr int64_t kMost = 8;
+  const Shape& s = root->shape();
+  const int64_t last = s.rank() - 1;
+  return (*root->attrs().dimensions)[0] == last && s.HasDefaultLayout() && s.dim(last) <= kMost &&
+         s.ElementCount() > s.dim(last);
+}
+
+// One loop that computes the elements of a row; vectors of them are shuffled into place.
+absl::StatusOr<int64_t> EmitInterleaved(FusionBody& fusion, const Instruction* root) {
+  Ir& ir = fusion.ir;
+  const Shape& s = root->shape();
+  const size_t last = static_cast<size_t>(s.rank() - 1);
+  Ints order = LoopOrder(s);
+  order.pop_back();
+  order = UsefulFirst(s.dims(), order);
+  RETURN_IF_ERROR(Nest(
+      fusion, s.dims(), order,
+      [&](std::vector<llvm::Value*> at) -> absl::Status {
+        std::vector<Val> values;
+        for (const Instruction* o : root->operands())
+          for (int64_t k = 0; k < o->shape().dim(static_cast<int64_t>(last)); ++k) {
+            at[last] = ir.I64(k);
+            ASSIGN_OR_RETURN(Val v, fusion.elements.Emit(o, IndexIn(o->shape(), at)));
+            values.push_back(v);
+          }
+        for (size_t k = 0; k < values.size(); ++k) {
+          at[last] = ir.I64(static_cast<int64_t>(k));
+          ir.Store(s.type(), values[k], fusion.body.results[0], fusion.elements.Offset(s, Index{at}));
+        }
+        return absl::OkStatus();
+      },
+      true));
+  return Units(s.dims(), order);
+}
+
 absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* root) {
+  if (Interleaves(root)) return EmitInterleaved(fusion, root);
   Ir& ir = fusion.ir;
   Body& body = fusion.body;
   ElementEmitter& elements = fusion.elements;

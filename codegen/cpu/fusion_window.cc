@@ -19,7 +19,11 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   constexpr int64_t kStripWidth = 2048;  // accumulators lie on the stack, in the first cache
   const int64_t row = strip ? s.dim(minor) : 1, width = std::min(row, kStripWidth);
   const int64_t strips = (row + width - 1) / width;
-  const Slots acc(ir, s.type(), width);
+  // Each element of a line waits for the one before: lines go side by side, no more of them than ways of a cache, which
+  // lines whose distance is a power of 2 share with their results.
+  constexpr int64_t kLines = 4;
+  const bool beside = !strip && !outer.empty();
+  const Slots acc(ir, s.type(), beside ? kLines : width);
   llvm::Value* first = ir.I64(0);
   std::vector<llvm::Value*> at(s.rank(), ir.I64(0));
   absl::Status status;
@@ -52,7 +56,28 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
       ir.Loop(ir.I64(0), count, 1, visit, strip);
     });
   };
+  const auto lines = [&](size_t row_dim, llvm::Value* first_line, int64_t count) {
+    const auto each = [&](const std::function<void(llvm::Value*)>& body) {
+      for (int64_t k = 0; k < count; ++k) {
+        at[row_dim] = ir.Add(first_line, ir.I64(k));
+        body(ir.I64(k));
+      }
+    };
+    each([&](llvm::Value* j) { acc.Put(j, init); });
+    ir.Loop(ir.I64(0), ir.I64(s.dim(dim)), 1, [&](llvm::Value* k) {
+      at[dim] = backward ? ir.b.CreateSub(ir.I64(s.dim(dim) - 1), k) : k;
+      each(visit);
+    });
+  };
   std::function<void(size_t)> level = [&](size_t k) {
+    if (beside && k + 1 == outer.size()) {
+      llvm::Value *low = k ? ir.I64(0) : body.begin, *high = k ? ir.I64(s.dim(outer[k])) : body.end;
+      llvm::Value* rest = ir.b.CreateSRem(ir.b.CreateSub(high, low), ir.I64(kLines));
+      llvm::Value* even = ir.b.CreateSub(high, rest);
+      ir.Loop(low, even, kLines, [&](llvm::Value* i) { lines(outer[k], i, kLines); });
+      ir.Loop(even, high, 1, [&](llvm::Value* i) { lines(outer[k], i, 1); });
+      return;
+    }
     // Strips are units where nothing lies around them.
     if (k == outer.size()) {
       const bool units = outer.empty() && strips > 1;

@@ -188,7 +188,7 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
         also(b.CreateICmpSGE(p, ir_.I64(0)));
         p = b.CreateSDiv(p, ir_.I64(w[d].lhs_dilate));
         also(b.CreateICmpSLT(p, ir_.I64(s.dim(d))));
-      } else if ((w[d].pad_low || w[d].pad_high) && (i != inside_ || d != inside_dim_)) {
+      } else if ((w[d].pad_low || w[d].pad_high) && (i != inside_ || !inside_dims_[static_cast<size_t>(d)])) {
         also(b.CreateICmpULT(p, ir_.I64(s.dim(d))));
       }
       at[d] = p;

@@ -30,10 +30,11 @@ class ElementEmitter {
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
-  // From now on the windows of `window` (null: of none) lie inside its array along `dim`: nothing is checked there.
-  void WindowsInside(const Instruction* window, int64_t dim) {
+  // From now on the windows of `window` (null: of none) lie inside its array along these dimensions: nothing is checked
+  // there.
+  void WindowsInside(const Instruction* window, std::vector<bool> dims) {
     inside_ = window;
-    inside_dim_ = dim;
+    inside_dims_ = std::move(dims);
   }
   // A computation on scalars, such as a reducer, applied to values. One Val per result.
   // The element of type `to` with the bits of `v`; both types take as many.
@@ -67,7 +68,7 @@ class ElementEmitter {
   absl::flat_hash_map<Key, Val> cache_;
   absl::flat_hash_map<const Instruction*, Val> preset_;
   const Instruction* inside_ = nullptr;
-  int64_t inside_dim_ = 0;
+  std::vector<bool> inside_dims_;
 };
 
 // Elementwise operation `i` on operand values.

@@ -1,7 +1,8 @@
-// Sorts: by digits of a key where the comparator asks for the order of one operand, else by comparing.
+// Sorts: by digits of keys where the comparator asks for the order of operands, else by comparing.
 //
 // A record of a key is a word: what is compared, as an unsigned number of the same order, above the element's place, or
-// above the element itself where it is all that is sorted. Both ways are stable.
+// above the element itself where it is all that is sorted. Both ways are stable, so that of several keys the last is
+// sorted by first.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -32,10 +33,10 @@ Rows RowsOf(const Instruction* sort) {
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-std::optional<SortKey> KeyOf(const Instruction* sort) {
+std::vector<SortKey> KeysOf(const Instruction* sort) {
   constexpr int64_t kMost = int64_t{1} << 32;  // places that a word holds beside a key
   const int64_t n = RowsOf(sort).n;
-  return n < kFewestByDigits || n >= kMost ? std::nullopt : KeyOfSort(sort);
+  return n < kFewestByDigits || n >= kMost ? std::vector<SortKey>() : KeysOfSort(sort);
 }
 
 // Of what is compared, as an unsigned number.
@@ -47,6 +48,13 @@ int KeyBits(const SortKey& key) {
 
 int64_t RecordBytes(const SortKey& key) { return KeyBits(key) > 32 ? 16 : 8; }
 
+// For two times the records of any key.
+int64_t RoomOfRecords(const Instruction* sort) {
+  int64_t bytes = 0;
+  for (const SortKey& key : KeysOf(sort)) bytes = std::max(bytes, 2 * Aligned(RowsOf(sort).n * RecordBytes(key)));
+  return bytes;
+}
+
 // Merging copies rows: into the other half of the room, and out of strided arrays first.
 int64_t MergeBytes(const Instruction* sort) {
   const Rows rows = RowsOf(sort);
@@ -55,14 +63,14 @@ int64_t MergeBytes(const Instruction* sort) {
   return rows.inner == 1 ? bytes : 2 * bytes;
 }
 
-bool NeedsMerge(const std::optional<SortKey>& key) {
-  return !key || (IsFloat(key->value->shape().type()) && !key->total);
+bool NeedsMerge(const std::vector<SortKey>& keys) {
+  return keys.empty() || (IsFloat(keys[0].value->shape().type()) && !keys[0].total);
 }
 
 class Sorter {
  public:
   Sorter(Body& body, int64_t stack_bytes)
-      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), rows_(RowsOf(body.i)), key_(KeyOf(body.i)) {
+      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), rows_(RowsOf(body.i)), keys_(KeysOf(body.i)) {
     for (const Instruction* o : i_->operands()) types_.push_back(o->shape().type());
     const int64_t bytes = SortScratchBytes(i_);
     on_stack_ = bytes <= stack_bytes;
@@ -72,12 +80,12 @@ class Sorter {
   absl::StatusOr<int64_t> Emit() {
     const int64_t rows = rows_.outer * rows_.inner;
     if (rows == 0 || rows_.n == 0) return 1;
-    if (NeedsMerge(key_)) RETURN_IF_ERROR(MakeCallbacks());
+    if (NeedsMerge(keys_)) RETURN_IF_ERROR(MakeCallbacks());
     const auto row = [&](llvm::Value* r) {
       base_ = rows_.inner == 1 ? ir_.Mul(r, rows_.n)
                                : ir_.Add(ir_.Mul(b_.CreateUDiv(r, ir_.I64(rows_.inner)), rows_.n * rows_.inner),
                                          b_.CreateURem(r, ir_.I64(rows_.inner)));
-      key_ ? ByDigits() : Merge();
+      keys_.empty() ? Merge() : ByDigits();
     };
     if (on_stack_)
       ir_.Loop(body_.begin, body_.end, 1, row);
@@ -102,23 +110,25 @@ class Sorter {
   // ---- By digits ----
 
   // Whether the elements themselves stand in the records.
-  bool HoldsElements() const { return types_.size() == 1 && ByteWidth(types_[0]) <= RecordBytes(*key_) / 2; }
+  bool HoldsElements() const {
+    return types_.size() == 1 && keys_.size() == 1 && ByteWidth(types_[0]) <= RecordBytes(keys_[0]) / 2;
+  }
 
   // The key of `v`, an element: what is compared, as an unsigned number that has its order.
-  llvm::Value* KeyOfElement(const Val& v, llvm::Value* unordered) {
+  llvm::Value* KeyOfElement(const SortKey& key, const Val& v, llvm::Value* unordered) {
     ElementEmitter e(ir_, {});
-    e.Preset(key_->parameter, v);
-    auto value = e.Emit(key_->value, Index{});
+    e.Preset(key.parameter, v);
+    auto value = e.Emit(key.value, Index{});
     if (!value.ok()) {
       status_.Update(value.status());
       return ir_.I64(0);
     }
-    const PrimitiveType t = key_->value->shape().type();
-    const auto bits = static_cast<unsigned>(KeyBits(*key_));
+    const PrimitiveType t = key.value->shape().type();
+    const auto bits = static_cast<unsigned>(KeyBits(key));
     llvm::Type* word = b_.getIntNTy(bits);
     llvm::Value* x = value->re;
     if (IsFloat(t)) {
-      if (!key_->total) {
+      if (!key.total) {
         b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt1Ty(), unordered), b_.CreateFCmpUNO(x, x)), unordered);
         x = b_.CreateFAdd(x, llvm::ConstantFP::get(x->getType(), 0));  // one zero
       }
@@ -128,49 +138,81 @@ class Sorter {
     } else if (IsSigned(t)) {
       x = b_.CreateXor(x, llvm::ConstantInt::get(word, uint64_t{1} << (bits - 1)));
     }
-    if (key_->descending) x = b_.CreateNot(x);
+    if (key.descending) x = b_.CreateNot(x);
     return b_.CreateZExt(x, b_.getInt64Ty());
   }
 
   void ByDigits() {
-    llvm::Type* word = b_.getInt64Ty();
-    const int64_t words = RecordBytes(*key_) / 8, key = key_->operand;
-    const bool wide = words == 2;
-    llvm::Value *records = Room(0), *other = Room(Aligned(rows_.n * 8 * words));
     llvm::Value* unordered = nullptr;
-    if (NeedsMerge(key_)) {
+    if (NeedsMerge(keys_)) {
       unordered = ir_.Alloca(b_.getInt1Ty(), 1);
       b_.CreateStore(b_.getFalse(), unordered);
     }
-    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-      llvm::Value *array = body_.operands[static_cast<size_t>(key)], *at = At(q);
-      llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, array, at), word) : q;
-      llvm::Value* k = KeyOfElement(ir_.Load(types_[static_cast<size_t>(key)], array, at), unordered);
-      llvm::Value* to = ir_.Mul(q, words);
-      b_.CreateStore(wide ? k : b_.CreateOr(b_.CreateShl(k, 32), low), b_.CreateInBoundsGEP(word, records, to));
-      if (wide) b_.CreateStore(low, b_.CreateInBoundsGEP(word, records, ir_.Add(to, ir_.I64(1))));
-    });
-    const auto sort = [&] {
-      const int digits = (KeyBits(*key_) + 7) / 8;
-      llvm::Value* sorted =
-          ir_.CallLibrary(wide ? "kiln_radix_sort_wide" : "kiln_radix_sort", b_.getPtrTy(),
-                          {records, other, ir_.I64(rows_.n), b_.getInt32(static_cast<uint32_t>(digits))});
-      Place(sorted, words);
-    };
-    if (!unordered) return sort();
+    Sorted order;
+    for (size_t k = keys_.size() - 1; k > 0; --k) order = SortedBy(keys_[k], RecordsOf(keys_[k], order, nullptr));
+    const Records last = RecordsOf(keys_[0], order, unordered);
+    if (!unordered) return Place(SortedBy(keys_[0], last));
     llvm::Value* compare = b_.CreateLoad(b_.getInt1Ty(), unordered);
     ir_.If(compare, [&] { Merge(); });
-    ir_.If(b_.CreateNot(compare), sort);
+    ir_.If(b_.CreateNot(compare), [&] { Place(SortedBy(keys_[0], last)); });
+  }
+
+  // Records, each of so many words, and as much room.
+  struct Records {
+    llvm::Value *at, *room;
+    int64_t words;
+  };
+  // The same in their order; no address: the elements as they lie.
+  struct Sorted {
+    llvm::Value* at = nullptr;
+    int64_t words = 0;
+  };
+
+  // The lower half of the `q`-th record.
+  llvm::Value* LowOf(const Sorted& sorted, llvm::Value* q) {
+    llvm::Type* word = b_.getInt64Ty();
+    return b_.CreateLoad(
+        word, b_.CreateInBoundsGEP(word, sorted.at, ir_.Add(ir_.Mul(q, sorted.words), ir_.I64(sorted.words - 1))));
+  }
+  llvm::Value* PlaceOf(const Sorted& sorted, llvm::Value* q) {
+    return sorted.words == 1 ? b_.CreateAnd(LowOf(sorted, q), UINT32_MAX) : LowOf(sorted, q);
+  }
+
+  // Records of `key` for the elements in `order`.
+  Records RecordsOf(const SortKey& key, const Sorted& order, llvm::Value* unordered) {
+    llvm::Type* word = b_.getInt64Ty();
+    const size_t operand = static_cast<size_t>(key.operand);
+    const bool wide = RecordBytes(key) > 8;
+    Records r{Room(0), Room(RoomOfRecords(i_) / 2), RecordBytes(key) / 8};
+    if (order.at) {  // in one half of the room
+      llvm::Value *first = r.at, *taken = b_.CreateICmpEQ(order.at, first);
+      r.at = ir_.Select(taken, r.room, first);
+      r.room = order.at;
+    }
+    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
+      llvm::Value* place = order.at ? PlaceOf(order, q) : q;
+      llvm::Value *array = body_.operands[operand], *at = At(place);
+      llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, array, at), word) : place;
+      llvm::Value* k = KeyOfElement(key, ir_.Load(types_[operand], array, at), unordered);
+      llvm::Value* to = ir_.Mul(q, r.words);
+      b_.CreateStore(wide ? k : b_.CreateOr(b_.CreateShl(k, 32), low), b_.CreateInBoundsGEP(word, r.at, to));
+      if (wide) b_.CreateStore(low, b_.CreateInBoundsGEP(word, r.at, ir_.Add(to, ir_.I64(1))));
+    });
+    return r;
+  }
+
+  Sorted SortedBy(const SortKey& key, const Records& r) {
+    const uint32_t digits = static_cast<uint32_t>((KeyBits(key) + 7) / 8);
+    return {ir_.CallLibrary(r.words == 2 ? "kiln_radix_sort_wide" : "kiln_radix_sort", b_.getPtrTy(),
+                            {r.at, r.room, ir_.I64(rows_.n), b_.getInt32(digits)}),
+            r.words};
   }
 
   // Every array's elements in the order of the records.
-  void Place(llvm::Value* sorted, int64_t words) {
-    llvm::Type* word = b_.getInt64Ty();
+  void Place(const Sorted& sorted) {
     ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-      llvm::Value* low =
-          b_.CreateLoad(word, b_.CreateInBoundsGEP(word, sorted, ir_.Add(ir_.Mul(q, words), ir_.I64(words - 1))));
-      if (HoldsElements()) return StoreBits(0, b_.CreateTrunc(low, Bits(0)), body_.results[0], At(q));
-      llvm::Value* from = At(words == 1 ? b_.CreateAnd(low, UINT32_MAX) : low);
+      if (HoldsElements()) return StoreBits(0, b_.CreateTrunc(LowOf(sorted, q), Bits(0)), body_.results[0], At(q));
+      llvm::Value* from = At(PlaceOf(sorted, q));
       for (size_t k = 0; k < types_.size(); ++k)
         StoreBits(k, LoadBits(k, body_.operands[k], from), body_.results[k], At(q));
     });
@@ -243,7 +285,7 @@ class Sorter {
   llvm::IRBuilder<>& b_;
   const Instruction* const i_;
   const Rows rows_;
-  const std::optional<SortKey> key_;
+  const std::vector<SortKey> keys_;
   std::vector<PrimitiveType> types_;
   bool on_stack_;
   llvm::Value* room_;
@@ -257,9 +299,8 @@ class Sorter {
 absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes) { return Sorter(body, stack_bytes).Emit(); }
 
 int64_t SortScratchBytes(const Instruction* i) {
-  const std::optional<SortKey> key = KeyOf(i);
-  const int64_t records = key ? 2 * Aligned(RowsOf(i).n * RecordBytes(*key)) : 0;
-  return NeedsMerge(key) ? std::max(records, MergeBytes(i)) : records;
+  const int64_t records = RoomOfRecords(i);
+  return NeedsMerge(KeysOf(i)) ? std::max(records, MergeBytes(i)) : records;
 }
 
 }  // namespace kiln

@@ -1,4 +1,5 @@
-// Top-k of rows: few by insertion into an ordered list, many by keys, of which the better half is kept time and again.
+// Top-k of rows: a few of short rows by insertion into an ordered list, others by keys, of which the better half is
+// kept time and again and what comes after is compared as vectors.
 #include <algorithm>
 
 #include "codegen/elemental/callbacks.h"
@@ -8,12 +9,13 @@ namespace kiln {
 namespace {
 
 // From so many on an insertion moves more than a selection does.
-constexpr int64_t kMany = 48;
+constexpr int64_t kMany = 8, kLong = 256;
 
 bool ByKey(const Instruction* i) {
   constexpr int64_t kPlaces = int64_t{1} << 32;  // that a word holds beside a key
   const Shape& s = i->operand(0)->shape();
-  return *i->attrs().k >= kMany && s.dims().back() < kPlaces && InfoOf(s.type()).bits <= 32;
+  const int64_t n = s.dims().back(), k = *i->attrs().k;
+  return (k >= kMany || (n >= kLong && k > 0)) && n < kPlaces && InfoOf(s.type()).bits <= 32;
 }
 
 bool Largest(const Instruction* i) { return i->attrs().largest.value_or(true); }

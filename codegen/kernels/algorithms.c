@@ -108,27 +108,30 @@ __attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t
   }
 }
 
-// Partitions w so that its `k` smallest of n distinct words come first, w[k - 1] being the largest of them.
+// Partitions w so that its `k` smallest of n distinct words come first, w[k - 1] being the largest of them. What a
+// comparison says moves a place and no branch: it could not be foreseen.
 static void select_least(uint64_t* w, int64_t n, int64_t k) {
   int64_t lo = 0, hi = n - 1;
   while (lo < hi) {
-    uint64_t x = w[lo], y = w[lo + (hi - lo) / 2], z = w[hi];
-    uint64_t pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
-    int64_t i = lo, j = hi;
-    while (i <= j) {
-      while (w[i] < pivot) ++i;
-      while (w[j] > pivot) --j;
-      if (i > j) break;
+    int64_t mid = lo + (hi - lo) / 2;
+    uint64_t x = w[lo], y = w[mid], z = w[hi];
+    int64_t median = x < y ? (y < z ? mid : x < z ? hi : lo) : (x < z ? lo : y < z ? hi : mid);
+    uint64_t pivot = w[median];
+    w[median] = z;
+    int64_t place = lo;
+    for (int64_t i = lo; i < hi; ++i) {
       uint64_t t = w[i];
-      w[i++] = w[j];
-      w[j--] = t;
+      w[i] = w[place];
+      w[place] = t;
+      place += t < pivot;
     }
-    if (k - 1 <= j)
-      hi = j;
-    else if (k - 1 >= i)
-      lo = i;
+    w[hi] = w[place];
+    w[place] = pivot;
+    if (place == k - 1) return;
+    if (place > k - 1)
+      hi = place - 1;
     else
-      return;
+      lo = place + 1;
   }
 }
 
@@ -154,20 +157,41 @@ static uint64_t* merge_words(uint64_t* w, uint64_t* t, int64_t n) {
 typedef uint32_t (*kiln_key)(void* const* a, int64_t i);
 
 // The k first of n < 2^32 elements by ascending key, equal ones by place. What is left of them is looked through when
-// the room is full: 2 k words in `w`.
+// the room is full: 2 k words in `w`. From then on few elements come before the k-th: blocks are compared as vectors.
 __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_key key,
                                                      uint64_t* w) {
-  int64_t have = 0;
-  uint64_t bar = UINT64_MAX;
-  for (int64_t i = 0; i < n; ++i) {
-    uint64_t x = (uint64_t)key(a, i) << 32 | (uint32_t)i;
-    if (x > bar) continue;
-    w[have++] = x;
-    if (have < 2 * k) continue;
-    select_least(w, have, k);
-    have = k;
-    bar = w[k - 1];
+  enum { kBlock = 64, kLanes = 16 };
+  int64_t have = 0, i = 0;
+  uint32_t bar = UINT32_MAX;  // keys from here on are out, once there are k
+  for (; i < n && have < 2 * k; ++i) w[have++] = (uint64_t)key(a, i) << 32 | (uint32_t)i;
+#define KEEP(place)                                                 \
+  do {                                                              \
+    if (have == 2 * k) {                                            \
+      select_least(w, have, k);                                     \
+      have = k;                                                     \
+      bar = (uint32_t)(w[k - 1] >> 32);                             \
+    }                                                               \
+    uint32_t x = key(a, place);                                     \
+    if (x < bar) w[have++] = (uint64_t)x << 32 | (uint32_t)(place); \
+  } while (0)
+  if (i < n) {
+    KEEP(i);
+    ++i;
   }
+  for (; i + kBlock <= n; i += kBlock) {
+    uint32_t any = 0;
+#pragma clang loop unroll(disable) vectorize(enable)
+    for (int64_t j = 0; j < kBlock; ++j) any |= key(a, i + j) < bar;
+    if (!any) continue;
+    for (int64_t first = i; first < i + kBlock; first += kLanes) {
+      uint32_t mask = 0;
+#pragma clang loop unroll(disable) vectorize(enable)
+      for (int32_t j = 0; j < kLanes; ++j) mask |= (uint32_t)(key(a, first + j) < bar) << j;
+      for (; mask; mask &= mask - 1) KEEP(first + __builtin_ctz(mask));
+    }
+  }
+  for (; i < n; ++i) KEEP(i);
+#undef KEEP
   if (have > k) select_least(w, have, k);
   uint64_t* sorted = merge_words(w, w + k, k);
   for (int64_t j = 0; j < k; ++j) idx[j] = (int32_t)(uint32_t)sorted[j];

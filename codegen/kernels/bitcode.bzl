@@ -7,7 +7,7 @@ def bitcode(name, src, symbol, deps = [], defines = ""):
         outs = [name + ".cc"],
         cmd = " && ".join([
             "/usr/bin/clang-19 -std=c11 -O1 -ffreestanding -fPIC -ffp-contract=on -fno-math-errno -fno-builtin -fno-stack-protector " +
-            "-Wall -Wno-incompatible-library-redeclaration -I. %s -emit-llvm -c $(location %s) -o $@.bc" % (defines, src),
+            "-Wall -Wno-incompatible-library-redeclaration -Wno-pass-failed -I. %s -emit-llvm -c $(location %s) -o $@.bc" % (defines, src),
             "echo '#include \"codegen/kernels/bitcode.h\"' > $@",
             "echo 'namespace kiln {' >> $@",
             "echo 'const unsigned char %s[] = {' >> $@" % symbol,

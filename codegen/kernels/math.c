@@ -38,24 +38,35 @@ static INLINE double bits_f64(uint64_t u) {
 // 2^n for integral n in [-126, 127].
 static INLINE float exp2i_f32(int32_t n) { return bits_f32((uint32_t)(n + 127) << 23); }
 
-// Degree-7 minimax tail of exp on [-ln2/2, ln2/2]; scaled in two steps so that subnormal results round once. The low
-// bits of `t` are the exponent, of which each step takes a half.
+// exp(x) = p 2^n for x in [-104, 89], with n + bias in the low bits of *t. Degree-6 minimax polynomial on [-ln2/2,
+// ln2/2].
+static INLINE float exp_reduced(float x, float bias, float* t) {
+  const float to_integer = 0x1.8p23f + bias;
+  *t = x * 1.44269504088896341f + to_integer;
+  float n = *t - to_integer;
+  float r = x - n * 0.693359375f;
+  r = r - n * -2.12194440e-4f;
+  float p = 1.38145406e-3f;
+  p = p * r + 8.36874545e-3f;
+  p = p * r + 4.16683890e-2f;
+  p = p * r + 1.66665211e-1f;
+  p = p * r + 4.99999940e-1f;
+  return p * (r * r) + r + 1.0f;
+}
+
+// Scaled in two steps, of which each takes a half of the exponent, so that subnormal results round once.
 INLINE float kiln_exp_f32(float x) {
-  const float to_integer = 0x1.8p23f;
   float c = x < -104.0f ? -104.0f : x;
   c = c > 89.0f ? 89.0f : c;
-  float t = c * 1.44269504088896341f + to_integer, n = t - to_integer;
-  float r = c - n * 0.693359375f;
-  r = r - n * -2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  uint32_t one = f32_bits(1.0f), half = (f32_bits(t) << 22) & 0xff800000u;
-  return p * bits_f32(half + one) * bits_f32((f32_bits(t) << 23) - half + one);
+  float t, p = exp_reduced(c, 254.0f, &t);
+  uint32_t half = (f32_bits(t) << 22) & 0xff800000u;
+  return p * bits_f32(half) * bits_f32((f32_bits(t) << 23) - half);
+}
+
+// The same for x up to 0: the factor 2^(n + 65) is a normal number, and the product with 2^-65 rounds once.
+INLINE float kiln_exp_below_f32(float x) {
+  float t, p = exp_reduced(x < -104.0f ? -104.0f : x, 65.0f + 127.0f, &t);
+  return p * bits_f32(f32_bits(t) << 23) * 0x1p-65f;
 }
 
 INLINE float kiln_log_f32(float x) {
@@ -104,7 +115,7 @@ INLINE float kiln_tanh_f32(float x) {
 
 // exp(-|x|) cannot overflow, so that the small side keeps its digits.
 INLINE float kiln_logistic_f32(float x) {
-  float e = kiln_exp_f32(-__builtin_fabsf(x));
+  float e = kiln_exp_below_f32(-__builtin_fabsf(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 

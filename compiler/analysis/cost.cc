@@ -86,8 +86,10 @@ int64_t Slow(const Instruction* i) {
       const Ints dims = i->operand(0)->shape().dims();
       const size_t along = i->attrs().dimensions ? static_cast<size_t>((*i->attrs().dimensions)[0]) : dims.size() - 1;
       if (dims[along] < kFewestByDigits) return n * log2(dims[along]) * kComparison;
-      const std::optional<SortKey> key = KeyOfSort(i);
-      return n * (key ? ByteWidth(key->value->shape().type()) * kDigit : log2(dims[along]) * kComparison);
+      const std::vector<SortKey> keys = KeysOfSort(i);
+      int64_t digits = 0;
+      for (const SortKey& key : keys) digits += ByteWidth(key.value->shape().type());
+      return n * (keys.empty() ? log2(dims[along]) * kComparison : digits * kDigit);
     }
     case Opcode::TopK:
       return i->operand(0)->shape().ElementCount() * kFunction;

@@ -1,5 +1,7 @@
 #include "compiler/hlo/sort_key.h"
 
+#include <optional>
+
 namespace kiln {
 namespace {
 
@@ -31,10 +33,8 @@ bool SameFunction(const Instruction* a, const Instruction* b, int depth = 0) {
   return true;
 }
 
-}  // namespace
-
-std::optional<SortKey> KeyOfSort(const Instruction* sort) {
-  const Instruction* test = (*sort->attrs().to_apply)->root();
+// The key whose order `test` asks for.
+std::optional<SortKey> KeyOfTest(const Instruction* test) {
   if (!test->Is(Opcode::Compare)) return std::nullopt;
   const Direction direction = *test->attrs().direction;
   if (direction != Direction::LT && direction != Direction::GT) return std::nullopt;
@@ -46,6 +46,40 @@ std::optional<SortKey> KeyOfSort(const Instruction* sort) {
   const bool swapped = p % 2 == 1;
   return SortKey{p / 2, a, of_a, (direction == Direction::GT) != swapped,
                  test->attrs().compare_type == CompareType::TOTALORDER};
+}
+
+// Whether `test` asks if both sides have the same of `key`.
+bool AsksForEquals(const Instruction* test, const SortKey& key) {
+  if (!test->Is(Opcode::Compare) || *test->attrs().direction != Direction::EQ) return false;
+  const Instruction *a = test->operand(0), *b = test->operand(1);
+  const Instruction *of_a = ParameterOf(a), *of_b = ParameterOf(b);
+  if (!of_a || !of_b || !SameFunction(a, key.value) || !SameFunction(a, b)) return false;
+  const int64_t p = *of_a->attrs().parameter_number, q = *of_b->attrs().parameter_number;
+  const bool total = test->attrs().compare_type == CompareType::TOTALORDER;
+  return p / 2 == key.operand && (p ^ q) == 1 && total == key.total;
+}
+
+bool HasPlaceForAll(const SortKey& key) { return key.total || !IsFloat(key.value->shape().type()); }
+
+}  // namespace
+
+std::vector<SortKey> KeysOfSort(const Instruction* sort) {
+  std::vector<SortKey> keys;
+  const Instruction* test = (*sort->attrs().to_apply)->root();
+  while (test->Is(Opcode::Or)) {  // before, or equal and what follows
+    const bool first = test->operand(1)->Is(Opcode::And);
+    const Instruction *before = test->operand(first ? 0 : 1), *among = test->operand(first ? 1 : 0);
+    const auto key = KeyOfTest(before);
+    if (!key || !HasPlaceForAll(*key) || !among->Is(Opcode::And)) return {};
+    const bool equals_first = AsksForEquals(among->operand(0), *key);
+    if (!equals_first && !AsksForEquals(among->operand(1), *key)) return {};
+    keys.push_back(*key);
+    test = among->operand(equals_first ? 1 : 0);
+  }
+  const auto last = KeyOfTest(test);
+  if (!last || (!keys.empty() && !HasPlaceForAll(*last))) return {};
+  keys.push_back(*last);
+  return keys;
 }
 
 }  // namespace kiln

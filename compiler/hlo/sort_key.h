@@ -1,7 +1,8 @@
-// Whether a comparator asks for the order of one operand, so that a sort may go by digits and not by comparing.
+// Whether a comparator asks for the order of one operand, or of one and among its equals of another, so that a sort may
+// go by digits and not by comparing.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "compiler/hlo/instruction.h"
 
@@ -12,15 +13,16 @@ struct SortKey {
   const Instruction* value;  // in the comparator: what is compared, made of `parameter` alone
   const Instruction* parameter;
   bool descending;
-  // Of floats: NaNs and the signs of zeros have places. Where they have none, rows with NaNs are to be sorted by
-  // comparing, and zeros are equal.
+  // Of floats: NaNs and the signs of zeros have places. Where they have none, which only a sort's one key may do, rows
+  // with NaNs are to be sorted by comparing, and zeros are equal.
   bool total;
 };
 
 // Rows that are shorter are sorted by comparing, whatever their key.
 inline constexpr int64_t kFewestByDigits = 64;
 
-// Nothing where the comparator looks at more than one operand, or at its two sides in different ways.
-std::optional<SortKey> KeyOfSort(const Instruction* sort);
+// What decides, then what does among equals of that, and so on. Nothing where the comparator is no such order, or looks
+// at its two sides in different ways.
+std::vector<SortKey> KeysOfSort(const Instruction* sort);
 
 }  // namespace kiln

@@ -61,7 +61,7 @@ TEST_P(TopK, EveryTypeInOrder) {
                     P::U4, P::U8, P::U16, P::U32, P::U64, P::Pred})
     for (const bool largest : {true, false})
       for (const bool ties : {true, false})
-        for (const int64_t k : {9, 60}) Compare(GetParam(), t, {3, 70}, k, largest, ties);
+        for (const int64_t k : {9, 60}) Compare(GetParam(), t, {3, 170}, k, largest, ties);
 }
 
 TEST_P(TopK, RowsOfEveryLength) {

@@ -16,6 +16,23 @@ std::string Comparator(const std::string& name, const std::string& type, const s
                       " ROOT c = pred[] compare(a, b), direction=", compare, "\n}\n");
 }
 
+void ExpectAsReference(const std::string& text, const std::string& what) {
+  auto module = ParseHlo(text, "t.hlo");
+  ASSERT_TRUE(module.ok()) << module.status() << text;
+  const std::vector<Values> arguments = {SeededValues(**module, 11)};
+  CompileOptions compile;
+  compile.cpu.levels = {"native"};
+  RunOptions run;
+  run.threads = 2;
+  run.check_accesses = true;
+  const auto got = RunProgram(**module, arguments, compile, run);
+  run.backend = "reference";
+  const auto want = RunProgram(**module, arguments, compile, run);
+  ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
+  const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
+  EXPECT_TRUE(same.ok()) << what << ": " << same;
+}
+
 // Keys of `type` in rows of `n`, and their order by `compare`.
 struct Case {
   std::string type, compare;
@@ -47,20 +64,7 @@ void ExpectSorted(const Case& c, int64_t n, bool turned) {
   else
     absl::StrAppend(&text, " ROOT t = (", array(c.type), ", ", array(c.type), ", ", array("s32"),
                     ") tuple(r, p0, p1)\n}\n");
-  auto module = ParseHlo(text, "t.hlo");
-  ASSERT_TRUE(module.ok()) << module.status() << text;
-  const std::vector<Values> arguments = {SeededValues(**module, 11)};
-  CompileOptions compile;
-  compile.cpu.levels = {"native"};
-  RunOptions run;
-  run.threads = 2;
-  run.check_accesses = true;
-  const auto got = RunProgram(**module, arguments, compile, run);
-  run.backend = "reference";
-  const auto want = RunProgram(**module, arguments, compile, run);
-  ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-  const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
-  EXPECT_TRUE(same.ok()) << c.type << " " << c.compare << " " << dims << ": " << same;
+  ExpectAsReference(text, absl::StrCat(c.type, " ", c.compare, " ", dims));
 }
 
 TEST(Sort, KeysOfEveryType) {
@@ -74,7 +78,44 @@ TEST(Sort, KeysOfEveryType) {
     for (const int64_t n : {2, 63, 64, 300}) ExpectSorted(c, n, ++count % 2 == 0);
 }
 
-std::optional<SortKey> KeyOf(const std::string& body) {
+// Rows by a key of type `a`, equal ones by one of type `b`, and equal ones of that by the sign of their place.
+void ExpectSortedBySeveral(const std::string& a, const std::string& b, int64_t n, bool turned) {
+  const std::string dims = turned ? absl::StrCat("[", n, ",3]") : absl::StrCat("[3,", n, "]");
+  const auto array = [&](const std::string& type) { return type + dims; };
+  const auto test = [&](const std::string& name, const std::string& type, int side, const std::string& order) {
+    const std::string total = type[0] == 'f' ? ", type=TOTALORDER" : "";
+    return absl::StrCat(" ", name, " = pred[] compare(p", side, ", p", side + 1, "), direction=", order, total, "\n");
+  };
+  std::string text = "HloModule m\nless {\n";
+  const std::string types[] = {a, b, "s32"};
+  for (size_t k = 0; k < 6; ++k) absl::StrAppend(&text, " p", k, " = ", types[k / 2], "[] parameter(", k, ")\n");
+  absl::StrAppend(
+      &text, test("fa", a, 0, "LT"), test("ea", a, 0, "EQ"), test("fb", b, 2, "GT"), test("eb", b, 2, "EQ"),
+      " sp = s32[] sign(p4)\n sq = s32[] sign(p5)\n fs = pred[] compare(sp, sq), direction=LT\n",
+      " ab = pred[] and(eb, fs)\n ob = pred[] or(fb, ab)\n aa = pred[] and(ea, ob)\n",
+      " ROOT r = pred[] or(fa, aa)\n}\nENTRY e {\n x = ", array("f32"), " parameter(0)\n y = ", array("f32"),
+      " parameter(1)\n two = f32[] constant(2)\n s = ", array("f32"),
+      " broadcast(two), dimensions={}\n xs = ", array("f32"), " multiply(x, s)\n ys = ", array("f32"),
+      " multiply(y, s)\n xr = ", array("f32"), " round-nearest-even(xs)\n yr = ", array("f32"),
+      " round-nearest-even(ys)\n a = ", array(a), " convert(xr)\n b = ", array(b), " convert(yr)\n at = ", array("s32"),
+      " iota(), iota_dimension=", turned ? 0 : 1, "\n half = s32[] constant(", n / 2, ")\n h = ", array("s32"),
+      " broadcast(half), dimensions={}\n c = ", array("s32"), " subtract(h, at)\n ROOT t = (", array(a), ", ", array(b),
+      ", ", array("s32"), ") sort(a, b, c), dimensions={", turned ? 0 : 1, "}, is_stable=true, to_apply=less\n}\n");
+  ExpectAsReference(text, absl::StrCat(a, " ", b, " ", dims));
+}
+
+TEST(Sort, SeveralKeys) {
+  int count = 0;
+  for (const auto& [a, b] : {std::pair<const char*, const char*>{"s8", "f32"},
+                             {"f32", "u16"},
+                             {"f64", "s32"},
+                             {"s32", "s64"},
+                             {"u64", "f64"},
+                             {"bf16", "s8"}})
+    for (const int64_t n : {63, 64, 300}) ExpectSortedBySeveral(a, b, n, ++count % 2 == 0);
+}
+
+std::vector<SortKey> KeysOf(const std::string& body) {
   static std::vector<std::unique_ptr<Module>> modules;
   auto m = ParseHlo(absl::StrCat("HloModule m\nc {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n v = s32[] "
                                  "parameter(2)\n w = s32[] parameter(3)\n",
@@ -84,29 +125,55 @@ std::optional<SortKey> KeyOf(const std::string& body) {
                     "t.hlo");
   EXPECT_TRUE(m.ok()) << m.status();
   modules.push_back(std::move(*m));
-  return KeyOfSort(modules.back()->entry()->root());
+  return KeysOfSort(modules.back()->entry()->root());
 }
 
 TEST(SortKey, OneOperandsOrder) {
-  const auto second = KeyOf(" ROOT r = pred[] compare(w, v), direction=LT");
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->operand, 1);
-  EXPECT_TRUE(second->descending);
+  const auto second = KeysOf(" ROOT r = pred[] compare(w, v), direction=LT");
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].operand, 1);
+  EXPECT_TRUE(second[0].descending);
   const auto made =
-      KeyOf(" na = f32[] abs(a)\n nb = f32[] abs(b)\n ROOT r = pred[] compare(na, nb), direction=LT, type=TOTALORDER");
-  ASSERT_TRUE(made);
-  EXPECT_TRUE(made->total);
-  EXPECT_FALSE(made->descending);
+      KeysOf(" na = f32[] abs(a)\n nb = f32[] abs(b)\n ROOT r = pred[] compare(na, nb), direction=LT, type=TOTALORDER");
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_TRUE(made[0].total);
+  EXPECT_FALSE(made[0].descending);
+}
+
+// A comparator of a, b (f32) and v, w (s32): `first` decides, `equal` says where it does not.
+std::string Among(const std::string& first, const std::string& equal, const std::string& second, bool turned = false) {
+  return absl::StrCat(" f = pred[] compare(", first, "\n e = pred[] compare(", equal, "\n s = pred[] compare(", second,
+                      turned ? "\n t = pred[] and(s, e)\n ROOT r = pred[] or(t, f)"
+                             : "\n t = pred[] and(e, s)\n ROOT r = pred[] or(f, t)");
+}
+
+TEST(SortKey, OrderAmongEquals) {
+  const std::string total = ", type=TOTALORDER";
+  const auto keys = KeysOf(Among("a, b), direction=GT" + total, "b, a), direction=EQ" + total, "v, w), direction=LT"));
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].operand, 0);
+  EXPECT_TRUE(keys[0].descending);
+  EXPECT_EQ(keys[1].operand, 1);
+  EXPECT_FALSE(keys[1].descending);
+  EXPECT_EQ(KeysOf(Among("v, w), direction=LT", "v, w), direction=EQ", "a, b), direction=LT" + total, true)).size(),
+            2U);
+  // Floats without places for all; equals of something else; no equals.
+  EXPECT_TRUE(KeysOf(Among("v, w), direction=LT", "v, w), direction=EQ", "a, b), direction=LT")).empty());
+  EXPECT_TRUE(KeysOf(Among("a, b), direction=LT", "a, b), direction=EQ", "v, w), direction=LT")).empty());
+  EXPECT_TRUE(KeysOf(Among("a, b), direction=LT" + total, "a, b), direction=EQ", "v, w), direction=LT")).empty());
+  EXPECT_TRUE(KeysOf(Among("v, w), direction=LT", "a, b), direction=EQ" + total, "v, w), direction=LT")).empty());
+  EXPECT_TRUE(KeysOf(Among("v, w), direction=LT", "v, w), direction=NE", "a, b), direction=LT" + total)).empty());
 }
 
 TEST(SortKey, NoOrderOfOneOperand) {
-  EXPECT_FALSE(KeyOf(" ROOT r = pred[] compare(a, b), direction=LE"));
-  EXPECT_FALSE(KeyOf(" na = f32[] abs(a)\n ROOT r = pred[] compare(na, b), direction=LT"));
-  EXPECT_FALSE(KeyOf(" na = f32[] abs(a)\n nb = f32[] sine(b)\n ROOT r = pred[] compare(na, nb), direction=LT"));
-  EXPECT_FALSE(KeyOf(" f = f32[] convert(v)\n ROOT r = pred[] compare(a, f), direction=LT"));
-  EXPECT_FALSE(
-      KeyOf(" e = pred[] compare(a, b), direction=EQ\n l = pred[] compare(a, b), direction=LT\n t = pred[] "
-            "compare(v, w), direction=LT\n ROOT r = pred[] select(e, t, l)"));
+  EXPECT_TRUE(KeysOf(" ROOT r = pred[] compare(a, b), direction=LE").empty());
+  EXPECT_TRUE(KeysOf(" na = f32[] abs(a)\n ROOT r = pred[] compare(na, b), direction=LT").empty());
+  EXPECT_TRUE(
+      KeysOf(" na = f32[] abs(a)\n nb = f32[] sine(b)\n ROOT r = pred[] compare(na, nb), direction=LT").empty());
+  EXPECT_TRUE(KeysOf(" f = f32[] convert(v)\n ROOT r = pred[] compare(a, f), direction=LT").empty());
+  EXPECT_TRUE(KeysOf(" e = pred[] compare(a, b), direction=EQ\n l = pred[] compare(a, b), direction=LT\n t = pred[] "
+                     "compare(v, w), direction=LT\n ROOT r = pred[] select(e, t, l)")
+                  .empty());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The product of a vector and a matrix that is computed for it alone, element by element from what is in memory
-// (weights times their scales), as multiplications and a sum: one loop that fuses, and no matrix that is stored.
+// (weights times their scales), as multiplications and a sum: one loop that fuses, and no matrix that is stored. So is
+// the product of a vector of few elements, as of weights of colours, with a matrix of many rows: whole rows are vectors
+// then.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -30,6 +32,14 @@ bool IsComputed(const Instruction* matrix) {
   return ComesFromMemory(matrix, &budget);
 }
 
+// Whether rows are too short for a kernel of products.
+bool IsShort(const Instruction* i, const DotSide& side, const Shape& s) {
+  constexpr int64_t kMostProducts = 4;
+  int64_t products = 1;
+  for (int64_t d : side.contracting) products *= s.dim(d);
+  return products <= kMostProducts && i->shape().ElementCount() * products >= kLeast;
+}
+
 // Which operand is the vector, or -1.
 int64_t VectorOf(const Instruction* i) {
   if (!IsPlainDot(i) || !IsFloat(i->shape().type()) || !MultipliesAsAsked(i)) return -1;
@@ -37,7 +47,7 @@ int64_t VectorOf(const Instruction* i) {
     const DotSide side = SideOf(i, k);
     const Shape& s = i->operand(k)->shape();
     const bool one = std::all_of(side.free.begin(), side.free.end(), [&](int64_t d) { return s.dim(d) == 1; });
-    if (one && !side.contracting.empty() && IsComputed(i->operand(1 - k))) return k;
+    if (one && !side.contracting.empty() && (IsComputed(i->operand(1 - k)) || IsShort(i, side, s))) return k;
   }
   return -1;
 }

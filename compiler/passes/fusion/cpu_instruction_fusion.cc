@@ -3,6 +3,10 @@
 
 namespace kiln {
 
-absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) { return FuseVertically(m, ctx, {}); }
+absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) {
+  FusionLimits limits;
+  limits.columns = 3;  // codegen/cpu/fusion_reduce.cc
+  return FuseVertically(m, ctx, limits);
+}
 
 }  // namespace kiln

@@ -3,8 +3,9 @@
 //
 // Of the dimensions that are reduced, those outermost in memory are left to the second. Where there is only one, an
 // array that lies in memory is seen as parts x rest; one that is computed on the way is not, since what computes it
-// would not fuse any more. What is split does not depend on the number of threads, so neither do results. Sums of
-// floats are reassociated, as every vector does.
+// would not fuse any more. Where a few elements that lie together are reduced along with what lies around them, as a
+// group of channels in each pixel is, they come second: the first then adds whole vectors. What is split does not
+// depend on the number of threads, so neither do results. Sums of floats are reassociated, as every vector does.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -76,13 +77,32 @@ int64_t Units(const Instruction* i) {
   return 1;
 }
 
+// The innermost dimensions, if few elements of them are reduced beside others, and what is kept lies in between.
+Ints Groups(const Instruction* i) {
+  constexpr int64_t kMostTogether = 64, kLeastRow = 16, kLeastAround = 8;
+  const Shape& in = i->operand(0)->shape();
+  Ints dims = Reduced(i), inner;
+  int64_t d = in.rank() - 1, together = 1, row = 1, around = 1;
+  for (; d >= 0 && (in.dim(d) == 1 || (!dims.empty() && dims.back() == d)); --d) {
+    if (dims.empty() || dims.back() != d) continue;
+    inner.push_back(d);
+    together *= in.dim(d);
+    dims.pop_back();
+  }
+  for (; d >= 0 && (dims.empty() || dims.back() != d); --d) row *= in.dim(d);
+  for (int64_t outer : dims) around *= in.dim(outer);
+  const bool apart = together > 1 && together <= kMostTogether && row > 1 && row * together >= kLeastRow;
+  return apart && around >= kLeastAround ? inner : Ints();
+}
+
+bool ForThreads(const Instruction* i) { return Units(i) < kEnough && (!Outermost(i).empty() || Divisible(i) >= 0); }
+
 bool Wanted(const Instruction* i) {
   if (!i->Is(Opcode::Reduce) || i->operand_count() != 2) return false;
   const Shape& in = i->operand(0)->shape();
-  if (in.HasDynamic() || !in.HasDefaultLayout() || in.ElementCount() < kLong || Units(i) >= kEnough) return false;
+  if (in.HasDynamic() || !in.HasDefaultLayout() || in.ElementCount() < kLong) return false;
   const auto op = ReducerOf(i);
-  if (!op || !InitialMayRepeat(*op, in.type(), i->operand(1)) || (Outermost(i).empty() && Divisible(i) < 0))
-    return false;
+  if (!op || !InitialMayRepeat(*op, in.type(), i->operand(1)) || (Groups(i).empty() && !ForThreads(i))) return false;
   // A narrow sum is rounded once, at its end.
   return !IsFloat(in.type()) || ByteWidth(in.type()) >= 4 || *op == Opcode::Maximum || *op == Opcode::Minimum;
 }
@@ -106,33 +126,47 @@ Instruction* Divided(Instruction* i, int64_t d) {
   return ReduceLike(i, {ViewOf(i->operand(0), LaidOut(t, view))}, dims, {i->shape()});
 }
 
-// `i` as a reduction of the other dimensions, and one of `outer` behind it.
-Instruction* InTwo(Instruction* i, const Ints& outer) {
+struct Two {
+  Instruction *first, *second;
+};
+// `i` as a reduction of the other dimensions, and one of `last` behind it.
+Two InTwo(Instruction* i, const Ints& last) {
   const auto among = [](const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
   const Ints reduced = Reduced(i);
   Ints first, second, between;
   for (int64_t d = 0; d < i->operand(0)->shape().rank(); ++d) {
-    if (among(reduced, d) && !among(outer, d)) {
+    if (among(reduced, d) && !among(last, d)) {
       first.push_back(d);
       continue;
     }
-    if (among(outer, d)) second.push_back(static_cast<int64_t>(between.size()));
+    if (among(last, d)) second.push_back(static_cast<int64_t>(between.size()));
     between.push_back(i->operand(0)->shape().dim(d));
   }
   Instruction* partial = ReduceLike(i, {i->operand(0)}, first, {LaidOut(i->shape().type(), between)});
-  return ReduceLike(i, {partial}, second, {i->shape()});
+  return {partial, ReduceLike(i, {partial}, second, {i->shape()})};
+}
+
+// `i` in two, so that threads share the first.
+Instruction* Shared(Instruction* i) {
+  const Ints outer = Outermost(i);
+  if (!outer.empty()) return InTwo(i, outer).second;
+  Instruction* divided = Divided(i, Divisible(i));
+  Instruction* both = InTwo(divided, {(*divided->attrs().dimensions)[0]}).second;
+  i->parent()->Remove(divided);
+  return both;
 }
 
 }  // namespace
 
 absl::StatusOr<bool> CpuReductionSplitter(Module& m, PassContext& ctx) {
   return ExpandEach(m, ctx, Wanted, [](Instruction* i) -> absl::StatusOr<Instruction*> {
-    const Ints outer = Outermost(i);
-    if (!outer.empty()) return InTwo(i, outer);
-    Instruction* divided = Divided(i, Divisible(i));
-    Instruction* both = InTwo(divided, {(*divided->attrs().dimensions)[0]});
-    i->parent()->Remove(divided);
-    return both;
+    const Ints groups = Groups(i);
+    if (groups.empty()) return Shared(i);
+    const Two two = InTwo(i, groups);
+    if (!ForThreads(two.first)) return two.second;
+    two.first->ReplaceAllUsesWith(Shared(two.first));
+    i->parent()->Remove(two.first);
+    return two.second;
   });
 }
 

@@ -103,10 +103,12 @@ class Fuser {
   }
 
   // How many times the consumer reads each element of operand `p`, at most (1 for a straight loop), and whether any use
-  // of it is at an index where recomputing is wasteful.
-  static bool ReadsOnce(const Instruction* consumer, const Instruction* p) {
+  // of it is at an index where recomputing is wasteful. `columns`: that the consumer computes side by side, from what
+  // it reads once for all.
+  static bool ReadsOnce(const Instruction* consumer, const Instruction* p, int64_t columns = 1) {
     auto direct = [&](const Instruction* user, const Instruction* value) {
-      if (user->Is(Opcode::Broadcast)) return user->shape().ElementCount() <= value->shape().ElementCount();
+      if (user->Is(Opcode::Broadcast))
+        return user->shape().ElementCount() <= value->shape().ElementCount() || AddsColumns(user, columns);
       if (user->Is(Opcode::Gather)) {
         const int64_t reads = user->shape().ElementCount();
         return user->operand(0) == value ? reads <= value->shape().ElementCount() : reads <= PlacesOf(user);
@@ -131,6 +133,27 @@ class Fuser {
         return false;
     }
     return true;
+  }
+
+  // Whether all that a broadcast adds is so many columns.
+  static bool AddsColumns(const Instruction* broadcast, int64_t columns) {
+    const Ints dims = broadcast->attrs().dimensions.value_or(Ints());
+    const int64_t rank = broadcast->shape().rank();
+    if (columns == 1 || static_cast<int64_t>(dims.size()) != rank - 1 || broadcast->shape().dims().back() != columns)
+      return false;
+    for (int64_t d = 0; d < rank - 1; ++d)
+      if (dims[static_cast<size_t>(d)] != d) return false;
+    return true;
+  }
+
+  int64_t ColumnsOf(const Instruction* consumer) const {
+    constexpr int64_t kLeastReduced = 16;
+    const Instruction* r = RootOf(consumer);
+    if (limits_.columns == 1 || !r->Is(Opcode::Reduce) || r->attrs().dimensions->empty()) return 1;
+    const Ints& reduced = *r->attrs().dimensions;
+    const Shape& in = r->operand(0)->shape();
+    const int64_t minor = in.rank() - 1, last = *std::max_element(reduced.begin(), reduced.end());
+    return last != minor && in.dim(minor) <= limits_.columns && in.dim(last) >= kLeastReduced ? in.dim(minor) : 1;
   }
 
   // Whether the loop of `c` can compute `p`, and should where `p` has no other reader. kDear: it can, but would compute
@@ -180,7 +203,7 @@ class Fuser {
   }
 
   bool IsCheap(const Instruction* p, const Instruction* c) const {
-    const bool reads_once = ReadsOnce(c, p);
+    const bool reads_once = ReadsOnce(c, p, ColumnsOf(c));
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
     // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather.
     if (p->Is(Opcode::Concatenate) &&

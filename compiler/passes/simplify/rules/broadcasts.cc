@@ -54,6 +54,44 @@ Instruction* DropExtentsOfOne(Instruction* i) {
   return BroadcastTo(ReshapeTo(x, kept), i->shape().dims(), kept_map).get();
 }
 
+// Repetition along several dimensions, as of pixels, with a reshape after each: one broadcast writes the whole, where a
+// reshape ends its loop anyway.
+Instruction* OfRepetition(Instruction* i) {
+  Instruction *reshape = i->operand(0), *inner = reshape->Is(Opcode::Reshape) ? reshape->operand(0) : nullptr;
+  const Ints& map = *i->attrs().dimensions;
+  if (!inner || !inner->Is(Opcode::Broadcast) || !std::is_sorted(map.begin(), map.end()) ||
+      inner->shape().ElementCount() == inner->operand(0)->shape().ElementCount() ||
+      !std::all_of(i->users().begin(), i->users().end(), [](const Instruction* u) { return u->Is(Opcode::Reshape); }))
+    return nullptr;
+  // Dimension k of the reshape is dimensions [ends[k - 1], ends[k]) of the broadcast.
+  const Ints &merged = reshape->shape().dims(), &parts = inner->shape().dims();
+  Ints ends;
+  size_t next = 0;
+  for (const int64_t extent : merged) {
+    int64_t product = 1;
+    while (next < parts.size() && (product < extent || parts[next] == 1)) product *= parts[next++];
+    if (product != extent) return nullptr;
+    ends.push_back(static_cast<int64_t>(next));
+  }
+  if (next != parts.size()) return nullptr;
+  Ints dims, place(parts.size());
+  size_t k = 0;
+  for (int64_t d = 0; d < i->shape().rank(); ++d) {
+    if (k == map.size() || map[k] != d) {
+      dims.push_back(i->shape().dim(d));
+      continue;
+    }
+    for (int64_t q = k ? ends[k - 1] : 0; q < ends[k]; ++q) {
+      place[static_cast<size_t>(q)] = static_cast<int64_t>(dims.size());
+      dims.push_back(parts[static_cast<size_t>(q)]);
+    }
+    ++k;
+  }
+  Ints composed;
+  for (const int64_t d : *inner->attrs().dimensions) composed.push_back(place[static_cast<size_t>(d)]);
+  return ReshapeTo(BroadcastTo(inner->operand(0), dims, composed), i->shape().dims()).get();
+}
+
 const Rule kRules[] = {
     {"broadcast-to-itself",
      {Opcode::Broadcast},
@@ -100,6 +138,15 @@ const Rule kRules[] = {
      "b = $T[1,4,6] reshape(p)\n ROOT r = $T[1,4,6,2] broadcast(b), dimensions={0,1,2}",
      "ROOT r = $T[4,6,2] broadcast(p), dimensions={0,1}",
      DropExtentsOfOne},
+    {"broadcast-of-repetition",
+     {Opcode::Broadcast},
+     kAllTypes,
+     Numerics::Exact,
+     "b = $T[4,2,6] broadcast(p), dimensions={0,2}\n c = $T[8,6] reshape(b)\n d = $T[8,6,3] broadcast(c), "
+     "dimensions={0,1}\n ROOT r = $T[8,18] reshape(d)",
+     "b = $T[4,2,6] broadcast(p), dimensions={0,2}\n c = $T[2,4,6] reshape(b)\n d = $T[2,4,6,3] broadcast(c), "
+     "dimensions={0,1,2}\n ROOT r = $T[8,18] reshape(d)",
+     OfRepetition},
 };
 
 }  // namespace

@@ -1,0 +1,68 @@
+// Reductions of a few elements, as the square of a distance in space is one, become elementwise operations: each
+// element's slice, in the order that the reduction had. They then join the loop that uses them, where a loop along
+// three elements for each result would be kept in memory of its own.
+//
+// Elements that take time to compute stay with the reduction, which computes each of them once.
+#include <algorithm>
+
+#include "compiler/pass/pass.h"
+#include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/expand/scalar_body.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kMostElements = 4;    // of a result
+constexpr int64_t kFewestResults = 64;  // fewer take no time
+
+// Whether `x` is made of arrays in memory by few operations that cost little.
+bool IsCheap(const Instruction* x, int& budget) {
+  if (x->Is(Opcode::Broadcast) || x->Is(Opcode::Iota) || x->Is(Opcode::Constant)) return true;
+  if (!x->IsElementwise() || x->operand_count() == 0) return !x->Is(Opcode::Reduce);
+  if (x->HasTrait(Transcendental) || x->HasTrait(Costly) || --budget < 0) return false;
+  return std::all_of(x->operands().begin(), x->operands().end(),
+                     [&](const Instruction* o) { return IsCheap(o, budget); });
+}
+
+bool Wanted(const Instruction* i) {
+  if (!i->Is(Opcode::Reduce) || i->operand_count() != 2 || i->IsRoot() || i->users().empty()) return false;
+  const Shape& in = i->operand(0)->shape();
+  if (in.HasDynamic() || !in.HasDefaultLayout() || !i->shape().HasDefaultLayout()) return false;
+  const int64_t results = i->shape().ElementCount();
+  if (results < kFewestResults || in.ElementCount() < 2 * results || in.ElementCount() > kMostElements * results)
+    return false;
+  const bool joins = std::all_of(i->users().begin(), i->users().end(),
+                                 [](const Instruction* u) { return u->IsElementwise() || u->Is(Opcode::Broadcast); });
+  int budget = 8;
+  return joins && IsScalarBody(*i->attrs().to_apply) && i->operand(0)->IsElementwise() &&
+         IsCheap(i->operand(0), budget);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> CpuShortReductionUnroller(Module& m, PassContext& ctx) {
+  return ExpandEach(m, ctx, Wanted, [&](Instruction* i) -> absl::StatusOr<Instruction*> {
+    const int64_t first_new = m.next_id();
+    const Expr x = i->operand(0);
+    const Ints dims = x.shape().dims(), reduced = *i->attrs().dimensions, kept = i->shape().dims();
+    Expr sum = BroadcastTo(i->operand(1), kept);
+    const int64_t count = x.shape().ElementCount() / i->shape().ElementCount();
+    for (int64_t k = 0; k < count; ++k) {
+      Ints start(dims.size(), 0), limit = dims;
+      int64_t rest = k;
+      for (size_t d = dims.size(); d-- > 0;) {
+        if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) == reduced.end()) continue;
+        start[d] = rest % dims[d];
+        limit[d] = start[d] + 1;
+        rest /= dims[d];
+      }
+      Expr element = SliceOf(x, start, limit);
+      element = i->parent()->Add(Opcode::Bitcast, Shape::Array(x.type(), kept), {element.get()});
+      sum = ApplyScalarBody(*i->attrs().to_apply, {sum, element})[0];
+    }
+    for (Instruction* added : i->parent()->AddedSince(first_new)) added->mutable_shape().SetDefaultLayouts();
+    return sum.get();
+  });
+}
+
+}  // namespace kiln
