@@ -165,7 +165,7 @@ class Fuser {
                          p->shape().ElementCount() == 1)) {
       // Cheap elementwise over small operands still pays: it is hoisted out of the inner loop by LLVM when it does not
       // vary there.
-      if (p->operand_count() > 2) return false;
+      if (p->operand_count() > 2 && !(p->IsElementwise() && IsLittleWork(c, p, p))) return false;
     }
     if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c)) return false;
     return p->shape().rank() == 0 || Evaluations(c, p) <= kMostEvaluations;
@@ -206,9 +206,10 @@ class Fuser {
     for (int64_t k = 0; c->Is(Opcode::Fusion) && k < c->operand_count(); ++k)
       if (c->operand(k) == p)
         for (const Instruction* u : (*c->attrs().calls)->parameter(k)->users()) read_by(u);
-    constexpr int64_t kOperations = 16;  // of what is costly otherwise
+    constexpr int64_t kOperations = 16;  // of a function
     const int64_t walked = std::max(WindowElements(x), Taps(x));
-    return reads * (walked ? walked : x->Is(Opcode::Gather) ? 1 : kOperations) <= limits_.repeats;
+    const bool one = x->Is(Opcode::Gather) || !Expensive(x);
+    return reads * (walked ? walked : one ? 1 : kOperations) <= limits_.repeats;
   }
 
   // A reshape between windows and the reduction of their results, as between pooling and a small product.

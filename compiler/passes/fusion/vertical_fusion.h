@@ -19,7 +19,7 @@ struct FusionLimits {
   int64_t operands = 1 << 20;   // of the fusion and the producer together
   int64_t window = 0;           // elements of a reduce-window that is computed within the loop that reads it
   int64_t taps = 0;             // products that each output of such a convolution adds
-  int64_t repeats = 0;          // operations that computing a costly value again, wherever it is read, may take
+  int64_t repeats = 0;          // operations that computing a value again, wherever it is read, may take
   bool reshapes = false;        // loops join across reshapes: an element's place is computed anew
   bool concatenations = false;  // of few arrays, wherever an element is read once
 };
