@@ -122,15 +122,15 @@ class Simplifier {
 
   bool Shrink(Instruction* loop) {
     bool did = false;
-    if (!HasFlatState(loop) && WorthExposing(loop)) {
+    // Bodies may be shared by loops that differ in what they start with.
+    const bool owned = callers_[*loop->attrs().body] == 1 && callers_[*loop->attrs().condition] == 1;
+    if (owned && !HasFlatState(loop) && WorthExposing(loop)) {
       ExposeState(loop);
       did = true;
     }
     const bool flat = HasFlatState(loop);
     if (flat) did = ReadInvariantsOutside(loop) || did;
-    // Bodies may be shared by loops that differ in what they start with.
-    if (loop->operand(0)->Is(Opcode::Tuple) && callers_[*loop->attrs().body] == 1 &&
-        callers_[*loop->attrs().condition] == 1) {
+    if (owned && loop->operand(0)->Is(Opcode::Tuple)) {
       did = UnifyDuplicates(loop) || did;
       did = ReadConstantsInside(loop) || did;
       if (flat) {
