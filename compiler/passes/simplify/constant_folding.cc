@@ -4,8 +4,9 @@
 // Limits: results of at most 4,096 elements, with no more steps than a kernel launch is worth; and larger ones that
 // take no more bytes than the constants that end with them (weights in another order, with a scale in them, their
 // sums), as far as the compile's budget of steps goes. A broadcast or iota stays, since it costs less than its
-// elements; but what functions, divisions and sums make of nothing else (weights of a resize, angles of positions) is a
-// constant of at most 8 KiB. Nothing with side effects, of several devices, or ordered by control edges. Source: XLA's
+// elements; but what functions and divisions make of nothing else (angles of positions) is a constant if it takes no
+// more bytes than their code, and what sums make (weights of a resize), which are kernels of their own, one of at most
+// 8 KiB. Nothing with side effects, of several devices, or ordered by control edges. Source: XLA's
 // constant folding for which operations are left alone.
 #include <algorithm>
 
@@ -199,9 +200,9 @@ class Closed {
     std::vector<Instruction*> out;
     for (Instruction* i : order_) {
       const Facts& f = facts_.at(i);
-      if (!f.closed || !f.costly || !Small(i) || i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape)) continue;
+      if (!Small(i, f) || i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape)) continue;
       const bool goes_on = !i->IsRoot() && std::all_of(i->users().begin(), i->users().end(), [&](const Instruction* u) {
-        return facts_.at(u).closed && Small(u) && !u->Is(Opcode::Broadcast);
+        return Small(u, facts_.at(u)) && !u->Is(Opcode::Broadcast);
       });
       if (!goes_on) out.push_back(i);
     }
@@ -223,28 +224,28 @@ class Closed {
 
  private:
   struct Facts {
-    bool closed = false, costly = false;
+    bool closed = false, costly = false, sums = false;
     int64_t steps = 0;
   };
 
-  static bool Small(const Instruction* i) {
-    constexpr int64_t kMaxBytes = 8 << 10;
-    return i->shape().ByteSize() <= kMaxBytes;
+  // Of what is worth a constant.
+  static bool Small(const Instruction* i, const Facts& f) {
+    constexpr int64_t kMostOfFunctions = 512, kMostOfSums = 8 << 10;  // bytes
+    return f.closed && f.costly && i->shape().ByteSize() <= (f.sums ? kMostOfSums : kMostOfFunctions);
   }
 
   Facts FactsOf(const Instruction* i) const {
     if (!i->shape().IsArray() || i->shape().HasDynamic() || i->shape().ElementCount() > kMaxSteps) return {};
-    if (i->Is(Opcode::Constant)) return {true, false, 0};
+    if (i->Is(Opcode::Constant)) return {true, false, false, 0};
     if (!i->Is(Opcode::Iota) && !i->Is(Opcode::Broadcast) && !MayFoldWithCallees(i)) return {};
     if (i->operands().empty() && !i->Is(Opcode::Iota)) return {};
-    Facts f{true,
-            i->HasTrait(Transcendental) || i->HasTrait(Costly) || i->Is(Opcode::Reduce) ||
-                i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Dot),
-            Steps(i, kMaxSteps)};
+    const bool sums = i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Dot);
+    Facts f{true, sums || i->HasTrait(Transcendental) || i->HasTrait(Costly), sums, Steps(i, kMaxSteps)};
     for (const Instruction* o : i->operands()) {
       const Facts& of = facts_.at(o);
       f.closed = f.closed && of.closed;
       f.costly = f.costly || of.costly;
+      f.sums = f.sums || of.sums;
       f.steps += of.steps;
     }
     f.closed = f.closed && f.steps <= kMaxSteps;
