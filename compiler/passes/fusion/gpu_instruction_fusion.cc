@@ -11,7 +11,7 @@ absl::StatusOr<bool> GpuInstructionFusion(Module& m, PassContext& ctx) {
   limits.operands = 96;
   limits.window = 64;
   limits.taps = 64;
-  limits.repeats = 1 << 22;  // a tenth of a launch, where all of the device takes part
+  limits.repeats = 1 << 23;  // a fraction of a launch, where all of the device takes part
   limits.reshapes = true;
   limits.concatenations = true;
   return FuseVertically(m, ctx, limits);

@@ -212,6 +212,35 @@ class Fuser {
     return reads * (walked ? walked : one ? 1 : kOperations) <= limits_.repeats;
   }
 
+  static bool VisitsSame(const Instruction* c, const Instruction* p) {
+    const Instruction* root = RootOf(c);
+    return root->IsElementwise() && root->shape().IsArray() && root->shape().dims() == p->shape().dims();
+  }
+
+  // Whether the readers of `p` had rather read the one array that it is made of, where a launch costs more than
+  // computing it in each of them. Loops over its elements alone would become one with it, and what works in place
+  // would have to be a copy if it read the array.
+  bool IsComputedAgain(const Instruction* p) const {
+    constexpr size_t kMostReaders = 4;
+    if (!limits_.repeats || !p->IsElementwise() || p->users().size() > kMostReaders) return false;
+    int64_t arrays = 0;
+    for (const Instruction* o : p->operands()) {
+      const bool small =
+          o->Is(Opcode::Broadcast) && o->operand(0)->shape().ElementCount() * 8 <= p->shape().ElementCount();
+      if (small || o->Is(Opcode::Iota) || o->Is(Opcode::Constant)) continue;
+      if (++arrays > 1 || o->shape().ByteSize() > p->shape().ByteSize()) return false;
+    }
+    bool same = true;
+    for (const Instruction* u : p->users()) {
+      const Instruction* root = RootOf(u);
+      if (!root->IsElementwise() && !root->Is(Opcode::Reduce) && !root->Is(Opcode::ReduceWindow)) return false;
+      same = same && VisitsSame(u, p);
+    }
+    if (same) return false;
+    return !Expensive(p) || std::all_of(p->users().begin(), p->users().end(),
+                                        [&](const Instruction* u) { return IsLittleWork(u, p, p); });
+  }
+
   // A reshape between windows and the reduction of their results, as between pooling and a small product.
   bool JoinsLittleWork(const Instruction* reshape, const Instruction* c) const {
     const Instruction* x = reshape->operand(0);
@@ -301,7 +330,8 @@ class Fuser {
       bool all = true;
       for (Instruction* u : users) all = all && ShouldFuse(p, u);
       if (all && users.size() > 1) {
-        if (Expensive(p)) all = false;
+        const bool again = IsComputedAgain(p);
+        if (Expensive(p) && !again) all = false;
         // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free.
         const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
                           p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
@@ -311,7 +341,7 @@ class Fuser {
         for (const Instruction* o : p->operands())
           small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
                                           o->shape().ElementCount() * 8 <= p->shape().ElementCount());
-        if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
+        if (!free && !small_inputs && !again && (users.size() > 3 || p->operand_count() > 1)) all = false;
       }
       if (!all || !ctx_.Take()) continue;
       for (Instruction* u : users) {
