@@ -8,7 +8,8 @@ namespace kiln {
 namespace {
 
 constexpr const char* kShardings[] = {"Sharding", "xla.sdy.FuncResultSharding"};
-constexpr const char* kPlaces[] = {"annotate_device_placement", "MoveToDevice", "MoveToHost", "LayoutConstraint"};
+constexpr const char* kPlaces[] = {"annotate_device_placement", "MoveToDevice",    "MoveToHost", "PinToDevice",
+                                   "PinToDeviceSram",           "LayoutConstraint"};
 
 bool Calls(const Instruction& i, absl::Span<const char* const> targets) {
   return i.Is(Opcode::CustomCall) && i.attrs().custom_call_target &&

@@ -10,7 +10,8 @@ namespace kiln {
 
 // "Sharding", "xla.sdy.FuncResultSharding".
 bool IsShardingAnnotation(const Instruction& i);
-// These, "annotate_device_placement", "MoveToDevice", "MoveToHost", "LayoutConstraint".
+// These, "annotate_device_placement", "MoveToDevice", "MoveToHost", "PinToDevice", "PinToDeviceSram",
+// "LayoutConstraint".
 bool IsAnnotation(const Instruction& i);
 
 // Not notes, but known by their targets too: where a region that is written for each partition begins or ends. The

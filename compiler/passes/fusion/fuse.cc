@@ -156,6 +156,11 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   for (Instruction* i : {a, b}) {
     std::vector<Instruction*> arguments;
     for (Instruction* o : i->operands()) {
+      const bool element = o->Is(Opcode::GetTupleElement) && o->operand(0) == a;
+      if (i == b && (element || o == a)) {
+        arguments.push_back(roots[element ? static_cast<size_t>(*o->attrs().tuple_index) : 0]);
+        continue;
+      }
       const auto at = std::find(operands.begin(), operands.end(), o);
       if (at != operands.end()) {
         arguments.push_back(f->parameter(at - operands.begin()));

@@ -34,7 +34,8 @@ bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
 inline constexpr size_t kMostEvaluations = 15;  // as XLA's fusions allow
 size_t Evaluations(const Instruction* c, const Instruction* p);
 
-// One fusion with the results of `a` and `b`, neither of which may depend on the other, in place of both.
+// One fusion with the results of `a` and `b` in place of both. `b` may read results of `a`; no other path may connect
+// them.
 Instruction* FuseSiblings(Instruction* a, Instruction* b);
 
 }  // namespace kiln

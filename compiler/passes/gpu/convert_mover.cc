@@ -14,11 +14,12 @@ namespace {
 int Bits(const Instruction* i) { return InfoOf(i->shape().type()).bits; }
 
 bool Widens(const Instruction* i) {
-  return i->Is(Opcode::Convert) && !i->shape().HasDynamic() && Bits(i->operand(0)) < Bits(i);
+  return i->Is(Opcode::Convert) && !i->shape().HasDynamic() && Bits(i->operand(0)) < Bits(i) &&
+         Bits(i->operand(0)) >= 8;
 }
 
 bool Narrows(const Instruction* i) {
-  return i->Is(Opcode::Convert) && !i->shape().HasDynamic() && Bits(i->operand(0)) > Bits(i);
+  return i->Is(Opcode::Convert) && !i->shape().HasDynamic() && Bits(i->operand(0)) > Bits(i) && Bits(i) >= 8;
 }
 
 bool HasOneUser(const Instruction* i) { return i->users().size() == 1; }

@@ -1,7 +1,8 @@
 // Kernels that visit the same elements become one with several results: loops over one shape that share an operand or
 // feed each other, and reductions of equal form, or with loops over as many elements, that read one array. A loop whose
-// result is reduced and needed elsewhere too is written by the kernel that reduces it.
+// result is read element by element, or reduced, and needed elsewhere too is written by the kernel that reads it.
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "compiler/hlo/reachability.h"
@@ -12,7 +13,8 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kMostOperands = 96, kMostArrays = 24, kMostShared = 20 << 10;
+constexpr int64_t kMostOperands = 96, kMostArrays = 48, kMostShared = 20 << 10;
+constexpr int64_t kMostInstructions = 800;  // of a loop that takes another
 
 std::vector<Instruction*> ResultsOf(const Instruction* fusion) {
   Instruction* root = (*fusion->attrs().calls)->root();
@@ -93,18 +95,59 @@ bool ReadsWhatItVisits(const Instruction* i, int64_t k) {
   return true;
 }
 
-// A loop with other readers too, and a kernel of reductions over what it writes: the kernel computes and writes it.
+int64_t ArraysOf(const Instruction* fusion) {
+  return fusion->operand_count() + static_cast<int64_t>(ResultsOf(fusion).size());
+}
+
+int64_t InstructionsOf(const Instruction* fusion) { return (*fusion->attrs().calls)->instruction_count(); }
+
+// A loop with other readers too, and a kernel over the elements that it writes: the kernel computes and writes them.
 bool TakesProducer(Instruction* loop, Instruction* kernel, const Reachability& reach) {
-  if (!loop->shape().IsArray() || ReduceOf(loop) || !ReduceOf(kernel) || loop->users().size() < 2 ||
+  if (!loop->shape().IsArray() || ReduceOf(loop) || loop->users().size() < 2 ||
       loop->operand_count() + kernel->operand_count() > kMostOperands)
     return false;
+  const Instruction* reduce = ReduceOf(kernel);
+  if (!reduce && InstructionsOf(loop) + InstructionsOf(kernel) > kMostInstructions) return false;
   // A transposed array is read by blocks, which takes a kernel of its own.
   for (const auto& i : (*loop->attrs().calls)->instructions())
     if (i->Is(Opcode::Transpose)) return false;
   const int64_t k = kernel->OperandIndex(loop);
-  if (Visited(ReduceOf(kernel)).dims() != loop->shape().dims() || !ReadsWhatItVisits(kernel, k)) return false;
+  if (Visited(reduce ? reduce : ResultsOf(kernel)[0]).dims() != loop->shape().dims() || !ReadsWhatItVisits(kernel, k))
+    return false;
   return std::none_of(loop->users().begin(), loop->users().end(),
                       [&](const Instruction* u) { return u != kernel && reach.Reaches(u, kernel); });
+}
+
+// A loop that reads results of a loop of several at the elements where that writes them joins it.
+bool TakesReader(Instruction* loop, Instruction* reader, const Reachability& reach) {
+  if (!loop->shape().IsTuple() || ReduceOf(loop) || ReduceOf(reader) ||
+      ResultsOf(loop)[0]->shape().dims() != ResultsOf(reader)[0]->shape().dims() ||
+      ArraysOf(loop) + ArraysOf(reader) > kMostArrays ||
+      InstructionsOf(loop) + InstructionsOf(reader) > kMostInstructions)
+    return false;
+  for (int64_t k = 0; k < reader->operand_count(); ++k) {
+    const Instruction* o = reader->operand(k);
+    const bool result = o->Is(Opcode::GetTupleElement) && o->operand(0) == loop;
+    if (result ? !ReadsWhatItVisits(reader, k) : reach.Reaches(loop, o)) return false;
+  }
+  return true;
+}
+
+bool ReadOne(Computation* c, PassContext& ctx) {
+  if (!Reachability::Affordable(c)) return false;
+  std::optional<Reachability> reach;
+  for (Instruction* a : c->PostOrder()) {
+    if (!a->shape().IsTuple() || !Joins(a)) continue;
+    for (const Instruction* e : a->users())
+      for (Instruction* u : e->users()) {
+        if (!e->Is(Opcode::GetTupleElement) || !Joins(u)) continue;
+        if (!reach) reach.emplace(c);
+        if (!TakesReader(a, u, *reach) || !ctx.Take()) continue;
+        FuseSiblings(a, u);
+        return true;
+      }
+  }
+  return false;
 }
 
 bool PairOne(Computation* c, PassContext& ctx) {
@@ -125,7 +168,8 @@ bool PairOne(Computation* c, PassContext& ctx) {
           if (const auto at = place.find(u); at != place.end() && at->second > place.at(a)) siblings.insert(at->second);
     for (Instruction* u : std::vector<Instruction*>(a->users())) {
       if (!place.contains(u) || !TakesProducer(a, u, reach) || !ctx.Take()) continue;
-      FuseSiblings(a, FuseInto(a, u))->mutable_attrs().fusion_kind = FusionKind::kInput;
+      const bool reduces = ReduceOf(u);
+      FuseSiblings(a, FuseInto(a, u))->mutable_attrs().fusion_kind = reduces ? FusionKind::kInput : FusionKind::kLoop;
       return true;
     }
     for (const size_t y : siblings) {
@@ -143,7 +187,7 @@ bool PairOne(Computation* c, PassContext& ctx) {
 absl::StatusOr<bool> GpuMultiOutputFusion(Module& m, PassContext& ctx) {
   ASSIGN_OR_RETURN(bool changed, CpuMultiOutputFusion(m, ctx));
   for (Computation* c : ControlComputations(m))
-    while (PairOne(c, ctx)) changed = true;
+    while (PairOne(c, ctx) || ReadOne(c, ctx)) changed = true;
   return changed;
 }
 

@@ -1,5 +1,6 @@
 // topk, the operation or a call of that name, as a stable sort with the positions beside the values, of which the first
-// k stay. The wide variant takes those of more elements than a kernel selects.
+// k stay. The wide variant takes those of more elements than a kernel selects. topk-splitter makes of one very long row
+// as many rows as one has elements, about, and sorts what it selects of each.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
@@ -32,22 +33,54 @@ Computation* Comparator(Module* m, PrimitiveType t, bool largest) {
   return order;
 }
 
-absl::StatusOr<Instruction*> Expand(Instruction* i) {
+// The first of `values` with their `places`, as `i` has them.
+Instruction* FirstSorted(Instruction* i, Expr values, Expr places) {
   Computation* c = i->parent();
-  const Shape& s = i->operand(0)->shape();
-  const int64_t last = s.rank() - 1;
   Computation* order = ComparatorOfCall(i);
-  if (!order) order = Comparator(c->module(), s.type(), i->attrs().largest.value_or(true));
-  Expr iota = IotaOf(c, i->shape().tuple()[1].type(), s.dims(), last);
-  Instruction* sort =
-      c->Add(Opcode::Sort, Shape::Tuple({Shape::Array(s.type(), s.dims()), iota.shape()}), {i->operand(0), iota.get()});
-  sort->mutable_attrs().dimensions = Ints{last};
+  if (!order) order = Comparator(c->module(), values.type(), i->attrs().largest.value_or(true));
+  const Shape sorted = Shape::Tuple({Shape::Array(values.type(), values.shape().dims()), places.shape()});
+  Instruction* sort = c->Add(Opcode::Sort, sorted, {values.get(), places.get()});
+  sort->mutable_attrs().dimensions = Ints{values.shape().rank() - 1};
   sort->mutable_attrs().is_stable = true;
   sort->mutable_attrs().to_apply = order;
   const Ints& limit = i->shape().tuple()[0].dims();
   std::vector<Expr> parts;
   for (int64_t k = 0; k < 2; ++k) parts.push_back(SliceOf(PartOf(sort, k), Ints(limit.size(), 0), limit));
   return TupleOf(parts);
+}
+
+absl::StatusOr<Instruction*> Expand(Instruction* i) {
+  const Shape& s = i->operand(0)->shape();
+  return FirstSorted(i, i->operand(0), IotaOf(i->parent(), i->shape().tuple()[1].type(), s.dims(), s.rank() - 1));
+}
+
+// Into how many rows one row of `n` is cut: a power of two about its root.
+int64_t RowsOf(int64_t n) {
+  int64_t rows = 1;
+  while (4 * rows * rows <= n && n % (2 * rows) == 0) rows *= 2;
+  return rows;
+}
+
+bool IsLongRow(const Instruction* i) {
+  constexpr int64_t kShort = 1 << 20, kMultiple = 1024;
+  if (!i->Is(Opcode::TopK) && !ComparatorOfCall(i)) return false;
+  const Shape &x = i->operand(0)->shape(), &first = i->shape().tuple()[0];
+  if (x.HasDynamic() || x.rank() == 0) return false;
+  const int64_t n = x.dims().back(), k = first.dims().back();
+  return x.ElementCount() == n && n > kShort && n % kMultiple == 0 && k * k <= n && k <= n / RowsOf(n);
+}
+
+Instruction* Split(Instruction* i) {
+  const Shape &x = i->operand(0)->shape(), &first = i->shape().tuple()[0];
+  const PrimitiveType place = i->shape().tuple()[1].type();
+  const int64_t n = x.dims().back(), k = first.dims().back(), rows = RowsOf(n);
+  Instruction* each =
+      i->parent()->AddClone(i, Shape::Tuple({Shape::Array(x.type(), {rows, k}), Shape::Array(place, {rows, k})}),
+                            {ReshapeTo(i->operand(0), {rows, n / rows}).get()});
+  const Expr begins = IotaOf(i->parent(), place, {rows, k}, 0) * static_cast<double>(n / rows);
+  Ints dims = x.dims();
+  dims.back() = rows * k;
+  return FirstSorted(i, ReshapeTo(PartOf(each, 0), dims), ReshapeTo(PartOf(each, 1) + begins, dims));
 }
 
 absl::StatusOr<bool> Decompose(Module& m, PassContext& ctx, int64_t fewest) {
@@ -60,6 +93,10 @@ absl::StatusOr<bool> Decompose(Module& m, PassContext& ctx, int64_t fewest) {
 }
 
 }  // namespace
+
+absl::StatusOr<bool> TopkSplitter(Module& m, PassContext& ctx) {
+  return ExpandEach(m, ctx, IsLongRow, [](Instruction* i) -> absl::StatusOr<Instruction*> { return Split(i); });
+}
 
 absl::StatusOr<bool> TopkDecomposer(Module& m, PassContext& ctx) { return Decompose(m, ctx, 0); }
 

@@ -1,6 +1,7 @@
 // Loops that never run are their start, loops that run once their body; what no iteration changes is read from before
 // the loop, elements that are always equal become one, constants and counters are computed where they are read, nested
 // states become flat, and elements that nobody needs leave the state.
+#include "absl/strings/ascii.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
@@ -52,25 +53,35 @@ absl::flat_hash_map<const Computation*, int64_t> CountCallers(const Module& m) {
   return out;
 }
 
-// A loop that is a computation's result, all of it, is taken apart only if an element can leave.
+// A state that starts or ends as a whole is taken apart only if an element can leave.
 bool WorthExposing(const Instruction* loop) {
-  for (size_t n = 0; n < loop->shape().tuple().size(); ++n) {
+  const std::vector<bool> live = LiveElements(loop);
+  for (size_t n = 0; n < live.size(); ++n) {
     const int64_t k = static_cast<int64_t>(n);
-    if (IsInvariant(loop, k) && !UsedInside(loop, k)) return true;
+    if (!live[n] || (IsInvariant(loop, k) && !UsedInside(loop, k))) return true;
     const Instruction *init = InitOf(loop, k), *next = (*loop->attrs().body)->root()->operand(k);
-    if (init->Is(Opcode::Constant) && next->Is(Opcode::Constant) && init->literal() == next->literal()) return true;
+    if (init && init->Is(Opcode::Constant) && next->Is(Opcode::Constant) && init->literal() == next->literal())
+      return true;
+  }
+  return false;
+}
+
+// Front ends may ask that the state stays as they wrote it.
+bool KeepsItsState(const Instruction* loop) {
+  for (const char* key : {"_xla_disable_while_loop_dce", "xla.disable_while_loop_dce", "_xla_preserve_tuple_indices",
+                          "xla.preserve_tuple_indices"}) {
+    const std::string value = absl::AsciiStrToLower(AnnotationOf(loop, key).value_or(""));
+    if (value == "true" || value == "1" || value == "yes") return true;
   }
   return false;
 }
 
 bool MayBeEdited(const Instruction* loop) {
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
-  if (!HasFlatBodies(loop) || !loop->operand(0)->Is(Opcode::Tuple) || !HasNoControlEdges(body, condition)) return false;
+  if (!HasFlatBodies(loop) || !HasNoControlEdges(body, condition)) return false;
   for (const Shape& s : loop->shape().tuple())
     if (!s.IsArray()) return false;
-  for (const Instruction* u : loop->users())
-    if (!u->Is(Opcode::GetTupleElement)) return false;
-  return !loop->IsRoot() || loop->users().empty();
+  return true;
 }
 
 class Simplifier {
@@ -81,7 +92,7 @@ class Simplifier {
     bool changed = false;
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
       if (!loop->control_predecessors().empty() || !loop->control_successors().empty()) continue;
-      if (ctx_.fuel == 0) continue;
+      if (ctx_.fuel == 0 || KeepsItsState(loop)) continue;
       bool did = false;
       if (Instruction* flat = FlattenState(loop)) {
         loop = flat;
@@ -97,11 +108,9 @@ class Simplifier {
 
  private:
   bool RunsAtMostOnce(Instruction* loop) {
-    if (!loop->operand(0)->Is(Opcode::Tuple) || !pure_.Contains(*loop->attrs().body) ||
-        !pure_.Contains(*loop->attrs().condition))
-      return false;
+    if (!loop->operand(0)->Is(Opcode::Tuple) || !pure_.Contains(*loop->attrs().condition)) return false;
     const std::optional<Induction> v = FindInduction(loop);
-    if (!v || v->trips > 1) return false;
+    if (!v || v->trips > 1 || (v->trips == 1 && !pure_.Contains(*loop->attrs().body))) return false;
     if (v->trips == 1 && AnnotationOf(loop, "skip-simplify-while-loops_trip-count-one") == "true") return false;
     Computation* c = loop->parent();
     loop->ReplaceAllUsesWith(v->trips == 0 ? loop->operand(0)
@@ -113,20 +122,23 @@ class Simplifier {
 
   bool Shrink(Instruction* loop) {
     bool did = false;
-    if (loop->IsRoot() && WorthExposing(loop)) {
+    // Bodies may be shared by loops that differ in what they start with.
+    const bool owned = callers_[*loop->attrs().body] == 1 && callers_[*loop->attrs().condition] == 1;
+    if (owned && !HasFlatState(loop) && WorthExposing(loop)) {
       ExposeState(loop);
       did = true;
     }
-    if (!loop->IsRoot()) did = ReadInvariantsOutside(loop) || did;
-    // Bodies may be shared by loops that differ in what they start with.
-    if (callers_[*loop->attrs().body] == 1 && callers_[*loop->attrs().condition] == 1) {
+    const bool flat = HasFlatState(loop);
+    if (flat) did = ReadInvariantsOutside(loop) || did;
+    if (owned && loop->operand(0)->Is(Opcode::Tuple)) {
       did = UnifyDuplicates(loop) || did;
-      if (!loop->IsRoot()) {
+      did = ReadConstantsInside(loop) || did;
+      if (flat) {
         did = ForwardConstants(loop) || did;
         did = MergeInductions(loop) || did;
       }
     }
-    if (loop->IsRoot()) return did;
+    if (!flat) return did;
     const std::vector<bool> live = LiveElements(loop);
     const int64_t kept = std::count(live.begin(), live.end(), true);
     if (kept == 0 || kept == static_cast<int64_t>(live.size())) return did;

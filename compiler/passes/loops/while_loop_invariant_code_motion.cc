@@ -2,8 +2,8 @@
 //
 // It may then run although the loop does not: only pure operations move, calls of pure computations and functions among
 // them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
-// state does not grow. Constants, broadcasts and what only moves elements stay: inside, they become a part of what
-// reads them.
+// state does not grow. Loops that run once at most have nothing to gain. Constants, broadcasts and what only moves
+// elements stay: inside, they become a part of what reads them.
 #include "compiler/hlo/annotation.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
@@ -81,6 +81,8 @@ bool MayBeEdited(const Instruction* loop) {
   if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
     return false;
   if (AnnotationOf(loop, "_xla_disable_loop_instr_hoisting") == "true") return false;
+  if (loop->operand(0)->Is(Opcode::Tuple))
+    if (const auto v = FindInduction(loop); v && v->trips <= 1) return false;
   return std::all_of(loop->shape().tuple().begin(), loop->shape().tuple().end(),
                      [](const Shape& s) { return s.IsArray(); });
 }

@@ -11,6 +11,8 @@ Instruction* FlattenState(Instruction* loop);
 // Of loops that own their bodies:
 // Elements that start equal and go on equal: readers of the later one read the first.
 bool UnifyDuplicates(Instruction* loop);
+// Body and condition read numbers that start as constants and stay as they are from constants of their own.
+bool ReadConstantsInside(Instruction* loop);
 // Elements that start as a constant which every iteration gives again are that constant wherever they are read.
 bool ForwardConstants(Instruction* loop);
 // Integers that start at constants and grow by constants are computed from one of them.

@@ -223,8 +223,11 @@ std::vector<bool> LiveElements(const Instruction* loop) {
     live[static_cast<size_t>(k)] = true;
     work.push_back(k);
   };
-  for (const Instruction* u : loop->users())
-    if (!u->users().empty() || u->IsRoot()) mark(*u->attrs().tuple_index);
+  if (!ReadByElement(loop))
+    for (size_t k = 0; k < live.size(); ++k) mark(static_cast<int64_t>(k));
+  else
+    for (const Instruction* u : loop->users())
+      if (!u->users().empty() || u->IsRoot()) mark(*u->attrs().tuple_index);
   const Computation *body = *loop->attrs().body, *condition = *loop->attrs().condition;
   for (const Instruction* u : condition->parameter(0)->users())
     if (!u->users().empty() || u->IsRoot()) mark(*u->attrs().tuple_index);

@@ -50,8 +50,8 @@ std::optional<Induction> FindInduction(const Instruction* loop);
 // take elements.
 void ExposeState(Instruction* loop);
 
-// Elements that something outside reads, that decide how often the loop runs, that a side effect shows, or that such
-// elements are made of.
+// Elements that something outside reads (all, where it reads the state as a whole), that decide how often the loop
+// runs, that a side effect shows, or that such elements are made of.
 std::vector<bool> LiveElements(const Instruction* loop);
 
 // A new loop in place of `loop` without the elements that are not `kept`, which must be dead. Returns it.

@@ -1,16 +1,23 @@
-// A conditional on a constant becomes a call of the branch it picks; an index out of range picks the last. One whose
-// two branches only hand on what they are given becomes selections.
+// A conditional on a constant, or with one branch, becomes a call of the branch it picks; an index out of range picks
+// the last. One whose two branches only hand on what they are given, or compute little, becomes selections. Results and
+// operands that nobody reads leave.
+//
+// Stays: what has side effects is where the program put it, and so is what control edges or shardings hold.
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/other_passes.h"
 #include "compiler/passes/simplify/branches.h"
+#include "compiler/passes/simplify/conditional_tuples.h"
 #include "compiler/passes/simplify/inline_body.h"
 
 namespace kiln {
 namespace {
 
-// The branch that a constant picks.
+// The branch that a constant picks, or that is the only one.
 int64_t Picked(const Instruction* i) {
+  if (BranchesOf(i).size() == 1) return 0;
   const int64_t v = i->operand(0)->literal().Get(0).i, n = static_cast<int64_t>(BranchesOf(i).size());
   if (i->operand(0)->shape().type() == PrimitiveType::Pred) return v ? 0 : 1;
   return v < 0 || v >= n ? n - 1 : v;
@@ -26,18 +33,49 @@ bool OnlyHandsOn(const Computation* c) {
   return true;
 }
 
+// What computing both branches costs less than choosing one.
+bool ComputesLittle(const Computation* c) {
+  constexpr int64_t kFew = 1024;  // elements that all of its instructions compute and read
+  int64_t elements = 0;
+  for (const auto& i : c->instructions()) {
+    if (!i->control_predecessors().empty() || i->Is(Opcode::Rng) || i->HasSideEffect()) return false;
+    switch (i->opcode()) {
+      case Opcode::Parameter:
+      case Opcode::Tuple:
+      case Opcode::GetTupleElement:
+      case Opcode::AfterAll:
+        continue;
+      case Opcode::Broadcast:
+      case Opcode::Concatenate:
+      case Opcode::Constant:
+      case Opcode::DynamicSlice:
+      case Opcode::Pad:
+      case Opcode::Reduce:
+      case Opcode::Reshape:
+      case Opcode::Slice:
+        break;
+      default:
+        if (!i->IsElementwise() || i->Is(Opcode::Map)) return false;
+    }
+    if (!i->shape().IsArray()) return false;
+    elements += i->shape().ElementCount();
+    if (i->Is(Opcode::Reduce)) elements += i->operand(0)->shape().ElementCount();
+  }
+  return elements <= kFew;
+}
+
 bool Selectable(const Shape& s) {
   if (s.IsTuple()) return std::all_of(s.tuple().begin(), s.tuple().end(), Selectable);
   return s.IsToken() || (s.IsArray() && !s.HasDynamic());
 }
 
-// Results of a tuple: one array that is handed on takes no more than a pointer.
+// One array that is handed on takes no more than a pointer, and stays.
 bool BecomesSelections(const Instruction* i) {
-  if (i->operand(0)->shape().type() != PrimitiveType::Pred || !i->shape().IsTuple() || !Selectable(i->shape()) ||
-      !i->control_predecessors().empty() || !i->control_successors().empty())
-    return false;
-  for (const Computation* branch : BranchesOf(i))
-    if (!OnlyHandsOn(branch)) return false;
+  if (i->operand(0)->shape().type() != PrimitiveType::Pred || !Selectable(i->shape())) return false;
+  for (const Computation* branch : BranchesOf(i)) {
+    const bool hands_on = OnlyHandsOn(branch);
+    if ((hands_on && !i->shape().IsTuple()) || (!hands_on && !ComputesLittle(branch))) return false;
+  }
   return true;
 }
 
@@ -53,29 +91,72 @@ Instruction* Selected(Instruction* pred, Instruction* a, Instruction* b) {
   return c->Add(Opcode::Tuple, a->shape(), parts);
 }
 
+// What is a program's to hold in its place, or has numbers that copies of branches would repeat.
+bool Stays(const Instruction* i) {
+  return HasSchedulingGroup(i) || !i->control_predecessors().empty() || !i->control_successors().empty();
+}
+
+bool HasChannels(const Computation* c) {
+  for (const auto& i : c->instructions()) {
+    if (i->attrs().channel_id) return true;
+    for (const Computation* callee : i->called())
+      if (HasChannels(callee)) return true;
+  }
+  return false;
+}
+
+bool MayShrink(const Instruction* i) {
+  if (i->attrs().sharding) return false;
+  const std::vector<Computation*> branches = BranchesOf(i);
+  return std::none_of(branches.begin(), branches.end(), HasChannels);
+}
+
+// The conditional as a call or as selections.
+void TakeApart(Instruction* i, bool known) {
+  Computation* c = i->parent();
+  const std::vector<Computation*> branches = BranchesOf(i);
+  Instruction* with;
+  if (known) {
+    const int64_t branch = Picked(i);
+    with = c->Add(Opcode::Call, i->shape(), {i->operand(branch + 1)});
+    with->mutable_attrs().to_apply = branches[static_cast<size_t>(branch)];
+  } else {
+    with = Selected(i->operand(0), InlineBody(c, branches[0], {i->operand(1)}, i),
+                    InlineBody(c, branches[1], {i->operand(2)}, i));
+  }
+  i->ReplaceAllUsesWith(with);
+  c->Remove(i);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
   bool changed = false;
-  for (const auto& c : m.computations()) {
-    for (Instruction* i : c->PostOrder()) {
-      if (!i->Is(Opcode::Conditional) || HasSchedulingGroup(i)) continue;
-      const bool constant = i->operand(0)->Is(Opcode::Constant);
-      if ((!constant && !BecomesSelections(i)) || !ctx.Take()) continue;
-      const std::vector<Computation*> branches = BranchesOf(i);
-      Instruction* with;
-      if (constant) {
-        const int64_t branch = Picked(i);
-        with = c->Add(Opcode::Call, i->shape(), {i->operand(branch + 1)});
-        with->mutable_attrs().to_apply = branches[static_cast<size_t>(branch)];
-      } else {
-        with = Selected(i->operand(0), InlineBody(c.get(), branches[0], {i->operand(1)}, i),
-                        InlineBody(c.get(), branches[1], {i->operand(2)}, i));
+  for (Computation* c : m.PostOrder()) {
+    for (Instruction* i : OfOpcode(c, Opcode::Conditional)) {
+      if (Stays(i) || ctx.fuel == 0) continue;
+      bool did = false;
+      if (MayShrink(i)) {
+        did = UnifyEqualResults(i);
+        if (Instruction* less = WithoutUnreadResults(i)) {
+          i = less;
+          did = true;
+        }
       }
-      i->ReplaceAllUsesWith(with);
-      c->Remove(i);
-      changed = true;
+      const bool known = i->operand(0)->Is(Opcode::Constant) || BranchesOf(i).size() == 1;
+      if (!i->HasSideEffect() && (known || BecomesSelections(i))) {
+        TakeApart(i, known);
+        did = true;
+      } else if (MayShrink(i)) {
+        did = DropUnreadOperands(i) || did;
+      }
+      if (did) ctx.Take();
+      changed |= did;
     }
+  }
+  if (changed) {
+    m.RemoveUnreachableComputations();
+    RETURN_IF_ERROR(Dce(m, ctx).status());
   }
   return changed;
 }

@@ -4,10 +4,13 @@
 // Limits: results of at most 4,096 elements, with no more steps than a kernel launch is worth; and larger ones that
 // take no more bytes than the constants that end with them (weights in another order, with a scale in them, their
 // sums), as far as the compile's budget of steps goes. A broadcast or iota stays, since it costs less than its
-// elements. Nothing with side effects, of several devices, or ordered by control edges. Source: XLA's constant folding
-// for which operations are left alone.
+// elements; but what functions and divisions make of nothing else (angles of positions) is a constant if it takes no
+// more bytes than their code, and what sums make (weights of a resize), which are kernels of their own, one of at most
+// 8 KiB. Nothing with side effects, of several devices, or ordered by control edges. Source: XLA's
+// constant folding for which operations are left alone.
 #include <algorithm>
 
+#include "absl/container/node_hash_map.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
@@ -185,6 +188,75 @@ Instruction* Evaluated(Instruction* i) {
   return result.ok() ? AddValue(i->parent(), i->shape(), *result) : nullptr;
 }
 
+// What is computed from constants and iotas alone.
+class Closed {
+ public:
+  explicit Closed(const Computation* c) : order_(c->PostOrder()) {
+    for (const Instruction* i : order_) facts_[i] = FactsOf(i);
+  }
+
+  // Those that become constants: costly ones that something else reads than further work of the kind.
+  std::vector<Instruction*> Ends() const {
+    std::vector<Instruction*> out;
+    for (Instruction* i : order_) {
+      const Facts& f = facts_.at(i);
+      if (!Small(i, f) || i->Is(Opcode::Broadcast) || i->Is(Opcode::Reshape)) continue;
+      const bool goes_on = !i->IsRoot() && std::all_of(i->users().begin(), i->users().end(), [&](const Instruction* u) {
+        return Small(u, facts_.at(u)) && !u->Is(Opcode::Broadcast);
+      });
+      if (!goes_on) out.push_back(i);
+    }
+    return out;
+  }
+
+  // Null if the evaluator lacks an operation.
+  const Literal* ValueOf(const Instruction* i) {
+    if (i->Is(Opcode::Constant)) return &i->literal();
+    if (const auto it = values_.find(i); it != values_.end()) return &it->second;
+    std::vector<const Literal*> operands;
+    for (const Instruction* o : i->operands()) {
+      operands.push_back(ValueOf(o));
+      if (!operands.back()) return nullptr;
+    }
+    absl::StatusOr<Literal> value = EvaluateInstruction(*i, operands);
+    return value.ok() ? &values_.emplace(i, std::move(*value)).first->second : nullptr;
+  }
+
+ private:
+  struct Facts {
+    bool closed = false, costly = false, sums = false;
+    int64_t steps = 0;
+  };
+
+  // Of what is worth a constant.
+  static bool Small(const Instruction* i, const Facts& f) {
+    constexpr int64_t kMostOfFunctions = 512, kMostOfSums = 8 << 10;  // bytes
+    return f.closed && f.costly && i->shape().ByteSize() <= (f.sums ? kMostOfSums : kMostOfFunctions);
+  }
+
+  Facts FactsOf(const Instruction* i) const {
+    if (!i->shape().IsArray() || i->shape().HasDynamic() || i->shape().ElementCount() > kMaxSteps) return {};
+    if (i->Is(Opcode::Constant)) return {true, false, false, 0};
+    if (!i->Is(Opcode::Iota) && !i->Is(Opcode::Broadcast) && !MayFoldWithCallees(i)) return {};
+    if (i->operands().empty() && !i->Is(Opcode::Iota)) return {};
+    const bool sums = i->Is(Opcode::Reduce) || i->Is(Opcode::ReduceWindow) || i->Is(Opcode::Dot);
+    Facts f{true, sums || i->HasTrait(Transcendental) || i->HasTrait(Costly), sums, Steps(i, kMaxSteps)};
+    for (const Instruction* o : i->operands()) {
+      const Facts& of = facts_.at(o);
+      f.closed = f.closed && of.closed;
+      f.costly = f.costly || of.costly;
+      f.sums = f.sums || of.sums;
+      f.steps += of.steps;
+    }
+    f.closed = f.closed && f.steps <= kMaxSteps;
+    return f;
+  }
+
+  std::vector<Instruction*> order_;
+  absl::flat_hash_map<const Instruction*, Facts> facts_;
+  absl::node_hash_map<const Instruction*, Literal> values_;
+};
+
 // Windows over one value everywhere, none of which reaches beyond it, give one value everywhere: that of one window.
 Instruction* OfEqualWindows(Instruction* i) {
   if (!i->Is(Opcode::ReduceWindow) || i->operand_count() != 2 || !i->shape().IsArray() || !i->attrs().window ||
@@ -227,6 +299,16 @@ absl::StatusOr<bool> ConstantFolding(Module& m, PassContext& ctx) {
       ctx.Take();
       value->set_loc(i->loc());
       i->ReplaceAllUsesWith(value);
+      c->Remove(i);
+      changed = true;
+    }
+    Closed closed(c.get());
+    for (Instruction* i : closed.Ends()) {
+      const Literal* value = ctx.fuel == 0 ? nullptr : closed.ValueOf(i);
+      if (!value || !ctx.Take()) continue;
+      Instruction* constant = AddValue(c.get(), i->shape(), *value);
+      constant->set_loc(i->loc());
+      i->ReplaceAllUsesWith(constant);
       c->Remove(i);
       changed = true;
     }

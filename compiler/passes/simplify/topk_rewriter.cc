@@ -1,5 +1,5 @@
-// The first k of a descending sort of f32, with or without the places they came from, is topk; what of the k is used
-// may start further on.
+// The first k of a descending sort of f32 or bf16, with or without the places they came from, is topk; what of the k is
+// used may start further on. Columns of a matrix are rows of its transpose.
 //
 // The comparator must order the values alone: greater than, by total order, or by bits that are in total order. Equal
 // values keep the lower place first.
@@ -63,17 +63,18 @@ int64_t SliceLimit(const Instruction* i, int64_t dim) {
 
 struct Match {
   std::vector<Instruction*> values, places;  // slices to replace
-  int64_t k = 0;
+  int64_t k = 0, dim = 0;
 };
 
 std::optional<Match> MatchSort(const Instruction* sort) {
   if (!sort->Is(Opcode::Sort) || sort->operand_count() > 2 || sort->IsRoot()) return std::nullopt;
   const Shape& s = sort->operand(0)->shape();
-  const int64_t dim = s.rank() - 1;
-  if (s.type() != PrimitiveType::F32 || s.rank() < 1 || s.HasDynamic() ||
-      (sort->attrs().dimensions && *sort->attrs().dimensions != Ints{dim}) || !Descending(*sort->attrs().to_apply))
-    return std::nullopt;
+  const bool number = s.type() == PrimitiveType::F32 || s.type() == PrimitiveType::BF16;
+  if (!number || s.rank() < 1 || s.HasDynamic() || !Descending(*sort->attrs().to_apply)) return std::nullopt;
+  const int64_t dim = sort->attrs().dimensions ? (*sort->attrs().dimensions)[0] : s.rank() - 1;
+  if (dim != s.rank() - 1 && s.rank() != 2) return std::nullopt;
   Match match;
+  match.dim = dim;
   const auto take = [&](Instruction* slice, bool is_place) {
     const int64_t k = SliceLimit(slice, dim);
     if (k == 0 || (match.k && match.k != k)) return false;
@@ -104,17 +105,22 @@ absl::StatusOr<bool> TopkRewriter(Module& m, PassContext& ctx) {
     for (Instruction* sort : c->PostOrder()) {
       const std::optional<Match> match = MatchSort(sort);
       if (!match || !ctx.Take()) continue;
+      const auto dim = static_cast<size_t>(match->dim);
       Ints dims = sort->operand(0)->shape().dims();
-      dims.back() = match->k;
-      const Shape values = Shape::Array(PrimitiveType::F32, dims), places = Shape::Array(PrimitiveType::S32, dims);
-      Instruction* top = c->Add(Opcode::TopK, Shape::Tuple({values, places}), {sort->operand(0)});
+      dims[dim] = match->k;
+      const bool columns = dim + 1 != dims.size();
+      const auto turned = [&](Expr x) { return columns ? TransposeBy(x, {1, 0}) : x; };
+      const Ints rows = columns ? Ints{dims[1], dims[0]} : dims;
+      const Shape values = Shape::Array(sort->operand(0)->shape().type(), rows);
+      const Shape places = Shape::Array(PrimitiveType::S32, rows);
+      Instruction* top = c->Add(Opcode::TopK, Shape::Tuple({values, places}), {turned(sort->operand(0)).get()});
       top->mutable_attrs().k = match->k;
       top->mutable_attrs().largest = true;
       const auto put = [&](const std::vector<Instruction*>& slices, int64_t index) {
         for (Instruction* old : slices) {
-          Expr part = PartOf(top, index);
+          Expr part = turned(PartOf(top, index));
           Ints start(dims.size(), 0);
-          start.back() = old->attrs().slice->back().start;
+          start[dim] = (*old->attrs().slice)[dim].start;
           old->ReplaceAllUsesWith(SliceOf(part, start, dims).get());
         }
       };

@@ -1,4 +1,6 @@
-// Gathers in one form: a matrix of index vectors, windows of the operand's full rank behind one batch dimension.
+// Gathers in one form: a matrix of index vectors, windows of the operand's full rank behind one batch dimension. Those
+// of nothing are empty, and need no gather.
+#include <algorithm>
 #include <numeric>
 
 #include "compiler/pass/pass.h"
@@ -16,6 +18,11 @@ bool Simple(const Instruction* i) {
          i->attrs().operand_batching_dims.value_or(Ints()).empty() && i->attrs().offset_dims.value_or(Ints()) == offset;
 }
 
+bool TakesNothing(const Instruction* i) {
+  const Ints& sizes = *i->attrs().slice_sizes;
+  return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
@@ -23,9 +30,10 @@ absl::StatusOr<bool> GatherSimplifier(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         const Shape& x = i->operand_count() ? i->operand(0)->shape() : i->shape();
-        return i->Is(Opcode::Gather) && (!Simple(i) || x.rank() == 0) && x.ElementCount() > 0;
+        return i->Is(Opcode::Gather) && (!Simple(i) || x.rank() == 0 || TakesNothing(i)) && x.ElementCount() > 0;
       },
       [](Instruction* i) -> absl::StatusOr<Instruction*> {
+        if (TakesNothing(i)) return Expr(i).Like(0).get();
         if (i->operand(0)->shape().rank() == 0) return BroadcastTo(i->operand(0), i->shape().dims()).get();
         Instruction* plain = WithoutBatching(i);
         Expr rows = IndexRows(plain->operand(1), *plain->attrs().index_vector_dim);

@@ -9,8 +9,10 @@
 namespace kiln {
 namespace {
 
-bool TypeServed(PrimitiveType t) {
-  return t == PrimitiveType::F32 || t == PrimitiveType::F64 || t == PrimitiveType::C64 || t == PrimitiveType::C128;
+bool IsServed(const Instruction* i) {
+  const PrimitiveType t = i->shape().type();
+  return (t == PrimitiveType::F32 || t == PrimitiveType::F64 || t == PrimitiveType::C64 || t == PrimitiveType::C128) &&
+         i->shape().ElementCount() > 0;
 }
 
 const char* Flag(bool v) { return v ? "true" : "false"; }
@@ -53,13 +55,16 @@ Instruction* Solve(Instruction* i) {
 
 }  // namespace
 
+absl::StatusOr<bool> TriangularSolveRewriter(Module& m, PassContext& ctx) {
+  return ExpandEach(
+      m, ctx, [](const Instruction* i) { return i->Is(Opcode::TriangularSolve) && IsServed(i); },
+      [](Instruction* i) -> absl::StatusOr<Instruction*> { return Solve(i); });
+}
+
 absl::StatusOr<bool> CusolverRewriter(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
-      [](const Instruction* i) {
-        return (i->Is(Opcode::Cholesky) || i->Is(Opcode::TriangularSolve)) && TypeServed(i->shape().type()) &&
-               i->shape().ElementCount() > 0;
-      },
+      [](const Instruction* i) { return (i->Is(Opcode::Cholesky) || i->Is(Opcode::TriangularSolve)) && IsServed(i); },
       [](Instruction* i) -> absl::StatusOr<Instruction*> { return i->Is(Opcode::Cholesky) ? Cholesky(i) : Solve(i); });
 }
 

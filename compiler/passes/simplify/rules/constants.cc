@@ -35,7 +35,22 @@ Instruction* SequenceAsIota(Instruction* i) {
   return step == 1 ? iota.get() : (iota * static_cast<double>(step)).get();
 }
 
+// A tuple of constants, which other rules see.
+Instruction* TupleOfConstants(Instruction* i) {
+  if (!i->shape().IsTuple()) return nullptr;
+  std::vector<Instruction*> parts;
+  for (const Literal& l : i->literal().elements()) parts.push_back(i->parent()->AddConstant(l));
+  return i->parent()->Add(Opcode::Tuple, i->shape(), parts);
+}
+
 const Rule kRules[] = {
+    {"constant-tuple",
+     {Opcode::Constant},
+     kTuples,
+     Numerics::Exact,
+     "ROOT r = ($T[2], $T[]) constant(({1, 2}, 3))",
+     "ROOT r = $T[2] constant({1, 2})",
+     TupleOfConstants},
     {"constant-splat",
      {Opcode::Constant},
      kAllTypes,

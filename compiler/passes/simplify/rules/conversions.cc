@@ -121,7 +121,7 @@ const Rule kRules[] = {
      BitcastConvertAgain},
     {"bitcast-convert-of-pieces",
      {Opcode::BitcastConvert},
-     kInts,
+     kInts | kFloats,
      Numerics::Exact,
      "v = u8[4,6] convert(k)\n a = s8[4,6] bitcast-convert(v)\n c = s8[8,6] concatenate(a, a), dimensions={0}\n"
      " ROOT r = u8[8,6] bitcast-convert(c)",

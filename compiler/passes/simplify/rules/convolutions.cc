@@ -51,6 +51,28 @@ Instruction* OfPad(Instruction* i) {
   return folded;
 }
 
+// Zeros between the elements of a kernel are what the window's dilation stands for.
+Instruction* OfKernelPad(Instruction* i) {
+  if (!IsPlain(i) || !i->operand(1)->Is(Opcode::Pad)) return nullptr;
+  Instruction* pad = i->operand(1);
+  if (!pattern::IsAll(pad->operand(1), 0)) return nullptr;
+  const attr::Padding& padding = *pad->attrs().padding;
+  const ConvDimensionNumbers& dims = *i->attrs().dim_labels;
+  for (int64_t d : {dims.kernel_input, dims.kernel_output})
+    if (!(padding[static_cast<size_t>(d)] == PadDim())) return nullptr;
+  attr::Win window = WindowOf(i);
+  for (size_t k = 0; k < window.size(); ++k) {
+    const PadDim& p = padding[static_cast<size_t>(dims.kernel_spatial[k])];
+    if (p == PadDim()) continue;
+    if (p.low != 0 || p.high != 0 || window[k].rhs_dilate != 1) return nullptr;
+    window[k].rhs_dilate = p.interior + 1;
+    window[k].size = pad->operand(0)->shape().dim(dims.kernel_spatial[k]);
+  }
+  Instruction* folded = i->parent()->AddClone(i, i->shape(), {i->operand(0), pad->operand(0)});
+  folded->mutable_attrs().window = window;
+  return folded;
+}
+
 // Features that do not mix, under windows that do not move: each dimension has a kernel of one or a result of one.
 bool IsOfFeaturesAlone(const Instruction* i) {
   if (!IsPlain(i) || i->attrs().batch_group_count.value_or(1) != 1) return false;
@@ -140,6 +162,18 @@ const Rule kRules[] = {
      " p = $T[2,12,3] pad(x, z), padding=0_0x1_2_1x0_0\n"
      " ROOT r = $T[2,12,4] convolution(p, w), window={size=2 pad=1_0}, dim_labels=b0f_0io->b0f }",
      OfPad,
+     true},
+    {"convolution-of-kernel-pad",
+     {Opcode::Convolution},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { x = $T[2,5,3] parameter(0)\n w = $T[2,3,4] parameter(1)\n z = $T[] constant(0)\n"
+     " p = $T[3,3,4] pad(w, z), padding=0_0_1x0_0x0_0\n"
+     " ROOT r = $T[2,3,4] convolution(x, p), window={size=3}, dim_labels=b0f_0io->b0f }",
+     "ENTRY e { x = $T[2,5,3] parameter(0)\n w = $T[2,3,4] parameter(1)\n z = $T[] constant(0)\n"
+     " p = $T[3,3,4] pad(w, z), padding=0_1x0_0x0_0\n"
+     " ROOT r = $T[2,3,4] convolution(x, p), window={size=3}, dim_labels=b0f_0io->b0f }",
+     OfKernelPad,
      true},
     {"convolution-of-features-alone",
      {Opcode::Convolution},

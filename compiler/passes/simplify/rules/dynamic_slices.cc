@@ -162,9 +162,9 @@ Instruction* OfDynamicSlice(Instruction* i) {
   std::vector<Expr> starts;
   for (int64_t d = 0; d < rank; ++d) {
     const Expr a = inner_starts[static_cast<size_t>(d)], b = outer_starts[static_cast<size_t>(d)];
-    if (a.type() != b.type() || !Holds(a.type(), whole.dim(d))) return nullptr;
+    if (!Holds(a.type(), whole.dim(d)) || !Holds(b.type(), inner->shape().dim(d))) return nullptr;
     starts.push_back(Clamped(a.get(), whole.dim(d) - inner->shape().dim(d)) +
-                     Clamped(b.get(), inner->shape().dim(d) - i->shape().dim(d)));
+                     ConvertTo(a.type(), Clamped(b.get(), inner->shape().dim(d) - i->shape().dim(d))));
   }
   return DynamicSliceOf(inner->operand(0), starts, i->shape().dims()).get();
 }

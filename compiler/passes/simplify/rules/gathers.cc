@@ -5,6 +5,7 @@
 #include "compiler/passes/simplify/dot_form.h"
 #include "compiler/passes/simplify/rules/reducer.h"
 #include "compiler/passes/simplify/rules/rule.h"
+#include "compiler/passes/simplify/rules/terms.h"
 
 namespace kiln {
 namespace {
@@ -145,6 +146,16 @@ constexpr const char* kRows =
     " index_vector_dim=1, slice_sizes={1,6} }";
 
 const Rule kRules[] = {
+    {"gather-of-nothing",
+     {Opcode::Gather},
+     kAllTypes,
+     Numerics::Exact,
+     "ENTRY e { x = $T[4,0] parameter(0)\n i = s32[5,1] parameter(1)\n"
+     " ROOT r = $T[5,0] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0},"
+     " index_vector_dim=1, slice_sizes={1,0} }",
+     kRows,
+     [](Instruction* i) { return i->operand(0)->shape().ElementCount() == 0 ? Filled(i, 0) : nullptr; },
+     true},
     {"gather-of-scalar",
      {Opcode::Gather},
      kAllTypes,

@@ -28,6 +28,15 @@ Instruction* DivideByConstant(Instruction* i) {
   return (Expr(x) * Expr(i->parent()->AddConstant(std::move(inverses)))).get();
 }
 
+// Flags over one number: its inverse where they are set. A number whose inverse is infinite leaves the range.
+Instruction* DivideFlag(Instruction* i) {
+  Instruction *flag = i->operand(0), *over = i->operand(1);
+  if (!flag->Is(Opcode::Convert) || flag->operand(0)->shape().type() != PrimitiveType::Pred ||
+      !over->Is(Opcode::Broadcast) || !over->operand(0)->shape().IsScalar() || IsKnown(over))
+    return nullptr;
+  return (Over(over, {(1.0 / Expr(over->operand(0))).get()}) * Expr(flag)).get();
+}
+
 // Quotients of quotients become one.
 Instruction* DivideQuotient(Instruction* i) {
   Instruction *a = i->operand(0), *b = i->operand(1);
@@ -147,6 +156,13 @@ const Rule kRules[] = {
      kByThree,
      DivideByPowerOfTwo},
     {"divide-by-constant", {Opcode::Divide}, kFloats, Numerics::Rounding, kByThree, kQuotient, DivideByConstant},
+    {"divide-flag",
+     {Opcode::Divide},
+     kFloats,
+     Numerics::Range,
+     "f = $T[4,6] convert(k)\n b = $T[4,6] broadcast(s), dimensions={}\n ROOT r = $T[4,6] divide(f, b)",
+     "b = $T[4,6] broadcast(s), dimensions={}\n ROOT r = $T[4,6] divide(p, b)",
+     DivideFlag},
     {"divide-by-function",
      {Opcode::Divide},
      kFloats,

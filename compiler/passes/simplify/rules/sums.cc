@@ -7,13 +7,13 @@ namespace {
 
 using namespace pattern;
 
-// x - K is x + -K, which meets other sums.
+// x - K is x + -K, which meets other sums; where K is repeated, so is -K.
 Instruction* SubtractConstant(Instruction* i) {
   Instruction *x = i->operand(0), *k = i->operand(1);
   if (!IsKnown(k) || IsKnown(x)) return nullptr;
   Instruction* scalar = ScalarOf(k);
-  if (!scalar && !k->Is(Opcode::Constant)) return nullptr;
-  if (!scalar) return (Expr(x) + -Expr(k)).get();
+  if (!scalar && k->Is(Opcode::Constant)) return (Expr(x) + -Expr(k)).get();
+  if (!scalar) return (Expr(x) + Over(k, {(-Expr(k->operand(0))).get()})).get();
   return (Expr(x) + Spread((-Expr(scalar)).get(), i->shape().dims())).get();
 }
 

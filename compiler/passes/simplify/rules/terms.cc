@@ -69,7 +69,14 @@ Instruction* ScalarOf(Instruction* i) {
 Instruction* OfConstants(Opcode opcode, Instruction* a, Instruction* b) {
   Instruction *s = ScalarOf(a), *t = ScalarOf(b);
   if (s && t) return Spread(Binary(opcode, s, t).get(), a->shape().dims());
-  return a->Is(Opcode::Constant) && b->Is(Opcode::Constant) ? Binary(opcode, a, b).get() : nullptr;
+  if (a->Is(Opcode::Constant) && b->Is(Opcode::Constant)) return Binary(opcode, a, b).get();
+  const auto of_constant = [](const Instruction* i) {
+    return i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Constant);
+  };
+  if (!of_constant(a) || !of_constant(b) || !a->operand(0)->shape().Compatible(b->operand(0)->shape()) ||
+      a->attrs().dimensions != b->attrs().dimensions)
+    return nullptr;
+  return Over(a, {Binary(opcode, a->operand(0), b->operand(0)).get()});
 }
 
 bool IsNeverNegative(const Instruction* i) { return IsNeverNegativeWithin(i, kMostSteps); }

@@ -20,7 +20,8 @@ inline bool HasOwnLayout(const Instruction* i) { return !i->shape().HasDefaultLa
 inline bool IsDirection(const Instruction* compare, Direction direction) {
   return compare->Is(Opcode::Compare) && *compare->attrs().direction == direction;
 }
-// One constant for two: of one element if both are, whole if both are written out; else null.
+// One constant for two: of one element if both are, whole if both are written out, repeated if both are in the same
+// way; else null.
 Instruction* OfConstants(Opcode opcode, Instruction* a, Instruction* b);
 
 // `i` over other operands, of its own shape.
