@@ -161,10 +161,13 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
 
 Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted) {
   Tiling out = wanted;
-  for (size_t d = 0; d < out.dims.size(); ++d)
+  for (size_t d = 0; d < out.dims.size(); ++d) {
+    for (size_t k = 0; k < out.dims[d].size(); ++k)
+      if (part.tiling.manual >> out.dims[d][k] & 1) out.dims[d].resize(k);
     while (out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
            part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
       out.dims[d].pop_back();
+  }
   return out;
 }
 
@@ -226,7 +229,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
                                               const std::vector<Tiling>& wanted, Resharder* reshard) {
   const DeviceMesh& mesh = reshard->mesh();
   const AxisMask manual = ManualOf(operands) | (op.Is(Opcode::PartitionId) ? mesh.all_axes() : 0);
-  const std::optional<OpRule> rule = RuleOf(op);
+  std::optional<OpRule> rule = RuleOf(op);
+  if (!rule && manual) rule = WrittenCollectiveRule(op, mesh, manual);
   std::vector<Part> out;
   if (!rule) {
     out = ComputeWhole(op, operands, manual, reshard);
@@ -259,7 +263,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].tiling.manual == 0 && out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
+    if (out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
       out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
   return out;
 }

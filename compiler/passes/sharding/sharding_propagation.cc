@@ -47,6 +47,13 @@ Relation Same(const LeafEdge& e) {
   return r;
 }
 
+Relation Across(const LeafBoundary& b) {
+  Relation r;
+  r.rule = BoundaryRule(b.outside->shape.dims(), b.inside->shape.dims());
+  r.items = {{b.outside, r.rule.operands[0], kNames}, {b.inside, r.rule.results[0], kNames}};
+  return r;
+}
+
 Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* all) {
   Relation r;
   r.rule = rule;
@@ -144,8 +151,14 @@ absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
   if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
   std::vector<Relation> relations;
   for (const Computation* c : all.computations())
-    for (const Instruction* i : c->PostOrder())
-      if (const auto rule = RuleOf(*i)) relations.push_back(RelationOf(*i, *rule, &all));
+    for (const Instruction* i : c->PostOrder()) {
+      const std::vector<LeafSharding>& leaves = all.Of(i);
+      const AxisMask manual = leaves.empty() ? 0 : leaves[0].tiling.manual;
+      std::optional<OpRule> rule = RuleOf(*i);
+      if (!rule && manual) rule = WrittenCollectiveRule(*i, all.mesh(), manual);
+      if (rule) relations.push_back(RelationOf(*i, *rule, &all));
+    }
+  for (const LeafBoundary& b : all.boundaries()) relations.push_back(Across(b));
   for (const LeafEdge& e : all.edges())
     if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims()) relations.push_back(Same(e));
   for (int round = kNames; round < kRounds; ++round)
