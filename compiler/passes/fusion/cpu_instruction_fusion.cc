@@ -3,6 +3,8 @@
 
 namespace kiln {
 
-absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) { return FuseVertically(m, ctx, {}); }
+absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) {
+  return FuseVertically(m, ctx, {.joins = true});
+}
 
 }  // namespace kiln

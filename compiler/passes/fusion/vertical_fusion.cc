@@ -152,10 +152,9 @@ class Fuser {
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return false;
     const bool reads_once = ReadsOnce(c, p);
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
-    // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather.
-    if (p->Is(Opcode::Concatenate) &&
-        (p->operand_count() > 4 || !(TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once))))
-      return false;
+    // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather,
+    // or where the loop ends wherever arrays meet.
+    if (p->Is(Opcode::Concatenate) && !(p->operand_count() <= 4 && FusesJoined(c, p, reads_once))) return false;
     if (Expensive(p) && !reads_once && !IsLittleWork(c, p, p)) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
@@ -231,6 +230,34 @@ class Fuser {
     if (const int64_t window = WindowElements(i)) return window <= limits_.window;
     if (const int64_t taps = Taps(i)) return taps <= limits_.taps;
     return FusibleProducer(i);
+  }
+
+  bool FusesJoined(const Instruction* c, const Instruction* p, bool reads_once) const {
+    return TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once) ||
+           (limits_.joins && reads_once && JoinsPieces(p) && ReadsInOrder(c));
+  }
+
+  // Joined arrays in several rows of which nothing is computed.
+  static bool JoinsPieces(const Instruction* p) {
+    const Shape& s = p->shape();
+    const auto computed = [](const Instruction* o) { return FusibleProducer(o) && !o->Is(Opcode::Slice); };
+    return s.rank() > 1 && s.HasDefaultLayout() && s.ElementCount() > s.dims().back() &&
+           std::none_of(p->operands().begin(), p->operands().end(), computed);
+  }
+
+  // A loop over elements that visits those of its operands as they lie.
+  static bool ReadsInOrder(const Instruction* c) {
+    const auto in_order = [](const Instruction* i) {
+      if (i->Is(Opcode::Slice))
+        return std::all_of(i->attrs().slice->begin(), i->attrs().slice->end(),
+                           [](const SliceDim& d) { return d.stride == 1; });
+      return i->IsElementwise() || i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::Broadcast) ||
+             i->Is(Opcode::Concatenate) || i->Is(Opcode::Iota);
+    };
+    if (!RootOf(c)->IsElementwise() || !RootOf(c)->shape().HasDefaultLayout()) return false;
+    if (!c->Is(Opcode::Fusion)) return true;
+    const auto& all = (*c->attrs().calls)->instructions();
+    return std::all_of(all.begin(), all.end(), [&](const auto& i) { return in_order(i.get()); });
   }
 
   // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather: whose number is read

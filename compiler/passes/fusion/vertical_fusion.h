@@ -22,6 +22,7 @@ struct FusionLimits {
   int64_t repeats = 0;          // operations that computing a costly value again, wherever it is read, may take
   bool reshapes = false;        // loops join across reshapes: an element's place is computed anew
   bool concatenations = false;  // of few arrays, wherever an element is read once
+  bool joins = false;           // of few pieces of arrays, in loops that read them in order
 };
 
 // True if anything was fused.
