@@ -118,6 +118,18 @@ bool IsDearerSummed(const std::vector<Tensor>& tensors, size_t f, const Axes& ax
   return elsewhere && summed > gathered;
 }
 
+// Rows of an operand that is cut along `axis` are looked up where they are, although indices or results are cut along
+// it: the operand is larger than both.
+bool IsLookedUp(const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors, int axis) {
+  if (!op.Is(Opcode::Gather)) return false;
+  bool cuts_rows = false;
+  for (size_t f = 0; f < rule.sizes.size(); ++f) {
+    const Axes& of = tensors[0].has[f];
+    cuts_rows = cuts_rows || (rule.kinds[f] == OpRule::kLookup && std::find(of.begin(), of.end(), axis) != of.end());
+  }
+  return cuts_rows && tensors[0].bytes > tensors[1].bytes + tensors[2].bytes;
+}
+
 Tiling Whole(const Shape& s, AxisMask manual) {
   Tiling t;
   t.dims.resize(static_cast<size_t>(s.rank()));
@@ -193,6 +205,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(tensors, f, next)) continue;
+        if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;
         Candidate c;

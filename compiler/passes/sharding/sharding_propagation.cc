@@ -1,10 +1,10 @@
 // Shardings pass from the values that a user wrote them on to all others, along the factors that dimensions share.
 //
-// In rounds: first through operations that only name, move or combine elements, then through all but broadcasts, then
-// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round
-// every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes are
-// added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user wrote
-// stays.
+// In rounds: first through operations that only name, move or combine elements, then through all but broadcasts to more
+// elements, then from these to their operands, then through everything, and last where dimensions are cut unevenly. In
+// a round every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes
+// are added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user
+// wrote stays.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -27,8 +27,15 @@ struct Relation {
   std::vector<Item> items;
 };
 
+// To more elements: what is cut of the result need not be of the operand.
+bool Repeats(const Instruction& i) {
+  return i.Is(Opcode::Broadcast) && i.shape().ElementCount() > i.operand(0)->shape().ElementCount();
+}
+
 bool OnlyMoves(const Instruction& i) {
   switch (i.opcode()) {
+    case Opcode::Broadcast:
+      return !Repeats(i);
     case Opcode::Reshape:
     case Opcode::Transpose:
     case Opcode::DynamicSlice:
@@ -58,7 +65,7 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   Relation r;
   r.rule = rule;
   const Round round = OnlyMoves(i) ? kNames : kMost;
-  const bool broadcast = i.Is(Opcode::Broadcast);
+  const bool broadcast = Repeats(i);
   const std::vector<const Instruction*> operands = RuleOperands(i);
   for (size_t k = 0; k < operands.size(); ++k)
     r.items.push_back({&all->Of(operands[k])[0], rule.operands[k], broadcast ? kBroadcastOperands : round});
