@@ -4,7 +4,7 @@
 namespace kiln {
 
 absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) {
-  return FuseVertically(m, ctx, {.joins = true});
+  return FuseVertically(m, ctx, {.joins = true, .one_array = true});
 }
 
 }  // namespace kiln

@@ -337,7 +337,13 @@ class Fuser {
         for (const Instruction* o : p->operands())
           small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
                                           o->shape().ElementCount() * 8 <= p->shape().ElementCount());
-        if (!free && !small_inputs && (users.size() > 3 || p->operand_count() > 1)) all = false;
+        // Or when it is cheap and made of one array beside such data: its users read that one instead.
+        int64_t arrays = 0;
+        for (const Instruction* o : p->operands())
+          arrays += !(o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
+                      o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+        const bool one_array = limits_.one_array && p->IsElementwise() && arrays <= 1 && users.size() <= 4;
+        if (!free && !small_inputs && !one_array && (users.size() > 3 || p->operand_count() > 1)) all = false;
       }
       if (!all || !ctx_.Take()) continue;
       for (Instruction* u : users) {
