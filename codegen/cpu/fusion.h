@@ -24,6 +24,10 @@ struct FusionBody {
 // `product` and what is made of its elements.
 absl::StatusOr<int64_t> EmitProduct(FusionBody& fusion, const Instruction* product);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
+// Where along the minor dimension of a loop the joined arrays meet that it reads; none where they are not read in its
+// order, or meet often.
+Ints MinorCuts(const Instruction* root);
+absl::StatusOr<int64_t> EmitBetweenJoins(FusionBody& fusion, const Instruction* root, const Ints& cuts);
 // A transpose inside the loop of `root` that walks its operand across lines of memory, where the array is large enough
 // to leave the first cache; else null.
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root);

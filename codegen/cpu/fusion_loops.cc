@@ -78,6 +78,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   Ir& ir = fusion.ir;
   Body& body = fusion.body;
   ElementEmitter& elements = fusion.elements;
+  if (const Ints cuts = MinorCuts(root); !cuts.empty()) return EmitBetweenJoins(fusion, root, cuts);
   if (root->Is(Opcode::Tuple)) return SeveralResults(fusion, root);
   const Shape& s = root->shape();
   if (const Instruction* turned = TransposeAcross(fusion.f, root)) return EmitTranspose(fusion, root, turned);

@@ -1,8 +1,10 @@
 #include "compiler/hlo/sharding.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "compiler/hlo/annotation.h"
 #include "compiler/hlo/mesh.h"
@@ -162,23 +164,59 @@ std::optional<std::string> FrontendAttribute(absl::string_view attributes, absl:
 
 namespace {
 
-// That the sharding makes `tile` of `whole`; the last tiles of a dimension may lack elements.
-absl::Status CheckTile(const Instruction& i, const Sharding& s, const Shape& whole, const Shape& tile) {
+// The last tiles of a dimension may lack elements.
+bool Makes(const Sharding& s, const Shape& whole, const Shape& tile) {
   bool fits = whole.IsArray() && tile.IsArray() && whole.type() == tile.type() && whole.rank() == tile.rank();
   if (fits && s.kind == Sharding::kTiled) fits = static_cast<int64_t>(s.tiles.size()) == whole.rank();
   for (int64_t d = 0; fits && d < whole.rank(); ++d) {
     const int64_t tiles = s.kind == Sharding::kTiled ? s.tiles[d] : 1;
     fits = tile.dim(d) == (whole.dim(d) + tiles - 1) / tiles;
   }
-  if (fits) return absl::OkStatus();
-  return ErrorAt(&i, absl::StrCat("its sharding does not make ", tile.ToString(false), " of ", whole.ToString(false)));
+  return fits;
 }
 
-absl::Status CheckTiles(const Instruction& i, const ManualBoundary& b) {
-  for (size_t k = 0; k < b.shardings.size(); ++k) {
+// Where the region is written for some axes, which come first in every dimension, the others may cut the array further:
+// to the larger tiles that the region takes, of which devices with parts of one have copies.
+void DropFurtherCuts(const Shape& whole, const Shape& tile, Sharding* s) {
+  if (s->kind != Sharding::kTiled || static_cast<int64_t>(s->tiles.size()) != whole.rank()) return;
+  Ints tiles;
+  for (int64_t d = 0; d < whole.rank(); ++d) {
+    if (tile.dim(d) == 0 || whole.dim(d) % tile.dim(d)) return;
+    tiles.push_back(whole.dim(d) / tile.dim(d));
+    if (s->tiles[static_cast<size_t>(d)] % tiles.back()) return;
+  }
+  std::map<int64_t, Ints> devices;  // of each larger tile
+  for (size_t n = 0; n < s->devices.size(); ++n) {
+    int64_t rest = static_cast<int64_t>(n) / s->copies, place = 0, weight = 1;
+    for (size_t d = tiles.size(); d-- > 0; weight *= tiles[d]) {
+      place += rest % s->tiles[d] / (s->tiles[d] / tiles[d]) * weight;
+      rest /= s->tiles[d];
+    }
+    devices[place].push_back(s->devices[n]);
+  }
+  s->devices.clear();
+  for (const auto& [place, of] : devices) s->devices.insert(s->devices.end(), of.begin(), of.end());
+  for (size_t d = 0; d < tiles.size(); ++d) s->copies *= s->tiles[d] / tiles[d];
+  s->tiles = tiles;
+}
+
+// Says that only a subgroup of devices is manual inside.
+bool IsWrittenForSome(const Instruction& i, bool inwards) {
+  const auto& inside = inwards ? i.attrs().sharding : i.operand(0)->attrs().sharding;
+  return inside && absl::StrContains(inside->text, "last_tile_dims={");
+}
+
+absl::Status SettleTiles(const Instruction& i, ManualBoundary* b) {
+  for (size_t k = 0; k < b->shardings.size(); ++k) {
+    Sharding& s = b->shardings[k];
     const Shape& in = i.operand(static_cast<int64_t>(k))->shape();
     const Shape& out = i.shape().IsTuple() ? i.shape().tuple()[k] : i.shape();
-    RETURN_IF_ERROR(CheckTile(i, b.shardings[k], b.inwards ? in : out, b.inwards ? out : in));
+    const Shape &whole = b->inwards ? in : out, &tile = b->inwards ? out : in;
+    const bool alike = whole.IsArray() && tile.IsArray() && whole.type() == tile.type() && whole.rank() == tile.rank();
+    if (alike && !Makes(s, whole, tile) && IsWrittenForSome(i, b->inwards)) DropFurtherCuts(whole, tile, &s);
+    if (!Makes(s, whole, tile))
+      return ErrorAt(&i,
+                     absl::StrCat("its sharding does not make ", tile.ToString(false), " of ", whole.ToString(false)));
   }
   return absl::OkStatus();
 }
@@ -200,7 +238,7 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
     auto sharding = ParseSharding(text->text);
     if (!sharding.ok()) return ErrorAt(&i, sharding.status().message());
     out.shardings.push_back(*std::move(sharding));
-    RETURN_IF_ERROR(CheckTiles(i, out));
+    RETURN_IF_ERROR(SettleTiles(i, &out));
     return out;
   }
   auto shardings = MeshShardings(i, out.inwards ? "xla.sdy.in_shardings" : "xla.sdy.out_shardings");
@@ -210,7 +248,7 @@ absl::StatusOr<std::optional<ManualBoundary>> ManualBoundaryOf(const Instruction
     return ErrorAt(&i, "has another number of shardings than of arrays");
   if (i.shape().IsTuple() ? i.shape().tuple().size() != out.shardings.size() : out.shardings.size() != 1)
     return ErrorAt(&i, "gives another number of arrays than it takes");
-  RETURN_IF_ERROR(CheckTiles(i, out));
+  RETURN_IF_ERROR(SettleTiles(i, &out));
   return out;
 }
 

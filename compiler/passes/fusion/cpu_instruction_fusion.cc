@@ -6,6 +6,8 @@ namespace kiln {
 absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) {
   FusionLimits limits;
   limits.columns = 3;  // codegen/cpu/fusion_reduce.cc
+  limits.joins = true;
+  limits.one_array = true;
   return FuseVertically(m, ctx, limits);
 }
 

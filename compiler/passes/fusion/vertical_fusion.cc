@@ -205,10 +205,9 @@ class Fuser {
   bool IsCheap(const Instruction* p, const Instruction* c) const {
     const bool reads_once = ReadsOnce(c, p, ColumnsOf(c));
     // An element of a concatenation is found by comparing its place with those of the operands: on a CPU that pays only
-    // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather.
-    if (p->Is(Opcode::Concatenate) &&
-        !(TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once)))
-      return false;
+    // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather,
+    // or where the loop ends wherever arrays meet.
+    if (p->Is(Opcode::Concatenate) && !FusesJoined(c, p, reads_once)) return false;
     if ((Expensive(p) && !reads_once) || p->Is(Opcode::Reduce)) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
@@ -263,6 +262,34 @@ class Fuser {
     if (const int64_t taps = Taps(i)) return taps <= limits_.taps;
     if (i->Is(Opcode::Reduce)) return limits_.recompute && i->shape().IsArray() && Reduced(i) <= limits_.window;
     return FusibleProducer(i);
+  }
+
+  bool FusesJoined(const Instruction* c, const Instruction* p, bool reads_once) const {
+    return TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once) ||
+           (limits_.joins && reads_once && JoinsPieces(p) && ReadsInOrder(c));
+  }
+
+  // Joined arrays in several rows of which nothing is computed.
+  static bool JoinsPieces(const Instruction* p) {
+    const Shape& s = p->shape();
+    const auto computed = [](const Instruction* o) { return FusibleProducer(o) && !o->Is(Opcode::Slice); };
+    return s.rank() > 1 && s.HasDefaultLayout() && s.ElementCount() > s.dims().back() &&
+           std::none_of(p->operands().begin(), p->operands().end(), computed);
+  }
+
+  // A loop over elements that visits those of its operands as they lie.
+  static bool ReadsInOrder(const Instruction* c) {
+    const auto in_order = [](const Instruction* i) {
+      if (i->Is(Opcode::Slice))
+        return std::all_of(i->attrs().slice->begin(), i->attrs().slice->end(),
+                           [](const SliceDim& d) { return d.stride == 1; });
+      return i->IsElementwise() || i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::Broadcast) ||
+             i->Is(Opcode::Concatenate) || i->Is(Opcode::Iota);
+    };
+    if (!RootOf(c)->IsElementwise() || !RootOf(c)->shape().HasDefaultLayout()) return false;
+    if (!c->Is(Opcode::Fusion)) return true;
+    const auto& all = (*c->attrs().calls)->instructions();
+    return std::all_of(all.begin(), all.end(), [&](const auto& i) { return in_order(i.get()); });
   }
 
   // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather: whose number is read
@@ -349,17 +376,19 @@ class Fuser {
   }
 
   // Duplicated chains grow exponentially; a value with several consumers is fused only when it is nearly free, or when
-  // it is made of little data: computing it again then costs less memory traffic than keeping it.
-  static bool IsCheapForAll(const Instruction* p, const std::vector<Instruction*>& users) {
+  // it is made of little data, or is cheap and made of one array beside such data: computing it again then costs less
+  // memory traffic than keeping it.
+  bool IsCheapForAll(const Instruction* p, const std::vector<Instruction*>& users) const {
     if (Expensive(p)) return false;
     const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
                       p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
                       p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
-    bool small_inputs = users.size() <= 4;
+    int64_t arrays = 0;
     for (const Instruction* o : p->operands())
-      small_inputs = small_inputs && (o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
-                                      o->shape().ElementCount() * 8 <= p->shape().ElementCount());
-    return free || small_inputs || (users.size() <= 3 && p->operand_count() <= 1);
+      arrays += !(o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
+                  o->shape().ElementCount() * 8 <= p->shape().ElementCount());
+    const bool again = users.size() <= 4 && (arrays == 0 || (limits_.one_array && p->IsElementwise() && arrays == 1));
+    return free || again || (users.size() <= 3 && p->operand_count() <= 1);
   }
 
   void RunOn(Computation* c) {

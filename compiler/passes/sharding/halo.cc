@@ -1,6 +1,7 @@
 #include "compiler/passes/sharding/halo.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -271,7 +272,19 @@ class Exchange {
 Expr FetchStretch(const Part& p, size_t d, const Axes& axes, const Stretch& s, const std::optional<Expr>& fill,
                   bool around, Resharder* reshard) {
   Exchange exchange(p, d, axes, s, around, reshard);
-  return exchange.IsOwn() ? Expr(p.value) : exchange.Run(fill);
+  if (exchange.IsOwn()) return p.value;
+  // Values that are constants fill alike.
+  std::vector<int64_t> key{p.value->id(), static_cast<int64_t>(d), s.first, s.step, s.count, around};
+  key.insert(key.end(), axes.begin(), axes.end());
+  if (fill && fill->get()->Is(Opcode::Constant)) {
+    const Element e = fill->get()->literal().Get(0);
+    key.insert(key.end(), {-1, e.i, std::bit_cast<int64_t>(e.re), std::bit_cast<int64_t>(e.im)});
+  } else if (fill) {
+    key.push_back(fill->get()->id());
+  }
+  Instruction*& made = reshard->Made(key);
+  if (!made) made = exchange.Run(fill).get();
+  return made;
 }
 
 }  // namespace kiln

@@ -118,6 +118,18 @@ bool IsDearerSummed(const std::vector<Tensor>& tensors, size_t f, const Axes& ax
   return elsewhere && summed > gathered;
 }
 
+// Rows of an operand that is cut along `axis` are looked up where they are, although indices or results are cut along
+// it: the operand is larger than both.
+bool IsLookedUp(const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors, int axis) {
+  if (!op.Is(Opcode::Gather)) return false;
+  bool cuts_rows = false;
+  for (size_t f = 0; f < rule.sizes.size(); ++f) {
+    const Axes& of = tensors[0].has[f];
+    cuts_rows = cuts_rows || (rule.kinds[f] == OpRule::kLookup && std::find(of.begin(), of.end(), axis) != of.end());
+  }
+  return cuts_rows && tensors[0].bytes > tensors[1].bytes + tensors[2].bytes;
+}
+
 Tiling Whole(const Shape& s, AxisMask manual) {
   Tiling t;
   t.dims.resize(static_cast<size_t>(s.rank()));
@@ -161,10 +173,13 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
 
 Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted) {
   Tiling out = wanted;
-  for (size_t d = 0; d < out.dims.size(); ++d)
+  for (size_t d = 0; d < out.dims.size(); ++d) {
+    for (size_t k = 0; k < out.dims[d].size(); ++k)
+      if (part.tiling.manual >> out.dims[d][k] & 1) out.dims[d].resize(k);
     while (out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
            part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
       out.dims[d].pop_back();
+  }
   return out;
 }
 
@@ -190,6 +205,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(tensors, f, next)) continue;
+        if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;
         Candidate c;
@@ -226,7 +242,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
                                               const std::vector<Tiling>& wanted, Resharder* reshard) {
   const DeviceMesh& mesh = reshard->mesh();
   const AxisMask manual = ManualOf(operands) | (op.Is(Opcode::PartitionId) ? mesh.all_axes() : 0);
-  const std::optional<OpRule> rule = RuleOf(op);
+  std::optional<OpRule> rule = RuleOf(op);
+  if (!rule && manual) rule = WrittenCollectiveRule(op, mesh, manual);
   std::vector<Part> out;
   if (!rule) {
     out = ComputeWhole(op, operands, manual, reshard);
@@ -259,7 +276,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].tiling.manual == 0 && out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
+    if (out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
       out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
   return out;
 }

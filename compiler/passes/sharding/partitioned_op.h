@@ -7,6 +7,7 @@
 #pragma once
 
 #include "compiler/passes/sharding/resharder.h"
+#include "compiler/sharding/manual_region.h"
 #include "compiler/sharding/window_rule.h"
 
 namespace kiln {
@@ -15,8 +16,8 @@ namespace kiln {
 absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector<Part> operands,
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
 
-// `wanted` as far as it cuts evenly, or as the part is cut: uneven parts come about where an operation makes them of
-// even ones, and are not made of whole arrays.
+// `wanted` as far as it cuts along no axis that the part is written for, and evenly, or as the part is cut: uneven
+// parts come about where an operation makes them of even ones, and are not made of whole arrays.
 Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted);
 
 // The value that changes nothing.

@@ -36,6 +36,8 @@ class Resharder {
   Expr GatherOver(Expr x, const Axes& axes);
   // `x` of the first device of a pair, on the second; zero on devices that are the second of none.
   Expr PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
+  // What was made before of the same value, by a key of the caller's; null for what is new.
+  Instruction*& Made(const std::vector<int64_t>& key) { return made_[key]; }
   // A part whose value is to be combined over `axes` by `function`, in the tiling `target` or one that differs from it
   // by more than these axes.
   Part Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target);
@@ -56,6 +58,7 @@ class Resharder {
   int64_t* next_channel_;
   Instruction* partition_ = nullptr;
   std::map<Axes, Instruction*> places_;
+  std::map<std::vector<int64_t>, Instruction*> made_;
   std::map<int64_t, std::vector<Part>> moved_;  // by the value's id: each form that it has been brought to
 };
 

@@ -1,10 +1,10 @@
 // Shardings pass from the values that a user wrote them on to all others, along the factors that dimensions share.
 //
-// In rounds: first through operations that only name, move or combine elements, then through all but broadcasts, then
-// from broadcasts to their operands, then through everything, and last where dimensions are cut unevenly. In a round
-// every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes are
-// added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user wrote
-// stays.
+// In rounds: first through operations that only name, move or combine elements, then through all but broadcasts to more
+// elements, then from these to their operands, then through everything, and last where dimensions are cut unevenly. In
+// a round every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes
+// are added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user
+// wrote stays.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
@@ -27,8 +27,15 @@ struct Relation {
   std::vector<Item> items;
 };
 
+// To more elements: what is cut of the result need not be of the operand.
+bool Repeats(const Instruction& i) {
+  return i.Is(Opcode::Broadcast) && i.shape().ElementCount() > i.operand(0)->shape().ElementCount();
+}
+
 bool OnlyMoves(const Instruction& i) {
   switch (i.opcode()) {
+    case Opcode::Broadcast:
+      return !Repeats(i);
     case Opcode::Reshape:
     case Opcode::Transpose:
     case Opcode::DynamicSlice:
@@ -47,11 +54,18 @@ Relation Same(const LeafEdge& e) {
   return r;
 }
 
+Relation Across(const LeafBoundary& b) {
+  Relation r;
+  r.rule = BoundaryRule(b.outside->shape.dims(), b.inside->shape.dims());
+  r.items = {{b.outside, r.rule.operands[0], kNames}, {b.inside, r.rule.results[0], kNames}};
+  return r;
+}
+
 Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* all) {
   Relation r;
   r.rule = rule;
   const Round round = OnlyMoves(i) ? kNames : kMost;
-  const bool broadcast = i.Is(Opcode::Broadcast);
+  const bool broadcast = Repeats(i);
   const std::vector<const Instruction*> operands = RuleOperands(i);
   for (size_t k = 0; k < operands.size(); ++k)
     r.items.push_back({&all->Of(operands[k])[0], rule.operands[k], broadcast ? kBroadcastOperands : round});
@@ -144,8 +158,14 @@ absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
   if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
   std::vector<Relation> relations;
   for (const Computation* c : all.computations())
-    for (const Instruction* i : c->PostOrder())
-      if (const auto rule = RuleOf(*i)) relations.push_back(RelationOf(*i, *rule, &all));
+    for (const Instruction* i : c->PostOrder()) {
+      const std::vector<LeafSharding>& leaves = all.Of(i);
+      const AxisMask manual = leaves.empty() ? 0 : leaves[0].tiling.manual;
+      std::optional<OpRule> rule = RuleOf(*i);
+      if (!rule && manual) rule = WrittenCollectiveRule(*i, all.mesh(), manual);
+      if (rule) relations.push_back(RelationOf(*i, *rule, &all));
+    }
+  for (const LeafBoundary& b : all.boundaries()) relations.push_back(Across(b));
   for (const LeafEdge& e : all.edges())
     if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims()) relations.push_back(Same(e));
   for (int round = kNames; round < kRounds; ++round)

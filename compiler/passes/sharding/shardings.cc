@@ -99,7 +99,10 @@ absl::Status ModuleShardings::Read(Module* m) {
         if (seen.insert({s.tiles, s.devices}).second) all.push_back(s);
       }
       ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
-      if (boundary) cuts_anything_ = true;
+      if (!boundary) continue;
+      cuts_anything_ = true;
+      ASSIGN_OR_RETURN(const TileSharding region, RegionSharding(*i));
+      if (region.IsTiled() && seen.insert({region.tiles, region.devices}).second) all.push_back(region);
     }
   mesh_ = DeviceMesh::Fit(devices, all);
   for (const Computation* c : computations_)
@@ -140,19 +143,30 @@ absl::Status ModuleShardings::ReadInstruction(const Instruction* i) {
 absl::Status ModuleShardings::ReadBoundary(const Instruction* i) {
   ASSIGN_OR_RETURN(const auto boundary, ManualBoundaryOf(*i));
   if (!boundary) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TileSharding region, RegionSharding(*i));
+  const auto written = mesh_.Express(region, static_cast<int64_t>(region.tiles.size()));
+  const AxisMask axes = written ? written->manual : mesh_.all_axes();
+  regions_[i] = {boundary->inwards, axes, boundary->inwards || leaves_[i].empty() ? 0 : leaves_[i][0].tiling.manual};
   for (size_t k = 0; k < boundary->shardings.size(); ++k) {
-    // Outside of the region a manual subgroup is one of copies.
-    std::vector<LeafSharding>& outside = leaves_[boundary->inwards ? i->operand(static_cast<int64_t>(k)) : i];
+    // Outside of the region a manual subgroup is that of the region around it, which its values show.
+    const Instruction* operand = i->operand(static_cast<int64_t>(k));
+    std::vector<LeafSharding>& outside = leaves_[boundary->inwards ? operand : i];
     if (const size_t leaf = boundary->inwards ? 0 : k; leaf < outside.size()) outside[leaf].tiling.manual = 0;
-    const Shape& whole = boundary->inwards ? i->operand(static_cast<int64_t>(k))->shape() : leaves_[i][k].shape;
+    const Shape& whole = boundary->inwards ? operand->shape() : leaves_[i][k].shape;
     const auto tiling = mesh_.Express(FromTable(boundary->shardings[k]), whole.rank());
     if (!tiling || tiling->manual || !CutsEvenly(mesh_, whole.dims(), *tiling)) continue;
-    if (!boundary->inwards) {
-      if (!leaves_[i][k].written) leaves_[i][k].tiling = *tiling;
-      continue;
+    LeafSharding* outer = &leaves_[i][k];
+    LeafSharding* inner = &leaves_[operand][0];
+    if (boundary->inwards) {
+      inner = outer;
+      const bool closed = axes == mesh_.all_axes();
+      LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), closed), true, false, whole};
+      entries_.push_back({std::move(leaf), operand});
+      outer = &entries_.back().first;
+    } else if (!outer->written) {
+      outer->tiling = *tiling;
     }
-    LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), true), true, false, whole};
-    entries_.push_back({std::move(leaf), i->operand(static_cast<int64_t>(k))});
+    if (axes != mesh_.all_axes() && inner->shape.IsArray()) boundaries_.push_back({outer, inner});
   }
   return absl::OkStatus();
 }
@@ -201,28 +215,35 @@ void ModuleShardings::AddEdges(const Instruction* i) {
   }
 }
 
+bool ModuleShardings::Mark(LeafSharding* leaf, AxisMask axes) {
+  if ((leaf->tiling.manual | axes) == leaf->tiling.manual) return false;
+  leaf->tiling.manual |= axes;
+  leaf->changed = !leaf->written;
+  for (Axes& d : leaf->tiling.dims)
+    d.erase(std::remove_if(d.begin(), d.end(), [&](int a) { return axes >> a & 1; }), d.end());
+  return true;
+}
+
+void ModuleShardings::MarkRegion(const Instruction* i, const Region& r, bool* changed) {
+  std::vector<LeafSharding>& leaves = leaves_[i];
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    const std::vector<LeafSharding>& operand = leaves_[i->operand(static_cast<int64_t>(k))];
+    const AxisMask of = operand.empty() ? 0 : operand[0].tiling.manual;
+    *changed = Mark(&leaves[k], r.inwards ? of | r.axes : (of & ~r.axes) | r.outside) || *changed;
+  }
+}
+
 // What depends on a manual region's values, or on the device's own number, is written for each device.
 void ModuleShardings::MarkManual() {
-  const AxisMask every = mesh_.all_axes();
   for (bool again = true; again;) {
     again = false;
-    const auto mark = [&](LeafSharding* leaf, AxisMask mask) {
-      if ((leaf->tiling.manual | mask) == leaf->tiling.manual) return;
-      leaf->tiling.manual |= mask;
-      leaf->changed = !leaf->written;
-      for (Axes& d : leaf->tiling.dims)
-        d.erase(std::remove_if(d.begin(), d.end(), [&](int a) { return mask >> a & 1; }), d.end());
-      again = true;
-    };
     for (const Computation* c : computations_)
       for (const auto& i : c->instructions()) {
-        const auto boundary = ManualBoundaryOf(*i);
-        if (boundary.ok() && *boundary) {
-          if ((*boundary)->inwards)
-            for (LeafSharding& leaf : leaves_[&*i]) mark(&leaf, every);
+        if (const auto region = regions_.find(&*i); region != regions_.end()) {
+          MarkRegion(&*i, region->second, &again);
           continue;
         }
-        if (i->Is(Opcode::PartitionId)) mark(&leaves_[&*i][0], every);
+        if (i->Is(Opcode::PartitionId)) again = Mark(&leaves_[&*i][0], mesh_.all_axes()) || again;
         const bool flow = i->Is(Opcode::Tuple) || i->Is(Opcode::GetTupleElement) || i->Is(Opcode::While) ||
                           i->Is(Opcode::Conditional) || i->Is(Opcode::Call);
         if (flow) continue;
@@ -230,9 +251,9 @@ void ModuleShardings::MarkManual() {
         for (const Instruction* o : i->operands())
           for (const LeafSharding& leaf : leaves_[o]) mask |= leaf.tiling.manual;
         if (mask)
-          for (LeafSharding& leaf : leaves_[&*i]) mark(&leaf, mask);
+          for (LeafSharding& leaf : leaves_[&*i]) again = Mark(&leaf, mask) || again;
       }
-    for (const LeafEdge& e : edges_) mark(e.to, e.from->tiling.manual);
+    for (const LeafEdge& e : edges_) again = Mark(e.to, e.from->tiling.manual) || again;
   }
 }
 

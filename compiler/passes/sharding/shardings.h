@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "compiler/sharding/manual_region.h"
 #include "compiler/sharding/window_rule.h"
 
 namespace kiln {
@@ -16,6 +17,11 @@ struct LeafSharding {
   bool written = false;      // by the user
   bool changed = false;      // since it was read
   Shape shape;
+};
+
+// A leaf outside of a manual region and the tile of it inside, cut by a rule with the region's axes (manual_region.h).
+struct LeafBoundary {
+  LeafSharding *outside, *inside;
 };
 
 // The leaf `to` holds the value of the leaf `from`.
@@ -39,14 +45,24 @@ class ModuleShardings {
   const std::vector<Computation*>& computations() const { return computations_; }
   // Between the leaves of tuples, of loops, of branches and of calls.
   const std::vector<LeafEdge>& edges() const { return edges_; }
+  // Whose tiles the region's axes make evenly.
+  const std::vector<LeafBoundary>& boundaries() const { return boundaries_; }
 
  private:
+  // The boundary of a manual region: the axes that it is written for, and those that values outside of it are.
+  struct Region {
+    bool inwards;
+    AxisMask axes, outside;
+  };
+
   absl::Status ReadInstruction(const Instruction* i);
   absl::Status ReadBoundary(const Instruction* i);
   void AddEdges(const Instruction* i);
   void Connect(const Instruction* from, size_t first, const Instruction* to, size_t to_first, size_t count);
   void ConnectAll(const Instruction* from, const Instruction* to);
   void MarkManual();
+  void MarkRegion(const Instruction* i, const Region& r, bool* changed);
+  static bool Mark(LeafSharding* leaf, AxisMask axes);
 
   Module* m_ = nullptr;
   DeviceMesh mesh_;
@@ -54,6 +70,8 @@ class ModuleShardings {
   std::vector<Computation*> computations_;
   std::map<const Instruction*, std::vector<LeafSharding>> leaves_;
   std::vector<LeafEdge> edges_;
+  std::vector<LeafBoundary> boundaries_;
+  std::map<const Instruction*, Region> regions_;
   // What manual regions take, and the values that they take it of.
   std::deque<std::pair<LeafSharding, const Instruction*>> entries_;
 };

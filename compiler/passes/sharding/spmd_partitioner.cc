@@ -44,6 +44,10 @@ class Partitioner {
   absl::StatusOr<Parts> EmitOperation(const Instruction* i, Scope* s);
   Parts EmitConstant(const Instruction* i, Scope* s);
   absl::StatusOr<Parts> EmitBoundary(const Instruction* i, const ManualBoundary& b, Scope* s);
+  Part EnterRegion(const Part& whole, const std::optional<Tiling>& region, const Sharding& written,
+                   const LeafSharding& tile, Scope* s);
+  Part LeaveRegion(const Part& tile, const std::optional<Tiling>& region, const Sharding& written,
+                   const LeafSharding& whole, Scope* s);
   absl::StatusOr<Parts> EmitWhile(const Instruction* i, Scope* s);
   absl::StatusOr<Parts> EmitConditional(const Instruction* i, Scope* s);
   absl::StatusOr<Parts> EmitCall(const Instruction* i, Scope* s);
@@ -91,12 +95,8 @@ Parts Partitioner::OperandParts(const Instruction* i, Scope* s) {
 Parts Partitioner::To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s) {
   Parts out;
   for (size_t k = 0; k < parts.size(); ++k) {
-    Tiling t = wanted[k];
-    if (!parts[k].whole.IsArray() || parts[k].tiling.manual)
-      t = parts[k].tiling;
-    else
-      t = Settled(mesh_, parts[k], t);
-    out.push_back(s->reshard.To(parts[k], t));
+    out.push_back(parts[k]);
+    if (parts[k].whole.IsArray()) out[k] = s->reshard.To(parts[k], Settled(mesh_, parts[k], wanted[k]));
     out.back().tiling.manual = parts[k].tiling.manual | wanted[k].manual;
   }
   return out;
@@ -231,6 +231,42 @@ Parts Partitioner::EmitConstant(const Instruction* i, Scope* s) {
   return Parts{{s->computation()->AddConstant(Literal::Splat(local, one)), wanted, i->shape()}};
 }
 
+// `region`: the even tiles that the region's axes make, which axes of the compiler's may cut further.
+Part Partitioner::EnterRegion(const Part& whole, const std::optional<Tiling>& region, const Sharding& written,
+                              const LeafSharding& tile, Scope* s) {
+  Part out{nullptr, WholeTiling(tile.shape, tile.tiling.manual), tile.shape};
+  if (!region) {
+    out.value = TileOf(s->reshard.To(whole, WholeTiling(whole.whole)).value, written, tile.shape).get();
+    return out;
+  }
+  Tiling inside = tile.tiling, outside = *region;
+  MakeEven(mesh_, tile.shape.dims(), &inside);
+  for (size_t d = 0; d < inside.dims.size(); ++d)
+    outside.dims[d].insert(outside.dims[d].end(), inside.dims[d].begin(), inside.dims[d].end());
+  out.tiling.dims = inside.dims;
+  out.value = s->reshard.To(whole, outside).value;
+  return out;
+}
+
+Part Partitioner::LeaveRegion(const Part& tile, const std::optional<Tiling>& region, const Sharding& written,
+                              const LeafSharding& whole, Scope* s) {
+  Part out{nullptr, WholeTiling(whole.shape, whole.tiling.manual), whole.shape};
+  Tiling inside = tile.tiling;
+  MakeEven(mesh_, tile.whole.dims(), &inside);
+  if (!region) inside = WholeTiling(tile.whole);
+  const Part moved = s->reshard.To(tile, inside);
+  if (!region) {
+    out.value = WholeOf(moved.value, written, whole.shape).get();
+    next_channel_ = std::max(next_channel_, FreshChannel(*m_));
+    return out;
+  }
+  out.value = moved.value;
+  out.tiling.dims = region->dims;
+  for (size_t d = 0; d < inside.dims.size(); ++d)
+    out.tiling.dims[d].insert(out.tiling.dims[d].end(), inside.dims[d].begin(), inside.dims[d].end());
+  return out;
+}
+
 // Inwards a part becomes a value of its own; outwards a value becomes a part.
 absl::StatusOr<Parts> Partitioner::EmitBoundary(const Instruction* i, const ManualBoundary& b, Scope* s) {
   const Parts operands = OperandParts(i, s);
@@ -251,17 +287,8 @@ absl::StatusOr<Parts> Partitioner::EmitBoundary(const Instruction* i, const Manu
     if (!tile.Compatible(b.inwards ? to : operands[k].whole))
       return ErrorAt(i, absl::StrCat("a tile of ", whole.ToString(false), " is ", tile.ToString(false), ", not ",
                                      (b.inwards ? to : operands[k].whole).ToString(false)));
-    if (b.inwards) {
-      Instruction* value = even
-                               ? s->reshard.To(operands[k], *tiling).value
-                               : TileOf(s->reshard.To(operands[k], WholeTiling(whole)).value, b.shardings[k], to).get();
-      out.push_back({value, WholeTiling(to, mesh_.all_axes()), to});
-    } else if (even) {
-      out.push_back({operands[k].value, *tiling, to});
-    } else {
-      out.push_back({WholeOf(operands[k].value, b.shardings[k], to).get(), WholeTiling(to), to});
-      next_channel_ = std::max(next_channel_, FreshChannel(*m_));
-    }
+    out.push_back(b.inwards ? EnterRegion(operands[k], even ? tiling : std::nullopt, b.shardings[k], all_.Of(i)[k], s)
+                            : LeaveRegion(operands[k], even ? tiling : std::nullopt, b.shardings[k], all_.Of(i)[k], s));
   }
   return b.inwards ? out : To(out, Wanted(i), s);
 }
@@ -415,11 +442,9 @@ absl::Status Partitioner::Run() {
       table = ToTable(written[w]);
       p.value = TileOf(p.value, table, EntryShape(p.whole, {written[w]}, &first)).get();
     } else if (p.whole.IsArray()) {
-      if (p.tiling.manual == 0) {
-        Tiling even = tiling ? *tiling : p.tiling;
-        MakeEven(mesh_, p.whole.dims(), &even);
-        p = s.reshard.To(p, even);
-      }
+      Tiling even = tiling ? *tiling : p.tiling;
+      MakeEven(mesh_, p.whole.dims(), &even);
+      p = s.reshard.To(p, p.tiling.manual == 0 ? even : WholeTiling(p.whole));
       if (p.tiling.manual)
         table.kind = Sharding::kManual;
       else if (!p.tiling.IsWhole())
