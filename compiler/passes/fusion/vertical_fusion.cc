@@ -266,7 +266,22 @@ class Fuser {
 
   bool FusesJoined(const Instruction* c, const Instruction* p, bool reads_once) const {
     return TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once) ||
-           (limits_.joins && reads_once && JoinsPieces(p) && ReadsInOrder(c));
+           (limits_.joins && reads_once && Meetings(c) + Meetings(p) <= limits_.joins && JoinsPieces(p) &&
+            ReadsInOrder(c));
+  }
+
+  // Places where joined arrays meet along the innermost dimension, each of which ends a loop.
+  static int64_t Meetings(const Instruction* i) {
+    if (i->Is(Opcode::Concatenate)) {
+      const Ints& dims = i->shape().dims();
+      const bool inner =
+          std::all_of(dims.begin() + (*i->attrs().dimensions)[0] + 1, dims.end(), [](int64_t d) { return d == 1; });
+      return inner ? i->operand_count() - 1 : 0;
+    }
+    int64_t n = 0;
+    if (i->Is(Opcode::Fusion))
+      for (const auto& x : (*i->attrs().calls)->instructions()) n += Meetings(x.get());
+    return n;
   }
 
   // Joined arrays in several rows of which nothing is computed.
@@ -383,11 +398,15 @@ class Fuser {
     const bool free = p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
                       p->Is(Opcode::Convert) || p->Is(Opcode::Bitcast) || p->Is(Opcode::Slice) ||
                       p->Is(Opcode::Compare) || p->Is(Opcode::Reshape) || p->shape().ElementCount() <= 16;
-    int64_t arrays = 0;
-    for (const Instruction* o : p->operands())
-      arrays += !(o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant) ||
-                  o->shape().ElementCount() * 8 <= p->shape().ElementCount());
-    const bool again = users.size() <= 4 && (arrays == 0 || (limits_.one_array && p->IsElementwise() && arrays == 1));
+    int64_t arrays = 0, parts = 0;  // and what is computed anew in every reader, if it is computed
+    for (const Instruction* o : p->operands()) {
+      const bool made = o->Is(Opcode::Broadcast) || o->Is(Opcode::Iota) || o->Is(Opcode::Constant);
+      arrays += !made && o->shape().ElementCount() * 8 > p->shape().ElementCount();
+      const Instruction* source = o->Is(Opcode::Broadcast) ? o->operand(0) : o;
+      parts += !o->Is(Opcode::Iota) && source->shape().ElementCount() * 64 > p->shape().ElementCount();
+    }
+    const bool one_array = limits_.one_array && p->IsElementwise() && arrays == 1 && parts == 1;
+    const bool again = users.size() <= 4 && (arrays == 0 || one_array);
     return free || again || (users.size() <= 3 && p->operand_count() <= 1);
   }
 

@@ -23,7 +23,7 @@ struct FusionLimits {
   bool recompute = false;       // also what costs its readers less than a kernel and memory of its own (recompute.h)
   bool reshapes = false;        // loops join across reshapes: an element's place is computed anew
   bool concatenations = false;  // of few arrays, wherever an element is read once
-  bool joins = false;           // of few pieces of arrays, in loops that read them in order
+  int64_t joins = 0;            // places of a row where pieces of arrays meet, in loops that read them in order
   bool one_array = false;       // cheap values of one array are computed by up to four readers, which read that instead
 };
 
