@@ -37,7 +37,9 @@ const Instruction* ReduceBehind(const Instruction* root) {
       work.insert(work.end(), i->operands().begin(), i->operands().end());
     }
   }
-  return found && ReadOnlyInPlace(found) ? found : nullptr;
+  // Not where the root has elements of its own: it then reads one number again and again.
+  const bool alike = found && found->shape().ElementCount() == root->shape().ElementCount();
+  return alike && ReadOnlyInPlace(found) ? found : nullptr;
 }
 
 Index PlaceInRoot(ElementEmitter& elements, const Instruction* root, const Instruction* hero, Index at) {
