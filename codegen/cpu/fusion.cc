@@ -66,6 +66,32 @@ Ints UsefulFirst(const Ints& dims, Ints order) {
   return order;
 }
 
+Ints UsefulLoops(const Shape& s) {
+  Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  while (!order.empty() && s.dim(order.back()) == 1) order.pop_back();
+  return order;
+}
+
+std::vector<const Instruction*> ResultsOf(const Instruction* root) {
+  if (!root->Is(Opcode::Tuple)) return {root};
+  return {root->operands().begin(), root->operands().end()};
+}
+
+absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instruction*>& results,
+                          const std::vector<llvm::Value*>& at) {
+  const Index x = IndexIn(results[0]->shape(), at);
+  std::vector<Val> values;
+  for (const Instruction* r : results) {
+    ASSIGN_OR_RETURN(Val v, fusion.elements.Emit(r, x));
+    values.push_back(v);
+  }
+  for (size_t k = 0; k < values.size(); ++k) {
+    const Shape& leaf = results[k]->shape();
+    fusion.ir.Store(leaf.type(), values[k], fusion.body.results[k], fusion.elements.Offset(leaf, x));
+  }
+  return absl::OkStatus();
+}
+
 int64_t MinorDim(const Shape& s) {
   int64_t minor = s.rank() - 1;
   while (minor > 0 && s.dim(minor) == 1) --minor;

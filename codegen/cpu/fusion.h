@@ -57,6 +57,14 @@ Ints LoopOrder(const Shape& s);
 int64_t Units(const Ints& dims, const Ints& order);
 // A whole-element loop with extent-1 dimensions at the front moved inwards, so that the first loop has work to split.
 Ints UsefulFirst(const Ints& dims, Ints order);
+// The dimensions of `s` that loop, outermost first: those of extent 1 are left out.
+Ints UsefulLoops(const Shape& s);
+// A fusion's results: the elements of its root where that is a tuple.
+std::vector<const Instruction*> ResultsOf(const Instruction* root);
+// Computes the element of every result at one place of their shape, then stores them: a result may lie where an operand
+// lay.
+absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instruction*>& results,
+                          const std::vector<llvm::Value*>& at);
 // The innermost dimension that is not 1 (0 if there is none).
 int64_t MinorDim(const Shape& s);
 // The arrays of a result.

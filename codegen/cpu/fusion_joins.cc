@@ -2,7 +2,6 @@
 //
 // The loop of the minor dimension ends wherever one of the arrays follows another. Between such places each element is
 // known to be of one array, comparisons are gone, and loads are of whole vectors.
-#include <algorithm>
 #include <set>
 
 #include "codegen/cpu/fusion.h"
@@ -44,24 +43,12 @@ class Joins {
   std::set<int64_t> cuts_;
 };
 
-// Outermost first, without extents of 1 at the end.
-Ints OrderOf(const Shape& s) {
-  Ints order = UsefulFirst(s.dims(), LoopOrder(s));
-  while (!order.empty() && s.dim(order.back()) == 1) order.pop_back();
-  return order;
-}
-
-std::vector<const Instruction*> Roots(const Instruction* root) {
-  if (!root->Is(Opcode::Tuple)) return {root};
-  return {root->operands().begin(), root->operands().end()};
-}
-
 }  // namespace
 
 Ints MinorCuts(const Instruction* root) {
-  const std::vector<const Instruction*> roots = Roots(root);
+  const std::vector<const Instruction*> roots = ResultsOf(root);
   const Shape& s = roots[0]->shape();
-  const Ints order = OrderOf(s);
+  const Ints order = UsefulLoops(s);
   if (order.size() < 2) return {};
   Joins joins(order.back(), s.dim(order.back()));
   for (const Instruction* r : roots) joins.Add(r, 0);
@@ -71,24 +58,11 @@ Ints MinorCuts(const Instruction* root) {
 
 absl::StatusOr<int64_t> EmitBetweenJoins(FusionBody& fusion, const Instruction* root, const Ints& cuts) {
   Ir& ir = fusion.ir;
-  const std::vector<const Instruction*> roots = Roots(root);
+  const std::vector<const Instruction*> roots = ResultsOf(root);
   const Shape& s = roots[0]->shape();
-  Ints order = OrderOf(s);
+  Ints order = UsefulLoops(s);
   const int64_t minor = order.back();
   order.pop_back();
-  // All results are computed before any is stored: one may lie where an operand lay.
-  const auto element = [&](const std::vector<llvm::Value*>& at) -> absl::Status {
-    const Index x = IndexIn(s, at);
-    std::vector<Val> values;
-    for (const Instruction* r : roots) {
-      ASSIGN_OR_RETURN(Val v, fusion.elements.Emit(r, x));
-      values.push_back(v);
-    }
-    for (size_t k = 0; k < values.size(); ++k)
-      ir.Store(roots[k]->shape().type(), values[k], fusion.body.results[k],
-               fusion.elements.Offset(roots[k]->shape(), x));
-    return absl::OkStatus();
-  };
   RETURN_IF_ERROR(Nest(
       fusion, s.dims(), order,
       [&](std::vector<llvm::Value*> at) -> absl::Status {
@@ -99,7 +73,7 @@ absl::StatusOr<int64_t> EmitBetweenJoins(FusionBody& fusion, const Instruction* 
               ir.I64(from), ir.I64(to), 1,
               [&](llvm::Value* k) {
                 at[static_cast<size_t>(minor)] = k;
-                status.Update(element(at));
+                status.Update(EmitElements(fusion, roots, at));
               },
               true);
           from = to;

@@ -35,10 +35,8 @@ absl::StatusOr<int64_t> EmitPadBetween(FusionBody& fusion, const Instruction* ro
   const attr::Padding& padding = *root->attrs().padding;
   ASSIGN_OR_RETURN(Val fill, elements.Emit(root->operand(1), Index{}));
   fill = ir.Convert(fill, root->operand(1)->shape().type(), s.type());
-  const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
-  const auto ones = std::find_if(order.begin(), order.end(), [&](int64_t d) { return s.dim(d) == 1; });
-  const Ints rows(order.begin(), ones - 1);
-  const int64_t minor = *(ones - 1);
+  const Ints order = UsefulLoops(s), rows(order.begin(), order.end() - 1);
+  const int64_t minor = order.back();
   using At = std::vector<llvm::Value*>;
   absl::Status status;
   const auto store = [&](const Val& v, const At& at) {

@@ -26,8 +26,6 @@ constexpr int64_t kMostTranscendentals = 6;  // of one loop: each is some fifty 
 constexpr int64_t kLeastElements = 64;       // below this a loop saves next to nothing
 constexpr size_t kMostReductions = 4;        // of one loop: each has a strip of accumulators in the first cache
 
-const Instruction* RootOf(const Instruction* fusion) { return (*fusion->attrs().calls)->root(); }
-
 // What the loop of fusion `i` runs over.
 const Shape& LoopShape(const Instruction* i) {
   const Instruction* root = RootOf(i);

@@ -10,6 +10,11 @@ namespace kiln {
 // The entry and the bodies of loops and branches: not reducers, comparators or fusions.
 std::vector<Computation*> ControlComputations(const Module& m);
 
+// What decides the loop of a kernel: a fusion's root, or the instruction itself.
+inline const Instruction* RootOf(const Instruction* i) {
+  return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
+}
+
 // A fusion of `i` alone in its place.
 Instruction* WrapInFusion(Instruction* i);
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "compiler/hlo/uses.h"
+#include "compiler/passes/fusion/fuse.h"
 
 namespace kiln {
 namespace {
@@ -64,8 +64,6 @@ double Visited(const Instruction* root) {
   return Elements(root->shape());
 }
 
-const Instruction* RootOf(const Instruction* i) { return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i; }
-
 // Threads that a kernel keeps busy: a reduction shares its outputs out.
 double Threads(const Instruction* kernel) {
   const Instruction* root = RootOf(kernel);
@@ -94,7 +92,7 @@ double OperationsOf(const Instruction* x) {
       return kReshape;
     default:
       if (x->HasTrait(Transcendental)) return wide * kFunction;
-      if (x->HasTrait(Costly) || x->Is(Opcode::Remainder)) return wide * kDivision;
+      if (x->HasTrait(Costly)) return wide * kDivision;
       return x->IsElementwise() ? wide : kPlace;
   }
 }

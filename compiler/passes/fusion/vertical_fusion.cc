@@ -98,10 +98,6 @@ class Fuser {
   }
 
  private:
-  static const Instruction* RootOf(const Instruction* i) {
-    return i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
-  }
-
   // How many times the consumer reads each element of operand `p`, at most (1 for a straight loop), and whether any use
   // of it is at an index where recomputing is wasteful. `columns`: that the consumer computes side by side, from what
   // it reads once for all.
