@@ -105,10 +105,11 @@ class Joiner {
     const Instruction *x = RootOf(order_[a]), *y = RootOf(order_[b]);
     const bool reductions = x->Is(Opcode::Reduce);
     if (reductions != y->Is(Opcode::Reduce) || LoopShape(order_[a]).dims() != LoopShape(order_[b]).dims()) return false;
-    return reductions ? *x->attrs().dimensions == *y->attrs().dimensions : InVectors(a) && InVectors(b);
+    return reductions ? *x->attrs().dimensions == *y->attrs().dimensions : InVectors(a) == InVectors(b);
   }
 
-  // Not with divisions of long integers, which run one by one and would hold up the other loop.
+  // Without divisions of long integers: those run one by one, and would hold up a loop in vectors. A quotient and a
+  // remainder of the same numbers, though, are one division.
   bool InVectors(size_t a) const {
     for (const auto& i : (*order_[a]->attrs().calls)->instructions())
       if (i->HasTrait(Costly) && IsIntegral(i->shape().type()) && InfoOf(i->shape().type()).bits > 32) return false;
