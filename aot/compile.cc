@@ -213,7 +213,7 @@ absl::Status AddWeights(const std::vector<Programs>& programs, Compilation* c) {
   if (!any) return absl::OkStatus();
   const std::string symbol = SymbolOf(c->out, "weights");
   if (c->large_weights) {
-    ASSIGN_OR_RETURN(std::string object, AddressObject(symbol + "_at", {symbol}));
+    ASSIGN_OR_RETURN(std::string object, AddressObject(symbol + "_at", symbol));
     c->members.push_back({absl::StrCat(c->out.name, "_weights_at.o"), std::move(object)});
   }
   c->members.push_back(

@@ -26,8 +26,19 @@ struct kiln_port {
   int64_t low, high;  // what an argument that states an extent may be; low > high: anything
 };
 
-// A program as <model>_run checks calls of it.
+// The levels that code is made for, in the order of a program's entries, best last.
+#define KILN_CPU_LEVELS \
+  { "v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx" }
+enum { KILN_LEVELS = 7 };
+
+// A program at one level.
+struct kiln_comm;
+typedef int32_t kiln_entry(void* const* arguments, void* const* results, void* arena, const struct kiln_machine*,
+                           const struct kiln_comm*);
+
+// A program as <model>_run checks calls of it, and runs it.
 struct kiln_program {
+  kiln_entry* entries[KILN_LEVELS];  // NULL where the archive does not hold the level
   int64_t arguments, results;
   int64_t arena_bytes, slow_arena_bytes;
   int64_t devices;           // 0: it does not communicate
@@ -40,10 +51,6 @@ struct kiln_program {
 enum { KILN_ARENA_ALIGNMENT = 64, KILN_MOST_WRITTEN = 128 };
 // Bytes of all members that an exchange may have to be offered.
 enum { KILN_SMALL_EXCHANGE = 32 << 10 };
-
-// The levels that code is made for, in the order of a program's entries, best last.
-#define KILN_CPU_LEVELS \
-  { "v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx" }
 
 // How the elements of two arrays are combined: kernels over {into, other, into, no scratch}, of whole blocks and of
 // single elements (`kiln_exchange::how`).

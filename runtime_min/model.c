@@ -11,15 +11,23 @@ __attribute__((visibility("hidden"))) extern const kiln_model kiln_model_descrip
 
 const kiln_model* kiln_model_model(void) { return &kiln_model_descriptor; }
 
-const char* kiln_model_status_text(int32_t status) {
-  switch (status) {
-#define STATUS(name, text) \
-  case KILN_##name:        \
-    return text;
+// The texts one behind the other, without a table of addresses that a loader would have to fill in.
+static const char texts[] =
+#define STATUS(name, text) text "\0"
 #include "runtime_min/statuses.def"
-    default:
-      return "unknown status";
-  }
+    "unknown status";
+
+const char* kiln_model_status_text(int32_t status) {
+  enum {
+#define STATUS(name, text) k##name,
+#include "runtime_min/statuses.def"
+    kUnknown
+  };
+  _Static_assert(kOK == KILN_OK && kNUMERICS == KILN_NUMERICS, "texts are in the order of kiln_status");
+  const char* text = texts;
+  for (int32_t k = status < 0 || status > kUnknown ? kUnknown : status; k > 0; --k)
+    while (*text++) continue;
+  return text;
 }
 
 static int same(const char* a, const char* b) {
@@ -29,10 +37,10 @@ static int same(const char* a, const char* b) {
 
 // As dispatch.c chooses.
 const char* kiln_model_cpu_level(void) {
-  static const char* const names[LEVELS] = KILN_CPU_LEVELS;
+  static const char names[KILN_LEVELS][8] = KILN_CPU_LEVELS;
   unsigned held = 0;
   for (const char* const* name = kiln_model_descriptor.cpu_levels; *name; ++name)
-    for (int level = 0; level < LEVELS; ++level)
+    for (int level = 0; level < KILN_LEVELS; ++level)
       if (same(*name, names[level])) held |= 1u << level;
   const int best = best_level(held);
   return best < 0 ? NULL : names[best];

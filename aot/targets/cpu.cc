@@ -52,14 +52,10 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
                                                        c->options.debug.KeepsKernels()));
     c->members.push_back({absl::StrCat(stem, "_", m.member, ".o"), std::move(object)});
   }
-  std::vector<std::string> entries;
-  for (const char* name : KILN_CPU_LEVELS) {
-    const bool held = std::any_of(levels.begin(), levels.end(), [&](const CpuLevel& l) { return l.name == name; });
-    entries.push_back(held ? absl::StrCat(symbols, "_entry_", name) : "");
-  }
-  ASSIGN_OR_RETURN(std::string addresses, AddressObject(symbols + "_entries", entries));
-  c->members.push_back({stem + "_entries.o", std::move(addresses)});
-  c->members.push_back({stem + "_program.o", ProgramObject(symbols, ChecksOf(p, c->options, c->ModelOf(p.entry)))});
+  std::vector<std::string> held;
+  for (const CpuLevel& l : levels) held.push_back(l.name);
+  ASSIGN_OR_RETURN(std::string program, ProgramObject(symbols, held, ChecksOf(p, c->options, c->ModelOf(p.entry))));
+  c->members.push_back({stem + "_program.o", std::move(program)});
   return absl::OkStatus();
 }
 

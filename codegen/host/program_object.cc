@@ -1,14 +1,24 @@
 #include "codegen/host/program_object.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/llvm/object.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
 
-std::string ProgramObject(const std::string& name, const CallChecks& checks) {
+absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::vector<std::string>& levels,
+                                          const CallChecks& checks) {
+  std::vector<DataAddress> entries;
+  size_t at = offsetof(kiln_program, entries);
+  for (const char* level : KILN_CPU_LEVELS) {
+    if (std::find(levels.begin(), levels.end(), level) != levels.end())
+      entries.push_back({at, absl::StrCat(name, "_entry_", level)});
+    at += sizeof(kiln_entry*);
+  }
   kiln_program head = {};
   head.arguments = static_cast<int64_t>(checks.arguments.size());
   head.results = static_cast<int64_t>(checks.results.size());
@@ -24,7 +34,7 @@ std::string ProgramObject(const std::string& name, const CallChecks& checks) {
       const kiln_port port = {p.bytes, p.alignment, p.alias, p.low, p.high};
       bytes.append(reinterpret_cast<const char*>(&port), sizeof port);
     }
-  return DataObject(name + "_program", {{0, bytes}}, false);
+  return ConstantObject(name + "_program", bytes, entries);
 }
 
 std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace kiln {
 
 // What <name>_run checks (kiln_program of runtime_min/abi.h).
@@ -18,8 +20,9 @@ struct CallChecks {
   bool flush_subnormals = true, x87 = true, overlap = true;
 };
 
-// An object that defines <name>_program.
-std::string ProgramObject(const std::string& name, const CallChecks& checks);
+// An object that defines <name>_program, with the entries <name>_entry_LEVEL of these levels.
+absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::vector<std::string>& levels,
+                                          const CallChecks& checks);
 
 // An object that defines <name>_device_timeout_ms.
 std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds);

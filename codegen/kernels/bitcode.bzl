@@ -6,7 +6,7 @@ def bitcode(name, src, symbol, deps = [], defines = ""):
         srcs = [src] + deps,
         outs = [name + ".cc"],
         cmd = " && ".join([
-            "/usr/bin/clang-19 -std=c11 -O1 -ffreestanding -fPIC -ffp-contract=on -fno-math-errno -fno-builtin -fno-stack-protector " +
+            "/usr/bin/clang-19 -std=c11 -O1 -ffreestanding -fPIC -ffp-contract=on -fno-math-errno -fno-builtin -fno-stack-protector -fno-ident " +
             "-Wall -Wno-incompatible-library-redeclaration -Wno-pass-failed -I. %s -emit-llvm -c $(location %s) -o $@.bc" % (defines, src),
             "echo '#include \"codegen/kernels/bitcode.h\"' > $@",
             "echo 'namespace kiln {' >> $@",

@@ -10,10 +10,10 @@ namespace kiln {
 
 namespace {
 
-constexpr const char* kNames[LEVELS] = KILN_CPU_LEVELS;
+constexpr const char* kNames[KILN_LEVELS] = KILN_CPU_LEVELS;
 
 // The best level for this machine, as an archive's dispatch would choose.
-absl::string_view Native() { return kNames[std::max<int>(best_level((1u << LEVELS) - 1), V2)]; }
+absl::string_view Native() { return kNames[std::max<int>(best_level((1u << KILN_LEVELS) - 1), V2)]; }
 
 }  // namespace
 

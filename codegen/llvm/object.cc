@@ -54,7 +54,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     KILN_CHECK(it != options.end());
     static_cast<llvm::cl::opt<bool>*>(it->second)->setValue(true);
   });
-  return MakeTargetMachine(kTriple, level.cpu, "", llvm::CodeGenOptLevel::Default, llvm::CodeModel::Small, true);
+  return MakeTargetMachine(kTriple, level.cpu, "", llvm::CodeGenOptLevel::Default, llvm::CodeModel::Small);
 }
 
 // LLVM says on standard error where it did not make vectors of a loop that asks for them; users have no use for it.
@@ -316,12 +316,8 @@ absl::StatusOr<std::string> ConstantObject(const std::string& symbol, const std:
   return EmitConstant(symbol, bytes, addresses, llvm::GlobalValue::DefaultVisibility);
 }
 
-absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols) {
-  std::vector<DataAddress> addresses;
-  for (size_t k = 0; k < symbols.size(); ++k)
-    if (!symbols[k].empty()) addresses.push_back({k * sizeof(uint64_t), symbols[k]});
-  return EmitConstant(name, std::string(symbols.size() * sizeof(uint64_t), '\0'), addresses,
-                      llvm::GlobalValue::HiddenVisibility);
+absl::StatusOr<std::string> AddressObject(const std::string& name, const std::string& symbol) {
+  return EmitConstant(name, std::string(sizeof(uint64_t), '\0'), {{0, symbol}}, llvm::GlobalValue::HiddenVisibility);
 }
 
 std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large) {

@@ -35,8 +35,8 @@ struct DataPiece {
 // linkers place beyond the code's 2 GiB; code loads its address then, from <symbol>_at (an AddressObject).
 std::string DataObject(const std::string& symbol, const std::vector<DataPiece>& pieces, bool large);
 
-// An object with the hidden constant array `name` of the addresses of hidden `symbols`, null for one without a name.
-absl::StatusOr<std::string> AddressObject(const std::string& name, const std::vector<std::string>& symbols);
+// An object with the hidden constant `name`, the address of the hidden `symbol`.
+absl::StatusOr<std::string> AddressObject(const std::string& name, const std::string& symbol);
 
 // An address that constant data holds at byte `at`: of a symbol, or of byte `offset` of the data itself where the
 // symbol has no name.

@@ -33,7 +33,7 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
-  return MakeTargetMachine(kTriple, level.cpu, level.features, llvm::CodeGenOptLevel::Aggressive, std::nullopt, false);
+  return MakeTargetMachine(kTriple, level.cpu, level.features, llvm::CodeGenOptLevel::Aggressive, std::nullopt);
 }
 
 // The kernel library was compiled for the host: what that says of a machine goes.

@@ -38,6 +38,8 @@ absl::StatusOr<std::string> RuntimeObject(const std::string& name, const std::st
   auto object = llvm::object::ObjectFile::createObjectFile(bytes);
   if (!object) return Internal("cannot read the runtime: ", llvm::toString(object.takeError()));
   llvm::objcopy::ConfigManager config;
+  // Names of static functions are for debuggers.
+  if (!unwound && sanitizer == Sanitizer::kNone) config.Common.StripUnneeded = true;
   llvm::StringMap<std::string> names;  // the configuration points into it
   for (const llvm::object::SymbolRef& symbol : (*object)->symbols()) {
     auto old = symbol.getName();

@@ -7,14 +7,12 @@ namespace kiln {
 
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const char* triple, const std::string& cpu,
                                                        const std::string& features, llvm::CodeGenOptLevel level,
-                                                       std::optional<llvm::CodeModel::Model> model,
-                                                       bool function_sections) {
+                                                       std::optional<llvm::CodeModel::Model> model) {
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   KILN_CHECK(target != nullptr);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  options.FunctionSections = function_sections;
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, model, level));
 }

@@ -12,7 +12,6 @@ namespace kiln {
 // A machine of `triple`, whose target is initialised already. Sums of products may fuse; code is position independent.
 std::unique_ptr<llvm::TargetMachine> MakeTargetMachine(const char* triple, const std::string& cpu,
                                                        const std::string& features, llvm::CodeGenOptLevel level,
-                                                       std::optional<llvm::CodeModel::Model> model,
-                                                       bool function_sections);
+                                                       std::optional<llvm::CodeModel::Model> model);
 
 }  // namespace kiln

@@ -7,20 +7,18 @@
 #include "runtime_min/cpu/fp_environment.h"
 #include "runtime_min/cpu/level.h"
 
-typedef int32_t entry_fn(void* const*, void* const*, void*, const struct kiln_machine*, const struct kiln_comm*);
-// Null where the archive does not hold the level. Both are written by the compiler (aot/compile.cc).
-__attribute__((visibility("hidden"))) extern entry_fn* const kiln_model_entries[LEVELS];
+// Written by the compiler (aot/targets/cpu.cc).
 __attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
 
-static entry_fn* choose(void) {
-  static entry_fn* chosen;
-  entry_fn* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+static kiln_entry* choose(const struct kiln_program* p) {
+  static kiln_entry* chosen;
+  kiln_entry* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
   if (f) return f;
   unsigned held = 0;
-  for (int level = 0; level < LEVELS; ++level)
-    if (kiln_model_entries[level]) held |= 1u << level;
+  for (int level = 0; level < KILN_LEVELS; ++level)
+    if (p->entries[level]) held |= 1u << level;
   const int best = best_level(held);
-  if (best >= 0) f = kiln_model_entries[best];
+  if (best >= 0) f = p->entries[best];
   __atomic_store_n(&chosen, f, __ATOMIC_RELAXED);
   return f;
 }
@@ -83,7 +81,7 @@ static int overlaps(const struct written* w, int64_t place, struct span s) {
 }
 
 // False if it overlaps what is there.
-static int add_written(struct written* w, const void* data, int64_t bytes) {
+__attribute__((noinline)) static int add_written(struct written* w, const void* data, int64_t bytes) {
   if (!bytes) return 1;
   const struct span s = span_of(data, bytes);
   const int64_t place = place_of(w, s);
@@ -135,7 +133,7 @@ static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
 int32_t kiln_model_run(const struct kiln_call* c) {
   const struct kiln_program* p = &kiln_model_program;
   int32_t status = check(p, c);
-  entry_fn* f = choose();
+  kiln_entry* f = choose(p);
   if (!status && !f) status = KILN_UNSUPPORTED_CPU;
   if (!status) {
     const struct kiln_machine machine = {c->pool, c->slow_arena.data};
