@@ -54,15 +54,15 @@ VectorDotPlan PlanVectorDot(const DotShape& s) {
   // Lines of a unit. They read the vector together where they are short: enough sums to hide the latency of an
   // addition. Longer ones are one stream one after the other, which the machine foresees in a matrix beyond the caches.
   constexpr int64_t kLines = 4, kShortBytes = 1024;
-  constexpr int64_t kStrip = 2048;  // 8 KiB of f32
+  // Results that stay in the first cache while multiples of lines are added to them: 8 KiB of f32.
+  constexpr int64_t kStrip = 2048;
   VectorDotPlan p{};
   p.matrix_is_a = s.n == 1;
   p.lines = p.matrix_is_a ? s.m : s.n;
   p.line_stride = p.matrix_is_a ? s.a_m : s.b_n;
   p.k_stride = p.matrix_is_a ? s.a_k : s.b_k;
   p.together = s.k * ByteWidth(p.matrix_is_a ? s.a : s.b) <= kShortBytes;
-  p.strip = std::min<int64_t>(p.lines, kStrip);
-  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLines : StripForThreads(s, p.strip));
+  p.pieces = Pieces::Of(p.lines, p.k_stride == 1 ? kLines : StripForThreads(s, std::min<int64_t>(p.lines, kStrip)));
   return p;
 }
 

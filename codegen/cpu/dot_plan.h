@@ -31,7 +31,6 @@ struct VectorDotPlan {
   bool matrix_is_a;
   int64_t lines, line_stride, k_stride;  // of the matrix
   Pieces pieces;                         // of the lines
-  int64_t strip;                         // results that stay in cache while multiples of lines are added to them
   bool together;                         // lines of a piece read the vector together
 };
 

@@ -24,7 +24,7 @@ class VectorDot {
   // Lines of the matrix times the vector.
   void EmitDots() {
     const int64_t group = p_.pieces.size;
-    ForUnits(1, [&](llvm::Value* piece) {
+    ForUnits([&](llvm::Value* piece) {
       llvm::Value *first = ir_.Mul(piece, group), *end = EndOf(ir_.Add(piece, ir_.I64(1)));
       const auto apart = [&] { ir_.Loop(first, end, 1, [&](llvm::Value* line) { Dots(line, 1); }); };
       if (!p_.together) return apart();
@@ -35,30 +35,37 @@ class VectorDot {
     });
     if (!epilogue_) return;
     if (s_.batch == 1) return Finish(ir_.I64(0), ir_.Mul(body_.begin, group), EndOf(body_.end));
-    ForUnits(1, [&](llvm::Value* piece) { Finish(batch_, ir_.Mul(piece, group), EndOf(ir_.Add(piece, ir_.I64(1)))); });
+    ForUnits([&](llvm::Value* piece) { Finish(batch_, ir_.Mul(piece, group), EndOf(ir_.Add(piece, ir_.I64(1)))); });
   }
 
-  // Adds multiples of rows of k over strips that stay in cache.
+  // Adds multiples of rows of k, some at a time, over a strip that stays in cache.
   void EmitMultiples() {
-    const int64_t strip = p_.pieces.size;
-    if (s_.batch > 1) return ForUnits(1, [&](llvm::Value* piece) { Strip(piece, EndOf(ir_.Add(piece, ir_.I64(1)))); });
-    // A thread's pieces side by side are one strip: longer parts of rows are read faster.
-    const int64_t together = std::max<int64_t>(1, p_.strip / strip);
-    ForUnits(together, [&](llvm::Value* piece) {
-      Strip(piece,
-            EndOf(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(piece, ir_.I64(together)), body_.end)));
+    constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
+    const int64_t strip = p_.pieces.size, whole = k_ / kRowsAtOnce * kRowsAtOnce;
+    ForUnits([&](llvm::Value* piece) {
+      from_ = ir_.Mul(piece, strip);
+      to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(from_, ir_.I64(strip)), ir_.I64(p_.lines));
+      ir_.Loop(
+          from_, to_, 1,
+          [&](llvm::Value* c) {
+            ir_.Store(s_.c, ir_.Constant(s_.c, Element{}), body_.results[0], ir_.Add(ir_.Mul(batch_, p_.lines), c));
+          },
+          true);
+      ir_.Loop(ir_.I64(0), ir_.I64(whole), kRowsAtOnce, [&](llvm::Value* k0) { AddRows(k0, kRowsAtOnce); });
+      ir_.Loop(ir_.I64(whole), ir_.I64(k_), 1, [&](llvm::Value* k0) { AddRows(k0, 1); });
+      if (epilogue_) Finish(batch_, from_, to_);
     });
   }
 
  private:
   // Sums may be reassociated, so that loops over them become vectors.
   template <typename Visit>
-  void ForUnits(int64_t step, const Visit& visit) {
+  void ForUnits(const Visit& visit) {
     llvm::FastMathFlags fast;
     fast.setAllowReassoc();
     fast.setAllowContract();
     b_.setFastMathFlags(fast);
-    ir_.Loop(body_.begin, body_.end, step, [&](llvm::Value* unit) {
+    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) {
       batch_ = s_.batch == 1 ? ir_.I64(0) : b_.CreateUDiv(unit, ir_.I64(p_.pieces.count));
       visit(s_.batch == 1 ? unit : b_.CreateURem(unit, ir_.I64(p_.pieces.count)));
     });
@@ -108,23 +115,6 @@ class VectorDot {
     for (int64_t x = 0; x < count; ++x)
       ir_.Store(s_.c, Val{b_.CreateLoad(element, sums[x])}, body_.results[0],
                 ir_.Add(ir_.Mul(batch_, p_.lines), ir_.Add(line0, ir_.I64(x))));
-  }
-
-  // The results from those of `piece` to `to`, some rows of k at a time.
-  void Strip(llvm::Value* piece, llvm::Value* to) {
-    constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
-    const int64_t whole = k_ / kRowsAtOnce * kRowsAtOnce;
-    from_ = ir_.Mul(piece, p_.pieces.size);
-    to_ = to;
-    ir_.Loop(
-        from_, to_, 1,
-        [&](llvm::Value* c) {
-          ir_.Store(s_.c, ir_.Constant(s_.c, Element{}), body_.results[0], ir_.Add(ir_.Mul(batch_, p_.lines), c));
-        },
-        true);
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), kRowsAtOnce, [&](llvm::Value* k0) { AddRows(k0, kRowsAtOnce); });
-    ir_.Loop(ir_.I64(whole), ir_.I64(k_), 1, [&](llvm::Value* k0) { AddRows(k0, 1); });
-    if (epilogue_) Finish(batch_, from_, to_);
   }
 
   // Adds the products of `count` rows of k from `k0` to the strip.
