@@ -144,8 +144,7 @@ class VectorDot {
           },
           true);
     };
-    if (count < kRowsAtOnce || p_.lines < kPiece || p_.lines * k_ * ByteWidth(matrix_type_) <= kNear)
-      return add(from_, to_);
+    if (count < kRowsAtOnce || p_.lines < kPiece || p_.lines * k_ <= kNear) return add(from_, to_);
     ir_.Loop(from_, to_, kPiece, [&](llvm::Value* c) {
       for (int64_t x = 0; x < count; ++x) Ask(PlaceOf(ir_.Add(k0, ir_.I64(count + x)), c));
       add(c, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(c, ir_.I64(kPiece)), to_));
@@ -174,7 +173,7 @@ class VectorDot {
 
   static constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
   static constexpr int64_t kPiece = 128;     // elements of a row that are asked for at a time
-  static constexpr int64_t kNear = 2 << 20;  // bytes of a matrix that may lie in caches close by
+  static constexpr int64_t kNear = 1 << 19;  // elements of a matrix that may lie in caches close by
 
   Body& body_;
   const Epilogue& epilogue_;
