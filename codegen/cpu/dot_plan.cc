@@ -165,11 +165,14 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
   // ones are summed number by number.
   constexpr int64_t kLittleWork = 4096;
   const bool little = IsComplex(s.c) && s.m * s.n * s.k < kLittleWork;
+  // Sums of a vector's products may be converted on their way to a narrower float, if what an epilogue stores lies
+  // there.
+  const bool converted = IsFloat(s.c) && IsFloat(plan.sum) && (!stored || ByteWidth(*stored) == ByteWidth(s.c));
   if (s.k == 0 || !compute || little) {
     plan.algorithm = DotAlgorithm::kPlainLoops;
     plan.sum = s.c;
     plan.units = s.batch;
-  } else if ((s.m == 1 || s.n == 1) && s.c == plan.sum && !IsComplex(s.c)) {
+  } else if ((s.m == 1 || s.n == 1) && !IsComplex(s.c) && (s.c == plan.sum || converted)) {
     plan.vector = PlanVectorDot(s);
     plan.algorithm = plan.vector.k_stride == 1 ? DotAlgorithm::kDotsWithVector : DotAlgorithm::kMultiplesOfLines;
     plan.units = s.batch * plan.vector.pieces.count;

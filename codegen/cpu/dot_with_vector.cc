@@ -24,7 +24,7 @@ class VectorDot {
   // Lines of the matrix times the vector.
   void EmitDots() {
     const int64_t group = p_.pieces.size;
-    ForUnits([&](llvm::Value* piece) {
+    ForUnits(1, [&](llvm::Value* piece) {
       llvm::Value *first = ir_.Mul(piece, group), *end = EndOf(ir_.Add(piece, ir_.I64(1)));
       const auto apart = [&] { ir_.Loop(first, end, 1, [&](llvm::Value* line) { Dots(line, 1); }); };
       if (!p_.together) return apart();
@@ -35,24 +35,33 @@ class VectorDot {
     });
     if (!epilogue_) return;
     if (s_.batch == 1) return Finish(ir_.I64(0), ir_.Mul(body_.begin, group), EndOf(body_.end));
-    ForUnits([&](llvm::Value* piece) { Finish(batch_, ir_.Mul(piece, group), EndOf(ir_.Add(piece, ir_.I64(1)))); });
+    ForUnits(1, [&](llvm::Value* piece) { Finish(batch_, ir_.Mul(piece, group), EndOf(ir_.Add(piece, ir_.I64(1)))); });
   }
 
   // Adds multiples of rows of k, some at a time, over a strip that stays in cache.
   void EmitMultiples() {
-    constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
     const int64_t strip = p_.pieces.size, whole = k_ / kRowsAtOnce * kRowsAtOnce;
-    ForUnits([&](llvm::Value* piece) {
+    // Strips of one thread go together while their sums fit the first cache: the longer a piece of a row, the better is
+    // it foreseen. Sums of a line do not depend on what goes beside it.
+    constexpr int64_t kMostSums = 16384;  // bytes
+    const int64_t together = s_.batch == 1 ? std::max<int64_t>(1, kMostSums / ByteWidth(sum_) / strip) : 1;
+    const bool converted = s_.c != sum_;
+    sums_ = converted ? ir_.Alloca(ir_.RegType(sum_), together * strip) : body_.results[0];
+    ForUnits(together, [&](llvm::Value* piece) {
       from_ = ir_.Mul(piece, strip);
-      to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(from_, ir_.I64(strip)), ir_.I64(p_.lines));
-      ir_.Loop(
-          from_, to_, 1,
-          [&](llvm::Value* c) {
-            ir_.Store(s_.c, ir_.Constant(s_.c, Element{}), body_.results[0], ir_.Add(ir_.Mul(batch_, p_.lines), c));
-          },
-          true);
+      llvm::Value* end = ir_.Add(piece, ir_.I64(together));
+      if (together > 1) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, body_.end);
+      to_ = EndOf(end);
+      llvm::Value* first_result = ir_.Mul(batch_, p_.lines);
+      first_sum_ = converted ? b_.CreateNeg(from_) : first_result;
+      const auto for_each = [&](const auto& visit) { ir_.Loop(from_, to_, 1, visit, true); };
+      for_each([&](llvm::Value* c) { PutSum(ir_.Constant(sum_, Element{}), c); });
       ir_.Loop(ir_.I64(0), ir_.I64(whole), kRowsAtOnce, [&](llvm::Value* k0) { AddRows(k0, kRowsAtOnce); });
       ir_.Loop(ir_.I64(whole), ir_.I64(k_), 1, [&](llvm::Value* k0) { AddRows(k0, 1); });
+      if (converted)
+        for_each([&](llvm::Value* c) {
+          ir_.Store(s_.c, ir_.Convert({SumAt(c)}, sum_, s_.c), body_.results[0], ir_.Add(first_result, c));
+        });
       if (epilogue_) Finish(batch_, from_, to_);
     });
   }
@@ -60,12 +69,12 @@ class VectorDot {
  private:
   // Sums may be reassociated, so that loops over them become vectors.
   template <typename Visit>
-  void ForUnits(const Visit& visit) {
+  void ForUnits(int64_t step, const Visit& visit) {
     llvm::FastMathFlags fast;
     fast.setAllowReassoc();
     fast.setAllowContract();
     b_.setFastMathFlags(fast);
-    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) {
+    ir_.Loop(body_.begin, body_.end, step, [&](llvm::Value* unit) {
       batch_ = s_.batch == 1 ? ir_.I64(0) : b_.CreateUDiv(unit, ir_.I64(p_.pieces.count));
       visit(s_.batch == 1 ? unit : b_.CreateURem(unit, ir_.I64(p_.pieces.count)));
     });
@@ -113,28 +122,58 @@ class VectorDot {
       }
     });
     for (int64_t x = 0; x < count; ++x)
-      ir_.Store(s_.c, Val{b_.CreateLoad(element, sums[x])}, body_.results[0],
+      ir_.Store(s_.c, ir_.Convert({b_.CreateLoad(element, sums[x])}, sum_, s_.c), body_.results[0],
                 ir_.Add(ir_.Mul(batch_, p_.lines), ir_.Add(line0, ir_.I64(x))));
   }
 
-  // Adds the products of `count` rows of k from `k0` to the strip.
+  // Adds the products of `count` rows of k from `k0` to the strip. A piece of as many rows behind them is asked for
+  // before one of theirs is read: no machine foresees so many streams.
   void AddRows(llvm::Value* k0, int64_t count) {
     std::vector<llvm::Value*> v;
     for (int64_t x = 0; x < count; ++x) v.push_back(VectorAt(ir_.Add(k0, ir_.I64(x))).re);
-    ir_.Loop(
-        from_, to_, 1,
-        [&](llvm::Value* c) {
-          llvm::Value* out = ir_.Add(ir_.Mul(batch_, p_.lines), c);
-          llvm::Value* sum = ir_.Load(s_.c, body_.results[0], out).re;
-          for (int64_t x = 0; x < count; ++x) {
-            llvm::Value* at =
-                ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(ir_.Add(k0, ir_.I64(x)), p_.k_stride), c));
-            sum = Added(sum, ir_.Convert(ir_.Load(matrix_type_, matrix_, at), matrix_type_, sum_).re, v[x]);
-          }
-          ir_.Store(s_.c, Val{sum}, body_.results[0], out);
-        },
-        true);
+    const auto add = [&](llvm::Value* from, llvm::Value* to) {
+      ir_.Loop(
+          from, to, 1,
+          [&](llvm::Value* c) {
+            llvm::Value* sum = SumAt(c);
+            for (int64_t x = 0; x < count; ++x) {
+              const Val e = ir_.Load(matrix_type_, matrix_, PlaceOf(ir_.Add(k0, ir_.I64(x)), c));
+              sum = Added(sum, ir_.Convert(e, matrix_type_, sum_).re, v[x]);
+            }
+            PutSum({sum}, c);
+          },
+          true);
+    };
+    if (count < kRowsAtOnce || p_.lines < kPiece || p_.lines * k_ <= kNear) return add(from_, to_);
+    ir_.Loop(from_, to_, kPiece, [&](llvm::Value* c) {
+      for (int64_t x = 0; x < count; ++x) Ask(PlaceOf(ir_.Add(k0, ir_.I64(count + x)), c));
+      add(c, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(c, ir_.I64(kPiece)), to_));
+    });
   }
+
+  // Of the matrix: row `k` of line `c`.
+  llvm::Value* PlaceOf(llvm::Value* k, llvm::Value* c) {
+    return ir_.Add(ir_.Mul(batch_, p_.lines * k_), ir_.Add(ir_.Mul(k, p_.k_stride), c));
+  }
+
+  // Brings the matrix's elements of a piece from `place` on into the second cache.
+  void Ask(llvm::Value* place) {
+    constexpr int64_t kLine = 64;  // bytes of a cache line
+    const int64_t width = ByteWidth(matrix_type_);
+    for (int64_t byte = 0; byte < kPiece * width; byte += kLine) {
+      llvm::Value* at = b_.CreateGEP(b_.getInt8Ty(), matrix_, ir_.Add(ir_.Mul(place, width), ir_.I64(byte)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+    }
+  }
+
+  // The sum of line `c` while multiples are added to it: a result, or a word of the stack that becomes one.
+  llvm::Value* SumAt(llvm::Value* c) { return ir_.Load(sum_, sums_, ir_.Add(first_sum_, c)).re; }
+  void PutSum(const Val& sum, llvm::Value* c) { ir_.Store(sum_, sum, sums_, ir_.Add(first_sum_, c)); }
+
+  static constexpr int64_t kRowsAtOnce = 8;  // a result is loaded and stored once for so many products
+  static constexpr int64_t kPiece = 128;     // elements of a row that are asked for at a time
+  static constexpr int64_t kNear = 1 << 19;  // elements of a matrix that may lie in caches close by
 
   Body& body_;
   const Epilogue& epilogue_;
@@ -148,6 +187,8 @@ class VectorDot {
   llvm::Value *const matrix_, *const vector_;
   llvm::Value* batch_ = nullptr;                 // of the unit
   llvm::Value *from_ = nullptr, *to_ = nullptr;  // its strip
+  llvm::Value* sums_ = nullptr;                  // of the strip, and the place of line 0's
+  llvm::Value* first_sum_ = nullptr;
 };
 
 }  // namespace

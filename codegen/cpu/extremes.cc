@@ -44,4 +44,39 @@ Val ExtremeKeys::Combine(Ir& ir, const Val& a, const Val& b) const {
   return {ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a.re, b.re)};
 }
 
+// A minimum is the maximum of numbers of the other sign.
+llvm::Value* ExtremeKeys::Bits(Ir& ir, const Val& number) const {
+  llvm::Type* type = ir.RegType(key_);
+  llvm::Value* bits = ir.b.CreateBitCast(number.re, type);
+  const auto sign = llvm::APInt::getSignMask(type->getIntegerBitWidth());
+  return minimum_ ? ir.b.CreateXor(bits, llvm::ConstantInt::get(type, sign)) : bits;
+}
+
+// All bits of the mantissa: how many NaNs of one sign there are.
+llvm::Constant* ExtremeKeys::Turned(Ir& ir) const {
+  return llvm::ConstantInt::get(ir.RegType(key_), key_ == PrimitiveType::S64 ? 0x000fffffffffffff : 0x007fffff);
+}
+
+ExtremeKeys::Pair ExtremeKeys::First(Ir& ir, const Val& number) const {
+  llvm::Value* bits = Bits(ir, number);
+  return {bits, ir.b.CreateAdd(bits, Turned(ir))};
+}
+
+ExtremeKeys::Pair ExtremeKeys::Next(Ir& ir, const Pair& so_far, const Val& number) const {
+  const Pair next = First(ir, number);
+  return {ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, so_far.highest, next.highest),
+          ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, so_far.least, next.least)};
+}
+
+Val ExtremeKeys::Result(Ir& ir, const Pair& all) const {
+  llvm::Type* type = ir.RegType(key_);
+  llvm::Value* negative = ir.b.CreateICmpSLT(all.highest, llvm::ConstantInt::get(type, 0));
+  llvm::Value* bits = ir.Select(negative, ir.b.CreateSub(all.least, Turned(ir)), all.highest);
+  // NaN of either sign is the result; what is turned round to the front is one of the negative sign.
+  llvm::Value* nan = ir.b.CreateICmpULT(all.least, Turned(ir));
+  bits = ir.Select(nan, ir.b.CreateSub(all.least, Turned(ir)), bits);
+  if (minimum_) bits = Bits(ir, {bits});
+  return {ir.b.CreateBitCast(bits, ir.RegType(key_ == PrimitiveType::S64 ? PrimitiveType::F64 : PrimitiveType::F32))};
+}
+
 }  // namespace kiln::cpu

@@ -20,7 +20,21 @@ class ExtremeKeys {
   Val Decode(Ir& ir, const Val& key) const;
   Val Combine(Ir& ir, const Val& a, const Val& b) const;
 
+  // The same where what is reduced so far lies in registers: two numbers, and a step of three instructions.
+  // `highest`: of bits as signed integers, the result unless all are negative. `least`: of bits that are turned round
+  // so that NaN of the negative sign comes first, numbers that are not negative then, and of the negative ones the
+  // greatest first.
+  struct Pair {
+    llvm::Value *highest, *least;
+  };
+  Pair First(Ir& ir, const Val& number) const;
+  Pair Next(Ir& ir, const Pair& so_far, const Val& number) const;
+  Val Result(Ir& ir, const Pair& all) const;
+
  private:
+  llvm::Value* Bits(Ir& ir, const Val& number) const;
+  llvm::Constant* Turned(Ir& ir) const;  // by how much
+
   bool apply_ = false, minimum_ = false;
   PrimitiveType key_ = PrimitiveType::S32;
 };

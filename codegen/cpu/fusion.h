@@ -32,6 +32,8 @@ absl::StatusOr<int64_t> EmitBetweenJoins(FusionBody& fusion, const Instruction* 
 // to leave the first cache; else null.
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root);
 absl::StatusOr<int64_t> EmitTranspose(FusionBody& fusion, const Instruction* root, const Instruction* transpose);
+// Turns as many vectors as each has lanes, a power of 2: lane r of vector k becomes lane k of vector r.
+void TurnRows(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows);
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
 // A reduction, or a tuple of several that reduce the same dimensions of the same elements.
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
@@ -45,6 +47,17 @@ absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction
 absl::StatusOr<int64_t> EmitSelectAndScatter(FusionBody& fusion, const Instruction* root);
 // A running reduction along `dim`.
 absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, int64_t dim);
+// One along the minor dimension `dim`, from `init` on, of lines along `line_dim`.
+struct ScanOfLines {
+  int64_t dim, line_dim;
+  bool backward;
+  Val init;
+};
+// How many lines go together; 0: they do not.
+int64_t LinesTogether(const CpuLevel& level, const Shape& s, int64_t line_dim, int64_t dim);
+// So many from `first`, at `at` of the other dimensions.
+absl::Status EmitScanOfLines(FusionBody& fusion, const Instruction* root, const ScanOfLines& scan, llvm::Value* first,
+                             std::vector<llvm::Value*> at);
 absl::StatusOr<int64_t> EmitUpdate(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitScatter(FusionBody& fusion, const Instruction* root);
 absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* root);

@@ -35,11 +35,12 @@ class Reduction {
       for (size_t k = 0; k < part.arrays; ++k) {
         const Instruction* init = part.reduce->operand(static_cast<int64_t>(part.arrays + k));
         ASSIGN_OR_RETURN(Val v, elements_.Emit(init, Index{}));
-        init_.push_back(part.keys.Apply() ? part.keys.Encode(ir_, v) : v);
+        init_.push_back(v);
       }
     const int64_t minor = MinorDim(in_);
     const bool strips =
         !reduced_.empty() && std::find(kept_.begin(), kept_.end(), minor) != kept_.end() && in_.dim(minor) >= kNarrow;
+    pairs_ = !strips;  // accumulators in memory are as few as possible
     const int64_t units = Few(minor) ? SideBySide(minor) : strips ? Strips(minor) : OneByOne();
     RETURN_IF_ERROR(status_);
     return units;
@@ -57,8 +58,17 @@ class Reduction {
 
   void Reserve(int64_t count) {
     for (const Part& part : parts_)
-      for (size_t k = part.first; k < part.first + part.arrays; ++k)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k) {
         sums_.emplace_back(ir_, part.keys.Apply() ? part.keys.KeyType() : outs_[k].type(), count);
+        leasts_.emplace_back(ir_, part.keys.KeyType(), part.keys.Apply() && pairs_ ? count : 1);
+      }
+  }
+
+  // Of an extreme.
+  ExtremeKeys::Pair Get(size_t k, llvm::Value* slot) const { return {sums_[k].Get(slot).re, leasts_[k].Get(slot).re}; }
+  void Put(size_t k, llvm::Value* slot, const ExtremeKeys::Pair& pair) {
+    sums_[k].Put(slot, {pair.highest});
+    leasts_[k].Put(slot, {pair.least});
   }
 
   // Loops over dimensions of the input from the `k`-th of `order` inwards.
@@ -77,7 +87,12 @@ class Reduction {
   }
 
   void Begin(llvm::Value* slot) {
-    for (size_t k = 0; k < outs_.size(); ++k) sums_[k].Put(slot, init_[k]);
+    for (const Part& part : parts_)
+      for (size_t k = part.first; k < part.first + part.arrays; ++k)
+        if (part.keys.Apply() && pairs_)
+          Put(k, slot, part.keys.First(ir_, init_[k]));
+        else
+          sums_[k].Put(slot, part.keys.Apply() ? part.keys.Encode(ir_, init_[k]) : init_[k]);
   }
 
   // Adds the element at this position.
@@ -93,7 +108,7 @@ class Reduction {
     for (const Part& part : parts_)
       for (size_t k = part.first; k < part.first + part.arrays; ++k) {
         Val v = sums_[k].Get(slot);
-        if (part.keys.Apply()) v = part.keys.Decode(ir_, v);
+        if (part.keys.Apply()) v = pairs_ ? part.keys.Result(ir_, Get(k, slot)) : part.keys.Decode(ir_, v);
         ir_.Store(outs_[k].type(), v, body_.results[k], elements_.Offset(outs_[k], o));
       }
   }
@@ -107,7 +122,10 @@ class Reduction {
       args.push_back(v);
     }
     if (part.keys.Apply()) {
-      sums_[part.first].Put(slot, part.keys.Combine(ir_, args[0], part.keys.Encode(ir_, args[1])));
+      if (pairs_)
+        Put(part.first, slot, part.keys.Next(ir_, Get(part.first, slot), args[1]));
+      else
+        sums_[part.first].Put(slot, part.keys.Combine(ir_, args[0], part.keys.Encode(ir_, args[1])));
       return absl::OkStatus();
     }
     AllowReassociation(ir_, n == 1);
@@ -367,6 +385,8 @@ class Reduction {
   Ints kept_, reduced_;
   std::vector<Val> init_;
   std::vector<Slots> sums_;
+  std::vector<Slots> leasts_;  // of extremes as pairs, beside the highest
+  bool pairs_ = false;
   absl::Status status_;
 };
 

@@ -150,17 +150,22 @@ class Rows {
     // A plain sum in a narrow float is accumulated unrounded in f32.
     const bool wide = f.root()->Is(Opcode::Add) && IsFloat(t) && InfoOf(t).bits < 32;
     const ExtremeKeys keys(f);
-    const Slots sum(ir_, keys.Apply() ? keys.KeyType() : t, 1);
+    const Slots sum(ir_, t, 1), highest(ir_, keys.KeyType(), 1), least(ir_, keys.KeyType(), 1);
     llvm::Value* only = ir_.I64(0);
+    const auto put = [&](const ExtremeKeys::Pair& p) {
+      highest.Put(only, {p.highest});
+      least.Put(only, {p.least});
+    };
+    const auto so_far = [&] { return ExtremeKeys::Pair{highest.Get(only).re, least.Get(only).re}; };
     ASSIGN_OR_RETURN(Val initial, elements_.Emit(i->operand(1), Index{}));
-    sum.Put(only, keys.Apply() ? keys.Encode(ir_, initial) : initial);
+    keys.Apply() ? put(keys.First(ir_, initial)) : sum.Put(only, initial);
     absl::Status status;
     const auto step = [&](llvm::Value* k) {
       const absl::Status one = [&]() -> absl::Status {
         RETURN_IF_ERROR(Keep(p, k));
         ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(i->operand(0)->shape(), k)));
         if (keys.Apply()) {
-          sum.Put(only, keys.Combine(ir_, sum.Get(only), keys.Encode(ir_, v)));
+          put(keys.Next(ir_, so_far(), v));
           return absl::OkStatus();
         }
         AllowReassociation(ir_, true);
@@ -178,7 +183,7 @@ class Rows {
     };
     ir_.VectorLoop(length_, step, false);
     RETURN_IF_ERROR(status);
-    Val out = keys.Apply() ? keys.Decode(ir_, sum.Get(only)) : sum.Get(only);
+    Val out = keys.Apply() ? keys.Result(ir_, so_far()) : sum.Get(only);
     if (IsFloat(t)) out.re = ir_.Round(t, out.re);
     return out;
   }

@@ -168,7 +168,7 @@ class Transpose {
     std::vector<llvm::Value*> rows;
     for (int64_t r = 0; r < block_.minor; ++r) rows.push_back(load(r * row, block_.other));
     if (block_.minor < block_.other) return store(Interleaved(rows), 0);
-    TurnRows(rows);
+    TurnRows(b_, rows);
     for (int64_t r = 0; r < block_.other; ++r) store(rows[static_cast<size_t>(r)], r * line);
   }
 
@@ -221,24 +221,6 @@ class Transpose {
     at_[minor_] = m.start;
   }
 
-  void TurnRows(std::vector<llvm::Value*>& rows) {
-    const auto n = static_cast<int>(block_.other);
-    for (int half = n / 2; half > 0; half /= 2) {
-      std::vector<int> low, high;
-      for (int lane = 0; lane < n; ++lane) {
-        const bool second = (lane & half) != 0;
-        low.push_back(second ? n + lane - half : lane);
-        high.push_back(second ? n + lane : lane + half);
-      }
-      for (int r = 0; r < n; ++r) {
-        if (r & half) continue;
-        llvm::Value *a = rows[static_cast<size_t>(r)], *c = rows[static_cast<size_t>(r + half)];
-        rows[static_cast<size_t>(r)] = b_.CreateShuffleVector(a, c, low);
-        rows[static_cast<size_t>(r + half)] = b_.CreateShuffleVector(a, c, high);
-      }
-    }
-  }
-
   void Elements(const Part& o, const Part& m) {
     ir_.Loop(o.from, o.to, 1, [&](llvm::Value* i) {
       at_[other_] = i;
@@ -283,6 +265,25 @@ class Transpose {
 };
 
 }  // namespace
+
+// Halves of vectors change places, then quarters, and so on.
+void TurnRows(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows) {
+  const auto n = static_cast<int>(rows.size());
+  for (int half = n / 2; half > 0; half /= 2) {
+    std::vector<int> low, high;
+    for (int lane = 0; lane < n; ++lane) {
+      const bool second = (lane & half) != 0;
+      low.push_back(second ? n + lane - half : lane);
+      high.push_back(second ? n + lane : lane + half);
+    }
+    for (int r = 0; r < n; ++r) {
+      if (r & half) continue;
+      llvm::Value *a = rows[static_cast<size_t>(r)], *c = rows[static_cast<size_t>(r + half)];
+      rows[static_cast<size_t>(r)] = b.CreateShuffleVector(a, c, low);
+      rows[static_cast<size_t>(r + half)] = b.CreateShuffleVector(a, c, high);
+    }
+  }
+}
 
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root) {
   constexpr int64_t kWorthBlocks = 4096;  // elements

@@ -72,10 +72,19 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   std::function<void(size_t)> level = [&](size_t k) {
     if (beside && k + 1 == outer.size()) {
       llvm::Value *low = k ? ir.I64(0) : body.begin, *high = k ? ir.I64(s.dim(outer[k])) : body.end;
-      llvm::Value* rest = ir.b.CreateSRem(ir.b.CreateSub(high, low), ir.I64(kLines));
-      llvm::Value* even = ir.b.CreateSub(high, rest);
-      ir.Loop(low, even, kLines, [&](llvm::Value* i) { lines(outer[k], i, kLines); });
-      ir.Loop(even, high, 1, [&](llvm::Value* i) { lines(outer[k], i, 1); });
+      const auto groups = [&](int64_t count, const std::function<void(llvm::Value*)>& group) {
+        llvm::Value* rest = ir.b.CreateSRem(ir.b.CreateSub(high, low), ir.I64(count));
+        llvm::Value* even = ir.b.CreateSub(high, rest);
+        ir.Loop(low, even, count, group);
+        low = even;
+      };
+      const int64_t many = ir.on_overrun.empty() ? LinesTogether(ir.level, s, outer[k], dim) : 0;
+      if (many > 0)
+        groups(many, [&](llvm::Value* i) {
+          status.Update(EmitScanOfLines(fusion, root, {dim, static_cast<int64_t>(outer[k]), backward, init}, i, at));
+        });
+      groups(kLines, [&](llvm::Value* i) { lines(outer[k], i, kLines); });
+      ir.Loop(low, high, 1, [&](llvm::Value* i) { lines(outer[k], i, 1); });
       return;
     }
     // Strips are units where nothing lies around them.

@@ -155,6 +155,8 @@ static uint64_t* merge_words(uint64_t* w, uint64_t* t, int64_t n) {
 }
 
 typedef uint32_t (*kiln_key)(void* const* a, int64_t i);
+typedef uint32_t lanes_u32 __attribute__((ext_vector_type(16)));
+typedef _Bool lanes_bool __attribute__((ext_vector_type(16)));
 
 // The k first of n < 2^32 elements by ascending key, equal ones by place. What is left of them is looked through when
 // the room is full: 2 k words in `w`. From then on few elements come before the k-th: blocks are compared as vectors.
@@ -179,16 +181,17 @@ __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, 
     ++i;
   }
   for (; i + kBlock <= n; i += kBlock) {
-    uint32_t any = 0;
+    uint64_t before = 0;
+    for (int32_t first = 0; first < kBlock; first += kLanes) {
+      lanes_u32 keys;
 #pragma clang loop unroll(disable) vectorize(enable)
-    for (int64_t j = 0; j < kBlock; ++j) any |= key(a, i + j) < bar;
-    if (!any) continue;
-    for (int64_t first = i; first < i + kBlock; first += kLanes) {
-      uint32_t mask = 0;
-#pragma clang loop unroll(disable) vectorize(enable)
-      for (int32_t j = 0; j < kLanes; ++j) mask |= (uint32_t)(key(a, first + j) < bar) << j;
-      for (; mask; mask &= mask - 1) KEEP(first + __builtin_ctz(mask));
+      for (int32_t j = 0; j < kLanes; ++j) ((uint32_t*)&keys)[j] = key(a, i + first + j);
+      const lanes_bool part = __builtin_convertvector(keys < bar, lanes_bool);
+      uint16_t bits;
+      __builtin_memcpy(&bits, &part, sizeof bits);
+      before |= (uint64_t)bits << first;
     }
+    for (; before; before &= before - 1) KEEP(i + __builtin_ctzll(before));
   }
   for (; i < n; ++i) KEEP(i);
 #undef KEEP

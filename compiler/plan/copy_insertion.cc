@@ -243,12 +243,15 @@ class Inserter {
     }
   }
 
-  // Orders the readers of `storage` so that the kernel that produces `src` may write there. False if it may not: it
+  // Orders the readers of `storage` so that the kernel that produces `value` may write there. False if it may not: it
   // works in other storage, reads `storage` at other positions than it writes, or a reader needs it.
-  bool WriteInto(const Leaf& src, const Leaf& storage) {
+  bool WriteInto(const Leaf& value, const Leaf& storage) {
+    if (OverwrittenLater(value)) return false;
+    // What was updated in place goes there from the kernel on that made it.
+    const Leaf src = BeforeUpdates(value);
     Instruction* w = src.instruction;
     if (UpdatesInPlace(w) || w->Is(Opcode::While) || w->Is(Opcode::Conditional) || w->Is(Opcode::Parameter) ||
-        OverwrittenLater(src)) {
+        w->Is(Opcode::Constant)) {
       return false;
     }
     // Whatever lies in the storage before: its first value, and those that were made of it in place.
@@ -290,6 +293,16 @@ class Inserter {
       }
     }
     return held;
+  }
+
+  // The value that a chain of updates, loops not among them, made `value` of in place; `value` itself if there is none.
+  static Leaf BeforeUpdates(Leaf value) {
+    for (;;) {
+      const Instruction* i = value.instruction;
+      const int64_t k = i->Is(Opcode::While) ? -1 : InPlaceOperand(i, value.index.empty() ? 0 : value.index[0]);
+      if (k < 0) return value;
+      value = SourceOf({i->operand(k), {}});
+    }
   }
 
   // The value whose storage a chain of in-place operations made `value` in; `value` itself if there is none.

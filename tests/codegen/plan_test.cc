@@ -146,6 +146,15 @@ TEST(DotPlan, VectorsTakeTheContiguousDimensionOfTheMatrix) {
   EXPECT_EQ(DotOf(Avx2(), "f32[1,1,64]", "f32[1,64,100]", "f32[1,1,100]")->vector.pieces.size, 100);
 }
 
+TEST(DotPlan, SumsOfAVectorAreConvertedAtTheEnd) {
+  const auto lines = DotOf(Avx512(), "bf16[1,1,768]", "bf16[1,768,32000]", "bf16[1,1,32000]", 2, 1);
+  EXPECT_EQ(lines->algorithm, DotAlgorithm::kMultiplesOfLines);
+  EXPECT_EQ(lines->sum, PrimitiveType::F32);
+  EXPECT_EQ(DotOf(Avx2(), "f16[1,40,768]", "f16[1,768,1]", "f16[1,40,1]")->algorithm, DotAlgorithm::kDotsWithVector);
+  // Integers are summed in blocks that f32 holds exactly.
+  EXPECT_EQ(DotOf(Avx2(), "s8[1,40,768]", "s8[1,768,1]", "s32[1,40,1]")->algorithm, DotAlgorithm::kProducts);
+}
+
 TEST(DotPlan, LongSumsAreCut) {
   const auto whole = DotOf(Avx2(), "f32[1,8,1024]", "f32[1,1024,8]", "f32[1,8,8]")->blocked;
   EXPECT_THAT(whole.depth, Cut(1024, 1, 0));

@@ -141,6 +141,17 @@ TEST_P(Products, OfMatrices) {
   ForPairs(0, kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
 }
 
+// A matrix and a vector: both layouts, several batches, strips that go together and rows that are asked for before.
+TEST_P(Products, OfVectors) {
+  constexpr DotCase kVectors[] = {
+      {1, 1, 4500, 19, false, false}, {3, 1, 70, 33, false, false}, {2, 300, 1, 21, true, false},
+      {1, 1, 2051, 29, false, true},  {2, 7, 1, 1100, false, true}, {1, 1, 2305, 493, false, false},
+  };
+  ForPairs(1, kVectors, [&](const std::string& text, bool exact) { Compare(text, exact, 2); });
+  Compare(WithBias(TextOf({"bf16", "bf16", "bf16"}, kVectors[0]), "bf16"), false);
+  Compare(WithBias(TextOf({"bf16", "bf16", "bf16"}, kVectors[2]), "f32"), false);
+}
+
 TEST_P(Products, OfComplexMatrices) {
   for (const char* type : {"c64", "c128"})
     for (const DotCase& d : kDots) Compare(TextOf({type, type, type}, d), false);

@@ -323,6 +323,65 @@ ENTRY e {
                                 3);
 }
 
+// The state is read for the last time before the array is made that an update then makes the next state of.
+std::string UpdatedProduct(const std::string& other) {
+  return R"(HloModule products
+cond {
+  s = (s32[], f32[8,8], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8,8], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8,8] get-tuple-element(s), index=1
+  y = f32[8,8] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  zero = s32[] constant(0)
+  row = f32[1,8] slice(y), slice={[2:3], [0:8]}
+  a = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  c = f32[8,8] dynamic-update-slice(b, row, i, zero)
+  d = f32[8,8] dynamic-update-slice(c, row, j, zero)
+  other = f32[8,8] )" +
+         other + R"(
+  ROOT t = (s32[], f32[8,8], f32[8,8]) tuple(j, d, other)
+}
+ENTRY e {
+  x = f32[8,8] parameter(0)
+  y = f32[8,8] parameter(1)
+  h = f32[] constant(0.125)
+  hs = f32[8,8] broadcast(h), dimensions={}
+  v = f32[8,8] multiply(x, hs)
+  z = s32[] constant(0)
+  t = (s32[], f32[8,8], f32[8,8]) tuple(z, v, y)
+  w = (s32[], f32[8,8], f32[8,8]) while(t), condition=cond, body=body
+  a = f32[8,8] get-tuple-element(w), index=1
+  b = f32[8,8] get-tuple-element(w), index=2
+  ROOT r = (f32[8,8], f32[8,8]) tuple(a, b)
+}
+)";
+}
+
+TEST(CopyInsertion, WhatIsUpdatedIsMadeWhereTheStateWas) {
+  for (const bool needed : {false, true}) {
+    // Where the old state is read behind the product, the new one may not be made in its place.
+    const std::string text =
+        UpdatedProduct(needed ? "dot(x, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}" : "add(y, y)");
+    auto m = ParseHlo(text, "m.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    ASSERT_TRUE(CpuPipeline().Run(**m, {}).ok());
+    ASSERT_TRUE(InsertCopies(**m).ok());
+    int copies = 0;
+    for (const auto& c : (*m)->computations())
+      for (const auto& i : c->instructions()) copies += c.get() != (*m)->entry() && i->Is(Opcode::Copy);
+    EXPECT_EQ(copies > 0, needed) << ToText(**m);
+    ExpectCompiledEqualsEvaluated(text, 5);
+  }
+}
+
 // Arrays without elements still have an address.
 TEST(Compile, AConstantWithoutElements) {
   ExpectCompiledEqualsEvaluated(R"(HloModule empty
