@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/passes/sharding/remake.h"
+
 namespace kiln {
 namespace {
 
@@ -267,7 +269,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     for (size_t k = 0; k < operands.size(); ++k) {
       const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
-      local.parts.push_back(reshard->To(operands[k], *t));
+      local.parts.push_back(Bring(operands[k], *t, reshard));
       local.operands.push_back(local.parts.back().value);
     }
     const std::vector<Shape> leaves = Leaves(op.shape());
@@ -288,10 +290,11 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
       if (!partial.empty() && !chosen) p = reshard->Combine(p, partial, local.Combiner(), Settled(mesh, p, wanted[k]));
       out.push_back(p);
     }
+    if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }
   for (size_t k = 0; k < out.size(); ++k)
     if (out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
-      out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
+      out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }
 
