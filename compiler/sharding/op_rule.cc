@@ -251,11 +251,14 @@ OpRule Gather(const Instruction& i) {
   return r;
 }
 
-std::optional<OpRule> Scatter(const Instruction& i) {
-  if (i.operand_count() != 3) return std::nullopt;
+// Several arrays are updated by rows alike; which of two updates of an element counts is up to a function of all, so
+// that updates are not shared out.
+OpRule Scatter(const Instruction& i) {
   OpRule r;
   const Attributes& g = i.attrs();
-  const Shape &in = i.operand(0)->shape(), &indices = i.operand(1)->shape(), &updates = i.operand(2)->shape();
+  const int64_t arrays = i.operand_count() / 2;
+  const Shape &in = i.operand(0)->shape(), &indices = i.operand(arrays)->shape(),
+              &updates = i.operand(arrays + 1)->shape();
   const auto list = [](const std::optional<Ints>& v) { return v ? *v : Ints(); };
   const Ints inserted = list(g.inserted_window_dims), batching = list(g.input_batching_dims),
              index_batching = list(g.scatter_indices_batching_dims), windows = list(g.update_window_dims),
@@ -284,8 +287,11 @@ std::optional<OpRule> Scatter(const Instruction& i) {
     const int64_t from = windows[window++];
     if (updates.dim(from) == in.dim(d)) of = u[static_cast<size_t>(from)] = {r.Add(in.dim(d))};
   }
-  r.operands = {a, b, u};
-  r.results = {a};
+  const auto n = static_cast<size_t>(arrays);
+  r.operands.assign(n, a);
+  r.operands.push_back(b);
+  r.operands.insert(r.operands.end(), n, u);
+  r.results.assign(n, a);
   return r;
 }
 
@@ -343,6 +349,11 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
       return DynamicSlice(i);
     case Opcode::BitcastConvert:
       return Matching(i);
+    case Opcode::AllReduce:
+    case Opcode::CollectivePermute:
+      // Between replicas: each partition's part meets the same part.
+      if (i.attrs().channel_id || !i.shape().IsArray() || i.operand_count() != 1) return std::nullopt;
+      return Pointwise(i);
     case Opcode::DynamicUpdateSlice:
       return DynamicUpdateSlice(i);
     case Opcode::Sort:

@@ -103,8 +103,10 @@ OpRule ReduceWindowRule(const Instruction& i) {
   return r;
 }
 
-// A kernel that is larger than what it is moved over: the gradient of a kernel.
-bool CutsKernel(const WindowDim& w, int64_t out) { return w.DilatedSize() > out * w.stride; }
+// A kernel that is larger than what it is moved over: the gradient of a kernel. Few elements far apart are no such.
+bool CutsKernel(const WindowDim& w, int64_t in, int64_t out) {
+  return w.DilatedSize() > out * w.stride && (w.rhs_dilate == 1 || std::gcd(in, w.size) > 1);
+}
 
 std::optional<OpRule> ConvolutionRule(const Instruction& i) {
   OpRule r;
@@ -135,7 +137,7 @@ std::optional<OpRule> ConvolutionRule(const Instruction& i) {
     const auto x = static_cast<size_t>(n.input_spatial[s]), k = static_cast<size_t>(n.kernel_spatial[s]),
                y = static_cast<size_t>(n.output_spatial[s]);
     const int64_t extent = in.dims()[x], size = i.shape().dims()[y];
-    if (CutsKernel(window[s], size)) {
+    if (CutsKernel(window[s], extent, size)) {
       if (const int64_t common = std::gcd(extent, window[s].size); common > 1)
         a[x] = b[k] = {r.Add(common, OpRule::kWindowSum)};
     } else {
@@ -214,7 +216,7 @@ std::optional<Stretch> ConvolutionStretch(const Instruction& i, size_t d, int64_
       std::find(n.input_spatial.begin(), n.input_spatial.end(), static_cast<int64_t>(d)) - n.input_spatial.begin());
   const WindowDim& w = (*i.attrs().window)[s];
   const int64_t out = i.shape().dim(n.output_spatial[s]);
-  if (!CutsKernel(w, out)) return WindowStretch(w, CeilDiv(out, parts));
+  if (!CutsKernel(w, i.operand(0)->shape().dims()[d], out)) return WindowStretch(w, CeilDiv(out, parts));
   const int64_t part = w.size / parts, step = part * w.rhs_dilate;
   const int64_t length = (out - 1) * w.stride + (part - 1) * w.rhs_dilate + 1;
   if (w.reversed) return Take((parts - 1) * step - w.pad_low, -step, length, w.lhs_dilate);

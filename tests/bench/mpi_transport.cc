@@ -25,19 +25,34 @@ void Add(const void*, void* into, const void* other, int64_t elements) {
   for (int64_t k = 0; k < elements; ++k) a[k] += b[k];
 }
 
-// Microseconds of one call: the best of some batches, of the slowest rank.
-double Time(int64_t bytes, const std::function<void()>& call) {
-  const int calls = bytes <= 32 << 10 ? 200 : bytes <= 2 << 20 ? 20 : 2;
-  double best = 1e30;
-  for (int batch = 0; batch < 5; ++batch) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double start = MPI_Wtime();
-    for (int k = 0; k < calls; ++k) call();
-    double mine = (MPI_Wtime() - start) / calls * 1e6, slowest = 0;
-    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    best = std::min(best, slowest);
+// Microseconds of a call of each: medians of batches that take turns, each as long as its slowest rank.
+struct Pair {
+  double kiln, mpi;
+};
+
+double Batch(int calls, const std::function<void()>& call) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  for (int k = 0; k < calls; ++k) call();
+  double mine = (MPI_Wtime() - start) / calls * 1e6, slowest = 0;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+double Median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+Pair Time(int64_t bytes, const std::function<void()>& kiln, const std::function<void()>& mpi) {
+  const bool small = bytes <= 32 << 10;
+  const int calls = small ? 200 : bytes <= 2 << 20 ? 20 : 2, batches = small ? 51 : 7;
+  std::vector<double> of_kiln, of_mpi;
+  for (int batch = 0; batch < batches; ++batch) {
+    of_kiln.push_back(Batch(calls, kiln));
+    of_mpi.push_back(Batch(calls, mpi));
   }
-  return best;
+  return {Median(of_kiln), Median(of_mpi)};
 }
 
 }  // namespace
@@ -71,21 +86,23 @@ int main(int argc, char** argv) {
     const auto part = std::max<int64_t>(bytes / ranks, 1);
     const int count = static_cast<int>(part);
     const auto all_to_all = part * ranks;
-    const double times[6] = {
-        Time(bytes, [&] { exchange(KILN_ALL_REDUCE, bytes); }),
-        Time(bytes,
-             [&] {
-               MPI_Allreduce(x.data(), y.data(), static_cast<int>(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-             }),
-        Time(bytes, [&] { exchange(KILN_ALL_GATHER, part); }),
-        Time(bytes, [&] { MPI_Allgather(x.data(), count, MPI_BYTE, y.data(), count, MPI_BYTE, MPI_COMM_WORLD); }),
-        Time(bytes, [&] { exchange(KILN_ALL_TO_ALL, all_to_all); }),
-        Time(bytes, [&] { MPI_Alltoall(x.data(), count, MPI_BYTE, y.data(), count, MPI_BYTE, MPI_COMM_WORLD); })};
+    const Pair times[] = {
+        Time(
+            bytes, [&] { exchange(KILN_ALL_REDUCE, bytes); },
+            [&] {
+              MPI_Allreduce(x.data(), y.data(), static_cast<int>(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+            }),
+        Time(
+            bytes, [&] { exchange(KILN_ALL_GATHER, part); },
+            [&] { MPI_Allgather(x.data(), count, MPI_BYTE, y.data(), count, MPI_BYTE, MPI_COMM_WORLD); }),
+        Time(
+            bytes, [&] { exchange(KILN_ALL_TO_ALL, all_to_all); },
+            [&] { MPI_Alltoall(x.data(), count, MPI_BYTE, y.data(), count, MPI_BYTE, MPI_COMM_WORLD); })};
     if (rank) continue;
     std::printf("%12lld", static_cast<long long>(bytes));
-    for (int k = 0; k < 6; k += 2)
-      std::printf("   %9.1f / %9.1f (%4.2f)", times[k], times[k + 1], times[k] / times[k + 1]);
+    for (const Pair& t : times) std::printf("   %9.1f / %9.1f (%4.2f)", t.kiln, t.mpi, t.kiln / t.mpi);
     std::printf("\n");
+    std::fflush(stdout);
   }
   kiln_model_mpi_close(mpi);
   MPI_Finalize();

@@ -1,5 +1,5 @@
 // Exchanges beside the runs of devices that are threads: a device that fails between the beginning and the end of one
-// takes its arrays away, and nobody reads or writes them any more. `$1`: how many runs. Under --config=tsan a thread
+// takes its arrays away, and nobody reads or writes them any more. `$1`: how many runs. In //tests/tsan a thread
 // that does is a race.
 #include <atomic>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Random exchanges between threads, in groups of several sizes side by side, beside what each member has to get. `$1`:
-// how many. With --config=tsan also a test of who may touch what when.
+// how many. //tests/tsan runs it as a test of who may touch what when.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

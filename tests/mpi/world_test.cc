@@ -120,6 +120,12 @@ void Queues() {
     Expect(in[0] == 1 - rank + turn && in[kMany - 1] == in[0], "the other's message");
   }
   Expect(w.Works(), "after the channels");
+  // Rank 2 ends the world when the others are through.
+  Expect(kiln_model_mpi_connect(w.mpi, 8, 0, 2) == 0 && kiln_model_mpi_connect(w.mpi, 9, 1, 2) == 0, "connect");
+  for (int64_t from = 0; from < 2; ++from)
+    if (rank == from) Expect(c.send(c.self, rank, 8 + from, &value, sizeof value) == 0, "send: " + w.text());
+  for (int64_t from = 0; from < 2 && rank == 2; ++from)
+    Expect(c.receive(c.self, rank, 8 + from, &got, sizeof got) == 0 && got == from * 10, "receive: " + w.text());
   kiln_model_mpi_set_timeout(w.mpi, 2000);
   if (rank == 2) {
     Expect(c.send(c.self, rank, 5, &value, sizeof value) == KILN_COMMUNICATION, "a channel of others");

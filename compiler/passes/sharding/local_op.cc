@@ -292,6 +292,7 @@ Instruction* LocalOp::EmitGather() {
 
 Instruction* LocalOp::EmitScatter() {
   std::vector<Instruction*> with = operands;
+  Instruction*& indices = with[operands.size() / 2];
   const Ints& mapped = *op.attrs().scatter_dims_to_operand_dims;
   std::vector<std::pair<int64_t, Expr>> offsets;
   for (size_t k = 0; k < mapped.size(); ++k) {
@@ -304,8 +305,8 @@ Instruction* LocalOp::EmitScatter() {
         {static_cast<int64_t>(k), reshard.Place(cut) * static_cast<double>(shapes[0].dim(static_cast<int64_t>(d)))});
   }
   if (!offsets.empty()) {
-    const bool wide = InfoOf(operands[1]->shape().type()).bits >= 64;
-    with[1] = ShiftedIndices(offsets, ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, operands[1])).get();
+    const bool wide = InfoOf(indices->shape().type()).bits >= 64;
+    indices = ShiftedIndices(offsets, ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, indices)).get();
   }
   if (const Axes partial = PartialAxes(); !partial.empty()) {
     // One device starts from the operand, the others from what changes nothing.

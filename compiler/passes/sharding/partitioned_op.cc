@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/passes/sharding/remake.h"
+
 namespace kiln {
 namespace {
 
@@ -102,20 +104,34 @@ bool IsMadeUneven(const DeviceMesh& mesh, const Instruction& op, const OpRule& r
   return given;
 }
 
-// To sum up partial results moves more than to gather what is cut along factor `f`, and results are to be cut along the
-// axis elsewhere.
-bool IsDearerSummed(const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
+// Bytes that a device has of the tensor where it is cut as it is, but not along the axes.
+int64_t BytesWithout(const DeviceMesh& mesh, const Tensor& t, AxisMask without) {
+  int64_t parts = 1;
+  for (const Axes& of : t.has)
+    for (int a : of) parts *= without >> a & 1 ? 1 : mesh.size(a);
+  return t.bytes / parts;
+}
+
+// An exchange of nothing costs as much as these bytes of one.
+constexpr int64_t kExchange = 4096;
+
+// To sum up what is partial along `axes` of factor `f` moves more than to bring operands together, and results are to
+// be cut along the last of them elsewhere: an operand that has that dimension too is exchanged, others are gathered.
+bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
   int64_t summed = 0, gathered = 0;
-  bool elsewhere = false;
+  std::vector<int> elsewhere;
   for (const Tensor& t : tensors) {
-    if (!t.result) {
-      gathered += StartsWith(t.has[f], axes) ? t.bytes : 0;
-      continue;
-    }
-    summed += t.bytes;
-    for (const Axes& of : t.has) elsewhere = elsewhere || std::find(of.begin(), of.end(), axes.back()) != of.end();
+    if (!t.result) continue;
+    for (size_t k = 0; k < t.has.size(); ++k)
+      if (MaskOf(t.has[k]) >> axes.back() & 1) elsewhere.push_back(static_cast<int>(k));
+    summed += kExchange + BytesWithout(mesh, t, MaskOf(axes));
   }
-  return elsewhere && summed > gathered;
+  for (const Tensor& t : tensors) {
+    if (t.result || !StartsWith(t.has[f], axes)) continue;
+    const bool moves = std::any_of(elsewhere.begin(), elsewhere.end(), [&](int k) { return Has(*t.dims, k); });
+    gathered += kExchange + BytesWithout(mesh, t, moves ? 0 : MaskOf(axes));
+  }
+  return !elsewhere.empty() && summed > gathered;
 }
 
 // Rows of an operand that is cut along `axis` are looked up where they are, although indices or results are cut along
@@ -204,7 +220,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         Axes next = chosen[f];
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
-        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(tensors, f, next)) continue;
+        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;
@@ -253,7 +269,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     for (size_t k = 0; k < operands.size(); ++k) {
       const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
-      local.parts.push_back(reshard->To(operands[k], *t));
+      local.parts.push_back(Bring(operands[k], *t, reshard));
       local.operands.push_back(local.parts.back().value);
     }
     const std::vector<Shape> leaves = Leaves(op.shape());
@@ -274,10 +290,11 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
       if (!partial.empty() && !chosen) p = reshard->Combine(p, partial, local.Combiner(), Settled(mesh, p, wanted[k]));
       out.push_back(p);
     }
+    if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }
   for (size_t k = 0; k < out.size(); ++k)
     if (out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
-      out[k] = reshard->To(out[k], Settled(mesh, out[k], wanted[k]));
+      out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }
 

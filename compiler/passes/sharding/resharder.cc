@@ -78,18 +78,24 @@ Instruction* Resharder::Collective(Opcode op, Shape shape, Expr x, const Axes& a
   return i;
 }
 
+const Part* Resharder::Known(const Part& from, const Tiling& target) const {
+  const auto known = moved_.find(from.value->id());
+  if (known == moved_.end()) return nullptr;
+  for (const Part& k : known->second)
+    if (k.tiling.dims == target.dims) return &k;
+  return nullptr;
+}
+
 Part Resharder::To(const Part& from, const Tiling& target) {
   if (from.tiling.dims == target.dims) return from;
-  std::vector<Part>& known = moved_[from.value->id()];
-  for (const Part& k : known)
-    if (k.tiling.dims == target.dims) return k;
+  if (const Part* known = Known(from, target)) return *known;
   Part p = from;
   while (p.tiling.dims != target.dims) {
     if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
     if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target)) continue;
     GatherOne(&p, target);
   }
-  moved_[from.value->id()].push_back(p);
+  Keep(from, p);
   return p;
 }
 

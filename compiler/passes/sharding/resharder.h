@@ -22,6 +22,12 @@ struct Part {
   Shape whole;
 };
 
+// What a part is an operation of; it can be made again, cut in another way.
+struct Recipe {
+  const Instruction* op = nullptr;
+  std::vector<Part> operands;
+};
+
 class Resharder {
  public:
   Resharder(Computation* c, const DeviceMesh& mesh, int64_t* next_channel)
@@ -32,6 +38,11 @@ class Resharder {
   // The device's place on the axes, s32[].
   Expr Place(const Axes& axes);
   Part To(const Part& from, const Tiling& target);
+  // The form that a part has been brought to, or null; and another way to have come there.
+  const Part* Known(const Part& from, const Tiling& target) const;
+  void Keep(const Part& from, const Part& moved) { moved_[from.value->id()].push_back(moved); }
+  // How values were made (remake.h), by their ids.
+  std::map<int64_t, Recipe>& recipes() { return recipes_; }
   // Blocks along dimension 0 of all devices that differ in `axes`.
   Expr GatherOver(Expr x, const Axes& axes);
   // `x` of the first device of a pair, on the second; zero on devices that are the second of none.
@@ -59,6 +70,7 @@ class Resharder {
   Instruction* partition_ = nullptr;
   std::map<Axes, Instruction*> places_;
   std::map<std::vector<int64_t>, Instruction*> made_;
+  std::map<int64_t, Recipe> recipes_;
   std::map<int64_t, std::vector<Part>> moved_;  // by the value's id: each form that it has been brought to
 };
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/sharding/partitioned_op.h"
+#include "compiler/passes/sharding/remake.h"
 #include "compiler/passes/sharding/shardings.h"
 #include "compiler/passes/sharding/tile_boundary.h"
 #include "compiler/sharding/partitioned_entry.h"
@@ -96,7 +97,7 @@ Parts Partitioner::To(const Parts& parts, const std::vector<Tiling>& wanted, Sco
   Parts out;
   for (size_t k = 0; k < parts.size(); ++k) {
     out.push_back(parts[k]);
-    if (parts[k].whole.IsArray()) out[k] = s->reshard.To(parts[k], Settled(mesh_, parts[k], wanted[k]));
+    if (parts[k].whole.IsArray()) out[k] = Bring(parts[k], Settled(mesh_, parts[k], wanted[k]), &s->reshard);
     out.back().tiling.manual = parts[k].tiling.manual | wanted[k].manual;
   }
   return out;
@@ -444,7 +445,7 @@ absl::Status Partitioner::Run() {
     } else if (p.whole.IsArray()) {
       Tiling even = tiling ? *tiling : p.tiling;
       MakeEven(mesh_, p.whole.dims(), &even);
-      p = s.reshard.To(p, p.tiling.manual == 0 ? even : WholeTiling(p.whole));
+      p = Bring(p, p.tiling.manual == 0 ? even : WholeTiling(p.whole), &s.reshard);
       if (p.tiling.manual)
         table.kind = Sharding::kManual;
       else if (!p.tiling.IsWhole())

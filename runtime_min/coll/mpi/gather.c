@@ -1,7 +1,8 @@
 // Gathers: the block of every member to every member.
 //
 // Small blocks go in as many rounds as the number of members has bits: in round k a member passes on the 2^k blocks
-// that it has. Large ones go straight from their owners, all at once. Either way a member receives each byte once.
+// that it has. Where the members are a power of two these lie side by side, and two members swap theirs: one message.
+// Large ones go straight from their owners, all at once. Either way a member receives each byte once.
 // kiln renames kiln_model_* for each model.
 #include <string.h>
 
@@ -22,7 +23,18 @@ static int receive_blocks(struct kiln_mpi* w, char* all, int64_t members, int64_
   return kiln_model_mpi_receive(w, all, (count - straight) * bytes, from);
 }
 
+static int in_swaps(struct kiln_mpi* w, const int64_t* group, int64_t members, int64_t at, char* all, int64_t bytes) {
+  for (int64_t step = 1; step < members; step *= 2) {
+    const int64_t other = at ^ step, mine = at & -step, theirs = other & -step;
+    if (kiln_model_mpi_receive(w, all + theirs * bytes, step * bytes, group[other]) ||
+        kiln_model_mpi_send(w, all + mine * bytes, step * bytes, group[other]) || kiln_model_mpi_wait(w))
+      return w->failure;
+  }
+  return 0;
+}
+
 static int in_rounds(struct kiln_mpi* w, const int64_t* group, int64_t members, int64_t at, char* all, int64_t bytes) {
+  if ((members & (members - 1)) == 0) return in_swaps(w, group, members, at, all, bytes);
   for (int64_t step = 1; step < members; step *= 2) {
     const int64_t count = step < members - step ? step : members - step;
     const int64_t to = (at + members - step) % members, from = (at + step) % members;

@@ -1,0 +1,136 @@
+#include "compiler/passes/sharding/remake.h"
+
+#include <algorithm>
+
+#include "compiler/passes/sharding/partitioned_op.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kMostSteps = 24;
+// An exchange of less is not worth other operations.
+constexpr int64_t kLeastBytes = 4096;
+
+bool CanBeMadeAgain(const Instruction& op) {
+  if (!op.shape().IsArray() || op.HasSideEffect()) return false;
+  return op.IsElementwise() || op.Is(Opcode::Broadcast) || op.Is(Opcode::Reshape) || op.Is(Opcode::Transpose) ||
+         op.Is(Opcode::Iota);
+}
+
+bool IsSplat(const Part& p) { return p.value->Is(Opcode::Constant) && p.value->literal().IsSplat(); }
+
+// Axes are added and none is taken away: a slice.
+bool IsSliced(const Part& p, const Tiling& target) {
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    const Axes &has = p.tiling.dims[d], &wants = target.dims[d];
+    if (has.size() > wants.size() || !std::equal(has.begin(), has.end(), wants.begin())) return false;
+  }
+  return true;
+}
+
+// An exchange; the value is still the same operation.
+Part Move(const Part& p, const Tiling& target, Resharder* reshard) {
+  const Part out = reshard->To(p, target);
+  if (const auto known = reshard->recipes().find(p.value->id()); known != reshard->recipes().end())
+    reshard->recipes().insert({out.value->id(), known->second});
+  return out;
+}
+
+class Remaker {
+ public:
+  explicit Remaker(Resharder* reshard) : reshard_(*reshard), mesh_(reshard->mesh()) {}
+
+  // Bytes of the exchange that brings the part there.
+  int64_t BytesMoved(const Part& p, const Tiling& target) const {
+    if (IsSliced(p, target) || IsSplat(p) || reshard_.Known(p, target)) return 0;
+    return std::max(p.value->shape().ByteSize(), LocalShape(mesh_, p.whole, target).ByteSize());
+  }
+
+  // Bytes of the exchanges that bring its operands there, or theirs; more than any exchange where there is no way.
+  int64_t BytesMadeAgain(const Part& p, const Tiling& target) {
+    const auto plan = PlanOf(p, target);
+    if (!plan || ++steps_ > kMostSteps) return INT64_MAX;
+    int64_t sum = 0;
+    for (size_t k = 0; k < plan->operands.size(); ++k) {
+      const Part& o = plan->recipe->operands[k];
+      const int64_t moved = BytesMoved(o, plan->operands[k]);
+      if (moved > 0) sum += std::min(moved, BytesMadeAgain(o, plan->operands[k]));
+    }
+    return sum;
+  }
+
+  Part MakeAgain(const Part& p, const Tiling& target) {
+    const auto plan = PlanOf(p, target);
+    LocalOp local{*plan->recipe->op, plan->rule, plan->axes, reshard_, {}, {}, {}};
+    for (size_t k = 0; k < plan->operands.size(); ++k) {
+      local.parts.push_back(BringOperand(plan->recipe->operands[k], plan->operands[k]));
+      local.operands.push_back(local.parts.back().value);
+    }
+    local.shapes.push_back(LocalShape(mesh_, p.whole, target));
+    const Part made{local.Emit()[0], target, p.whole};
+    reshard_.Keep(p, made);
+    RememberRecipe(*plan->recipe->op, local.parts, made, &reshard_);
+    return made;
+  }
+
+ private:
+  struct Plan {
+    const Recipe* recipe;
+    OpRule rule;
+    std::vector<Axes> axes;        // of factors
+    std::vector<Tiling> operands;  // as the operation wants them
+  };
+
+  std::optional<Plan> PlanOf(const Part& p, const Tiling& target) const {
+    const auto known = reshard_.recipes().find(p.value->id());
+    if (known == reshard_.recipes().end() || p.tiling.manual || target.manual ||
+        !CutsEvenly(mesh_, p.whole.dims(), target))
+      return std::nullopt;
+    Plan plan{&known->second, {}, {}, {}};
+    auto rule = RuleOf(*plan.recipe->op);
+    if (!rule) return std::nullopt;
+    plan.rule = *std::move(rule);
+    plan.axes = AxesOfFactors(mesh_, plan.rule, plan.rule.results[0], target);
+    const auto result = TilingOfFactors(mesh_, plan.rule, plan.rule.results[0], plan.axes);
+    if (!result || result->dims != target.dims) return std::nullopt;
+    for (size_t k = 0; k < plan.rule.operands.size(); ++k) {
+      const Part& o = plan.recipe->operands[k];
+      const auto t = TilingOfFactors(mesh_, plan.rule, plan.rule.operands[k], plan.axes);
+      if (!t || o.tiling.manual || !CutsEvenly(mesh_, o.whole.dims(), *t)) return std::nullopt;
+      plan.operands.push_back(*t);
+    }
+    return plan;
+  }
+
+  Part BringOperand(const Part& p, const Tiling& target) {
+    if (IsSplat(p) && !IsSliced(p, target)) {
+      Literal one(Shape::Scalar(p.whole.type()));
+      one.Set(0, p.value->literal().Get(0));
+      Instruction* c = reshard_.computation()->AddConstant(Literal::Splat(LocalShape(mesh_, p.whole, target), one));
+      return {c, target, p.whole};
+    }
+    const int64_t moved = BytesMoved(p, target);
+    steps_ = 0;
+    return moved > 0 && BytesMadeAgain(p, target) < moved ? MakeAgain(p, target) : Move(p, target, &reshard_);
+  }
+
+  Resharder& reshard_;
+  const DeviceMesh& mesh_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+void RememberRecipe(const Instruction& op, const std::vector<Part>& operands, const Part& value, Resharder* reshard) {
+  if (CanBeMadeAgain(op) && !value.tiling.manual) reshard->recipes().insert({value.value->id(), {&op, operands}});
+}
+
+Part Bring(const Part& part, const Tiling& target, Resharder* reshard) {
+  if (!part.whole.IsArray() || part.tiling.dims == target.dims) return part;
+  Remaker r(reshard);
+  const int64_t moved = r.BytesMoved(part, target);
+  if (moved < kLeastBytes || r.BytesMadeAgain(part, target) > moved / 2) return Move(part, target, reshard);
+  return r.MakeAgain(part, target);
+}
+
+}  // namespace kiln
