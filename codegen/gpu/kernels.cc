@@ -63,7 +63,8 @@ absl::Status EmitSerial(Body& body) {
 }
 
 int64_t ScratchBytes(const Instruction* i) {
-  if (i->Is(Opcode::Sort) || i->Is(Opcode::TopK)) return 0;
+  if (i->Is(Opcode::Sort)) return MergeScratchBytes(i);
+  if (i->Is(Opcode::TopK)) return 0;
   if (TransformOf(i)) return FftScratchBytes(i);
   if (i->Is(Opcode::RaggedAllToAll)) return i->operand(4)->shape().ByteSize();  // the other devices' offsets
   return LibraryScratchBytes(i, 0);

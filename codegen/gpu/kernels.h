@@ -1,7 +1,7 @@
 // GPU kernels: LLVM functions of addresses, and how many threads run them.
 //
 // Every kernel has the signature  void(ptr operand..., ptr result..., ptr scratch, i64 number): one function may be
-// launched several times with different numbers, as the steps of a sort are.
+// launched several times with different numbers.
 #pragma once
 
 #include <set>
@@ -92,7 +92,8 @@ bool TurnsTiles(const Instruction* root);
 // What the outputs are computed of.
 std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 
-// Sorting: the steps of a network over rows, as kernels of their own.
+// Sorting, and the arena bytes that it needs.
+int64_t MergeScratchBytes(const Instruction* i);
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);
 // Transforms, an axis after the other, alone or with the loops around them in a fusion. Arena bytes that the kernels
