@@ -61,7 +61,6 @@ absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
 // One with enough features, as the product of `shape` (ProductOf).
 absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape);
-absl::Status EmitTopK(Body& body);
 absl::Status EmitCholesky(Body& body);
 absl::Status EmitTriangularSolve(Body& body);
 // The algorithms of the kernel library, by one thread: what no other kernel serves (LAPACK).
@@ -96,6 +95,10 @@ std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 int64_t MergeScratchBytes(const Instruction* i);
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);
+// Selecting the first of rows, likewise.
+absl::StatusOr<std::vector<Launch>> EmitTopK(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                             const Instruction* i, const std::set<int64_t>& shared);
+int64_t SelectionScratchBytes(const Instruction* i);
 // Transforms, an axis after the other, alone or with the loops around them in a fusion. Arena bytes that the kernels
 // need. The transform of `i`, null if it has none.
 const Instruction* TransformOf(const Instruction* i);
