@@ -63,7 +63,7 @@ absl::Status EmitSerial(Body& body) {
 }
 
 int64_t ScratchBytes(const Instruction* i) {
-  if (i->Is(Opcode::Sort)) return MergeScratchBytes(i);
+  if (SortOf(i)) return MergeScratchBytes(i);
   if (i->Is(Opcode::TopK)) return SelectionScratchBytes(i);
   if (TransformOf(i)) return FftScratchBytes(i);
   if (i->Is(Opcode::RaggedAllToAll)) return i->operand(4)->shape().ByteSize();  // the other devices' offsets
@@ -97,7 +97,7 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
 
 absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                                const Instruction* i, const std::set<int64_t>& shared) {
-  if (i->Is(Opcode::Sort)) return EmitSort(ir, target, symbol, i, shared);
+  if (SortOf(i)) return EmitSort(ir, target, symbol, i, shared);
   if (i->Is(Opcode::TopK)) return EmitTopK(ir, target, symbol, i, shared);
   if (TransformOf(i)) return EmitFft(ir, target, symbol, i, shared);
   const auto family = i->Is(Opcode::Fusion)            ? EmitFusion

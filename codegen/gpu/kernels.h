@@ -91,7 +91,9 @@ bool TurnsTiles(const Instruction* root);
 // What the outputs are computed of.
 std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 
-// Sorting, and the arena bytes that it needs.
+// Sorting, alone or with the loops around it in a fusion, and the arena bytes that it needs. The sort of `i`, null if
+// it has none.
+const Instruction* SortOf(const Instruction* i);
 int64_t MergeScratchBytes(const Instruction* i);
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);

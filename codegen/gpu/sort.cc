@@ -5,82 +5,29 @@
 // places move; elements follow once, at the end. Rows of several tiles are merged tile by tile of the result, run pair
 // after run pair, between the results and as much scratch. All of that is one launch: blocks take their work in order
 // from a counter, and wait until the pass before is done, which blocks that began earlier are at. A first launch sets
-// the counters.
-#include <algorithm>
-
+// the counters. In a fusion the first pass computes what it reads, and the last goes on with what it writes.
 #include "codegen/elemental/element.h"
-#include "codegen/gpu/kernels.h"
+#include "codegen/gpu/sort_plan.h"
 #include "compiler/hlo/sort_key.h"
 
 namespace kiln::gpu {
 namespace {
 
-constexpr int64_t kMostSlots = 4096, kFewestSlots = 256;  // of a tile
-constexpr int64_t kMostSharedBytes = 40 << 10;
-constexpr int64_t kMostThreads = 512, kSlotsPerThread = 8;
-constexpr int64_t kBusy = 256;  // blocks that fill a GPU
-
-// What is sorted: rows of n elements `inner` apart, and how tiles are cut from them.
-struct SortPlan {
-  int64_t n = 1, outer = 1, inner = 1;
-  int64_t room = 1;    // slots that a row has in a tile, a power of two
-  int64_t rows = 1;    // that a tile holds
-  int64_t tiles = 1;   // of a row
-  int64_t merges = 0;  // passes over rows of several tiles
-
-  int64_t slots() const { return room * rows; }
-  int64_t blocks() const { return (outer * inner + rows - 1) / rows * tiles; }
-  int64_t threads() const { return std::clamp(slots() / kSlotsPerThread, kWarp, kMostThreads); }
-  int levels() const {
-    int out = 0;
-    while (int64_t{1} << out < room) ++out;
-    return out;
-  }
-};
-
-int64_t Aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
 PrimitiveType TypeOf(const Instruction* i, size_t k) { return i->operand(static_cast<int64_t>(k))->shape().type(); }
-
-// Whether the comparator looks at operand `k`.
-bool Compared(const Instruction* i, size_t k) {
-  const Computation& less = **i->attrs().to_apply;
-  for (const int64_t side : {0, 1}) {
-    const Instruction* p = less.parameter(2 * static_cast<int64_t>(k) + side);
-    if (!p->users().empty() || p == less.root()) return true;
-  }
-  return false;
-}
-
-SortPlan PlanOf(const Instruction* i) {
-  const Shape& s = i->operand(0)->shape();
-  SortPlan p;
-  const int64_t dim = s.rank() ? (i->attrs().dimensions ? (*i->attrs().dimensions)[0] : s.rank() - 1) : 0;
-  for (int64_t d = 0; d < s.rank(); ++d) {
-    if (d < dim) p.outer *= s.dim(d);
-    if (d == dim) p.n = s.dim(d);
-    if (d > dim) p.inner *= s.dim(d);
-  }
-  int64_t bytes = 2 * static_cast<int64_t>(sizeof(uint16_t));
-  for (size_t k = 0; k < i->operands().size(); ++k)
-    if (Compared(i, k)) bytes += ByteWidth(TypeOf(i, k));
-  int64_t most = kMostSlots;
-  while (most > 2 && most * bytes > kMostSharedBytes) most /= 2;
-  while (p.room < p.n && p.room < most) p.room *= 2;
-  while (p.room * p.rows < most && p.rows < p.outer * p.inner) p.rows *= 2;
-  while (p.rows > 1 && p.slots() > kFewestSlots && p.blocks() < kBusy) p.rows /= 2;
-  p.tiles = (p.n + p.room - 1) / p.room;
-  while (p.room << p.merges < p.n) ++p.merges;
-  return p;
-}
 
 // One kernel for all passes.
 class Sorter {
  public:
-  Sorter(Body& body, const SortPlan& plan, const std::set<int64_t>& shared)
-      : body_(body), ir_(body.ir), b_(body.ir.b), p_(plan), shared_(shared) {
-    for (size_t k = 0; k < body.results.size(); ++k) compared_.push_back(Compared(body.i, k));
-    const std::vector<SortKey> keys = KeysOfSort(body.i);
+  Sorter(Body& body, const Instruction* sort, const SortPlan& plan)
+      : body_(body),
+        ir_(body.ir),
+        b_(body.ir.b),
+        sort_(sort),
+        p_(plan),
+        results_(body.i, sort),
+        scratch_(body.i, sort) {
+    for (size_t k = 0; k < results_.plain.size(); ++k) compared_.push_back(Compares(sort, k));
+    const std::vector<SortKey> keys = KeysOfSort(sort);
     if (keys.size() == 1 && !keys[0].total && IsFloat(keys[0].value->shape().type())) unordered_ = keys[0];
   }
 
@@ -89,7 +36,7 @@ class Sorter {
     body_.blocks = p_.blocks() * (p_.merges + 1);
     thread_ = body_.grid.Thread();
     order_ = body_.grid.Shared(b_.getInt16Ty(), 2 * p_.slots());
-    keys_.resize(body_.results.size());
+    keys_.resize(compared_.size());
     for (size_t k = 0; k < keys_.size(); ++k)
       if (compared_[k]) keys_[k] = body_.grid.Shared(Bits(k), p_.slots());
     if (p_.merges == 0) {
@@ -122,9 +69,9 @@ class Sorter {
  private:
   // ---- Memory ----
 
-  llvm::Type* Bits(size_t k) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(TypeOf(body_.i, k)))); }
+  llvm::Type* Bits(size_t k) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(TypeOf(sort_, k)))); }
   llvm::Align AlignOf(size_t k) {
-    return llvm::Align(std::min<uint64_t>(8, static_cast<uint64_t>(ByteWidth(TypeOf(body_.i, k)))));
+    return llvm::Align(std::min<uint64_t>(8, static_cast<uint64_t>(ByteWidth(TypeOf(sort_, k)))));
   }
   llvm::Value* Load(size_t k, llvm::Value* array, llvm::Value* at) {
     return b_.CreateAlignedLoad(Bits(k), b_.CreateInBoundsGEP(Bits(k), array, at), AlignOf(k));
@@ -134,12 +81,69 @@ class Sorter {
   }
   // How many blocks have finished pass `k` - 1; before all of them, which work is next.
   llvm::Value* Counter(llvm::Value* k) { return b_.CreateInBoundsGEP(b_.getInt32Ty(), body_.scratch, k); }
-  // The other copies of the operands, after the counters.
-  llvm::Value* Copy(size_t k) {
-    int64_t at = Aligned(4 * (p_.merges + 2));
-    for (size_t o = 0; o < k; ++o) at += Aligned(body_.i->operand(static_cast<int64_t>(o))->shape().ByteSize());
-    return b_.CreateInBoundsGEP(b_.getInt8Ty(), body_.scratch, ir_.I64(at));
+  llvm::Value* Scratch(int64_t at) { return b_.CreateInBoundsGEP(b_.getInt8Ty(), body_.scratch, ir_.I64(at)); }
+  // Where operand `k` lies between passes: in one place before the last, and in another before that.
+  llvm::Value* Copy(size_t k) { return Scratch(scratch_.copies.at(k)); }
+  llvm::Value* Other(size_t k) {
+    const auto it = scratch_.others.find(k);
+    return it != scratch_.others.end() ? Scratch(it->second) : body_.results[static_cast<size_t>(results_.plain[k])];
   }
+
+  // Where operand `k` of the sort lies as it comes; null: loops compute it.
+  llvm::Value* Given(size_t k) {
+    const Instruction* o = sort_->operand(static_cast<int64_t>(k));
+    if (sort_ == body_.i) return body_.operands[k];
+    return o->Is(Opcode::Parameter) ? body_.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
+  }
+  Index IndexAt(const Shape& s, llvm::Value* place) {
+    return Index{Delinearize(ir_, place, s.dims(), MemoryOrder(s)), place};
+  }
+  Val Computed(ElementEmitter& elements, const Instruction* i, llvm::Value* place) {
+    auto v = elements.Emit(i, IndexAt(i->shape(), place));
+    status_.Update(v.status());
+    return v.ok() ? *v : ir_.Constant(i->shape().type(), Element());
+  }
+  Val Operand(size_t k, llvm::Value* place) {
+    if (llvm::Value* given = Given(k)) return ir_.Load(TypeOf(sort_, k), given, place);
+    ElementEmitter elements(ir_, body_.operands);
+    return Computed(elements, sort_->operand(static_cast<int64_t>(k)), place);
+  }
+  void MoveOperand(size_t k, llvm::Value* place, llvm::Value* to, llvm::Value* at) {
+    if (llvm::Value* given = Given(k)) return Store(k, Load(k, given, place), to, at);
+    ir_.Store(TypeOf(sort_, k), Operand(k, place), to, at);
+  }
+
+  // One sorted element of each operand: from array `array` and place `at` of it, or the operand itself.
+  struct Sorted {
+    llvm::Value *array, *at;
+  };
+  using From = std::function<Sorted(size_t operand)>;
+  void Move(size_t k, const Sorted& from, llvm::Value* to, llvm::Value* place) {
+    if (!from.array) return MoveOperand(k, from.at, to, place);
+    Store(k, Load(k, from.array, from.at), to, place);
+  }
+  // The elements of all results at `place`, computed before any is stored.
+  void Finish(const From& from, llvm::Value* place) {
+    ElementEmitter elements(ir_, body_.operands);
+    std::vector<Val> made;
+    if (!results_.made.empty()) {
+      const auto value = [&](size_t k) {
+        const Sorted s = from(k);
+        return s.array ? ir_.Load(TypeOf(sort_, k), s.array, s.at) : Operand(k, s.at);
+      };
+      if (!sort_->shape().IsTuple()) elements.Preset(sort_, value(0));
+      for (const Instruction* u : sort_->users())
+        if (u->Is(Opcode::GetTupleElement)) elements.Preset(u, value(static_cast<size_t>(*u->attrs().tuple_index)));
+      for (const auto& [o, r] : results_.made) made.push_back(Computed(elements, r, place));
+    }
+    for (size_t k = 0; k < compared_.size(); ++k)
+      if (results_.plain[k] >= 0) Move(k, from(k), body_.results[static_cast<size_t>(results_.plain[k])], place);
+    for (size_t m = 0; m < made.size(); ++m) {
+      const auto& [o, r] = results_.made[m];
+      ir_.Store(r->shape().type(), made[m], body_.results[o], place);
+    }
+  }
+
   // Where element `k` of row `row` lies.
   llvm::Value* Place(llvm::Value* row, llvm::Value* k) {
     llvm::Value* base =
@@ -162,11 +166,11 @@ class Sorter {
     ElementEmitter elements(ir_, {});
     std::vector<Val> arguments;
     for (size_t k = 0; k < keys_.size(); ++k) {
-      const Val none = ir_.Constant(TypeOf(body_.i, k), Element());
+      const Val none = ir_.Constant(TypeOf(sort_, k), Element());
       arguments.push_back(compared_[k] ? x(k) : none);
       arguments.push_back(compared_[k] ? y(k) : none);
     }
-    auto before = elements.Apply(**body_.i->attrs().to_apply, arguments);
+    auto before = elements.Apply(**sort_->attrs().to_apply, arguments);
     if (!before.ok()) {
       status_.Update(before.status());
       return b_.getFalse();
@@ -184,7 +188,7 @@ class Sorter {
     return b_.CreateOr((*before)[0].re, b_.CreateAnd(nan(arguments[k + 1]), b_.CreateNot(nan(arguments[k]))));
   }
   Reader InTile(llvm::Value* slot) {
-    return [this, slot](size_t k) { return ir_.Load(TypeOf(body_.i, k), keys_[k], slot); };
+    return [this, slot](size_t k) { return ir_.Load(TypeOf(sort_, k), keys_[k], slot); };
   }
 
   // How many of the numbers below `count` `test` holds for, which holds for the first ones only.
@@ -230,17 +234,16 @@ class Sorter {
   void EachSlot(const std::function<void(llvm::Value*)>& visit) {
     ir_.Loop(thread_, ir_.I64(p_.slots()), p_.threads(), visit);
   }
-  // The elements of a tile as they lie in `place`, with what the comparator looks at in shared memory.
-  using Placer = std::function<llvm::Value*(llvm::Value* slot)>;
-  void Fetch(const std::vector<llvm::Value*>& arrays, llvm::Value* slot, llvm::Value* place) {
+  // Slot `slot` of a tile is that element, of which what the comparator looks at is in shared memory.
+  void Fetch(llvm::Value* slot, const From& from) {
     for (size_t k = 0; k < keys_.size(); ++k)
-      if (compared_[k]) Store(k, Load(k, arrays[k], place), keys_[k], slot);
+      if (compared_[k]) Move(k, from(k), keys_[k], slot);
     PutSlot(slot, slot);
     PutSlot(slot, ir_.Add(slot, ir_.I64(p_.slots())));
   }
 
-  // A slot that holds an element, the number of the loop that found it, and where the element lies.
-  using Visit = std::function<void(llvm::Value* number, llvm::Value* slot, llvm::Value* place)>;
+  // A slot that holds an element, and where the element lies.
+  using Visit = std::function<void(llvm::Value* slot, llvm::Value* place)>;
   // Rows, or a piece of one, from the operands.
   void Tile(llvm::Value* tile) {
     const int levels = p_.levels();
@@ -259,10 +262,10 @@ class Sorter {
         }
         llvm::Value* of = ir_.Add(row, r);
         ir_.If(b_.CreateAnd(b_.CreateICmpULT(of, ir_.I64(p_.outer * p_.inner)), b_.CreateICmpULT(k, length)),
-               [&] { visit(q, ir_.Add(ir_.Mul(r, p_.room), k), Place(of, ir_.Add(start, k))); });
+               [&] { visit(ir_.Add(ir_.Mul(r, p_.room), k), Place(of, ir_.Add(start, k))); });
       });
     };
-    each([&](llvm::Value*, llvm::Value* slot, llvm::Value* place) { Fetch(body_.operands, slot, place); });
+    each([&](llvm::Value* slot, llvm::Value* place) { Fetch(slot, [&](size_t) { return Sorted{nullptr, place}; }); });
     body_.grid.Barrier();
     ir_.Loop(ir_.I64(0), ir_.I64(levels), 1, [&](llvm::Value* level) {
       llvm::Value *run = b_.CreateShl(ir_.I64(1), level), *odd = b_.CreateAnd(level, ir_.I64(1));
@@ -285,39 +288,13 @@ class Sorter {
       body_.grid.Barrier();
     });
     const int64_t sorted = levels % 2 * p_.slots();
-    const auto source = [&](llvm::Value* slot) {
+    each([&](llvm::Value* slot, llvm::Value* place) {
       llvm::Value* own = Slot(ir_.Add(slot, ir_.I64(sorted)));
-      return Place(ir_.Add(row, b_.CreateLShr(own, static_cast<uint64_t>(levels))),
-                   ir_.Add(start, b_.CreateAnd(own, ir_.I64(p_.room - 1))));
-    };
-    const bool to_results = p_.merges % 2 == 0;
-    for (size_t k = 0; k < keys_.size(); ++k) {
-      llvm::Value* to = to_results ? body_.results[k] : Copy(k);
-      if (compared_[k])
-        each([&](llvm::Value*, llvm::Value* slot, llvm::Value* place) {
-          Store(k, Load(k, keys_[k], Slot(ir_.Add(slot, ir_.I64(sorted)))), to, place);
-        });
-      else if (to_results && shared_.count(static_cast<int64_t>(k)))
-        InPlace(k, each, source);
-      else
-        each([&](llvm::Value*, llvm::Value* slot, llvm::Value* place) {
-          Store(k, Load(k, body_.operands[k], source(slot)), to, place);
-        });
-    }
-  }
-
-  // Operand `k` where it lies: all of the tile is read before any is written.
-  void InPlace(size_t k, const std::function<void(const Visit&)>& each,
-               const std::function<llvm::Value*(llvm::Value*)>& source) {
-    const int64_t own = (p_.slots() + p_.threads() - 1) / p_.threads();
-    llvm::Value* held = ir_.Alloca(Bits(k), own, 16);
-    const auto turn = [&](llvm::Value* number) { return b_.CreateUDiv(number, ir_.I64(p_.threads())); };
-    each([&](llvm::Value* number, llvm::Value* slot, llvm::Value*) {
-      Store(k, Load(k, body_.operands[k], source(slot)), held, turn(number));
-    });
-    body_.grid.Barrier();
-    each([&](llvm::Value* number, llvm::Value*, llvm::Value* place) {
-      Store(k, Load(k, held, turn(number)), body_.results[k], place);
+      llvm::Value* source = Place(ir_.Add(row, b_.CreateLShr(own, static_cast<uint64_t>(levels))),
+                                  ir_.Add(start, b_.CreateAnd(own, ir_.I64(p_.room - 1))));
+      const From from = [&](size_t k) { return compared_[k] ? Sorted{keys_[k], own} : Sorted{nullptr, source}; };
+      if (p_.merges == 0) return Finish(from, place);
+      for (size_t k = 0; k < keys_.size(); ++k) Move(k, from(k), p_.merges % 2 ? Copy(k) : Other(k), place);
     });
   }
 
@@ -333,12 +310,11 @@ class Sorter {
                 *middle = least(ir_.Add(begin, b_.CreateLShr(both, 1)), n);
     llvm::Value *end = least(ir_.Add(begin, both), n), *count = least(b_.CreateSub(end, start), ir_.I64(p_.room));
     llvm::Value *in_first = b_.CreateSub(middle, begin), *in_second = b_.CreateSub(end, middle);
-    llvm::Value* from_results =
-        b_.CreateTrunc(b_.CreateXor(b_.CreateAnd(pass, ir_.I64(1)), ir_.I64(p_.merges % 2)), b_.getInt1Ty());
-    std::vector<llvm::Value*> from, to;
+    std::vector<llvm::Value*> arrays, next;
+    llvm::Value* odd = b_.CreateTrunc(b_.CreateXor(pass, ir_.I64(p_.merges)), b_.getInt1Ty());
     for (size_t k = 0; k < keys_.size(); ++k) {
-      from.push_back(ir_.Select(from_results, body_.results[k], Copy(k)));
-      to.push_back(ir_.Select(from_results, Copy(k), body_.results[k]));
+      arrays.push_back(p_.merges == 1 ? Copy(k) : ir_.Select(odd, Other(k), Copy(k)));
+      next.push_back(p_.merges == 1 ? nullptr : ir_.Select(odd, Copy(k), Other(k)));
     }
     // How many elements of the first run are among so many of the result: at the tile's start, and at its end.
     ir_.If(b_.CreateICmpULT(thread_, ir_.I64(2)), [&] {
@@ -346,7 +322,7 @@ class Sorter {
       llvm::Value* fewest = b_.CreateSub(all, least(all, in_second));
       const auto at = [&](llvm::Value* k) -> Reader {
         llvm::Value* place = Place(row, k);
-        return [this, place, &from](size_t o) { return ir_.Load(TypeOf(body_.i, o), from[o], place); };
+        return [this, place, &arrays](size_t o) { return ir_.Load(TypeOf(sort_, o), arrays[o], place); };
       };
       int64_t steps = 1;
       while (int64_t{1} << steps <= p_.n) ++steps;
@@ -371,7 +347,10 @@ class Sorter {
     const auto each = [&](const std::function<void(llvm::Value*)>& visit) {
       EachSlot([&](llvm::Value* slot) { ir_.If(b_.CreateICmpULT(slot, count), [&] { visit(slot); }); });
     };
-    each([&](llvm::Value* slot) { Fetch(from, slot, source(slot)); });
+    each([&](llvm::Value* slot) {
+      llvm::Value* at = source(slot);
+      Fetch(slot, [&](size_t k) { return Sorted{arrays[k], at}; });
+    });
     body_.grid.Barrier();
     const Runs runs{ir_.I64(0), firsts, count, ir_.I64(0), ir_.I64(p_.slots()), ir_.I64(p_.levels() + 1)};
     each([&](llvm::Value* slot) { Rank(runs, slot); });
@@ -379,16 +358,23 @@ class Sorter {
     each([&](llvm::Value* slot) {
       llvm::Value* own = Slot(ir_.Add(slot, ir_.I64(p_.slots())));
       llvm::Value *place = Place(row, ir_.Add(start, slot)), *at = source(own);
-      for (size_t k = 0; k < keys_.size(); ++k)
-        Store(k, compared_[k] ? Load(k, keys_[k], own) : Load(k, from[k], at), to[k], place);
+      const From from = [&](size_t k) { return compared_[k] ? Sorted{keys_[k], own} : Sorted{arrays[k], at}; };
+      if (p_.merges == 1) return Finish(from, place);
+      llvm::Value* last = b_.CreateICmpEQ(pass, ir_.I64(p_.merges));
+      ir_.If(last, [&] { Finish(from, place); });
+      ir_.If(b_.CreateNot(last), [&] {
+        for (size_t k = 0; k < keys_.size(); ++k) Move(k, from(k), next[k], place);
+      });
     });
   }
 
   Body& body_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
+  const Instruction* sort_;
   const SortPlan& p_;
-  const std::set<int64_t>& shared_;
+  const SortResults results_;
+  const SortScratch scratch_;
   std::vector<bool> compared_;
   std::optional<SortKey> unordered_;
   absl::Status status_;
@@ -406,26 +392,29 @@ absl::Status EmitCounters(Body& body, int64_t count) {
 
 }  // namespace
 
-int64_t MergeScratchBytes(const Instruction* i) {
-  const SortPlan plan = PlanOf(i);
-  if (plan.merges == 0) return 0;
-  int64_t bytes = Aligned(4 * (plan.merges + 2));
-  for (const Instruction* o : i->operands()) bytes += Aligned(o->shape().ByteSize());
-  return bytes;
+const Instruction* SortOf(const Instruction* i) {
+  if (i->Is(Opcode::Sort)) return i;
+  if (!i->Is(Opcode::Fusion) || i->attrs().fusion_kind != FusionKind::kCustom) return nullptr;
+  for (const auto& x : (*i->attrs().calls)->instructions())
+    if (x->Is(Opcode::Sort)) return x.get();
+  return nullptr;
 }
+
+int64_t MergeScratchBytes(const Instruction* i) { return SortScratch(i, SortOf(i)).bytes; }
 
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared) {
   std::vector<Launch> out;
-  if (i->operand(0)->shape().ElementCount() == 0) return out;
-  const SortPlan plan = PlanOf(i);
+  const Instruction* sort = SortOf(i);
+  if (sort->operand(0)->shape().ElementCount() == 0) return out;
+  const SortPlan plan(sort);
   const auto add = [&](const std::string& name, const std::function<absl::Status(Body&)>& emit) -> absl::Status {
     ASSIGN_OR_RETURN(out.emplace_back(), EmitFunction(ir, target, name, i, shared, emit));
     return absl::OkStatus();
   };
   if (plan.merges > 0)
     RETURN_IF_ERROR(add(symbol + "_counters", [&](Body& body) { return EmitCounters(body, plan.merges + 2); }));
-  RETURN_IF_ERROR(add(symbol, [&](Body& body) { return Sorter(body, plan, shared).Run(); }));
+  RETURN_IF_ERROR(add(symbol, [&](Body& body) { return Sorter(body, sort, plan).Run(); }));
   return out;
 }
 

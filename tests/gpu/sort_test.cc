@@ -91,6 +91,37 @@ TEST(GpuSort, Comparators) {
   }
 }
 
+// Loops before a sort and behind it are part of its kernel, and what nobody reads is not written: the places of a
+// descending order, and keys that are computed, sorted and computed back.
+TEST(GpuSort, LoopsAround) {
+  for (const int64_t n : {70, 5000, 9000, 20000}) {
+    const std::string s32 = absl::StrCat("s32[2,", n, "]"), f32 = absl::StrCat("f32[2,", n, "]");
+    const std::string bf16 = absl::StrCat("bf16[2,", n, "]");
+    const std::string text = absl::StrCat(
+        "HloModule m\nup {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), "
+        "direction=LT\n}\nby {\n a = s32[] parameter(0)\n b = s32[] parameter(1)\n v = s32[] parameter(2)\n w = s32[] "
+        "parameter(3)\n ROOT r = pred[] compare(a, b), direction=GT\n}\nENTRY e {\n x = ",
+        s32, " parameter(0)\n f = ", f32, " convert(x)\n m = ", f32, " negate(f)\n s = ", f32,
+        " sort(m), dimensions={1}, is_stable=true, to_apply=up\n d = ", f32, " negate(s)\n h = ", bf16,
+        " convert(d)\n i = ", s32, " iota(), iota_dimension=1\n y = ", s32, " abs(x)\n p = (", s32, ", ", s32,
+        ") sort(y, i), dimensions={1}, is_stable=true, to_apply=by\n o = ", s32,
+        " get-tuple-element(p), index=1\n g = ", f32, " convert(o)\n ROOT t = (", bf16, ", ", f32,
+        ") tuple(h, g)\n}\n");
+    const Literal x = Draws({2, n}, 500);
+    const auto results = RunOnBoth(text, x);
+    ASSERT_EQ(results[1].size(), 2U);
+    for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(results[0][k] == results[1][k]) << "result " << k << " of\n" << text;
+    auto module = ParseHlo(text, "m.hlo");
+    ASSERT_TRUE(module.ok()) << module.status();
+    CompileOptions compile;
+    compile.cpu.levels.clear();
+    compile.gpu.targets = {"sm_80"};
+    const auto model = Compile(std::move(*module), compile);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ(model->report.gpu_steps, n > 4096 ? 4 : 2);
+  }
+}
+
 // NaNs, of which a comparator says nothing, go last; what is around them is in order.
 TEST(GpuSort, NaNsWithoutAPlace) {
   for (const int64_t n : {90, 9000}) {
