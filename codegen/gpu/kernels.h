@@ -82,8 +82,8 @@ std::vector<Outputs> SegmentsOf(const Computation& f);
 absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Instruction* update);
 absl::Status EmitScatter(Body& body, const Computation& f);
-// A running reduction: the root is a reduce-window with a RunningDim.
-absl::Status EmitScan(Body& body, const Computation& f);
+// A running reduction: a reduce-window with a RunningDim.
+absl::Status EmitScan(Body& body, const Instruction* root);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.
 absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Instruction* root);
 // Whether there is one.
