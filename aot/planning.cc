@@ -75,7 +75,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   const bool on_gpu = target == ProgramTarget::kGpu;
   PipelineOptions pipeline = o.pipeline;
   if (on_gpu && !o.gpu.libraries)
-    for (const char* pass : {"cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"}) pipeline.disabled.push_back(pass);
+    for (const char* pass : {"dot-batcher", "cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"})
+      pipeline.disabled.push_back(pass);
   // What a loop carries for an exchange of another iteration is memory too.
   if (o.model.overlap_arena_percent <= 0) pipeline.disabled.push_back("while-loop-exchange-motion");
   pipeline.f8_products = !o.gpu.targets.empty();

@@ -173,6 +173,12 @@ void Access(const void* at, int64_t bytes, int32_t kind) {
   if (!wrong.empty()) Fault(wrong);
 }
 
+// Blocks run one after the other: those that this one waits for have ended, or never will.
+void Await(const int32_t* counter, int32_t count) {
+  if (*counter < count) Fault("waits for blocks that began after it");
+  Now().shadow.Await(reinterpret_cast<uintptr_t>(counter));
+}
+
 void RunFiber() {
   Running& r = Now();
   r.kernel->thread(r.buffers, r.number);
@@ -261,7 +267,7 @@ struct Emulator::State {
 Emulator::Devices* Emulator::OfTable(void* self) { return static_cast<State*>(self)->devices->get(); }
 
 Emulator::Emulator(const gpu::EmulatedLibrary* library) : state_(new State{library, &table_, &devices_}), table_() {
-  *library->hooks = {Barrier, ShuffleXor, Access, Mma};
+  *library->hooks = {Barrier, ShuffleXor, Access, Mma, Await};
   table_.self = state_.get();
   table_.weights = library->weights;
   table_.launch = [](void* self, const kiln_gpu_launch* what, void* const* buffers) {

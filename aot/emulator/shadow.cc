@@ -12,6 +12,11 @@ void Shadow::NewBlock() {
       for (uintptr_t p = r.begin; p < r.end; ++p) cells_.erase(p);
 }
 
+void Shadow::Await(uintptr_t counter) {
+  // Blocks of one pass wait for the same counter, and not for each other.
+  if (awaited_.insert(counter).second) cells_.clear();
+}
+
 bool Shadow::Clashes(const Touch& t, int32_t block, int32_t thread) const {
   if (t.thread < 0) return false;
   if (t.block != block) return true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace kiln {
 
@@ -19,9 +20,12 @@ class Shadow {
   void Begin(std::vector<Range> ranges) {
     ranges_ = std::move(ranges);
     cells_.clear();
+    awaited_.clear();
   }
   // Forgets what a block did in the memory that only it shares.
   void NewBlock();
+  // The block has seen at `counter` that all blocks of a pass are done: what comes is after what they did.
+  void Await(uintptr_t counter);
   // Accesses after this come after all those before it, for threads of one block.
   void Barrier() { ++epoch_; }
   // Says what is wrong with this access, or nothing. `kind`: of gpu::AccessKind.
@@ -41,6 +45,7 @@ class Shadow {
 
   std::vector<Range> ranges_;
   absl::flat_hash_map<uintptr_t, Cell> cells_;
+  absl::flat_hash_set<uintptr_t> awaited_;  // counters that a block has seen
   int64_t epoch_ = 0;
 };
 

@@ -31,6 +31,8 @@ struct EmulatorHooks {
   void (*access)(const void* at, int64_t bytes, int32_t kind);
   // The warp's product (Grid::Mma): this lane's four words of a and two of b, and its four sums, which it updates.
   void (*mma)(int32_t kind, const int32_t* words, void* sums);
+  // The block goes on once blocks before it have counted to `count` at `counter`.
+  void (*await)(const int32_t* counter, int32_t count);
 };
 enum FragmentKind { kHalves = 0, kBrainHalves = 1, kBytes = 2 };
 enum AccessKind { kReads = 0, kWrites = 1, kUpdatesAtomically = 2 };

@@ -135,7 +135,7 @@ absl::Status EmitFusion(Body& body) {
   if (const std::vector<Outputs> segments = SegmentsOf(f); segments.size() > 1) return EmitSegments(body, segments);
   const Outputs outputs = OutputsOf(f);
   if (Reduces(outputs)) return EmitReduction(body, outputs);
-  if (RunningDim(f.root()) >= 0) return EmitScan(body, f);
+  if (RunningDim(f.root()) >= 0) return EmitScan(body, f.root());
   switch (f.root()->opcode()) {
     case Opcode::DynamicUpdateSlice:
       return EmitUpdate(body, f.root());

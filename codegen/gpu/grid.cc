@@ -20,6 +20,12 @@ void Grid::Barrier() {
   call->getCalledFunction()->setConvergent();
 }
 
+void Grid::Signal(llvm::Value* counter) { ir_.CallLibrary("kiln_gpu_signal", ir_.b.getVoidTy(), {counter}); }
+
+void Grid::AwaitSignals(llvm::Value* counter, int64_t count) {
+  ir_.CallLibrary("kiln_gpu_await", ir_.b.getVoidTy(), {counter, ir_.b.getInt32(static_cast<uint32_t>(count))});
+}
+
 llvm::Value* Grid::ShuffleBits(llvm::Value* v, int64_t mask) {
   auto* call = llvm::cast<llvm::CallInst>(
       ir_.CallLibrary("kiln_gpu_shuffle_xor", ir_.b.getInt32Ty(), {v, ir_.b.getInt32(static_cast<uint32_t>(mask))}));

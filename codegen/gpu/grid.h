@@ -26,6 +26,11 @@ class Grid {
   llvm::Value* Block();
   // Every thread of the block arrives; what was written before is visible after.
   void Barrier();
+  // Among blocks of one launch: counts one up at `counter`, an i32, once what the block wrote before its last barrier
+  // is visible to those that see the count; and waits until `count` were counted. A block may wait for those alone that
+  // began before it, in the order of tickets that blocks took.
+  void Signal(llvm::Value* counter);
+  void AwaitSignals(llvm::Value* counter, int64_t count);
   // `v` of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
   Val ShuffleXor(const Val& v, int64_t mask);
 

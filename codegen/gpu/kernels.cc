@@ -63,7 +63,8 @@ absl::Status EmitSerial(Body& body) {
 }
 
 int64_t ScratchBytes(const Instruction* i) {
-  if (i->Is(Opcode::Sort) || i->Is(Opcode::TopK)) return 0;
+  if (SortOf(i)) return MergeScratchBytes(i);
+  if (i->Is(Opcode::TopK)) return SelectionScratchBytes(i);
   if (TransformOf(i)) return FftScratchBytes(i);
   if (i->Is(Opcode::RaggedAllToAll)) return i->operand(4)->shape().ByteSize();  // the other devices' offsets
   return LibraryScratchBytes(i, 0);
@@ -96,13 +97,13 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
 
 absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                                const Instruction* i, const std::set<int64_t>& shared) {
-  if (i->Is(Opcode::Sort)) return EmitSort(ir, target, symbol, i, shared);
+  if (SortOf(i)) return EmitSort(ir, target, symbol, i, shared);
+  if (i->Is(Opcode::TopK)) return EmitTopK(ir, target, symbol, i, shared);
   if (TransformOf(i)) return EmitFft(ir, target, symbol, i, shared);
   const auto family = i->Is(Opcode::Fusion)            ? EmitFusion
                       : i->Is(Opcode::Copy)            ? EmitCopy
                       : i->Is(Opcode::Dot)             ? EmitDot
                       : i->Is(Opcode::Convolution)     ? EmitConvolution
-                      : i->Is(Opcode::TopK)            ? EmitTopK
                       : i->Is(Opcode::Cholesky)        ? EmitCholesky
                       : i->Is(Opcode::TriangularSolve) ? EmitTriangularSolve
                                                        : EmitSerial;

@@ -1,7 +1,7 @@
 // GPU kernels: LLVM functions of addresses, and how many threads run them.
 //
 // Every kernel has the signature  void(ptr operand..., ptr result..., ptr scratch, i64 number): one function may be
-// launched several times with different numbers, as the steps of a sort are.
+// launched several times with different numbers.
 #pragma once
 
 #include <set>
@@ -61,7 +61,6 @@ absl::Status EmitProductFusion(Body& body, const Computation& f);
 absl::Status EmitConvolution(Body& body);
 // One with enough features, as the product of `shape` (ProductOf).
 absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape);
-absl::Status EmitTopK(Body& body);
 absl::Status EmitCholesky(Body& body);
 absl::Status EmitTriangularSolve(Body& body);
 // The algorithms of the kernel library, by one thread: what no other kernel serves (LAPACK).
@@ -83,8 +82,8 @@ std::vector<Outputs> SegmentsOf(const Computation& f);
 absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Instruction* update);
 absl::Status EmitScatter(Body& body, const Computation& f);
-// A running reduction: the root is a reduce-window with a RunningDim.
-absl::Status EmitScan(Body& body, const Computation& f);
+// A running reduction: a reduce-window with a RunningDim.
+absl::Status EmitScan(Body& body, const Instruction* root);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.
 absl::StatusOr<bool> EmitTransposedTiles(Body& body, const Instruction* root);
 // Whether there is one.
@@ -92,9 +91,16 @@ bool TurnsTiles(const Instruction* root);
 // What the outputs are computed of.
 std::vector<const Instruction*> NeededFor(const Outputs& outputs);
 
-// Sorting: the steps of a network over rows, as kernels of their own.
+// Sorting, alone or with the loops around it in a fusion, and the arena bytes that it needs. The sort of `i`, null if
+// it has none.
+const Instruction* SortOf(const Instruction* i);
+int64_t MergeScratchBytes(const Instruction* i);
 absl::StatusOr<std::vector<Launch>> EmitSort(Ir& ir, const GpuTarget& target, const std::string& symbol,
                                              const Instruction* i, const std::set<int64_t>& shared);
+// Selecting the first of rows, likewise.
+absl::StatusOr<std::vector<Launch>> EmitTopK(Ir& ir, const GpuTarget& target, const std::string& symbol,
+                                             const Instruction* i, const std::set<int64_t>& shared);
+int64_t SelectionScratchBytes(const Instruction* i);
 // Transforms, an axis after the other, alone or with the loops around them in a fusion. Arena bytes that the kernels
 // need. The transform of `i`, null if it has none.
 const Instruction* TransformOf(const Instruction* i);

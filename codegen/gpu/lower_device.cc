@@ -28,6 +28,24 @@ void LowerToDevice(Ir& ir, const std::vector<Program>& programs) {
     return b.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
                              {b.getInt32(~0U), f->getArg(0), f->getArg(1), b.getInt32(kWarp - 1)});
   });
+  const auto fence = [&] { b.CreateIntrinsic(llvm::Intrinsic::nvvm_membar_gl, {}, {}); };
+  define("kiln_gpu_signal", [&](llvm::Function* f) -> llvm::Value* {
+    fence();
+    b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, f->getArg(0), b.getInt32(1), llvm::MaybeAlign(4),
+                      llvm::AtomicOrdering::Monotonic);
+    return nullptr;
+  });
+  define("kiln_gpu_await", [&](llvm::Function* f) -> llvm::Value* {
+    llvm::BasicBlock *look = llvm::BasicBlock::Create(ir.ctx, "look", f),
+                     *done = llvm::BasicBlock::Create(ir.ctx, "done", f);
+    b.CreateBr(look);
+    b.SetInsertPoint(look);
+    llvm::Value* seen = b.CreateAlignedLoad(b.getInt32Ty(), f->getArg(0), llvm::Align(4), /*isVolatile=*/true);
+    b.CreateCondBr(b.CreateICmpUGE(seen, f->getArg(1)), done, look);
+    b.SetInsertPoint(done);
+    fence();
+    return nullptr;
+  });
   const auto multiply = [&](llvm::Intrinsic::ID id, llvm::Type* operand) {
     return [&b, id, operand](llvm::Function* f) {
       std::vector<llvm::Value*> arguments;

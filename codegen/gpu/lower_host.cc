@@ -14,7 +14,7 @@ class HostLowering {
     where_type_ = llvm::StructType::get(ir.ctx, {i32, i32});
     where_ = new llvm::GlobalVariable(m_, where_type_, false, llvm::GlobalValue::InternalLinkage,
                                       llvm::Constant::getNullValue(where_type_), library + "_where");
-    auto* hooks_type = llvm::ArrayType::get(b_.getPtrTy(), 4);
+    auto* hooks_type = llvm::ArrayType::get(b_.getPtrTy(), 5);
     hooks_ = new llvm::GlobalVariable(m_, hooks_type, false, llvm::GlobalValue::InternalLinkage,
                                       llvm::Constant::getNullValue(hooks_type), library + "_hooks");
   }
@@ -28,6 +28,14 @@ class HostLowering {
     Define("kiln_gpu_block", [&](llvm::Function*) { b_.CreateRet(Place(1)); });
     Define("kiln_gpu_barrier", [&](llvm::Function* f) {
       Together(b_.CreateCall(f->getFunctionType(), Hook(0), {}));
+      b_.CreateRetVoid();
+    });
+    Define("kiln_gpu_signal", [&](llvm::Function* f) {
+      b_.CreateStore(b_.CreateAdd(b_.CreateLoad(b_.getInt32Ty(), f->getArg(0)), b_.getInt32(1)), f->getArg(0));
+      b_.CreateRetVoid();
+    });
+    Define("kiln_gpu_await", [&](llvm::Function* f) {
+      b_.CreateCall(f->getFunctionType(), Hook(4), {f->getArg(0), f->getArg(1)});
       b_.CreateRetVoid();
     });
     Define("kiln_gpu_shuffle_xor", [&](llvm::Function* f) {

@@ -14,13 +14,8 @@ constexpr int64_t kMostThreads = 256, kPerThread = 4;
 
 class Scan {
  public:
-  Scan(Body& body, const Computation& f, int64_t dim)
-      : body_(body),
-        ir_(body.ir),
-        root_(f.root()),
-        shape_(f.root()->shape()),
-        dim_(dim),
-        elements_(ir_, body.operands) {
+  Scan(Body& body, const Instruction* root, int64_t dim)
+      : body_(body), ir_(body.ir), root_(root), shape_(root->shape()), dim_(dim), elements_(ir_, body.operands) {
     n_ = shape_.dim(dim);
     backward_ = (*root_->attrs().window)[static_cast<size_t>(dim)].pad_low == 0;
   }
@@ -79,8 +74,8 @@ class Scan {
     llvm::IRBuilder<>& b = ir_.b;
     const PrimitiveType t = shape_.type();
     body_.blocks = shape_.ElementCount() / n_;
-    body_.threads = kWarp;
-    while (body_.threads < kMostThreads && body_.threads * kPerThread < n_) body_.threads *= 2;
+    body_.threads = body_.team ? body_.team : kWarp;
+    while (!body_.team && body_.threads < kMostThreads && body_.threads * kPerThread < n_) body_.threads *= 2;
     const int64_t piece = body_.threads * kPerThread;
     llvm::Value* thread = body_.grid.Thread();
     const std::vector<llvm::Value*> line = Delinearize(ir_, body_.grid.Block(), lines_, order_);
@@ -172,6 +167,6 @@ class Scan {
 
 }  // namespace
 
-absl::Status EmitScan(Body& body, const Computation& f) { return Scan(body, f, RunningDim(f.root())).Run(); }
+absl::Status EmitScan(Body& body, const Instruction* root) { return Scan(body, root, RunningDim(root)).Run(); }
 
 }  // namespace kiln::gpu

@@ -4,6 +4,7 @@
 // reductions of one form with the loops over what they reduce.
 #include <algorithm>
 
+#include "codegen/elemental/element.h"
 #include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/kernels.h"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr int64_t kTeam = 256;  // threads of a block, whatever it works on
 
 bool Alone(const Instruction* o) {
-  return o->Is(Opcode::Concatenate) || o->Is(Opcode::DynamicUpdateSlice) || (!o->Is(Opcode::Reduce) && TurnsTiles(o));
+  return o->Is(Opcode::Concatenate) || o->Is(Opcode::DynamicUpdateSlice) || RunningDim(o) >= 0 ||
+         (!o->Is(Opcode::Reduce) && TurnsTiles(o));
 }
 
 const Shape& Reduced(const Instruction* reduce) { return reduce->operand(0)->shape(); }
@@ -36,6 +38,7 @@ int64_t Leaves(const Instruction* o) {
 absl::Status EmitOne(Body& body, const Outputs& outputs) {
   if (Reduces(outputs)) return EmitReduction(body, outputs);
   if (outputs[0]->Is(Opcode::DynamicUpdateSlice)) return EmitUpdate(body, outputs[0]);
+  if (RunningDim(outputs[0]) >= 0) return EmitScan(body, outputs[0]);
   if (outputs.size() == 1) {
     ASSIGN_OR_RETURN(const bool done, EmitTransposedTiles(body, outputs[0]));
     if (done) return absl::OkStatus();

@@ -191,7 +191,7 @@ ENTRY e {
   CompileOptions compile;
   ExpectSame(kText, 1, compile);
   compile.gpu.deterministic = true;
-  ExpectSame(kText, 4, compile);  // a sort and what follows it
+  ExpectSame(kText, 3, compile);  // a sort and what follows it
 }
 
 TEST(Product, RefusesATileThatCannotServe) {

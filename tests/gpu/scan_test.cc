@@ -57,6 +57,41 @@ TEST(Scan, LinesOfEveryLength) {
   Compare(PrimitiveType::F32, {1, 2, 1500, 1}, 2, true, "add(a, b)");
 }
 
+// Independent ones, of rows and of columns, are one launch, beside loops and sums.
+TEST(Scan, SeveralInOneLaunch) {
+  const std::string text = R"(HloModule m
+add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
+more { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] maximum(a, b) }
+ENTRY e {
+  x = s32[7,1300] parameter(0)
+  zero = s32[] constant(0)
+  least = s32[] constant(-2147483648)
+  rows = s32[7,1300] reduce-window(x, zero), window={size=1x1300 pad=0_0x1299_0}, to_apply=add
+  back = s32[7,1300] reduce-window(x, least), window={size=1x1300 pad=0_0x0_1299}, to_apply=more
+  columns = s32[7,1300] reduce-window(x, zero), window={size=7x1 pad=6_0x0_0}, to_apply=add
+  least3 = s32[7,1300] reduce-window(x, least), window={size=1x3 pad=0_0x1_1}, to_apply=more
+  sum = s32[7] reduce(x, zero), dimensions={1}, to_apply=add
+  ROOT t = (s32[7,1300], s32[7,1300], s32[7,1300], s32[7,1300], s32[7]) tuple(rows, back, columns, least3, sum)
+})";
+  Literal x(Shape::Array(PrimitiveType::S32, {7, 1300}));
+  for (int64_t k = 0; k < x.size(); ++k) {
+    Element e;
+    e.i = k * 7 % 31 - 15;
+    x.Set(k, e);
+  }
+  const auto results = RunOnBoth(text, x);
+  ASSERT_EQ(results[1].size(), 5U);
+  for (size_t k = 0; k < 5; ++k) EXPECT_TRUE(results[0][k] == results[1][k]) << k;
+  auto module = ParseHlo(text, "m.hlo");
+  ASSERT_TRUE(module.ok()) << module.status();
+  CompileOptions compile;
+  compile.cpu.levels.clear();
+  compile.gpu.targets = {"sm_80"};
+  const auto model = Compile(std::move(*module), compile);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->report.gpu_steps, 1);
+}
+
 TEST(Scan, TheEarlierElementComesFirst) {
   // Of the window's elements, reduced in order, the last one remains.
   Compare(PrimitiveType::S32, {2, 1500}, 1, false, "copy(b)");

@@ -72,7 +72,10 @@ TEST_P(TopK, RowsOfEveryLength) {
                              {257, 20},
                              {1000, 17},
                              {1025, 1024},
-                             {5003, 50}})
+                             {5003, 50},
+                             {8193, 3},
+                             {20011, 1},
+                             {30000, 300}})
     for (const bool ties : {true, false}) Compare(GetParam(), PrimitiveType::F32, {2, n}, k, true, ties);
   Compare(GetParam(), PrimitiveType::S32, {2, 3, 300}, 40, false, false);
   Compare(GetParam(), PrimitiveType::F32, {2, 2100}, 1025, true, true);  // sorted instead

@@ -1,6 +1,6 @@
 // Sorts of every type of key, with and without other arrays, along both dimensions, with equal keys, zeros of both
-// signs and NaNs, in rows below and above the length from which digits are sorted. Against the evaluator, bit for bit:
-// equal keys keep their order. And what comparators are an order of keys.
+// signs and NaNs, in rows below and above the length from which digits are sorted, on CPUs and GPUs. Against the
+// evaluator, bit for bit: equal keys keep their order. And what comparators are an order of keys.
 #include "absl/strings/str_cat.h"
 #include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
@@ -26,11 +26,15 @@ void ExpectAsReference(const std::string& text, const std::string& what) {
   run.threads = 2;
   run.check_accesses = true;
   const auto got = RunProgram(**module, arguments, compile, run);
+  run.backend = "gpu-emulated";
+  const auto on_gpu = RunProgram(**module, arguments, compile, run);
   run.backend = "reference";
   const auto want = RunProgram(**module, arguments, compile, run);
-  ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-  const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
-  EXPECT_TRUE(same.ok()) << what << ": " << same;
+  ASSERT_TRUE(got.ok() && on_gpu.ok() && want.ok()) << text << got.status() << on_gpu.status() << want.status();
+  for (const auto* values : {&*got, &*on_gpu}) {
+    const absl::Status same = SameValues((*values)[0], (*want)[0], {0, 0});
+    EXPECT_TRUE(same.ok()) << what << (values == &*got ? ": " : " on GPUs: ") << same;
+  }
 }
 
 // Keys of `type` in rows of `n`, and their order by `compare`.

@@ -1,15 +1,17 @@
-// Every element of a loop's first state that costs little to make has a value of its own.
+// Every element of a loop's first state that costs little to make has a value of its own; on GPUs, so has every array
+// that an update works in.
 //
-// A loop works on its state in place. Zeros that begin several elements, or are read elsewhere too, constants, and
-// arguments that are not the loop's to overwrite would each be copied before it. Fills and copies as kernels of their
-// own lie where the loop wants them, and kernels share a launch. Only small arguments: a large copy is best a copy. On
-// CPUs only fills: there are no launches to share.
+// A loop works on its state in place, an update on its array. Zeros that begin several elements or updates, or are read
+// elsewhere too, constants, and arguments that are not to be overwritten would each be copied before it. Fills and
+// copies as kernels of their own lie where they are wanted, and kernels share a launch. Only small arguments: a large
+// copy is best a copy. On CPUs only fills for loops: there are no launches to share.
 #include <algorithm>
 
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/loops/while_state.h"
+#include "compiler/plan/alias.h"
 
 namespace kiln {
 namespace {
@@ -31,13 +33,13 @@ bool IsScalarConstant(const Instruction* i) {
   return i->Is(Opcode::Constant) && i->shape().IsArray() && i->shape().rank() == 0;
 }
 
-// A small argument, not donated, in the place of an element that the loop changes.
-bool IsCopied(const Instruction* v, const Instruction* loop, int64_t k) {
+// A small argument, not donated.
+bool IsCopied(const Instruction* v) {
   constexpr int64_t kSmallBytes = 256 << 10;
   const Module* m = v->parent()->module();
   if (!v->Is(Opcode::Parameter) || v->parent() != m->entry() || !v->shape().IsArray() ||
       !v->shape().HasDefaultLayout() || v->shape().HasDynamic() || v->shape().ElementCount() == 0 ||
-      v->shape().ByteSize() > kSmallBytes || IsInvariant(loop, k))
+      v->shape().ByteSize() > kSmallBytes)
     return false;
   return std::none_of(m->aliases.begin(), m->aliases.end(),
                       [&](const AliasEntry& a) { return a.parameter == *v->attrs().parameter_number; });
@@ -66,7 +68,7 @@ bool Split(Module& m, bool only_fills, PassContext& ctx) {
         Instruction* v = init->operand(k);
         const auto uses = std::count(init->operands().begin(), init->operands().end(), v);
         const bool shared = uses > 1 || v->users().size() > 1;
-        const bool launched = !only_fills && (IsScalarConstant(v) || IsCopied(v, loop, k));
+        const bool launched = !only_fills && (IsScalarConstant(v) || (IsCopied(v) && !IsInvariant(loop, k)));
         if (!(launched || (IsFill(v) && shared)) || !ctx.Take()) continue;
         init->ReplaceOperand(k, FillLike(v));
         changed = true;
@@ -75,9 +77,32 @@ bool Split(Module& m, bool only_fills, PassContext& ctx) {
   return changed;
 }
 
+// What an update overwrites, likewise.
+bool SplitUpdates(Module& m, PassContext& ctx) {
+  bool changed = false;
+  for (Computation* c : ControlComputations(m))
+    for (Instruction* update : OfOpcode(c, Opcode::Fusion)) {
+      if (!UpdatesInPlace(update)) continue;
+      const int64_t outputs = update->shape().IsTuple() ? static_cast<int64_t>(update->shape().tuple().size()) : 1;
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int64_t k = InPlaceOperand(update, o);
+        if (k < 0) continue;
+        Instruction* v = update->operand(k);
+        if (!(IsFill(v) && v->users().size() > 1) && !IsCopied(v)) continue;
+        if (!ctx.Take()) continue;
+        update->ReplaceOperand(k, FillLike(v));
+        changed = true;
+      }
+    }
+  return changed;
+}
+
 }  // namespace
 
-absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) { return Split(m, false, ctx); }
+absl::StatusOr<bool> WhileInitSplitter(Module& m, PassContext& ctx) {
+  const bool loops = Split(m, false, ctx);
+  return SplitUpdates(m, ctx) || loops;
+}
 
 absl::StatusOr<bool> CpuWhileInitSplitter(Module& m, PassContext& ctx) { return Split(m, true, ctx); }
 

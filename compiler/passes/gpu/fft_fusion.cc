@@ -6,40 +6,15 @@
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/hlo/transforms.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/fusion/around.h"
 #include "compiler/passes/fusion/fuse.h"
 
 namespace kiln {
 namespace {
 
-constexpr int64_t kMostOperands = 96;
-
-bool IsLoop(const Instruction* i) {
-  return i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kLoop && i->shape().IsArray() &&
-         i->shape().HasDefaultLayout() && i->control_predecessors().empty() && i->control_successors().empty();
-}
-
-bool IsElemental(const Computation* f) {
-  for (const auto& i : f->instructions())
-    if (!i->Is(Opcode::Parameter) && !i->Is(Opcode::Constant) && !i->Is(Opcode::Bitcast) &&
-        InfoOf(i->opcode()).lowering != Lowering::Elemental)
-      return false;
-  return true;
-}
-
 // A loop that computes each element that the transform reads, once.
 bool MayJoinBefore(const Instruction* i, const Instruction* fft) {
-  return IsLoop(i) && i->users().size() == 1 && *fft->attrs().fft_type != FftType::IRFFT &&
-         IsElemental(*i->attrs().calls);
-}
-
-// A loop that makes each of its elements of the same element of the transform.
-bool MayJoinBehind(const Instruction* i, const Instruction* fft) {
-  const auto same = [&](const Instruction* x) {
-    return (x->IsElementwise() || x->Is(Opcode::Bitcast)) && x->shape().IsArray() && x->shape().HasDefaultLayout() &&
-           x->shape().ElementCount() == fft->shape().ElementCount();
-  };
-  return IsLoop(i) && (*i->attrs().calls)->root()->IsElementwise() && IsElemental(*i->attrs().calls) &&
-         i->shape().ElementCount() == fft->shape().ElementCount() && EveryUseIs(i, fft, same);
+  return IsElementalLoop(i) && i->users().size() == 1 && *fft->attrs().fft_type != FftType::IRFFT;
 }
 
 bool IsFree(const Instruction* fft) {
@@ -56,9 +31,9 @@ absl::StatusOr<bool> FftFusion(Module& m, PassContext& ctx) {
       if (!IsFree(fft)) continue;
       Instruction *before = fft->operand(0), *behind = fft->users().size() == 1 ? fft->users()[0] : nullptr;
       if (!MayJoinBefore(before, fft)) before = nullptr;
-      if (!behind || fft->IsRoot() || !MayJoinBehind(behind, fft)) behind = nullptr;
+      if (!behind || fft->IsRoot() || !IsLoopBehind(behind, fft)) behind = nullptr;
       const int64_t operands = (before ? before->operand_count() : 1) + (behind ? behind->operand_count() : 0);
-      if ((!before && !behind) || operands > kMostOperands || !ctx.Take()) continue;
+      if ((!before && !behind) || operands > kMostKernelOperands || !ctx.Take()) continue;
       Instruction* fusion = behind ? FuseInto(fft, behind) : WrapInFusion(fft);
       if (behind) c->Remove(fft);
       if (before) {

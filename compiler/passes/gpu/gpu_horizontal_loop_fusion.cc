@@ -46,7 +46,8 @@ const Instruction* UpdatedArray(const Instruction* fusion, const Instruction* r)
   return WithoutBitcasts(fusion->operand(*UpdatedParameter(r)->attrs().parameter_number));
 }
 
-// Roots whose kernels take any number of blocks: loops over elements, reductions, updates of a part of an array.
+// Roots whose kernels take any number of blocks: loops over elements, reductions, running ones too, updates of a part
+// of an array.
 bool RootJoins(const Instruction* root) {
   if (!root->shape().IsArray() || root->shape().HasDynamic() || root->shape().ElementCount() == 0) return false;
   if (root->IsElementwise()) return true;
@@ -60,6 +61,7 @@ bool RootJoins(const Instruction* root) {
     case Opcode::Iota:
     case Opcode::Pad:
     case Opcode::Reduce:
+    case Opcode::ReduceWindow:
     case Opcode::Reshape:
     case Opcode::Reverse:
     case Opcode::Slice:
