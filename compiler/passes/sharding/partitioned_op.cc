@@ -112,9 +112,6 @@ int64_t BytesWithout(const DeviceMesh& mesh, const Tensor& t, AxisMask without) 
   return t.bytes / parts;
 }
 
-// An exchange of nothing costs as much as these bytes of one.
-constexpr int64_t kExchange = 4096;
-
 // To sum up what is partial along `axes` of factor `f` moves more than to bring operands together, and results are to
 // be cut along the last of them elsewhere: an operand that has that dimension too is exchanged, others are gathered.
 bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
@@ -132,6 +129,24 @@ bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, 
     gathered += kExchange + BytesWithout(mesh, t, moves ? 0 : MaskOf(axes));
   }
   return !elsewhere.empty() && summed > gathered;
+}
+
+// To bring a scatter's updates to the rows that they are for moves more than to sum up what each device's make of an
+// array of zeros, or what else is alike everywhere.
+bool IsDearerSpread(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
+                    const std::vector<Part>& operands, const std::vector<Tensor>& tensors, const Axes& axes) {
+  if (!op.Is(Opcode::Scatter) || op.operand_count() != 3) return false;
+  const Instruction* start = operands[0].value;
+  const bool alike = start->Is(Opcode::Constant)
+                         ? start->literal().IsSplat()
+                         : start->Is(Opcode::Broadcast) && start->operand(0)->shape().IsScalar();
+  const Tensor &indices = tensors[1], &updates = tensors[2];
+  bool shared = false;
+  for (size_t f = 0; f < rule.sizes.size(); ++f)
+    shared = shared || (rule.kinds[f] == OpRule::kUpdates && updates.has[f] == axes);
+  return alike && shared &&
+         BytesWithout(mesh, tensors[3], MaskOf(axes)) <
+             kExchange + BytesWithout(mesh, indices, MaskOf(axes)) + BytesWithout(mesh, updates, MaskOf(axes));
 }
 
 // Rows of an operand that is cut along `axis` are looked up where they are, although indices or results are cut along
@@ -221,6 +236,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has)) continue;
+        if (rule.kinds[f] == OpRule::kRows && IsDearerSpread(mesh, op, rule, operands, tensors, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;

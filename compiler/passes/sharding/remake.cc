@@ -8,8 +8,6 @@ namespace kiln {
 namespace {
 
 constexpr int kMostSteps = 24;
-// An exchange of less is not worth other operations.
-constexpr int64_t kLeastBytes = 4096;
 
 bool CanBeMadeAgain(const Instruction& op) {
   if (!op.shape().IsArray() || op.HasSideEffect()) return false;
@@ -18,6 +16,13 @@ bool CanBeMadeAgain(const Instruction& op) {
 }
 
 bool IsSplat(const Part& p) { return p.value->Is(Opcode::Constant) && p.value->literal().IsSplat(); }
+
+Part SplatOf(const Part& p, const Tiling& target, Resharder* reshard) {
+  Literal one(Shape::Scalar(p.whole.type()));
+  one.Set(0, p.value->literal().Get(0));
+  const Shape local = LocalShape(reshard->mesh(), p.whole, target);
+  return {reshard->computation()->AddConstant(Literal::Splat(local, one)), target, p.whole};
+}
 
 // Axes are added and none is taken away: a slice.
 bool IsSliced(const Part& p, const Tiling& target) {
@@ -103,12 +108,7 @@ class Remaker {
   }
 
   Part BringOperand(const Part& p, const Tiling& target) {
-    if (IsSplat(p) && !IsSliced(p, target)) {
-      Literal one(Shape::Scalar(p.whole.type()));
-      one.Set(0, p.value->literal().Get(0));
-      Instruction* c = reshard_.computation()->AddConstant(Literal::Splat(LocalShape(mesh_, p.whole, target), one));
-      return {c, target, p.whole};
-    }
+    if (IsSplat(p)) return SplatOf(p, target, &reshard_);
     const int64_t moved = BytesMoved(p, target);
     steps_ = 0;
     return moved > 0 && BytesMadeAgain(p, target) < moved ? MakeAgain(p, target) : Move(p, target, &reshard_);
@@ -127,9 +127,10 @@ void RememberRecipe(const Instruction& op, const std::vector<Part>& operands, co
 
 Part Bring(const Part& part, const Tiling& target, Resharder* reshard) {
   if (!part.whole.IsArray() || part.tiling.dims == target.dims) return part;
+  if (IsSplat(part)) return SplatOf(part, target, reshard);
   Remaker r(reshard);
   const int64_t moved = r.BytesMoved(part, target);
-  if (moved < kLeastBytes || r.BytesMadeAgain(part, target) > moved / 2) return Move(part, target, reshard);
+  if (moved < kExchange || r.BytesMadeAgain(part, target) > moved / 2) return Move(part, target, reshard);
   return r.MakeAgain(part, target);
 }
 

@@ -92,7 +92,7 @@ Part Resharder::To(const Part& from, const Tiling& target) {
   Part p = from;
   while (p.tiling.dims != target.dims) {
     if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
-    if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target)) continue;
+    if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target) || PermuteThenGather(&p, target)) continue;
     GatherOne(&p, target);
   }
   Keep(from, p);
@@ -251,6 +251,24 @@ bool Resharder::PermuteThenExchange(Part* p, const Tiling& target) {
       rest.erase(rest.begin());
     }
   return next.dims != p->tiling.dims && next.dims != target.dims && Permute(p, next);
+}
+
+// The axes that stay come in front of those that are gathered, where that moves much less than to gather all of them.
+bool Resharder::PermuteThenGather(Part* p, const Tiling& target) {
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    const Axes &has = p->tiling.dims[d], &stay = target.dims[d];
+    if (has.size() <= stay.size() || IsPrefix(stay, has) || MaskOf(stay) & ~MaskOf(has)) continue;
+    Tiling next = p->tiling;
+    next.dims[d] = stay;
+    for (int a : has)
+      if (!(MaskOf(stay) >> a & 1)) next.dims[d].push_back(a);
+    const Axes common(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(CommonPrefix(has, stay)));
+    const int64_t all = mesh_.SizeOf(has) / mesh_.SizeOf(common), rest = mesh_.SizeOf(has) / mesh_.SizeOf(stay);
+    if (p->value->shape().ByteSize() * (all - rest - 1) <= kExchange || !CutsEvenly(mesh_, p->whole.dims(), p->tiling))
+      continue;
+    return Permute(p, next);
+  }
+  return false;
 }
 
 Expr Resharder::GatherOver(Expr x, const Axes& axes) {

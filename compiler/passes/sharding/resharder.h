@@ -22,6 +22,9 @@ struct Part {
   Shape whole;
 };
 
+// An exchange of nothing costs as much as these bytes of one.
+constexpr int64_t kExchange = 4096;
+
 // What a part is an operation of; it can be made again, cut in another way.
 struct Recipe {
   const Instruction* op = nullptr;
@@ -60,6 +63,7 @@ class Resharder {
   bool Permute(Part* p, const Tiling& target);
   bool SliceThenPermute(Part* p, const Tiling& target);
   bool PermuteThenExchange(Part* p, const Tiling& target);
+  bool PermuteThenGather(Part* p, const Tiling& target);
   void GatherOne(Part* p, const Tiling& target);
   Instruction* Collective(Opcode op, Shape shape, Expr x, const Axes& axes);
   void AllToAll(Part* p, size_t from, size_t to, const Axes& axes);
