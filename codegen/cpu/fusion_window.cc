@@ -4,6 +4,19 @@
 
 namespace kiln::cpu {
 
+namespace {
+
+// `group` for each whole group of `count` from `low` on; where the rest begins.
+llvm::Value* InGroups(Ir& ir, llvm::Value* low, llvm::Value* high, int64_t count,
+                      const std::function<void(llvm::Value*)>& group) {
+  llvm::Value* rest = ir.b.CreateSRem(ir.b.CreateSub(high, low), ir.I64(count));
+  llvm::Value* even = ir.b.CreateSub(high, rest);
+  ir.Loop(low, even, count, group);
+  return even;
+}
+
+}  // namespace
+
 absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, int64_t dim) {
   Ir& ir = fusion.ir;
   Body& body = fusion.body;
@@ -24,6 +37,8 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   constexpr int64_t kLines = 4;
   const bool beside = !strip && !outer.empty();
   const Slots acc(ir, s.type(), beside ? kLines : width);
+  const int64_t many = beside && ir.on_overrun.empty() ? LinesTogether(ir.level, s, outer.back(), dim) : 0;
+  const int64_t unit = outer.size() == 1 ? std::max<int64_t>(1, many) : 1;  // lines of a unit
   llvm::Value* first = ir.I64(0);
   std::vector<llvm::Value*> at(s.rank(), ir.I64(0));
   absl::Status status;
@@ -71,19 +86,16 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   };
   std::function<void(size_t)> level = [&](size_t k) {
     if (beside && k + 1 == outer.size()) {
-      llvm::Value *low = k ? ir.I64(0) : body.begin, *high = k ? ir.I64(s.dim(outer[k])) : body.end;
-      const auto groups = [&](int64_t count, const std::function<void(llvm::Value*)>& group) {
-        llvm::Value* rest = ir.b.CreateSRem(ir.b.CreateSub(high, low), ir.I64(count));
-        llvm::Value* even = ir.b.CreateSub(high, rest);
-        ir.Loop(low, even, count, group);
-        low = even;
-      };
-      const int64_t many = ir.on_overrun.empty() ? LinesTogether(ir.level, s, outer[k], dim) : 0;
+      llvm::Value *low = ir.I64(0), *high = ir.I64(s.dim(outer[k]));
+      if (k == 0) {
+        low = ir.Mul(body.begin, unit);
+        high = ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.Mul(body.end, unit), high);
+      }
       if (many > 0)
-        groups(many, [&](llvm::Value* i) {
+        low = InGroups(ir, low, high, many, [&](llvm::Value* i) {
           status.Update(EmitScanOfLines(fusion, root, {dim, static_cast<int64_t>(outer[k]), backward, init}, i, at));
         });
-      groups(kLines, [&](llvm::Value* i) { lines(outer[k], i, kLines); });
+      low = InGroups(ir, low, high, kLines, [&](llvm::Value* i) { lines(outer[k], i, kLines); });
       ir.Loop(low, high, 1, [&](llvm::Value* i) { lines(outer[k], i, 1); });
       return;
     }
@@ -99,7 +111,7 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
   };
   level(0);
   RETURN_IF_ERROR(status);
-  return outer.empty() ? strips : s.dim(outer[0]);
+  return outer.empty() ? strips : (s.dim(outer[0]) + unit - 1) / unit;
 }
 
 absl::StatusOr<int64_t> EmitVariadicWindow(FusionBody& fusion, const Instruction* root) {
