@@ -140,7 +140,7 @@ absl::Status EmitFusion(Body& body) {
     case Opcode::DynamicUpdateSlice:
       return EmitUpdate(body, f.root());
     case Opcode::Scatter:
-      return EmitScatter(body, f);
+      return EmitScatter(body, f.root());
     default: {
       ASSIGN_OR_RETURN(bool done, EmitTransposedTiles(body, f.root()));
       return done ? absl::OkStatus() : EmitLoop(body, outputs);

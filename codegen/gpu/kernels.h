@@ -81,7 +81,7 @@ std::vector<Outputs> SegmentsOf(const Computation& f);
 // Rows that are reduced and used again, a block for each.
 absl::Status EmitRows(Body& body, const Computation& f);
 absl::Status EmitUpdate(Body& body, const Instruction* update);
-absl::Status EmitScatter(Body& body, const Computation& f);
+absl::Status EmitScatter(Body& body, const Instruction* root);
 // A running reduction: a reduce-window with a RunningDim.
 absl::Status EmitScan(Body& body, const Instruction* root);
 // A transpose through tiles of shared memory; false where there is none worth it and nothing was emitted.

@@ -17,10 +17,9 @@ bool PlainSum(const Instruction* scatter) {
 
 }  // namespace
 
-absl::Status EmitScatter(Body& body, const Computation& f) {
+absl::Status EmitScatter(Body& body, const Instruction* root) {
   Ir& ir = body.ir;
   llvm::IRBuilder<>& b = ir.b;
-  const Instruction* root = f.root();
   const ScatterPlan plan(root);
   if (!plan.fits) return absl::OkStatus();
   ElementEmitter elements(ir, body.operands);

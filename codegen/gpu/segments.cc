@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kTeam = 256;  // threads of a block, whatever it works on
 
 bool Alone(const Instruction* o) {
-  return o->Is(Opcode::Concatenate) || o->Is(Opcode::DynamicUpdateSlice) || RunningDim(o) >= 0 ||
-         (!o->Is(Opcode::Reduce) && TurnsTiles(o));
+  return o->Is(Opcode::Concatenate) || o->Is(Opcode::DynamicUpdateSlice) || o->Is(Opcode::Scatter) ||
+         RunningDim(o) >= 0 || (!o->Is(Opcode::Reduce) && TurnsTiles(o));
 }
 
 const Shape& Reduced(const Instruction* reduce) { return reduce->operand(0)->shape(); }
@@ -38,6 +38,7 @@ int64_t Leaves(const Instruction* o) {
 absl::Status EmitOne(Body& body, const Outputs& outputs) {
   if (Reduces(outputs)) return EmitReduction(body, outputs);
   if (outputs[0]->Is(Opcode::DynamicUpdateSlice)) return EmitUpdate(body, outputs[0]);
+  if (outputs[0]->Is(Opcode::Scatter)) return EmitScatter(body, outputs[0]);
   if (RunningDim(outputs[0]) >= 0) return EmitScan(body, outputs[0]);
   if (outputs.size() == 1) {
     ASSIGN_OR_RETURN(const bool done, EmitTransposedTiles(body, outputs[0]));

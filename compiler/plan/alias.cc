@@ -156,7 +156,7 @@ int64_t InPlaceOperand(const Instruction* i, int64_t output) {
   if (i->Is(Opcode::Fusion) && update->Is(Opcode::Tuple)) {  // results of several kernels, of which each may update
     update = update->operand(output);
     array = 0;
-    if (!update->Is(Opcode::DynamicUpdateSlice)) return -1;
+    if (!update->shape().IsArray()) return -1;
   }
   if (!update->Is(Opcode::DynamicUpdateSlice) && !update->Is(Opcode::Scatter)) return -1;
   if (!i->Is(Opcode::Fusion)) return array;

@@ -98,6 +98,34 @@ TEST(Emulator, FindsARaceBetweenBlocks) {
   EXPECT_EXIT(racy.Run(), testing::ExitedWithCode(kEmulatorFault), "block 1, thread 0: writes a byte .* a race");
 }
 
+// The second block reads what the first wrote, once that has counted in the last element of the result.
+absl::Status HandOver(gpu::Body& body, bool signals, bool waits) {
+  Ir& ir = body.ir;
+  const PrimitiveType f32 = PrimitiveType::F32;
+  llvm::Value *t = body.grid.Thread(), *first = ir.b.CreateICmpEQ(t, ir.I64(0)),
+              *few = ir.b.CreateICmpULT(t, ir.I64(8)), *begins = ir.b.CreateICmpEQ(body.grid.Block(), ir.I64(0)),
+              *counter = ir.b.CreateInBoundsGEP(ir.b.getInt32Ty(), body.results[0], ir.I64(127));
+  ir.If(begins, [&] {
+    ir.If(few, [&] { ir.Store(f32, ir.Load(f32, body.operands[0], t), body.results[0], t); });
+    body.grid.Barrier();
+    if (signals) ir.If(first, [&] { body.grid.Signal(counter); });
+  });
+  ir.If(ir.b.CreateNot(begins), [&] {
+    if (waits) ir.If(first, [&] { body.grid.AwaitSignals(counter, 1); });
+    body.grid.Barrier();
+    ir.If(few, [&] { ir.Store(f32, ir.Load(f32, body.results[0], t), body.results[0], ir.Add(t, ir.I64(8))); });
+  });
+  return absl::OkStatus();
+}
+
+TEST(Emulator, BlocksWaitForEachOther) {
+  EXPECT_EQ(Planted([](gpu::Body& b) { return HandOver(b, true, true); }).Run(), 0);
+  Planted racy([](gpu::Body& b) { return HandOver(b, true, false); });
+  EXPECT_EXIT(racy.Run(), testing::ExitedWithCode(kEmulatorFault), "block 1, thread 0: reads a byte .* a race");
+  Planted stuck([](gpu::Body& b) { return HandOver(b, false, true); });
+  EXPECT_EXIT(stuck.Run(), testing::ExitedWithCode(kEmulatorFault), "block 1, thread 0: waits for blocks that");
+}
+
 absl::Status WriteAt(gpu::Body& body, int64_t shift) {
   Ir& ir = body.ir;
   ir.Store(PrimitiveType::F32, ir.Load(PrimitiveType::F32, body.operands[0], Place(body)), body.results[0],

@@ -23,10 +23,13 @@ constexpr int64_t kMostInstructions = 1200, kMostTurns = 4, kSmallBytes = 256 <<
 
 bool IsKernel(const Instruction* i) { return InfoOf(i->opcode()).lowering != Lowering::Free; }
 
+// Roots that work in the array that they update.
+bool IsUpdate(const Instruction* r) { return r->Is(Opcode::DynamicUpdateSlice) || r->Is(Opcode::Scatter); }
+
 // The parameter that update `r`, a result of a fused computation, overwrites and nothing else there reads; null if
 // there is none.
 const Instruction* UpdatedParameter(const Instruction* r) {
-  if (r->operand(1)->shape().ElementCount() == 0) return nullptr;
+  if (r->operands()[r->Is(Opcode::Scatter) ? 2 : 1]->shape().ElementCount() == 0) return nullptr;
   const Instruction* v = r->operand(0);
   for (; v->users().size() == 1; v = v->operand(0)) {
     if (v->Is(Opcode::Parameter)) return v;
@@ -42,7 +45,7 @@ const Instruction* WithoutBitcasts(const Instruction* v) {
 
 // The array that result `r` of `fusion` overwrites, if it updates one.
 const Instruction* UpdatedArray(const Instruction* fusion, const Instruction* r) {
-  if (!r->Is(Opcode::DynamicUpdateSlice)) return nullptr;
+  if (!IsUpdate(r)) return nullptr;
   return WithoutBitcasts(fusion->operand(*UpdatedParameter(r)->attrs().parameter_number));
 }
 
@@ -67,6 +70,8 @@ bool RootJoins(const Instruction* root) {
     case Opcode::Slice:
     case Opcode::Transpose:
       return true;
+    case Opcode::Scatter:  // of large arrays, such as gradients of embeddings, one lives at a time
+      return UpdatedParameter(root) != nullptr && root->shape().ByteSize() <= kSmallBytes;
     case Opcode::DynamicUpdateSlice:
       return UpdatedParameter(root) != nullptr;
     default:
@@ -92,7 +97,7 @@ bool Turns(const Instruction* fusion) {
   return false;
 }
 
-// Arrays that live only because somebody will read them; what an update overwrites lives anyway.
+// Arrays that live only because somebody will read them; what an update of a part overwrites lives anyway.
 int64_t HeldOperandBytes(const Instruction* fusion) {
   int64_t bytes = 0;
   for (const Instruction* o : fusion->operands())

@@ -18,7 +18,8 @@ Update UpdateOf(const Instruction* i, int64_t output) {
   const Instruction* root = i->Is(Opcode::Fusion) ? (*i->attrs().calls)->root() : i;
   if (i->Is(Opcode::Fusion) && root->Is(Opcode::Tuple)) {
     const Instruction* result = root->operand(output);
-    return result->Is(Opcode::DynamicUpdateSlice) ? Update{result, 0} : Update{};
+    const bool updates = result->Is(Opcode::DynamicUpdateSlice) || result->Is(Opcode::Scatter);
+    return updates && result->shape().IsArray() ? Update{result, 0} : Update{};
   }
   if (root->Is(Opcode::DynamicUpdateSlice) && output == 0) return {root, 0};
   if (root->Is(Opcode::Scatter) && output < root->operand_count() / 2) return {root, output};
