@@ -63,7 +63,6 @@ struct Running {
   const gpu::EmulatedKernel* kernel = nullptr;
   gpu::EmulatedPlace* where = nullptr;
   void* const* buffers = nullptr;
-  int64_t number = 0;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
   int32_t threads = 0, block = 0, current = 0;
@@ -181,7 +180,7 @@ void Await(const int32_t* counter, int32_t count) {
 
 void RunFiber() {
   Running& r = Now();
-  r.kernel->thread(r.buffers, r.number);
+  r.kernel->thread(r.buffers);
   r.fibers[static_cast<size_t>(r.current)].done = true;
   --r.live;
   ++r.progress;
@@ -229,7 +228,6 @@ struct Emulator::State {
     r.kernel = &library->kernel[what.kernel];
     r.where = library->where;
     r.buffers = buffers;
-    r.number = what.number;
     const int64_t blocks = what.grid[0];
     r.threads = static_cast<int32_t>(what.grid[1]);
     const gpu::EmulatedKernel& k = *r.kernel;
@@ -244,7 +242,7 @@ struct Emulator::State {
     }
     r.shadow.Begin(ranges);
     if (k.grid) {
-      k.grid(buffers, what.number, blocks, r.threads);
+      k.grid(buffers, blocks, r.threads);
       return 0;
     }
     while (r.fibers.size() < static_cast<size_t>(r.threads)) {

@@ -14,9 +14,9 @@ namespace kiln::gpu {
 struct EmulatedKernel {
   const char* name;
   // One thread, at the place that `where` says.
-  void (*thread)(void* const* buffers, int64_t number);
+  void (*thread)(void* const* buffers);
   // All threads one after the other; null where threads wait for each other.
-  void (*grid)(void* const* buffers, int64_t number, int64_t blocks, int64_t threads);
+  void (*grid)(void* const* buffers, int64_t blocks, int64_t threads);
   const int64_t* buffer_bytes;
   int64_t buffers;
   // What a block shares: addresses and bytes in turn.

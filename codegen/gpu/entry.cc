@@ -95,7 +95,7 @@ class GpuEntry : public HostEntry {
       const Launch& l = i.program->starts[item][k].launch;
       grid.insert(grid.end(), {l.blocks, l.threads});
     }
-    return Record({Number(static_cast<int64_t>(s.kernel)), Numbers(grid), Number(s.launch.number),
+    return Record({Number(static_cast<int64_t>(s.kernel)), Numbers(grid),
                    Number(static_cast<int64_t>(t.reads.size() + t.writes.size() + 1))},
                   "_launch");
   }

@@ -74,8 +74,7 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
                                     const std::set<int64_t>& shared, const std::function<absl::Status(Body&)>& emit) {
   llvm::IRBuilder<>& b = ir.b;
   const size_t operands = i->operands().size(), results = ArrayLeaves(i->shape()).size();
-  std::vector<llvm::Type*> types(operands + results + 1, b.getPtrTy());
-  types.push_back(b.getInt64Ty());
+  const std::vector<llvm::Type*> types(operands + results + 1, b.getPtrTy());
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   for (size_t k = 0; k < operands + results; ++k) {
@@ -86,13 +85,13 @@ absl::StatusOr<Launch> EmitFunction(Ir& ir, const GpuTarget& target, const std::
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   b.setFastMathFlags({});
   const auto argument = [&](size_t k) { return f->getArg(static_cast<unsigned>(k)); };
-  Body body{ir, target, Grid(ir), i, {}, {}, argument(operands + results), argument(operands + results + 1)};
+  Body body{ir, target, Grid(ir), i, {}, {}, argument(operands + results)};
   for (size_t k = 0; k < operands; ++k) body.operands.push_back(argument(k));
   for (size_t k = 0; k < results; ++k) body.results.push_back(argument(operands + k));
   RETURN_IF_ERROR(emit(body));
   b.CreateRetVoid();
   f->addFnAttr(kKernel, std::to_string(body.threads));
-  return Launch{symbol, body.blocks, body.threads, 0};
+  return Launch{symbol, body.blocks, body.threads};
 }
 
 absl::StatusOr<std::vector<Launch>> EmitKernel(Ir& ir, const GpuTarget& target, const std::string& symbol,

@@ -1,7 +1,6 @@
 // GPU kernels: LLVM functions of addresses, and how many threads run them.
 //
-// Every kernel has the signature  void(ptr operand..., ptr result..., ptr scratch, i64 number): one function may be
-// launched several times with different numbers.
+// Every kernel has the signature  void(ptr operand..., ptr result..., ptr scratch).
 #pragma once
 
 #include <set>
@@ -19,7 +18,6 @@ namespace kiln::gpu {
 struct Launch {
   std::string symbol;
   int64_t blocks = 1, threads = 1;
-  int64_t number = 0;
 };
 
 // Attributes of kernels: marks them, and says how many threads a block has.
@@ -41,7 +39,6 @@ struct Body {
   const Instruction* i;
   std::vector<llvm::Value*> operands, results;
   llvm::Value* scratch;
-  llvm::Value* number;
   int64_t blocks = 1, threads = 1;
   int64_t team = 0;  // where others share the kernel: how many threads a block has
 };

@@ -153,12 +153,11 @@ class HostLowering {
   }
 
   // Calls the kernel with the addresses in a table.
-  void Call(llvm::Function* kernel, llvm::Value* buffers, llvm::Value* number) {
+  void Call(llvm::Function* kernel, llvm::Value* buffers) {
     std::vector<llvm::Value*> arguments;
-    for (unsigned k = 0; k + 1 < kernel->arg_size(); ++k)
+    for (unsigned k = 0; k < kernel->arg_size(); ++k)
       arguments.push_back(
           b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), buffers, ir_.I64(static_cast<int64_t>(k)))));
-    arguments.push_back(number);
     b_.CreateCall(kernel, arguments);
   }
 
@@ -166,22 +165,22 @@ class HostLowering {
     llvm::Function* kernel = m_.getFunction(k.symbol);
     kernel->setLinkage(llvm::GlobalValue::InternalLinkage);
     llvm::Type *ptr = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-    auto* thread = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64}, false),
+    auto* thread = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {ptr}, false),
                                           llvm::GlobalValue::InternalLinkage, k.symbol + "_thread", m_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", thread));
-    Call(kernel, thread->getArg(0), thread->getArg(1));
+    Call(kernel, thread->getArg(0));
     b_.CreateRetVoid();
     llvm::Constant* grid = llvm::ConstantPointerNull::get(b_.getPtrTy());
     if (!meets) {
-      auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64, i64}, false),
+      auto* f = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64}, false),
                                        llvm::GlobalValue::InternalLinkage, k.symbol + "_grid", m_);
       kernel->addFnAttr(llvm::Attribute::AlwaysInline);
       b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f));
-      ir_.Loop(ir_.I64(0), f->getArg(2), 1, [&](llvm::Value* block) {
+      ir_.Loop(ir_.I64(0), f->getArg(1), 1, [&](llvm::Value* block) {
         b_.CreateStore(b_.CreateTrunc(block, b_.getInt32Ty()), b_.CreateStructGEP(where_type_, where_, 1));
-        ir_.Loop(ir_.I64(0), f->getArg(3), 1, [&](llvm::Value* t) {
+        ir_.Loop(ir_.I64(0), f->getArg(2), 1, [&](llvm::Value* t) {
           b_.CreateStore(b_.CreateTrunc(t, b_.getInt32Ty()), b_.CreateStructGEP(where_type_, where_, 0));
-          Call(kernel, f->getArg(0), f->getArg(1));
+          Call(kernel, f->getArg(0));
         });
       });
       b_.CreateRetVoid();

@@ -97,8 +97,7 @@ absl::Status EmitSegments(Body& body, const std::vector<Outputs>& segments) {
     auto* work = llvm::BasicBlock::Create(ir.ctx, "segment", f);
     auto* done = llvm::BasicBlock::Create(ir.ctx, "next", f);
     ir.b.SetInsertPoint(work);
-    Body part{ir,           body.target, Grid(ir, own), body.i, body.operands, {result, result + leaves},
-              body.scratch, body.number};
+    Body part{ir, body.target, Grid(ir, own), body.i, body.operands, {result, result + leaves}, body.scratch};
     part.team = kTeam;
     RETURN_IF_ERROR(EmitOne(part, outputs));
     ir.b.CreateBr(done);

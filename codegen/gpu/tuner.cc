@@ -73,8 +73,8 @@ absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& 
       if (c.start) {
         std::vector<int64_t> grid;
         for (size_t k = 0; k < images; ++k) grid.insert(grid.end(), {c.start->launch.blocks, c.start->launch.threads});
-        launch = t.Global(t.Struct({t.Number(static_cast<int64_t>(c.start->kernel)), t.Numbers(grid),
-                                    t.Number(c.start->launch.number), t.Number(count)}));
+        launch =
+            t.Global(t.Struct({t.Number(static_cast<int64_t>(c.start->kernel)), t.Numbers(grid), t.Number(count)}));
       } else {
         ASSIGN_OR_RETURN(const RoutineCall routine, RoutineOf(s.instruction));
         // The alignment that programs promise at least: what is measured serves them all.

@@ -17,8 +17,7 @@
 struct kiln_gpu_launch {
   int64_t kernel;       // its place in the library's table
   const int64_t* grid;  // blocks and threads, one dimension each, for every image of the program
-  int64_t number;       // the kernel's last argument
-  int64_t buffers;      // addresses before it
+  int64_t buffers;      // the kernel's arguments: addresses
 };
 
 // Routines of libraries.

@@ -33,10 +33,8 @@ const char* kiln_model_gpu_driver(const struct kiln_gpu_driver** out) {
 
 static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* const* buffers) {
   struct kiln_model_gpu* g = self;
-  void* parameters[KILN_GPU_MOST_BUFFERS + 1];
+  void* parameters[KILN_GPU_MOST_BUFFERS];
   for (int64_t k = 0; k < what->buffers; ++k) parameters[k] = (void*)&buffers[k];
-  int64_t number = what->number;
-  parameters[what->buffers] = &number;
   const int64_t blocks = what->grid[2 * g->residence->image], threads = what->grid[2 * g->residence->image + 1];
   if (blocks == 0) return 0;
   TRY(g, "a kernel does not start",

@@ -61,11 +61,10 @@ class EmulatedDevice {
       const auto* d = static_cast<EmulatedDevice*>(self);
       return static_cast<int>(d->library_->kernel[d->kernels_.at(kernel)].buffers);
     };
-    fake.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
-                     void* const* buffers) {
+    fake.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, void* const* buffers) {
       const auto* d = static_cast<EmulatedDevice*>(self);
       const int64_t k = d->kernels_.at(kernel), grid[] = {blocks, threads};
-      const kiln_gpu_launch what = {k, grid, number, d->library_->kernel[k].buffers};
+      const kiln_gpu_launch what = {k, grid, d->library_->kernel[k].buffers};
       const int32_t status = d->table()->launch(d->table()->self, &what, buffers);
       return d->after_launch ? d->after_launch(kernel, buffers) : status;
     };

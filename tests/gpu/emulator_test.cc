@@ -59,7 +59,7 @@ class Planted {
     std::vector<float> in(128, 1), out(128, 0);
     void* buffers[] = {in.data(), out.data(), nullptr};
     const int64_t grid[] = {2, kThreads};
-    const kiln_gpu_launch what = {0, grid, 0, 3};
+    const kiln_gpu_launch what = {0, grid, 3};
     return emulator.table()->launch(emulator.table()->self, &what, buffers);
   }
 

@@ -72,10 +72,9 @@ class GpuEntriesTest : public testing::Test {
       FakeCuda& f = static_cast<Both*>(self)->Of(kernel);
       return f.buffers_of(f.self, kernel);
     };
-    fake.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
-                     void* const* buffers) {
+    fake.launch = [](void* self, const char* kernel, int64_t blocks, int64_t threads, void* const* buffers) {
       FakeCuda& f = static_cast<Both*>(self)->Of(kernel);
-      return f.launch(f.self, kernel, blocks, threads, number, buffers);
+      return f.launch(f.self, kernel, blocks, threads, buffers);
     };
   }
   void TearDown() override { decode_.reset(), prefill_.reset(); }

@@ -122,12 +122,11 @@ int LaunchCondition(Stream* stream, void** parameters) {
 }
 
 // Kernels read sixteen bytes at a time.
-int RunKernel(const std::string& name, int64_t blocks, int64_t threads, int64_t number,
-              const std::vector<void*>& arguments) {
+int RunKernel(const std::string& name, int64_t blocks, int64_t threads, const std::vector<void*>& arguments) {
   for (const void* a : arguments)
     if (reinterpret_cast<uintptr_t>(a) % 16) return kMisaligned;
   ++cuda->launches;
-  return cuda->launch(cuda->self, name.c_str(), blocks, threads, number, arguments.data());
+  return cuda->launch(cuda->self, name.c_str(), blocks, threads, arguments.data());
 }
 
 struct Exec {
@@ -231,8 +230,7 @@ int cuLaunchKernel(void* f, unsigned blocks, unsigned, unsigned, unsigned thread
   const int buffers = cuda->buffers_of(cuda->self, name.c_str());
   std::vector<void*> arguments;
   for (int k = 0; k < buffers; ++k) arguments.push_back(*static_cast<void**>(parameters[k]));
-  const int64_t number = *static_cast<int64_t*>(parameters[buffers]);
-  return Do(Of(stream), [=] { return RunKernel(name, blocks, threads, number, arguments); });
+  return Do(Of(stream), [=] { return RunKernel(name, blocks, threads, arguments); });
 }
 int cuMemAlloc_v2(uint64_t* p, size_t bytes) {
   BEGIN();

@@ -30,8 +30,7 @@ struct FakeCuda {
   // Kernels are run by whatever the test sets.
   void* self = nullptr;
   int (*buffers_of)(void* self, const char* kernel) = nullptr;
-  int (*launch)(void* self, const char* kernel, int64_t blocks, int64_t threads, int64_t number,
-                void* const* buffers) = nullptr;
+  int (*launch)(void* self, const char* kernel, int64_t blocks, int64_t threads, void* const* buffers) = nullptr;
   // What happened.
   const void* image = nullptr;     // that was loaded last
   int streams = 0;                 // made so far
