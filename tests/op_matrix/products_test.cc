@@ -13,7 +13,7 @@
 namespace kiln {
 namespace {
 
-constexpr const char* kNames[LEVELS] = KILN_CPU_LEVELS;
+constexpr const char* kNames[KILN_LEVELS] = KILN_CPU_LEVELS;
 
 struct Types {
   const char *a, *b, *c;
