@@ -47,11 +47,13 @@ using Values = absl::flat_hash_set<const Instruction*>;
 // the loop space.
 Values Aside(const Computation& f) {
   Values aside;
+  const std::vector<const Instruction*> roots = Roots(f);
   const std::vector<Instruction*> order = f.PostOrder();
   for (auto i = order.rbegin(); i != order.rend(); ++i) {
     const std::vector<Instruction*>& users = (*i)->users();
     const bool number = (*i)->shape().IsArray() && (*i)->shape().rank() == 0;
-    if (*i != f.root() &&
+    const bool result = *i == f.root() || std::find(roots.begin(), roots.end(), *i) != roots.end();
+    if (!result &&
         (number || std::all_of(users.begin(), users.end(), [&](const Instruction* u) { return aside.contains(u); })))
       aside.insert(*i);
   }
