@@ -30,4 +30,17 @@ inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program,
   return results;
 }
 
+// What a run of `program` puts on a GPU's stream; -1, with a failure of the test, if it does not compile.
+inline int64_t GpuSteps(const std::string& program) {
+  auto m = ParseHlo(program, "m.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  if (!m.ok()) return -1;
+  CompileOptions compile;
+  compile.cpu.levels.clear();
+  compile.gpu.targets = {"sm_80"};
+  const auto model = Compile(std::move(*m), compile);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? model->report.gpu_steps : -1;
+}
+
 }  // namespace kiln

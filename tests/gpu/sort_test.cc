@@ -111,14 +111,7 @@ TEST(GpuSort, LoopsAround) {
     const auto results = RunOnBoth(text, x);
     ASSERT_EQ(results[1].size(), 2U);
     for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(results[0][k] == results[1][k]) << "result " << k << " of\n" << text;
-    auto module = ParseHlo(text, "m.hlo");
-    ASSERT_TRUE(module.ok()) << module.status();
-    CompileOptions compile;
-    compile.cpu.levels.clear();
-    compile.gpu.targets = {"sm_80"};
-    const auto model = Compile(std::move(*module), compile);
-    ASSERT_TRUE(model.ok()) << model.status();
-    EXPECT_EQ(model->report.gpu_steps, n > 4096 ? 4 : 2);
+    EXPECT_EQ(GpuSteps(text), n > 4096 ? 4 : 2);
   }
 }
 
@@ -168,14 +161,7 @@ TEST(GpuSort, OneLaunchAndOneForCounters) {
         "HloModule m\nless {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), "
         "direction=LT, type=TOTALORDER\n}\nENTRY e {\n x = f32[",
         n, "] parameter(0)\n ROOT s = f32[", n, "] sort(x), dimensions={0}, is_stable=true, to_apply=less\n}\n");
-    auto module = ParseHlo(text, "m.hlo");
-    ASSERT_TRUE(module.ok()) << module.status();
-    CompileOptions compile;
-    compile.cpu.levels.clear();
-    compile.gpu.targets = {"sm_80"};
-    const auto model = Compile(std::move(*module), compile);
-    ASSERT_TRUE(model.ok()) << model.status();
-    EXPECT_EQ(model->report.gpu_steps, launches) << n;
+    EXPECT_EQ(GpuSteps(text), launches) << n;
   }
 }
 

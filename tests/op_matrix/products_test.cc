@@ -5,10 +5,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 #include "runtime_min/cpu/level.h"
+#include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
 namespace {
@@ -114,18 +114,9 @@ class Products : public testing::TestWithParam<int> {
     ASSERT_TRUE(module.ok()) << module.status();
     std::vector<Values> arguments = {SeededValues(**module, 7)};
     if (weights == kConstant) MakeConstant(module->get(), &arguments[0]);
-    CompileOptions compile;
-    compile.cpu.levels = {Level()};
-    RunOptions run;
-    run.threads = threads;
-    const auto got = RunProgram(**module, arguments, compile, run);
-    run.backend = "reference";
-    const auto want = RunProgram(**module, arguments, compile, run);
-    ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
     // Sums of bf16 have another order, and round once more where the result is bf16.
     const Tolerance tolerance = exact ? Tolerance{0, 0} : Tolerance{0.02, 0.01};
-    const absl::Status same = SameValues((*got)[0], (*want)[0], tolerance);
-    EXPECT_TRUE(same.ok()) << text << Level() << ": " << same;
+    ExpectAsEvaluator(**module, arguments, Level(), threads, tolerance, text);
   }
 };
 

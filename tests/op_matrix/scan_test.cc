@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 #include "runtime_min/cpu/level.h"
+#include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
 namespace {
@@ -57,16 +57,8 @@ TEST_P(Scans, AreThoseOfTheEvaluator) {
       // Once a line holds a NaN, so do all results behind it.
       if (c.exact && c.type[0] == 'f')
         arguments[0][0].Set(21, Literal::Of(arguments[0][0].type(), std::nan("")).Get(0));
-      CompileOptions compile;
-      compile.cpu.levels = {kNames[GetParam()]};
-      RunOptions run;
-      run.threads = 2;
-      const auto got = RunProgram(**module, arguments, compile, run);
-      run.backend = "reference";
-      const auto want = RunProgram(**module, arguments, compile, run);
-      ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-      const absl::Status same = SameValues((*got)[0], (*want)[0], c.exact ? Tolerance{0, 0} : Tolerance{1e-5, 1e-6});
-      EXPECT_TRUE(same.ok()) << text << kNames[GetParam()] << ": " << same;
+      ExpectAsEvaluator(**module, arguments, kNames[GetParam()], 2, c.exact ? Tolerance{0, 0} : Tolerance{1e-5, 1e-6},
+                        text);
     }
 }
 

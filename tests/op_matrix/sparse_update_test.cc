@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
+#include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
 namespace {
@@ -50,16 +50,7 @@ TEST(SparseUpdates, AreThoseOfTheWholeTable) {
     if (IsSigned(places.type())) set(places, 8, -1);
     set(x, 0, -0.0);
     set(x, 129, std::nan(""));
-    CompileOptions compile;
-    compile.cpu.levels = {"native"};
-    RunOptions run;
-    run.threads = 2;
-    const auto got = RunProgram(**module, arguments, compile, run);
-    run.backend = "reference";
-    const auto want = RunProgram(**module, arguments, compile, run);
-    ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-    const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
-    EXPECT_TRUE(same.ok()) << text << same;
+    ExpectAsEvaluator(**module, arguments, "native", 2, {0, 0}, text);
   }
 }
 

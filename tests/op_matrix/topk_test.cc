@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
 #include "runtime_min/cpu/level.h"
+#include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
 namespace {
@@ -43,16 +43,7 @@ TEST_P(TopK, IsThatOfTheEvaluator) {
     if (c.ordered)
       for (int64_t at = 0; at < x.size(); ++at) set(at, static_cast<double>(c.largest ? at : -at));
     if (c.type[0] != 's' && c.type[0] != 'u') set(c.n + 77, std::nan(""));
-    CompileOptions compile;
-    compile.cpu.levels = {kNames[GetParam()]};
-    RunOptions run;
-    run.threads = 2;
-    const auto got = RunProgram(**module, arguments, compile, run);
-    run.backend = "reference";
-    const auto want = RunProgram(**module, arguments, compile, run);
-    ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-    const absl::Status same = SameValues((*got)[0], (*want)[0], {0, 0});
-    EXPECT_TRUE(same.ok()) << text << kNames[GetParam()] << ": " << same;
+    ExpectAsEvaluator(**module, arguments, kNames[GetParam()], 2, {0, 0}, text);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
 namespace {
@@ -25,12 +26,6 @@ struct Parts {
   Instruction* product = nullptr;  // c * g, where there is a c
 };
 
-bool AddsUp(const Computation& f) {
-  const Instruction* r = f.root();
-  return r->Is(Opcode::Add) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
-         r->operand(0) != r->operand(1);
-}
-
 bool IsZero(const Instruction* i) {
   const std::optional<double> value = FloatSplat(i);
   return value && *value == 0 && !std::signbit(*value);
@@ -39,7 +34,7 @@ bool IsZero(const Instruction* i) {
 // Whether whole rows are added to zeros, the windows' dimensions being the last of the updates.
 bool AddsRows(const Instruction* i) {
   if (!i->Is(Opcode::Scatter) || i->operand_count() != 3 || i->users().size() != 1 || !IsZero(i->operand(0)) ||
-      !AddsUp(**i->attrs().to_apply) || i->shape().HasDynamic())
+      ReducerOf(i) != Opcode::Add || i->shape().HasDynamic())
     return false;
   const Attributes& a = i->attrs();
   const Shape &s = i->shape(), &updates = i->operand(2)->shape();

@@ -1,0 +1,27 @@
+// A program's CPU code against the reference evaluator.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "aot/tools/program.h"
+#include "gtest/gtest.h"
+
+namespace kiln {
+
+// Fails the test unless the code for `level`, on `threads`, gives what the evaluator gives. `what`: said of a failure.
+inline void ExpectAsEvaluator(const Module& module, const std::vector<Values>& arguments, const std::string& level,
+                              int threads, const Tolerance& tolerance, const std::string& what) {
+  CompileOptions compile;
+  compile.cpu.levels = {level};
+  RunOptions run;
+  run.threads = threads;
+  const auto got = RunProgram(module, arguments, compile, run);
+  run.backend = "reference";
+  const auto want = RunProgram(module, arguments, compile, run);
+  ASSERT_TRUE(got.ok() && want.ok()) << what << got.status() << want.status();
+  const absl::Status same = SameValues((*got)[0], (*want)[0], tolerance);
+  EXPECT_TRUE(same.ok()) << what << level << ": " << same;
+}
+
+}  // namespace kiln
