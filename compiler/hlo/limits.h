@@ -9,7 +9,7 @@
 namespace kiln {
 
 struct Limits {
-  int64_t elements = int64_t{1} << 48;              // of one array
+  int64_t elements = int64_t{1} << 56;              // of one array
   int64_t instructions = int64_t{1} << 24;          // of a module as it is written
   int64_t inlined_instructions = int64_t{1} << 21;  // once each call, loop and branch owns what it calls
   int64_t call_depth = 2048;                        // of computations that call one another

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "compiler/hlo/hlo_parser.h"
 
@@ -60,6 +62,24 @@ absl::Status HloParser::ParseEntryLayout() {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The last four are what a partitioned program was before (compiler/sharding/partitioned_entry.h).
+bool IsKeptAsWritten(absl::string_view key) {
+  constexpr absl::string_view kKeys[] = {"frontend_attributes",
+                                         "alias_passthrough_params",
+                                         "origin_recovery_table",
+                                         "allow_spmd_sharding_propagation_to_output",
+                                         "allow_spmd_sharding_propagation_to_parameters",
+                                         "spmd_parameters_shardings",
+                                         "spmd_parameters_shapes",
+                                         "spmd_output_sharding",
+                                         "spmd_output_shapes"};
+  return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
+}
+
+}  // namespace
+
 absl::Status HloParser::ParseHeaderValue(absl::string_view key, size_t at) {
   if (!m_->header_locs.try_emplace(key, s_.Loc(at)).second)
     return s_.ErrorAtPos(at, absl::StrCat("'", key, "' is given twice"));
@@ -81,9 +101,7 @@ absl::Status HloParser::ParseHeaderValue(absl::string_view key, size_t at) {
   if (key == "input_output_alias") return ParseAliases();
   if (key == "buffer_donor") return ParseDonors();
   if (key == "entry_computation_layout") return ParseEntryLayout();
-  if (key != "frontend_attributes" && key != "alias_passthrough_params" && key != "origin_recovery_table" &&
-      key != "allow_spmd_sharding_propagation_to_output" && key != "allow_spmd_sharding_propagation_to_parameters")
-    return s_.ErrorAtPos(at, absl::StrCat("unknown attribute '", key, "' of the module"));
+  if (!IsKeptAsWritten(key)) return s_.ErrorAtPos(at, absl::StrCat("unknown attribute '", key, "' of the module"));
   ASSIGN_OR_RETURN(std::string v, s_.Balanced(",\n"));
   m_->extra_header.push_back({std::string(key), std::move(v)});
   return absl::OkStatus();

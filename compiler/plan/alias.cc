@@ -39,7 +39,7 @@ bool TurnsApart(const Instruction* i) {
                                                      [](const auto& x) { return x->Is(Opcode::Transpose); });
 }
 
-// True if fusion `i` computes row by row (triton-softmax-rewriter, cpu-row-fusion) and reads operand `k`, which has the
+// True if fusion `i` computes row by row (row fusions and triton-softmax-rewriter) and reads operand `k`, which has the
 // rows of the results, in the row that it writes and in no other: what is written of a row is written after its
 // reductions.
 bool ReadsInOwnRow(const Instruction* i, int64_t k) {

@@ -291,6 +291,9 @@ class Assigner {
   absl::flat_hash_map<const Instruction*, int64_t> begin_, end_;
 };
 
+// Beyond, sums of sizes overflow.
+constexpr int64_t kAddressSpace = int64_t{1} << 62;
+
 // Offsets for `temps` in the arena or, before they are written, in `results` (the classes that are results).
 int64_t Place(const std::vector<Class>& results, std::vector<Allocation>* temps) {
   std::vector<HeapValue> values;
@@ -348,9 +351,14 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
   std::vector<Class> results;
   std::vector<HeapValue> lives, slow;
   std::vector<int> slow_class;
+  int64_t room = kAddressSpace;
   for (size_t c = 0; c < a.classes_.size(); ++c) {
     const Class& x = a.classes_[c];
     if (x.parent != static_cast<int>(c) || x.size == 0) continue;
+    if (x.size > room)
+      return ErrorAt(x.owner, "with it the program's arrays take more than 2^62 bytes",
+                     absl::StatusCode::kResourceExhausted);
+    room -= x.size;
     if (x.kind == Slice::kResult) results.push_back(x);
     if (x.kind == Slice::kSlow) {
       slow.push_back({x.size, x.begin, x.end});

@@ -61,6 +61,26 @@ bool Get(const Module& m, absl::string_view shardings, absl::string_view shapes,
   return true;
 }
 
+// A part of a whole array as the sharding cuts it: as large as a tile at the array's start.
+bool IsPart(const PartitionedLeaf& leaf, const Shape& part, int64_t partitions) {
+  const Sharding& s = leaf.sharding;
+  if (leaf.whole.type() != part.type() || leaf.whole.rank() != part.rank()) return false;
+  if (s.kind != Sharding::kTiled) return s.kind == Sharding::kManual || leaf.whole.dims() == part.dims();
+  if (static_cast<int64_t>(s.tiles.size()) != part.rank() || s.copies < 1 ||
+      Product(s.tiles) * s.copies != static_cast<int64_t>(s.devices.size()))
+    return false;
+  for (int64_t d = 0; d < part.rank(); ++d)
+    if ((leaf.whole.dim(d) + s.tiles[d] - 1) / s.tiles[d] != part.dim(d)) return false;
+  return std::all_of(s.devices.begin(), s.devices.end(), [&](int64_t x) { return x >= 0 && x < partitions; });
+}
+
+bool AreParts(const std::vector<PartitionedLeaf>& leaves, const std::vector<const Shape*>& parts, int64_t partitions) {
+  if (leaves.size() != parts.size()) return false;
+  for (size_t k = 0; k < leaves.size(); ++k)
+    if (!IsPart(leaves[k], *parts[k], partitions)) return false;
+  return true;
+}
+
 void CopyLayouts(const Shape& from, Shape* to) {
   if (to->IsTuple()) {
     for (size_t k = 0; k < to->tuple().size(); ++k) CopyLayouts(from.tuple()[k], &to->mutable_tuple()[k]);
@@ -127,6 +147,25 @@ std::optional<PartitionedEntry> ReadPartitionedEntry(const Module& m) {
   if (!Get(m, kArguments, kWholeArguments, &out.arguments) || !Get(m, kResults, kWholeResults, &out.results))
     return std::nullopt;
   return out;
+}
+
+absl::Status CheckPartitionedEntry(const Module& m) {
+  for (const absl::string_view key : {kArguments, kWholeArguments, kResults, kWholeResults}) {
+    if (!Find(m, key)) continue;
+    std::vector<const Shape*> arguments, results;
+    const auto leaf = [](std::vector<const Shape*>* out) {
+      return [out](const ShapeIndex&, const Shape& s) { out->push_back(&s); };
+    };
+    for (const Instruction* p : m.entry()->parameters()) ForEachLeaf(p->shape(), leaf(&arguments));
+    ForEachLeaf(m.entry()->root()->shape(), leaf(&results));
+    const auto entry = ReadPartitionedEntry(m);
+    if (!entry || !AreParts(entry->arguments, arguments, m.partition_count) ||
+        !AreParts(entry->results, results, m.partition_count))
+      return HeaderErrorAt(m, key, "the entry's arrays are not the parts of whole arrays that the header says",
+                           absl::StatusCode::kInvalidArgument);
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
 }
 
 Literal TileOfLiteral(const Literal& whole, const Sharding& s, const Shape& tile, int64_t device) {

@@ -26,6 +26,9 @@ void RecordPartitionedEntry(const PartitionedEntry& entry, Module* m);
 // Absent for a module that is not partitioned.
 std::optional<PartitionedEntry> ReadPartitionedEntry(const Module& m);
 
+// An error with its place if a header that was read says what the entry's arrays cannot be.
+absl::Status CheckPartitionedEntry(const Module& m);
+
 // The part of a whole array that `device` holds, and the array that parts of each device make.
 Literal TileOfLiteral(const Literal& whole, const Sharding& s, const Shape& tile, int64_t device);
 Literal JoinTiles(const std::vector<Literal>& tiles, const PartitionedLeaf& leaf);

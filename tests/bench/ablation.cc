@@ -100,8 +100,7 @@ struct Times {
   std::vector<Literal> results;
 };
 
-// The same numbers, but for what another order of sums and roundings does to floats: a sum of millions of terms that
-// cancel keeps three digits.
+// The same numbers, but for what another order of sums and roundings does to floats.
 bool Agree(const std::vector<Literal>& a, const std::vector<Literal>& b) {
   for (size_t r = 0; r < a.size(); ++r) {
     if (!IsFloat(a[r].type()) && !IsComplex(a[r].type())) {
@@ -112,7 +111,7 @@ bool Agree(const std::vector<Literal>& a, const std::vector<Literal>& b) {
     for (int64_t k = 0; k < a[r].size(); ++k)
       if (const Element e = a[r].Get(k); std::isfinite(e.re) && std::isfinite(e.im))
         largest = std::max({largest, std::fabs(e.re), std::fabs(e.im)});
-    const double close = largest * std::max(4e-3, std::ldexp(16, -InfoOf(ComponentType(a[r].type())).mantissa_bits));
+    const double close = largest * std::max(1e-3, std::ldexp(16, -InfoOf(ComponentType(a[r].type())).mantissa_bits));
     const auto same = [&](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= close;
     };

@@ -7,6 +7,7 @@
 #include "aot/tools/runner.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/parser.h"
+#include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
 #include "compiler/sharding/device_mesh.h"
 #include "gtest/gtest.h"
@@ -53,6 +54,11 @@ TEST(Spmd, PartitionedProgramsComputeTheSame) {
     ASSERT_TRUE(PartitionProgram(partitioned.get()).ok());
     ASSERT_TRUE(VerifyModule(*partitioned).ok());
     EXPECT_TRUE(ReadPartitionedEntry(*partitioned).has_value());
+    const std::string text = ToText(*partitioned);
+    auto read = ParseHlo(text, "partitioned.hlo");
+    ASSERT_TRUE(read.ok()) << read.status();
+    ASSERT_TRUE(PartitionProgram(read->get()).ok());
+    EXPECT_EQ(ToText(**read), text);
     EXPECT_LT(partitioned->entry()->parameter(0)->shape().ByteSize(), m->entry()->parameter(0)->shape().ByteSize());
     const std::vector<Literal> arguments = SeededArguments(*m, 7);
     const std::vector<Literal> want = RunWhole(*m, arguments, "reference"), got = RunWhole(*m, arguments, "cpu");
@@ -72,6 +78,22 @@ TEST(Spmd, ShardingsOverAnotherNumberOfDevicesAreRefused) {
   ASSERT_FALSE(s.ok());
   EXPECT_NE(s.message().find("t.hlo:3:"), absl::string_view::npos) << s;
   EXPECT_NE(s.message().find("over 4 devices in a module of 8 partitions"), absl::string_view::npos) << s;
+}
+
+TEST(Spmd, PartsOfOtherArraysAreRefused) {
+  const char* shardings[] = {"{devices=[4]0,1,2,3}", "{devices=[2]0,1}", "{devices=[2]0,7}", "{devices=[2,1]0,1}",
+                             "{replicated}"};
+  for (const char* sharding : shardings) {
+    auto m = ParseHlo(absl::StrCat("HloModule m, num_partitions=2, spmd_parameters_shardings={", sharding,
+                                   "}, spmd_parameters_shapes={f32[16]}, spmd_output_sharding={", sharding,
+                                   "}, spmd_output_shapes={f32[16]}\nENTRY e {\n  ROOT x = f32[8] parameter(0)\n}"),
+                      "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    const absl::Status s = PartitionProgram(m->get());
+    EXPECT_EQ(s.ok(), std::string(sharding) == "{devices=[2]0,1}") << sharding << s;
+    if (!s.ok())
+      EXPECT_NE(s.message().find("t.hlo:1:32: error: spmd_parameters_shardings"), absl::string_view::npos) << s;
+  }
 }
 
 // Of frontend attributes, which the verifier does not read.

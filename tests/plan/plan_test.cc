@@ -9,6 +9,7 @@
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/buffer_assignment.h"
 #include "compiler/plan/copy_insertion.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
@@ -94,6 +95,24 @@ TEST(BufferAssignment, RandomGraphsHoldNoOverlapAndGiveTheSameResults) {
       }
     ExpectCompiledEqualsEvaluated(text, seed);
   }
+}
+
+// Each of them is within the limit of one array.
+TEST(BufferAssignment, ArraysBeyondAllAddressesAreAnError) {
+  const std::string array = "c128[72057594037927936]";
+  std::string text = "HloModule m\nENTRY e {\n", parts;
+  for (int k = 0; k < 40; ++k) {
+    text += absl::StrCat("  p", k, " = ", array, " parameter(", k, ")\n");
+    text += absl::StrCat("  r", k, " = ", array, " reverse(p", k, "), dimensions={0}\n");
+    parts += absl::StrCat(k ? ", r" : "r", k);
+  }
+  std::string tuple = array;
+  for (int k = 1; k < 40; ++k) tuple += ", " + array;
+  auto m = ParseHlo(absl::StrCat(text, "  ROOT t = (", tuple, ") tuple(", parts, ")\n}\n"), "t.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  const auto got = Compile(std::move(*m), CompileOptions());
+  EXPECT_EQ(got.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(got.status().message(), testing::HasSubstr("more than 2^62 bytes"));
 }
 
 TEST(BufferAssignment, PoisonedFreedSlicesChangeNothing) {

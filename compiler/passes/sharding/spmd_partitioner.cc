@@ -481,6 +481,7 @@ bool DropShardings(Module* m) {
 }  // namespace
 
 absl::StatusOr<bool> SpmdPartitioner(Module& m, PassContext& ctx) {
+  RETURN_IF_ERROR(CheckPartitionedEntry(m));
   if (ReadPartitionedEntry(m) || ctx.fuel == 0) return false;
   // On one device shardings say nothing, and would only keep instructions from being replaced.
   if (m.partition_count < 2) return DropShardings(&m) && ctx.Take();
