@@ -188,7 +188,7 @@ class Sorter {
 
   // Many records of one word have wider digits.
   llvm::Value* Radix(const std::string& name, const SortKey& key, llvm::Value* records, llvm::Value* room) {
-    constexpr int64_t kMany = 1 << 16;
+    constexpr int64_t kMany = 1 << 13;
     const bool many = rows_.n >= kMany && KeyBits(key) <= 32;
     const int digit = many ? 11 : 8;
     const auto digits = static_cast<uint32_t>((KeyBits(key) + digit - 1) / digit);

@@ -204,14 +204,45 @@ static uint64_t* merge_words(uint64_t* w, uint64_t* t, int64_t n) {
 typedef uint32_t (*kiln_key)(void* const* a, int64_t i);
 typedef _Bool lanes_bool __attribute__((ext_vector_type(16)));
 
+// 16 keys from place i on.
+static inline __attribute__((always_inline)) void keys_at(void* const* a, int64_t i, kiln_key key, lanes_u32* keys) {
+#pragma clang loop unroll(disable) vectorize(enable)
+  for (int32_t j = 0; j < 16; ++j) ((uint32_t*)keys)[j] = key(a, i + j);
+}
+
+// At least k of n elements have a key up to this, and hardly more: the k-th of what is least in each of kParts parts.
+enum { kParts = 256, kMostSampled = 1 << 14 };
+static inline __attribute__((always_inline)) uint32_t few_up_to(void* const* a, int64_t n, int64_t k, kiln_key key) {
+  lanes_u32 least[kParts / 16];
+  __builtin_memset(least, 255, sizeof least);
+  for (int64_t i = 0; i + kParts <= n; i += kParts)
+#pragma clang loop unroll(disable)
+    for (int32_t part = 0; part < kParts / 16; ++part) {
+      lanes_u32 keys;
+      keys_at(a, i + 16 * part, key, &keys);
+      least[part] = __builtin_elementwise_min(least[part], keys);
+    }
+  uint64_t words[kParts];
+  for (int32_t part = 0; part < kParts; ++part)
+    words[part] = (uint64_t)((const uint32_t*)least)[part] << 32 | (uint32_t)part;
+  select_least(words, kParts, k);
+  return (uint32_t)(words[k - 1] >> 32);
+}
+
 // The k first of n < 2^32 elements by ascending key, equal ones by place. What is left of them is looked through when
 // the room is full: 2 k words in `w`. From then on few elements come before the k-th: blocks are compared as vectors.
+// Where rows are long, a first look at them says from which key on no element counts.
 __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_key key,
                                                      uint64_t* w) {
-  enum { kBlock = 64, kLanes = 16 };
+  enum { kBlock = 64, kLanes = 16, kLong = 8 * kParts };
   int64_t have = 0, i = 0;
   uint32_t bar = UINT32_MAX;  // keys from here on are out, once there are k
-  for (; i < n && have < 2 * k; ++i) w[have++] = (uint64_t)key(a, i) << 32 | (uint32_t)i;
+  if (n >= kLong && k <= kParts / 4) {
+    const uint32_t last = few_up_to(a, n < kMostSampled ? n : kMostSampled, k, key);
+    bar = last < UINT32_MAX ? last + 1 : last;
+  }
+  if (bar == UINT32_MAX)
+    for (; i < n && have < 2 * k; ++i) w[have++] = (uint64_t)key(a, i) << 32 | (uint32_t)i;
 #define KEEP(place)                                                 \
   do {                                                              \
     if (have == 2 * k) {                                            \
@@ -230,8 +261,7 @@ __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, 
     uint64_t before = 0;
     for (int32_t first = 0; first < kBlock; first += kLanes) {
       lanes_u32 keys;
-#pragma clang loop unroll(disable) vectorize(enable)
-      for (int32_t j = 0; j < kLanes; ++j) ((uint32_t*)&keys)[j] = key(a, i + first + j);
+      keys_at(a, i + first, key, &keys);
       const lanes_bool part = __builtin_convertvector(keys < bar, lanes_bool);
       uint16_t bits;
       __builtin_memcpy(&bits, &part, sizeof bits);
