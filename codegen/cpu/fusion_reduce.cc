@@ -8,6 +8,16 @@
 namespace kiln::cpu {
 namespace {
 
+bool IsParameter(const Instruction* i, int64_t number) {
+  return i->Is(Opcode::Parameter) && *i->attrs().parameter_number == number;
+}
+
+// Whether `i`, of a scalar function, is made of a parameter of an odd number.
+bool AsksForPlaces(const Instruction* i) {
+  if (i->Is(Opcode::Parameter)) return *i->attrs().parameter_number % 2 != 0;
+  return std::any_of(i->operands().begin(), i->operands().end(), AsksForPlaces);
+}
+
 // One or several reductions of the same elements. A part is a reduce instruction with its arrays.
 class Reduction {
  public:
@@ -129,11 +139,32 @@ class Reduction {
       return absl::OkStatus();
     }
     AllowReassociation(ir_, n == 1);
+    // What is there already lies in front of what comes.
+    for (const Instruction* test : TestsOfOrder(part)) elements_.Preset(test, Val{ir_.b.getTrue()});
     auto r = CombineWide(**part.reduce->attrs().to_apply, args);
     AllowReassociation(ir_, false);
+    for (const Instruction* test : TestsOfOrder(part)) elements_.Preset(test, Val{});
     if (!r.ok()) return r.status();
     for (size_t k = 0; k < n; ++k) sums_[part.first + k].Put(slot, (*r)[k]);
     return absl::OkStatus();
+  }
+
+  // Of a search for an element and its place: the comparisons that ask which of the two places is lower. All are seen
+  // in the order of their places, and what a search begins with has none above the first.
+  std::vector<const Instruction*> TestsOfOrder(const Part& part) const {
+    std::vector<const Instruction*> tests;
+    const Instruction* r = part.reduce;
+    if (part.arrays != 2 || reduced_.size() != 1 || !r->operand(1)->Is(Opcode::Iota) ||
+        r->operand(1)->attrs().iota_dimension.value_or(0) != reduced_[0] || !r->operand(3)->Is(Opcode::Constant) ||
+        r->operand(3)->literal().Get(0).i != 0 || !IsIntegral(outs_[part.first + 1].type()))
+      return tests;
+    const Instruction* root = (*r->attrs().to_apply)->root();
+    if (!Chooses(root) || AsksForPlaces(root->operand(0)->operand(0))) return tests;
+    for (const auto& i : (*r->attrs().to_apply)->instructions())
+      if (i->Is(Opcode::Compare) && *i->attrs().direction == Direction::LT && IsParameter(i->operand(0), 1) &&
+          IsParameter(i->operand(1), 3))
+        tests.push_back(i.get());
+    return tests;
   }
 
   // A plain sum in a narrow float is accumulated unrounded in f32; anything else keeps its own rounding.
@@ -371,8 +402,27 @@ class Reduction {
   // The results that `columns` visits, each with an accumulator.
   void OneStrip(const std::function<void(const std::function<void(llvm::Value*)>& visit, bool parallel)>& columns) {
     columns([&](llvm::Value* j) { Begin(j); }, false);
-    NestFrom(reduced_, 0, [&] { columns([&](llvm::Value* j) { Add(j); }, true); });
+    const int64_t along = reduced_.back(), n = in_.dim(along), together = RowsTogether(n);
+    NestFrom(Ints(reduced_.begin(), reduced_.end() - 1), 0, [&] {
+      ir_.Loop(ir_.I64(0), ir_.I64(n), together, [&](llvm::Value* first) {
+        const auto rows = [&](llvm::Value* j) {
+          for (int64_t r = 0; r < together; ++r) {
+            at_[along] = ir_.Add(first, ir_.I64(r));
+            Add(j);
+          }
+        };
+        columns(rows, true);
+      });
+    });
     columns([&](llvm::Value* j) { Store(j); }, true);
+  }
+
+  // Of `n` rows that are reduced: accumulators of several arrays that are stored for every one of them would take
+  // longer than its elements do. Those of one array wait for the rows, which then come as one stream.
+  int64_t RowsTogether(int64_t n) const {
+    constexpr int64_t kRows = 4, kWorth = 1 << 15;  // kWorth: elements
+    const bool several = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.arrays > 1; });
+    return several && n % kRows == 0 && in_.ElementCount() >= kWorth ? kRows : 1;
   }
 
   Body& body_;

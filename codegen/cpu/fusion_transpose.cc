@@ -6,10 +6,15 @@
 // blocks only; what surrounds the transpose is computed once all the same, since its result may lie where an operand
 // lay. Where one of the two dimensions has but two or three elements, as channels of images, a block is a long vector
 // that is taken apart, or put together.
+//
+// Lines of large results go past the caches, which would read each of them first and keep none until it is read again:
+// a block is put together in the first cache, and its lines are stored whole. Only from an address on that begins a
+// line, so that there is code for both. Very large arrays are walked along rows of the operand, as a prefetcher does.
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
 namespace {
@@ -44,11 +49,55 @@ class Transpose {
   }
 
   absl::StatusOr<int64_t> Emit() {
+    if (!MayStream()) return Loops();
+    constexpr uint64_t kLine = 64;
+    if (root_ != transpose_) out_ = ir_.Alloca(Word(s_), block_.other * block_.minor);
+    llvm::Value* address = b_.CreatePtrToInt(body_.results[0], b_.getInt64Ty());
+    llvm::Value* aligned = b_.CreateICmpEQ(b_.CreateAnd(address, kLine - 1), ir_.I64(0));
+    absl::StatusOr<int64_t> units = 0;
+    ir_.If(aligned, [&] {
+      streams_ = true;
+      units = Loops();
+      streams_ = false;
+      b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});  // behind what other threads wait for
+    });
+    RETURN_IF_ERROR(units.status());
+    ir_.If(b_.CreateNot(aligned), [&] { units = Loops(); });
+    return units;
+  }
+
+ private:
+  // A part of a dimension: [from, to) is computed, a whole block from `start` may be read.
+  struct Part {
+    llvm::Value *start, *from, *to;
+  };
+
+  int64_t Bytes() const { return s_.ElementCount() * ByteWidth(s_.type()); }
+
+  // Whether a block's lines are those of the caches, and the result is larger than what is found there again.
+  bool MayStream() const {
+    constexpr int64_t kLine = 64, kLarge = 12 << 20;
+    const int64_t width = ByteWidth(s_.type());
+    if (!in_registers_ || block_.other != block_.minor || block_.minor * width != kLine || Bytes() < kLarge)
+      return false;
+    return s_.dim(other_) % block_.other == 0 && s_.dim(minor_) % block_.minor == 0 && !IsComplex(s_.type());
+  }
+
+  absl::StatusOr<int64_t> Loops() {
     // Units: the blocks of `other` where it is the only outer dimension, else the first outer dimension.
+    constexpr int64_t kAlongRows = 15 << 20;
     Ints outer;
     for (int64_t d = 0; d < s_.rank(); ++d)
       if (d != other_ && d != minor_ && s_.dim(d) != 1) outer.push_back(d);
-    const int64_t blocks = (s_.dim(other_) + block_.other - 1) / block_.other;
+    const int64_t blocks = BlocksOf(other_);
+    if (outer.empty() && in_registers_ && Bytes() >= kAlongRows) {
+      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* k) {
+        const Part m = PartAt(minor_, k);
+        ir_.Loop(ir_.I64(0), ir_.I64(blocks), 1, [&](llvm::Value* o) { OneBlock(PartAt(other_, o), m); });
+      });
+      RETURN_IF_ERROR(status_);
+      return BlocksOf(minor_);
+    }
     if (outer.empty()) {
       ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* k) { BlocksOfMinor(k); });
       RETURN_IF_ERROR(status_);
@@ -67,11 +116,10 @@ class Transpose {
     return s_.dim(outer[0]);
   }
 
- private:
-  // A part of a dimension: [from, to) is computed, a whole block from `start` may be read.
-  struct Part {
-    llvm::Value *start, *from, *to;
-  };
+  int64_t BlocksOf(int64_t d) const {
+    const int64_t block = d == other_ ? block_.other : block_.minor;
+    return (s_.dim(d) + block - 1) / block;
+  }
 
   void ChooseBlock(const Computation& f) {
     constexpr int64_t kLargest = 16;  // elements: a cache line of f32 both ways
@@ -100,8 +148,8 @@ class Transpose {
     in_registers_ = std::max(block_.other, block_.minor) >= kSmallest;
     if (!in_registers_) block_ = {};
     if (!in_registers_) return;
-    if (computes) computed_ = ir_.Alloca(Word(), block_.other * block_.minor);
-    if (root_ != transpose_) tile_ = ir_.Alloca(Word(), block_.other * block_.minor);
+    if (computes) computed_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
+    if (root_ != transpose_) tile_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
   }
 
   // Elements between what neighbours of the minor dimension read.
@@ -109,8 +157,8 @@ class Transpose {
     return array_->shape().Strides()[(*transpose_->attrs().dimensions)[static_cast<size_t>(minor_)]];
   }
 
-  // Bits of an element of the transposed array.
-  llvm::Type* Word() const { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(array_->shape().type()))); }
+  // Bits of an element.
+  llvm::Type* Word(const Shape& s) const { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(s.type()))); }
 
   Part PartAt(int64_t d, llvm::Value* k) const {
     const int64_t block = d == other_ ? block_.other : block_.minor;
@@ -126,38 +174,61 @@ class Transpose {
 
   void BlocksOfMinor(llvm::Value* k) {
     const Part o = PartAt(other_, k);
-    ir_.Loop(ir_.I64(0), ir_.I64((s_.dim(minor_) + block_.minor - 1) / block_.minor), 1, [&](llvm::Value* i) {
-      const Part m = PartAt(minor_, i);
-      if (in_registers_) Turn(o, m);
-      if (!in_registers_ || tile_) Elements(o, m);
-    });
+    ir_.Loop(ir_.I64(0), ir_.I64(BlocksOf(minor_)), 1, [&](llvm::Value* i) { OneBlock(o, PartAt(minor_, i)); });
+  }
+
+  void OneBlock(const Part& o, const Part& m) {
+    if (in_registers_) Turn(o, m);
+    if (!in_registers_ || tile_) Elements(o, m);
+    if (streams_ && out_) StoreLines();
+  }
+
+  void PastCaches(llvm::StoreInst* store) {
+    llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(ir_.ctx, one));
+  }
+
+  // The block of results that was put together.
+  void StoreLines() {
+    auto* line = llvm::FixedVectorType::get(Word(s_), static_cast<unsigned>(block_.minor));
+    const llvm::Align align(64);
+    for (int64_t r = 0; r < block_.other; ++r) {
+      llvm::Value* from = b_.CreateInBoundsGEP(Word(s_), out_, ir_.I64(r * block_.minor));
+      llvm::Value* to = b_.CreateInBoundsGEP(Word(s_), result_, ir_.I64(r * s_.Strides()[other_]));
+      PastCaches(b_.CreateAlignedStore(b_.CreateAlignedLoad(line, from, align), to, align));
+    }
   }
 
   // Loads a block, turns it and stores it: to the result where that is all, else to the tile.
   void Turn(const Part& o, const Part& m) {
+    llvm::Type* word = Word(array_->shape());
     at_[other_] = o.start;
     at_[minor_] = m.start;
+    if (streams_) result_ = b_.CreateInBoundsGEP(Word(s_), body_.results[0], elements_.Offset(s_, Index{at_}));
     llvm::Value* from = computed_;
     int64_t row = block_.other;
     if (computed_) {
       Compute(o, m);
     } else {
-      from = b_.CreateInBoundsGEP(Word(), elements_.Address(array_), elements_.Offset(array_->shape(), OperandIndex()));
+      from = b_.CreateInBoundsGEP(word, elements_.Address(array_), elements_.Offset(array_->shape(), OperandIndex()));
       row = RowStride();
     }
     llvm::Value* to = tile_;
     int64_t line = block_.minor;
     if (!tile_) {
-      to = b_.CreateInBoundsGEP(Word(), body_.results[0], elements_.Offset(s_, Index{at_}));
+      to = b_.CreateInBoundsGEP(word, body_.results[0], elements_.Offset(s_, Index{at_}));
       line = s_.Strides()[other_];
     }
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(array_->shape().type())));
     const auto load = [&](int64_t at, int64_t lanes) {
-      auto* vector = llvm::FixedVectorType::get(Word(), static_cast<unsigned>(lanes));
-      return b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(Word(), from, ir_.I64(at)), align);
+      auto* vector = llvm::FixedVectorType::get(word, static_cast<unsigned>(lanes));
+      return b_.CreateAlignedLoad(vector, b_.CreateInBoundsGEP(word, from, ir_.I64(at)), align);
     };
     const auto store = [&](llvm::Value* x, int64_t at) {
-      b_.CreateAlignedStore(x, b_.CreateInBoundsGEP(Word(), to, ir_.I64(at)), align);
+      llvm::Value* address = b_.CreateInBoundsGEP(word, to, ir_.I64(at));
+      const bool past = streams_ && !tile_;
+      llvm::StoreInst* stored = b_.CreateAlignedStore(x, address, past ? llvm::Align(64) : align);
+      if (past) PastCaches(stored);
     };
     if (block_.other < block_.minor) {
       llvm::Value* all = load(0, block_.other * block_.minor);
@@ -241,7 +312,9 @@ class Transpose {
     if (tile_) elements_.Preset(transpose_, ir_.Load(transpose_->shape().type(), tile_, k));
     const Index x = IndexIn(s_, at_);
     auto v = elements_.Emit(root_, x);
-    if (v.ok())
+    if (v.ok() && streams_)
+      ir_.Store(s_.type(), *v, out_, k);
+    else if (v.ok())
       ir_.Store(s_.type(), *v, body_.results[0], elements_.Offset(s_, x));
     else
       status_.Update(v.status());
@@ -261,6 +334,9 @@ class Transpose {
   bool in_registers_ = false;
   llvm::Value* computed_ = nullptr;  // a block of the operand, where that is not in memory
   llvm::Value* tile_ = nullptr;      // a block of the transpose, where that is not the result
+  llvm::Value* out_ = nullptr;       // a block of the result, where it is computed and then stored past the caches
+  llvm::Value* result_ = nullptr;    // where it goes
+  bool streams_ = false;             // lines are stored so in what is emitted now
   absl::Status status_;
 };
 

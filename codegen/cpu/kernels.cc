@@ -71,8 +71,6 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
     const bool alias = k < operands ? shared.count(static_cast<int64_t>(k)) > 0 : !shared.empty();
     if (!alias) body_fn->addParamAttr(static_cast<unsigned>(k), llvm::Attribute::NoAlias);
   }
-  for (size_t k = 0; k < operands + results; ++k)
-    body_fn->addParamAttr(static_cast<unsigned>(k), llvm::Attribute::getWithAlignment(ir.ctx, llvm::Align(16)));
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", body_fn));
   b.setFastMathFlags({});
   Body body{ir,

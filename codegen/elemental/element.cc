@@ -48,7 +48,10 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, con
   absl::flat_hash_map<const Instruction*, Val> value;
   std::vector<Val> out;
   for (const Instruction* i : f.PostOrder()) {
-    if (i->Is(Opcode::Parameter)) {
+    const auto known = preset_.find(i);
+    if (known != preset_.end() && known->second.re) {
+      value[i] = known->second;
+    } else if (i->Is(Opcode::Parameter)) {
       value[i] = args[*i->attrs().parameter_number];
     } else if (i->Is(Opcode::Constant)) {
       value[i] = ir_.Constant(i->shape().type(), i->literal().Get(0));

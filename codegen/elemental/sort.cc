@@ -1,4 +1,5 @@
-// Sorts: by digits of keys where the comparator asks for the order of operands, else by comparing.
+// Sorts: by digits of keys where the comparator asks for the order of operands, else by comparing. Many short rows are
+// sort_side_by_side.cc's.
 //
 // A record of a key is a word: what is compared, as an unsigned number of the same order, above the element's place, or
 // above the element itself where it is all that is sorted. Both ways are stable, so that of several keys the last is
@@ -9,41 +10,17 @@
 #include "codegen/elemental/callbacks.h"
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/library.h"
-#include "compiler/hlo/sort_key.h"
+#include "codegen/elemental/sort_rows.h"
 
 namespace kiln {
 namespace {
-
-// Rows along one dimension; elements of a row are `inner` apart.
-struct Rows {
-  int64_t n, outer, inner;
-};
-
-Rows RowsOf(const Instruction* sort) {
-  const Shape& s = sort->operand(0)->shape();
-  if (s.rank() == 0) return {1, 1, 1};
-  const int64_t dim = sort->attrs().dimensions ? (*sort->attrs().dimensions)[0] : s.rank() - 1;
-  Rows rows{s.dim(dim), 1, 1};
-  for (int64_t d = 0; d < s.rank(); ++d) {
-    if (d < dim) rows.outer *= s.dim(d);
-    if (d > dim) rows.inner *= s.dim(d);
-  }
-  return rows;
-}
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::vector<SortKey> KeysOf(const Instruction* sort) {
   constexpr int64_t kMost = int64_t{1} << 32;  // places that a word holds beside a key
-  const int64_t n = RowsOf(sort).n;
+  const int64_t n = SortRows(sort).n;
   return n < kFewestByDigits || n >= kMost ? std::vector<SortKey>() : KeysOfSort(sort);
-}
-
-// Of what is compared, as an unsigned number.
-int KeyBits(const SortKey& key) {
-  const PrimitiveType t = key.value->shape().type();
-  if (!IsFloat(t)) return InfoOf(t).bits;
-  return t == PrimitiveType::F64 ? 64 : 32;  // narrow floats are computed with as f32
 }
 
 int64_t RecordBytes(const SortKey& key) { return KeyBits(key) > 32 ? 16 : 8; }
@@ -51,26 +28,24 @@ int64_t RecordBytes(const SortKey& key) { return KeyBits(key) > 32 ? 16 : 8; }
 // For two times the records of any key.
 int64_t RoomOfRecords(const Instruction* sort) {
   int64_t bytes = 0;
-  for (const SortKey& key : KeysOf(sort)) bytes = std::max(bytes, 2 * Aligned(RowsOf(sort).n * RecordBytes(key)));
+  for (const SortKey& key : KeysOf(sort)) bytes = std::max(bytes, 2 * Aligned(SortRows(sort).n * RecordBytes(key)));
   return bytes;
 }
 
 // Merging copies rows: into the other half of the room, and out of strided arrays first.
 int64_t MergeBytes(const Instruction* sort) {
-  const Rows rows = RowsOf(sort);
+  const SortRows rows(sort);
   int64_t bytes = 0;
   for (const Instruction* o : sort->operands()) bytes += Aligned(rows.n * ByteWidth(o->shape().type()));
   return rows.inner == 1 ? bytes : 2 * bytes;
 }
 
-bool NeedsMerge(const std::vector<SortKey>& keys) {
-  return keys.empty() || (IsFloat(keys[0].value->shape().type()) && !keys[0].total);
-}
+bool NeedsMerge(const std::vector<SortKey>& keys) { return keys.empty() || MayBeUnordered(keys[0]); }
 
 class Sorter {
  public:
   Sorter(Body& body, int64_t stack_bytes)
-      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), rows_(RowsOf(body.i)), keys_(KeysOf(body.i)) {
+      : body_(body), ir_(body.ir), b_(body.ir.b), i_(body.i), rows_(body.i), keys_(KeysOf(body.i)) {
     for (const Instruction* o : i_->operands()) types_.push_back(o->shape().type());
     const int64_t bytes = SortScratchBytes(i_);
     on_stack_ = bytes <= stack_bytes;
@@ -78,14 +53,12 @@ class Sorter {
   }
 
   absl::StatusOr<int64_t> Emit() {
-    const int64_t rows = rows_.outer * rows_.inner;
+    const int64_t rows = rows_.count();
     if (rows == 0 || rows_.n == 0) return 1;
     if (NeedsMerge(keys_)) RETURN_IF_ERROR(MakeCallbacks());
     const auto row = [&](llvm::Value* r) {
-      base_ = rows_.inner == 1 ? ir_.Mul(r, rows_.n)
-                               : ir_.Add(ir_.Mul(b_.CreateUDiv(r, ir_.I64(rows_.inner)), rows_.n * rows_.inner),
-                                         b_.CreateURem(r, ir_.I64(rows_.inner)));
-      keys_.empty() ? Merge() : ByDigits();
+      base_ = rows_.Begin(ir_, r);
+      keys_.empty() ? Merge() : keys_.size() == 1 && KeyIsElement(i_, keys_[0]) ? ByDigitsAlone() : ByDigits();
     };
     if (on_stack_)
       ir_.Loop(body_.begin, body_.end, 1, row);
@@ -114,32 +87,41 @@ class Sorter {
     return types_.size() == 1 && keys_.size() == 1 && ByteWidth(types_[0]) <= RecordBytes(keys_[0]) / 2;
   }
 
-  // The key of `v`, an element: what is compared, as an unsigned number that has its order.
-  llvm::Value* KeyOfElement(const SortKey& key, const Val& v, llvm::Value* unordered) {
-    ElementEmitter e(ir_, {});
-    e.Preset(key.parameter, v);
-    auto value = e.Emit(key.value, Index{});
-    if (!value.ok()) {
-      status_.Update(value.status());
-      return ir_.I64(0);
+  llvm::Value* KeyAt(const SortKey& key, llvm::Value* at, llvm::Value* unordered) {
+    const size_t operand = static_cast<size_t>(key.operand);
+    auto word = EmitKey(ir_, key, ir_.Load(types_[operand], body_.operands[operand], at), unordered);
+    if (word.ok()) return *word;
+    status_.Update(word.status());
+    return b_.getInt32(0);
+  }
+
+  // Keys that are the elements, and no element that shares its key with another.
+  void ByDigitsAlone() {
+    llvm::Type* word = b_.getInt32Ty();
+    llvm::Value *differ = nullptr, *keys = Room(0);
+    if (KeysMayMeet(keys_[0])) {
+      differ = ir_.Alloca(word, 1);
+      b_.CreateStore(b_.getInt32(0), differ);
     }
-    const PrimitiveType t = key.value->shape().type();
-    const auto bits = static_cast<unsigned>(KeyBits(key));
-    llvm::Type* word = b_.getIntNTy(bits);
-    llvm::Value* x = value->re;
-    if (IsFloat(t)) {
-      if (!key.total) {
-        b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt1Ty(), unordered), b_.CreateFCmpUNO(x, x)), unordered);
-        x = b_.CreateFAdd(x, llvm::ConstantFP::get(x->getType(), 0));  // one zero
+    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
+      llvm::Value* key = KeyAt(keys_[0], At(q), nullptr);
+      if (differ) {
+        llvm::Value* bits = b_.CreateXor(ElementOfKey(ir_, keys_[0], key), LoadBits(0, body_.operands[0], At(q)));
+        b_.CreateStore(b_.CreateOr(b_.CreateLoad(word, differ), bits), differ);
       }
-      x = b_.CreateBitCast(x, word);
-      llvm::Value* negative = b_.CreateAShr(x, bits - 1);
-      x = b_.CreateXor(x, b_.CreateOr(negative, llvm::ConstantInt::get(word, uint64_t{1} << (bits - 1))));
-    } else if (IsSigned(t)) {
-      x = b_.CreateXor(x, llvm::ConstantInt::get(word, uint64_t{1} << (bits - 1)));
-    }
-    if (key.descending) x = b_.CreateNot(x);
-    return b_.CreateZExt(x, b_.getInt64Ty());
+      b_.CreateStore(b_.CreateZExt(key, word), b_.CreateInBoundsGEP(word, keys, q));
+    });
+    const auto sort = [&] {
+      llvm::Value* sorted = Radix("kiln_radix_sort_alone", keys_[0], keys, Room(RoomOfRecords(i_) / 2));
+      ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
+        llvm::Value* key = b_.CreateLoad(word, b_.CreateInBoundsGEP(word, sorted, q));
+        StoreBits(0, ElementOfKey(ir_, keys_[0], key), body_.results[0], At(q));
+      });
+    };
+    if (!differ) return sort();
+    llvm::Value* same = b_.CreateICmpEQ(b_.CreateLoad(word, differ), b_.getInt32(0));
+    ir_.If(same, sort);
+    ir_.If(b_.CreateNot(same), [&] { ByDigits(); });
   }
 
   void ByDigits() {
@@ -181,7 +163,6 @@ class Sorter {
   // Records of `key` for the elements in `order`.
   Records RecordsOf(const SortKey& key, const Sorted& order, llvm::Value* unordered) {
     llvm::Type* word = b_.getInt64Ty();
-    const size_t operand = static_cast<size_t>(key.operand);
     const bool wide = RecordBytes(key) > 8;
     Records r{Room(0), Room(RoomOfRecords(i_) / 2), RecordBytes(key) / 8};
     if (order.at) {  // in one half of the room
@@ -191,9 +172,9 @@ class Sorter {
     }
     ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
       llvm::Value* place = order.at ? PlaceOf(order, q) : q;
-      llvm::Value *array = body_.operands[operand], *at = At(place);
-      llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, array, at), word) : place;
-      llvm::Value* k = KeyOfElement(key, ir_.Load(types_[operand], array, at), unordered);
+      llvm::Value* at = At(place);
+      llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, body_.operands[0], at), word) : place;
+      llvm::Value* k = b_.CreateZExt(KeyAt(key, at, unordered), word);
       llvm::Value* to = ir_.Mul(q, r.words);
       b_.CreateStore(wide ? k : b_.CreateOr(b_.CreateShl(k, 32), low), b_.CreateInBoundsGEP(word, r.at, to));
       if (wide) b_.CreateStore(low, b_.CreateInBoundsGEP(word, r.at, ir_.Add(to, ir_.I64(1))));
@@ -202,10 +183,17 @@ class Sorter {
   }
 
   Sorted SortedBy(const SortKey& key, const Records& r) {
-    const uint32_t digits = static_cast<uint32_t>((KeyBits(key) + 7) / 8);
-    return {ir_.CallLibrary(r.words == 2 ? "kiln_radix_sort_wide" : "kiln_radix_sort", b_.getPtrTy(),
-                            {r.at, r.room, ir_.I64(rows_.n), b_.getInt32(digits)}),
-            r.words};
+    return {Radix(r.words == 2 ? "kiln_radix_sort_wide" : "kiln_radix_sort", key, r.at, r.room), r.words};
+  }
+
+  // Many records of one word have wider digits.
+  llvm::Value* Radix(const std::string& name, const SortKey& key, llvm::Value* records, llvm::Value* room) {
+    constexpr int64_t kMany = 1 << 13;
+    const bool many = rows_.n >= kMany && KeyBits(key) <= 32;
+    const int digit = many ? 11 : 8;
+    const auto digits = static_cast<uint32_t>((KeyBits(key) + digit - 1) / digit);
+    return ir_.CallLibrary(many ? name + "_many" : name, b_.getPtrTy(),
+                           {records, room, ir_.I64(rows_.n), b_.getInt32(digits)});
   }
 
   // Every array's elements in the order of the records.
@@ -284,7 +272,7 @@ class Sorter {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const Instruction* const i_;
-  const Rows rows_;
+  const SortRows rows_;
   const std::vector<SortKey> keys_;
   std::vector<PrimitiveType> types_;
   bool on_stack_;
@@ -296,7 +284,9 @@ class Sorter {
 
 }  // namespace
 
-absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes) { return Sorter(body, stack_bytes).Emit(); }
+absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes) {
+  return SortsSideBySide(body.i, body.ir.level) ? EmitSortSideBySide(body) : Sorter(body, stack_bytes).Emit();
+}
 
 int64_t SortScratchBytes(const Instruction* i) {
   const int64_t records = RoomOfRecords(i);

@@ -57,12 +57,14 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
     for (int64_t i = 0; i < n; ++i) move(a, i, src, i);
 }
 
-// Stable sorts by digits, lowest first, of n < 2^32 records; `t` has room for as many. The result is where the returned
-// pointer says, `a` or `t`. A digit that all keys share costs nothing.
+// Stable sorts by digits of BITS, lowest first, of n < 2^32 records; `t` has room for as many. The result is where the
+// returned pointer says, `a` or `t`. A digit that all keys share costs nothing. Wide digits are for many records: their
+// counts take longer to add up, and fewer passes less.
 
-#define RADIX_SORT(NAME, RECORD, MOST_DIGITS, DIGIT)                  \
+#define RADIX_SORT(NAME, RECORD, BITS, MOST_DIGITS, DIGIT)            \
   RECORD* NAME(RECORD* a, RECORD* t, int64_t n, int32_t digits) {     \
-    uint32_t count[MOST_DIGITS][256];                                 \
+    enum { kBits = BITS, kValues = 1 << BITS };                       \
+    uint32_t count[MOST_DIGITS][kValues];                             \
     memset(count, 0, sizeof count);                                   \
     for (int64_t i = 0; i < n; ++i)                                   \
       for (int32_t d = 0; d < digits; ++d) ++count[d][DIGIT(a[i])];   \
@@ -70,7 +72,7 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
       uint32_t* place = count[d];                                     \
       if (place[DIGIT(a[0])] == n) continue;                          \
       uint32_t sum = 0;                                               \
-      for (int32_t k = 0; k < 256; ++k) {                             \
+      for (int32_t k = 0; k < kValues; ++k) {                         \
         const uint32_t c = place[k];                                  \
         place[k] = sum;                                               \
         sum += c;                                                     \
@@ -83,16 +85,61 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
     return a;                                                         \
   }
 
-// A record is a word: the key's `digits` bytes begin at bit 32.
-#define UPPER_DIGIT(r) ((r) >> (32 + 8 * d) & 255)
-RADIX_SORT(kiln_radix_sort, uint64_t, 4, UPPER_DIGIT)
+// A record is a word: the key begins at bit 32.
+#define UPPER_DIGIT(r) ((r) >> (32 + kBits * d) & (kValues - 1))
+RADIX_SORT(kiln_radix_sort, uint64_t, 8, 4, UPPER_DIGIT)
+RADIX_SORT(kiln_radix_sort_many, uint64_t, 11, 3, UPPER_DIGIT)
+
+// A record is a key.
+#define DIGIT_ALONE(r) ((r) >> kBits * d & (kValues - 1))
+RADIX_SORT(kiln_radix_sort_alone, uint32_t, 8, 4, DIGIT_ALONE)
+RADIX_SORT(kiln_radix_sort_alone_many, uint32_t, 11, 3, DIGIT_ALONE)
 
 // A record is two words, of which the first is the key.
 struct kiln_wide_record {
   uint64_t key, value;
 };
-#define KEY_DIGIT(r) ((r).key >> 8 * d & 255)
-RADIX_SORT(kiln_radix_sort_wide, struct kiln_wide_record, 8, KEY_DIGIT)
+#define KEY_DIGIT(r) ((r).key >> kBits * d & (kValues - 1))
+RADIX_SORT(kiln_radix_sort_wide, struct kiln_wide_record, 8, 8, KEY_DIGIT)
+
+typedef uint32_t lanes_u32 __attribute__((ext_vector_type(16)));
+typedef uint64_t lanes_u64 __attribute__((ext_vector_type(8)));
+
+#define WORD uint32_t
+#define LANES lanes_u32
+#define COUNT 16
+#define NAME(x) kiln_sort_##x##_u32
+#define MASK(...) __VA_ARGS__
+#define EXCHANGES                                                              \
+  EXCHANGE(8, MASK(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),    \
+           MASK(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)) \
+  EXCHANGE(4, MASK(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),  \
+           MASK(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))   \
+  EXCHANGE(2, MASK(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),  \
+           MASK(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))   \
+  EXCHANGE(1, MASK(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30), \
+           MASK(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+#include "sort_side_by_side.inc"
+#undef WORD
+#undef LANES
+#undef COUNT
+#undef NAME
+#undef EXCHANGES
+#define WORD uint64_t
+#define LANES lanes_u64
+#define COUNT 8
+#define NAME(x) kiln_sort_##x##_u64
+#define EXCHANGES                                                               \
+  EXCHANGE(4, MASK(0, 1, 2, 3, 8, 9, 10, 11), MASK(4, 5, 6, 7, 12, 13, 14, 15)) \
+  EXCHANGE(2, MASK(0, 1, 8, 9, 4, 5, 12, 13), MASK(2, 3, 10, 11, 6, 7, 14, 15)) \
+  EXCHANGE(1, MASK(0, 8, 2, 10, 4, 12, 6, 14), MASK(1, 9, 3, 11, 5, 13, 7, 15))
+#include "sort_side_by_side.inc"
+#undef WORD
+#undef LANES
+#undef COUNT
+#undef NAME
+#undef EXCHANGES
+#undef MASK
 
 // The k first of n by less, ties by lower index; `idx` has room for k.
 __attribute__((always_inline)) void kiln_topk(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_less less) {
@@ -155,17 +202,47 @@ static uint64_t* merge_words(uint64_t* w, uint64_t* t, int64_t n) {
 }
 
 typedef uint32_t (*kiln_key)(void* const* a, int64_t i);
-typedef uint32_t lanes_u32 __attribute__((ext_vector_type(16)));
 typedef _Bool lanes_bool __attribute__((ext_vector_type(16)));
+
+// 16 keys from place i on.
+static inline __attribute__((always_inline)) void keys_at(void* const* a, int64_t i, kiln_key key, lanes_u32* keys) {
+#pragma clang loop unroll(disable) vectorize(enable)
+  for (int32_t j = 0; j < 16; ++j) ((uint32_t*)keys)[j] = key(a, i + j);
+}
+
+// At least k of n elements have a key up to this, and hardly more: the k-th of what is least in each of kParts parts.
+enum { kParts = 256, kMostSampled = 1 << 14 };
+static inline __attribute__((always_inline)) uint32_t few_up_to(void* const* a, int64_t n, int64_t k, kiln_key key) {
+  lanes_u32 least[kParts / 16];
+  __builtin_memset(least, 255, sizeof least);
+  for (int64_t i = 0; i + kParts <= n; i += kParts)
+#pragma clang loop unroll(disable)
+    for (int32_t part = 0; part < kParts / 16; ++part) {
+      lanes_u32 keys;
+      keys_at(a, i + 16 * part, key, &keys);
+      least[part] = __builtin_elementwise_min(least[part], keys);
+    }
+  uint64_t words[kParts];
+  for (int32_t part = 0; part < kParts; ++part)
+    words[part] = (uint64_t)((const uint32_t*)least)[part] << 32 | (uint32_t)part;
+  select_least(words, kParts, k);
+  return (uint32_t)(words[k - 1] >> 32);
+}
 
 // The k first of n < 2^32 elements by ascending key, equal ones by place. What is left of them is looked through when
 // the room is full: 2 k words in `w`. From then on few elements come before the k-th: blocks are compared as vectors.
+// Where rows are long, a first look at them says from which key on no element counts.
 __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, int64_t k, int32_t* idx, kiln_key key,
                                                      uint64_t* w) {
-  enum { kBlock = 64, kLanes = 16 };
+  enum { kBlock = 64, kLanes = 16, kLong = 8 * kParts };
   int64_t have = 0, i = 0;
   uint32_t bar = UINT32_MAX;  // keys from here on are out, once there are k
-  for (; i < n && have < 2 * k; ++i) w[have++] = (uint64_t)key(a, i) << 32 | (uint32_t)i;
+  if (n >= kLong && k <= kParts / 4) {
+    const uint32_t last = few_up_to(a, n < kMostSampled ? n : kMostSampled, k, key);
+    bar = last < UINT32_MAX ? last + 1 : last;
+  }
+  if (bar == UINT32_MAX)
+    for (; i < n && have < 2 * k; ++i) w[have++] = (uint64_t)key(a, i) << 32 | (uint32_t)i;
 #define KEEP(place)                                                 \
   do {                                                              \
     if (have == 2 * k) {                                            \
@@ -184,8 +261,7 @@ __attribute__((always_inline)) void kiln_topk_by_key(void* const* a, int64_t n, 
     uint64_t before = 0;
     for (int32_t first = 0; first < kBlock; first += kLanes) {
       lanes_u32 keys;
-#pragma clang loop unroll(disable) vectorize(enable)
-      for (int32_t j = 0; j < kLanes; ++j) ((uint32_t*)&keys)[j] = key(a, i + first + j);
+      keys_at(a, i + first, key, &keys);
       const lanes_bool part = __builtin_convertvector(keys < bar, lanes_bool);
       uint16_t bits;
       __builtin_memcpy(&bits, &part, sizeof bits);

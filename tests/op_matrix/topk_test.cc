@@ -19,9 +19,22 @@ struct Case {
   bool largest, few_values, ordered;
 };
 constexpr Case kCases[] = {
-    {"f32", 1000, 50, true, false, false}, {"f32", 403, 9, false, false, true},  {"f32", 700, 100, true, true, false},
-    {"s32", 513, 8, true, false, true},    {"u32", 321, 20, false, true, false}, {"bf16", 640, 33, true, false, false},
-    {"s8", 257, 12, false, false, false},  {"f16", 64, 16, true, false, false},  {"f32", 130, 64, true, false, false},
+    {"f32", 1000, 50, true, false, false},
+    {"f32", 403, 9, false, false, true},
+    {"f32", 700, 100, true, true, false},
+    {"s32", 513, 8, true, false, true},
+    {"u32", 321, 20, false, true, false},
+    {"bf16", 640, 33, true, false, false},
+    {"s8", 257, 12, false, false, false},
+    {"f16", 64, 16, true, false, false},
+    {"f32", 130, 64, true, false, false},
+    // Long enough for a first look: of all of a row, of a part; with ties there, and where what is left comes last.
+    {"f32", 2048, 64, true, false, false},
+    {"f32", 20011, 50, true, false, false},
+    {"f32", 5000, 60, false, true, false},
+    {"s32", 17000, 3, true, false, true},
+    {"bf16", 3000, 40, false, false, true},
+    {"u32", 2500, 65, true, false, false},
 };
 
 class TopK : public testing::TestWithParam<int> {};

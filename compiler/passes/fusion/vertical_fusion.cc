@@ -92,6 +92,7 @@ class Fuser {
   bool Run() {
     for (Computation* c : ControlComputations(m_)) {
       RunOn(c);
+      if (limits_.pooled) TakeWindows(c);
       TakeConstants(c);
     }
     return changed_;
@@ -423,6 +424,39 @@ class Fuser {
       removed.insert(p);
       changed_ = true;
     }
+  }
+
+  // Loops go on with the windows that they alone read, when all else is fused: what such a loop reads beside its window
+  // are arrays in memory, as they lie or repeated.
+  void TakeWindows(Computation* c) {
+    absl::flat_hash_set<Instruction*> removed;
+    for (Instruction* p : c->PostOrder()) {
+      if (removed.contains(p) || p->IsRoot() || p->users().size() != 1) continue;
+      Instruction* u = p->users()[0];
+      if (!IsPooledBy(p, u) || !ctx_.Take()) continue;
+      if (!u->Is(Opcode::Fusion)) removed.insert(u);
+      FuseInto(p, u);
+      c->Remove(p);
+      changed_ = true;
+    }
+  }
+
+  bool IsPooledBy(const Instruction* p, const Instruction* u) const {
+    const int64_t elements = WindowElements(p);
+    if (elements == 0 || elements > limits_.pooled) return false;
+    for (const WindowDim& w : *p->attrs().window)
+      if (w.lhs_dilate != 1) return false;
+    for (const Instruction* i : {p, u})
+      if (!i->shape().IsArray() || !i->shape().HasDefaultLayout() || i->shape().HasDynamic() ||
+          !i->control_successors().empty() || !i->control_predecessors().empty())
+        return false;
+    if (p->shape().dims() != u->shape().dims() || !RootOf(u)->IsElementwise()) return false;
+    if (!u->Is(Opcode::Fusion)) return true;
+    const auto& all = (*u->attrs().calls)->instructions();
+    return !IsCustomFusion(u) && std::all_of(all.begin(), all.end(), [](const auto& i) {
+      const Instruction* leaf = i->Is(Opcode::Broadcast) ? i->operand(0) : i.get();
+      return i->IsElementwise() || leaf->Is(Opcode::Parameter) || leaf->Is(Opcode::Constant);
+    });
   }
 
   // Scalar constants become the fusions' own. By themselves they make none: fusion-wrapper takes them along.

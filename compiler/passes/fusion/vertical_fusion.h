@@ -18,6 +18,7 @@ struct FusionLimits {
   int64_t instructions = 400;   // of a fusion that still grows
   int64_t operands = 1 << 20;   // of the fusion and the producer together
   int64_t window = 0;           // elements of a reduce-window that is computed within the loop that reads it
+  int64_t pooled = 0;           // the same, where one elementwise loop reads its elements as they come, and no other
   int64_t columns = 1;          // results along the innermost dimension that a reduction computes side by side
   int64_t taps = 0;             // products that each output of such a convolution adds
   bool recompute = false;       // also what costs its readers less than a kernel and memory of its own (recompute.h)
