@@ -105,6 +105,8 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
   }
   switch (i->opcode()) {
     case Opcode::Parameter:
+      if (const auto it = copies_.find(i); it != copies_.end())
+        return ir_.Load(t, it->second.address, Offset(it->second.shape, index));
       return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
     case Opcode::Constant:
       if (i->shape().ElementCount() != 1)
