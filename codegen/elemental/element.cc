@@ -90,6 +90,8 @@ Val ElementEmitter::Reinterpret(const Val& v, PrimitiveType from, PrimitiveType 
 absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Index& index) {
   const Attributes& a = i->attrs();
   const PrimitiveType t = i->shape().type();
+  if (const auto it = copies_.find(i); it != copies_.end())
+    return ir_.Load(t, it->second.address, Offset(it->second.shape, index));
   if (i->IsElementwise()) {
     std::vector<Val> x;
     for (const Instruction* o : i->operands()) {
@@ -105,8 +107,6 @@ absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Ind
   }
   switch (i->opcode()) {
     case Opcode::Parameter:
-      if (const auto it = copies_.find(i); it != copies_.end())
-        return ir_.Load(t, it->second.address, Offset(it->second.shape, index));
       return ir_.Load(t, params_[*a.parameter_number], Offset(i->shape(), index));
     case Opcode::Constant:
       if (i->shape().ElementCount() != 1)

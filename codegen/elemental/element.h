@@ -28,9 +28,9 @@ class ElementEmitter {
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
   // From now on `i` is `v`, whatever the index: the caller computed it for the place it is at.
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
-  // From now on the elements of a parameter are read from `copy`, where they lie as `shape` has them.
-  void ReadFrom(const Instruction* parameter, llvm::Value* copy, const Shape& shape) {
-    copies_.insert_or_assign(parameter, Copy{copy, shape});
+  // From now on the elements of `i` are read from `copy`, where they lie as `shape` has them.
+  void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape) {
+    copies_.insert_or_assign(i, Copy{copy, shape});
   }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
