@@ -87,23 +87,20 @@ class InPlace {
     // The elements of one row, at any place along the first dimension.
     Shape one = s_;
     one.mutable_dims()[0] = 1;
-    const auto place = [&](llvm::Value* base, const Ints& starts) {
-      Index from;
-      for (int64_t start : starts) from.dims.push_back(ir_.I64(start));
-      return At(base, ir_.Mul(fusion_.elements.Offset(one, from), ByteWidth(s_.type())));
-    };
     for (const Instruction* slice : slices_) {
       Ints starts;
       for (const SliceDim& d : *slice->attrs().slice) starts.push_back(d.start);
-      fusion_.elements.ReadFrom(slice, place(Old(row, starts[0] - plan_.first), starts), one);
+      fusion_.elements.ReadFrom(slice, Old(row, starts[0] - plan_.first), one, starts);
     }
-    llvm::Value* out = place(RowOf(array_, row), start_);
+    llvm::Value* out = RowOf(array_, row);
     std::vector<llvm::Value*> at(static_cast<size_t>(u_.rank()), ir_.I64(0));
     at[0] = b_.CreateSub(row, ir_.I64(plan_.first));
     Line(at, 1, [&] {
       auto v = fusion_.elements.Emit(root_->operand(1), Index{at});
       if (!v.ok()) return status_.Update(v.status());
-      ir_.Store(s_.type(), *v, out, fusion_.elements.Offset(one, Index{at}));
+      Index to{at};
+      for (size_t d = 1; d < start_.size(); ++d) to.dims[d] = ir_.Add(at[d], ir_.I64(start_[d]));
+      ir_.Store(s_.type(), *v, out, fusion_.elements.Offset(one, to));
     });
   }
 
@@ -127,8 +124,12 @@ class InPlace {
         element();
       };
     };
+    const int64_t several = 4 * lanes, whole = (u_.dim(d) - lead) / several * several;
     ir_.VectorLoop(lead, from(0), true);
-    ir_.VectorLoop(u_.dim(d) - lead, from(lead), true);
+    // Counted by the place itself: LLVM then sees that an element's neighbour was read the time before. As many as LLVM
+    // takes at a time, for it leaves the rest of such loops scalar.
+    ir_.Loop(ir_.I64(lead), ir_.I64(lead + whole), 1, from(0), true);
+    ir_.VectorLoop(u_.dim(d) - lead - whole, from(lead + whole), true);
   }
 
   FusionBody& fusion_;

@@ -28,9 +28,10 @@ class ElementEmitter {
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
   // From now on `i` is `v`, whatever the index: the caller computed it for the place it is at.
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
-  // From now on the elements of `i` are read from `copy`, where they lie as `shape` has them.
-  void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape) {
-    copies_.insert_or_assign(i, Copy{copy, shape});
+  // From now on the elements of `i` are read from `copy`, where they lie as `shape` has them, so far (`offset`) behind
+  // their places.
+  void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape, const Ints& offset = {}) {
+    copies_.insert_or_assign(i, Copy{copy, shape, offset});
   }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
@@ -67,6 +68,7 @@ class ElementEmitter {
   struct Copy {
     llvm::Value* address;
     Shape shape;
+    Ints offset;
   };
   absl::StatusOr<Val> EmitUncached(const Instruction* i, const Index& index);
   absl::StatusOr<Val> EmitGather(const Instruction* i, const Index& index);
