@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "codegen/cpu/collapse.h"
+#include "compiler/analysis/row_stencil.h"
 
 namespace kiln::cpu {
 namespace {
@@ -39,6 +40,10 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
   if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, "block_level")) {
     FusionBody fusion(body, f);
     return EmitRows(fusion);
+  }
+  if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, kRowsInPlace)) {
+    FusionBody fusion(body, f);
+    return EmitRowsInPlace(fusion);
   }
   if (const Instruction* product = ProductOf(body.i)) {
     FusionBody fusion(body, f);

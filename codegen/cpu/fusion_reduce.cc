@@ -23,6 +23,7 @@ class Reduction {
  public:
   Reduction(FusionBody& fusion, const Instruction* root)
       : body_(fusion.body),
+        f_(fusion.f),
         ir_(fusion.ir),
         elements_(fusion.elements),
         in_((root->Is(Opcode::Tuple) ? root->operand(0) : root)->operand(0)->shape()),
@@ -184,10 +185,45 @@ class Reduction {
            in_.dim(minor) <= kMost && !reduced_.empty() && in_.dim(reduced_.back()) >= kLeastReduced;
   }
 
+  // Whether `p` has the columns of whatever is reduced, which every row of results reads again.
+  bool IsReadByRows(const Instruction* p, int64_t along, int64_t minor) const {
+    constexpr int64_t kMostBytes = 64 << 10, kLeastRows = 32;
+    const Shape& s = p->shape();
+    if (!s.IsArray() || s.dims() != Ints{in_.dim(along), in_.dim(minor)} || !s.HasDefaultLayout() ||
+        IsComplex(s.type()) || s.ByteSize() > kMostBytes || in_.ElementCount() < kLeastRows * s.ElementCount())
+      return false;
+    return std::any_of(p->users().begin(), p->users().end(), [&](const Instruction* u) {
+      return u->Is(Opcode::Broadcast) && u->shape().dims() == in_.dims() &&
+             *u->attrs().dimensions == Ints{along, minor};
+    });
+  }
+
+  // Copies of such operands with each column in one piece: rows read vectors of it without taking them apart.
+  void CopyColumns(int64_t along, int64_t minor) {
+    for (int64_t k = 0; k < static_cast<int64_t>(body_.operands.size()); ++k) {
+      const Instruction* p = f_.parameter(k);
+      if (!IsReadByRows(p, along, minor)) continue;
+      Shape turned = p->shape();
+      turned.set_layout(Layout{{0, 1}});
+      llvm::Value* copy = ir_.Alloca(ir_.b.getInt8Ty(), turned.ByteSize());
+      const auto row = [&](llvm::Value* i) {
+        for (int64_t c = 0; c < in_.dim(minor) && status_.ok(); ++c) {
+          const Index x{{i, ir_.I64(c)}};
+          auto v = elements_.Emit(p, x);
+          if (!v.ok()) return status_.Update(v.status());
+          ir_.Store(turned.type(), *v, copy, elements_.Offset(turned, x));
+        }
+      };
+      ir_.VectorLoop(in_.dim(along), row, true);
+      elements_.ReadFrom(p, copy, turned);
+    }
+  }
+
   // A row of few columns, with an accumulator for each, side by side in one loop: what the columns share is computed
   // once, and their elements are read as whole vectors.
   int64_t SideBySide(int64_t minor) {
     const int64_t columns = in_.dim(minor);
+    CopyColumns(reduced_.back(), minor);
     Reserve(columns);
     const auto each = [&](const std::function<void(llvm::Value*)>& visit) {
       for (int64_t c = 0; c < columns; ++c) {
@@ -203,7 +239,7 @@ class Reduction {
           at_[along] = i;
           each([&](llvm::Value* c) { Add(c); });
         };
-        ir_.VectorLoop(in_.dim(along), step, false);
+        ir_.VectorLoop(in_.dim(along), step, false, columns);
       });
       each([&](llvm::Value* c) { Store(c); });
     };
@@ -426,6 +462,7 @@ class Reduction {
   }
 
   Body& body_;
+  const Computation& f_;
   Ir& ir_;
   ElementEmitter& elements_;
   const Shape& in_;

@@ -93,6 +93,12 @@ Val ElementEmitter::Reinterpret(const Val& v, PrimitiveType from, PrimitiveType 
 absl::StatusOr<Val> ElementEmitter::EmitUncached(const Instruction* i, const Index& index) {
   const Attributes& a = i->attrs();
   const PrimitiveType t = i->shape().type();
+  if (const auto it = copies_.find(i); it != copies_.end()) {
+    Index at = index;
+    for (size_t d = 0; d < it->second.offset.size(); ++d)
+      if (it->second.offset[d]) at.dims[d] = ir_.Add(at.dims[d], ir_.I64(it->second.offset[d]));
+    return ir_.Load(t, it->second.address, Offset(it->second.shape, at));
+  }
   if (i->IsElementwise()) {
     std::vector<Val> x;
     for (const Instruction* o : i->operands()) {

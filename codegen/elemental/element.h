@@ -28,6 +28,11 @@ class ElementEmitter {
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
   // From now on `i` is `v`, whatever the index: the caller computed it for the place it is at.
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
+  // From now on the elements of `i` are read from `copy`, where they lie as `shape` has them, so far (`offset`) behind
+  // their places.
+  void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape, const Ints& offset = {}) {
+    copies_.insert_or_assign(i, Copy{copy, shape, offset});
+  }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
   // From now on the windows of `window` (null: of none) lie inside its array along these dimensions: nothing is checked
@@ -60,6 +65,11 @@ class ElementEmitter {
       return H::combine(std::move(h), k.i, k.block, k.dims);
     }
   };
+  struct Copy {
+    llvm::Value* address;
+    Shape shape;
+    Ints offset;
+  };
   absl::StatusOr<Val> EmitUncached(const Instruction* i, const Index& index);
   absl::StatusOr<Val> EmitGather(const Instruction* i, const Index& index);
 
@@ -67,6 +77,7 @@ class ElementEmitter {
   std::vector<llvm::Value*> params_;
   absl::flat_hash_map<Key, Val> cache_;
   absl::flat_hash_map<const Instruction*, Val> preset_;
+  absl::flat_hash_map<const Instruction*, Copy> copies_;
   const Instruction* inside_ = nullptr;
   std::vector<bool> inside_dims_;
 };

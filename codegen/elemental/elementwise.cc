@@ -4,6 +4,7 @@
 
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/never_positive.h"
+#include "codegen/llvm/inverse_roots.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -316,6 +317,7 @@ class Op {
       case Opcode::Sqrt:
         return Val{Un(Intr::sqrt, p)};
       case Opcode::Rsqrt:
+        if (p->getType()->isFloatTy() && ir.level.vector_bytes == 64) return Val{EstimatedInverseRoot(b, p)};
         return Val{b.CreateFDiv(F(1), Un(Intr::sqrt, p))};
       case Opcode::Real:
         return Val{p};

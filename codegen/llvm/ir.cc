@@ -256,7 +256,7 @@ namespace {
 llvm::Metadata* Number(llvm::Constant* c) { return llvm::ConstantAsMetadata::get(c); }
 }  // namespace
 
-void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel) {
+void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel, int64_t sums) {
   constexpr int64_t kLanes = 16;
   constexpr int64_t kShortest = 5;    // scalars are as fast below
   constexpr int64_t kLongest = 4096;  // what is left of a longer loop is not worth code
@@ -267,15 +267,17 @@ void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bo
   Hints whole = {Hint("unroll.disable"),
                  Hint("vectorize.followup_vectorized", Hint("isvectorized", Number(b.getInt32(1))))};
   Hints masked = whole;
-  // Sums wait for themselves: several at a time, where that leaves no rest or is worth a loop for it.
-  constexpr int64_t kSums = 4, kWorthARest = 512;
-  int64_t sums = parallel ? 1 : kSums;
-  while (sums > 1 && even % (sums * kLanes)) sums /= 2;
-  if (sums == 1 && !parallel && even >= kWorthARest) sums = kSums;
+  // Sums wait for themselves: several at a time, where that leaves no rest or is worth a loop for it. Those of many
+  // numbers push each other out of registers.
+  constexpr int64_t kFew = 2, kWorthARest = 512;
+  const int64_t most_chains = parallel ? 1 : sums > kFew ? 2 : 4;
+  int64_t chains = most_chains;
+  while (chains > 1 && even % (chains * kLanes)) chains /= 2;
+  if (chains == 1 && even >= kWorthARest) chains = most_chains;
   Hints several = whole;
-  if (sums > 1) several.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(sums)))));
+  if (chains > 1) several.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(chains)))));
   masked.push_back(Hint("vectorize.predicate.enable", Number(b.getTrue())));
-  const int64_t most = even - even % (sums * kLanes);
+  const int64_t most = even - even % (chains * kLanes);
   LoopWith(several, I64(0), I64(most), 1, body, parallel);
   LoopWith(whole, I64(most), I64(even), 1, body, parallel);
   if (masked_stores) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);

@@ -72,8 +72,9 @@ class Ir {
   void Loop(llvm::Value* from, llvm::Value* to, int64_t step, const std::function<void(llvm::Value*)>& body,
             bool parallel = false);
   // for (i = 0; i < n; ++i) body(i), as whole vectors and, where the level has masks, one more vector for the rest. An
-  // innermost loop of elements; `body` may be called several times.
-  void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel);
+  // innermost loop of elements; `body` may be called several times. One that is not parallel adds up `sums` numbers,
+  // each in as many registers as there is room for.
+  void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel, int64_t sums = 1);
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
   // In the entry block, so that it is one slot a call.

@@ -7,6 +7,7 @@
 
 #include "codegen/kernels/bitcode.h"
 #include "codegen/llvm/halves.h"
+#include "codegen/llvm/inverse_roots.h"
 #include "codegen/llvm/rare_calls.h"
 #include "codegen/llvm/target_machine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -165,7 +166,10 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     }
     passes.run(m, mam);
     InlineVariantsOfRareCalls(m, mam);
-    for (llvm::Function& f : m) WidenHalves().run(f, fam);
+    for (llvm::Function& f : m) {
+      WidenHalves().run(f, fam);
+      RewriteInverseRoots(f);
+    }
     ReduceStrength(m, fam);
   }
   if (ir_text) {

@@ -165,6 +165,11 @@ int64_t InPlaceOperand(const Instruction* i, int64_t output) {
   return target->Is(Opcode::Parameter) ? *target->attrs().parameter_number : -1;
 }
 
+bool KeepsOldRows(const Instruction* i) {
+  return i->Is(Opcode::Fusion) && i->attrs().backend_config &&
+         absl::StrContains(i->attrs().backend_config->text, "rows_in_place");
+}
+
 bool UpdatesInPlace(const Instruction* i) {
   const int64_t outputs = i->shape().IsTuple() ? static_cast<int64_t>(i->shape().tuple().size()) : 1;
   for (int64_t o = 0; o < outputs; ++o)

@@ -37,6 +37,9 @@ std::vector<Instruction*> UsesOf(const Leaf& l, bool* reaches_root = nullptr);
 // Operand that the instruction's kernel overwrites with its result: the array of a dynamic-update-slice or scatter.
 // -1 if there is none.
 int64_t InPlaceOperand(const Instruction* i, int64_t output = 0);
+// True if the kernel of fusion `i`, an update, copies what it reads of the updated array before it overwrites that
+// (cpu-row-stencil-fusion).
+bool KeepsOldRows(const Instruction* i);
 // True if any of its results lies in an operand that it overwrites.
 bool UpdatesInPlace(const Instruction* i);
 // True if fusion `i`, a loop whose results all have one shape, reads operand `k` only at the element it writes.

@@ -33,7 +33,7 @@ std::pair<Instruction*, int64_t> UpdateOf(const Computation* body, int64_t outpu
 // True if `i` needs the old elements of operand `k` only where output `output`, which takes the operand's place, leaves
 // them as they are: no index, update or other output is computed from them.
 bool OnlyUpdates(const Instruction* i, int64_t k, int64_t output) {
-  if (!i->Is(Opcode::Fusion)) return true;
+  if (!i->Is(Opcode::Fusion) || KeepsOldRows(i)) return true;
   const Computation* body = *i->attrs().calls;
   const auto [update, array] = UpdateOf(body, output);
   // The way from the parameter to the updated operand of the root; a second use anywhere on it reads elements.

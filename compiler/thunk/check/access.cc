@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "compiler/hlo/uses.h"
 
 namespace kiln {
 namespace {
@@ -26,6 +27,21 @@ Update UpdateOf(const Instruction* i, int64_t output) {
   return {};
 }
 
+// Whether the kernel of `i` copies rows of the array before it overwrites them, and `reader`, beside `update`, reads
+// elements of it at a constant distance from the one that is written.
+bool ReadsOldRows(const Instruction* i, const Instruction* update, const Instruction* reader) {
+  if (!i->attrs().backend_config || !absl::StrContains(i->attrs().backend_config->text, "rows_in_place")) return false;
+  const Ints& dims = update->operand(1)->shape().dims();
+  const auto in_place = [&](const Instruction* u, const Instruction*) {
+    return u->IsElementwise() && u->shape().dims() == dims;
+  };
+  if (!reader->Is(Opcode::Slice) || reader->shape().dims() != dims) return false;
+  for (const SliceDim& d : *reader->attrs().slice)
+    if (d.stride != 1) return false;
+  return EveryUseKeeps(
+      reader, [&](const Instruction* u) { return u == update; }, in_place);
+}
+
 bool UpdatesInPlace(const Instruction* i, int64_t k, int64_t output) {
   const auto [update, array] = UpdateOf(i, output);
   if (!update) return false;
@@ -36,7 +52,9 @@ bool UpdatesInPlace(const Instruction* i, int64_t k, int64_t output) {
   for (;;) {
     for (const Instruction* u : v->users())
       for (int64_t slot = 0; slot < u->operand_count(); ++slot)
-        if (u->operand(slot) == v && (u != below || (u == update && slot != array))) return false;
+        if (u->operand(slot) == v && (u != below || (u == update && slot != array)) &&
+            !(v == update->operand(array) && ReadsOldRows(i, update, u)))
+          return false;
     if (!v->Is(Opcode::Bitcast)) break;
     below = v;
     v = v->operand(0);
