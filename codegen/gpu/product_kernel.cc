@@ -32,7 +32,7 @@ class Kernel {
   Kernel(Body& body, const Product& p, const Tile& t)
       : body_(body), ir_(body.ir), b_(body.ir.b), p_(p), s_(p.shape), t_(t) {}
 
-  absl::Status Emit() {
+  absl::Status Emit(SharedTiles* shared) {
     const bool tensor = t_.kind == Tile::kTensor;
     const int64_t row_tiles = (s_.m + t_.rows - 1) / t_.rows, column_tiles = (s_.n + t_.columns - 1) / t_.columns;
     body_.threads = t_.down * t_.across * (tensor ? kWarp : 1);
@@ -45,7 +45,8 @@ class Kernel {
     depth_ = tensor && InfoOf(s_.a).bits == 8 ? 2 * t_.depth : t_.depth;
     Side a{&p_.a, tensor ? s_.a : sum_, s_.m, ir_.Mul(at[1], t_.rows), t_.rows, depth_, !tensor};
     Side b{&p_.b, tensor ? s_.b : sum_, s_.n, ir_.Mul(at[2], t_.columns), t_.columns, depth_, !tensor};
-    for (Side* side : {&a, &b}) Prepare(*side);
+    Prepare(a, &shared->a);
+    Prepare(b, &shared->b);
     if (tensor)
       StartWarps();
     else
@@ -77,7 +78,7 @@ class Kernel {
   bool Raw(const Side& s) const { return s.source->array && s.source->type == s.held && !IsComplex(s.held); }
   llvm::Type* RawType(const Side& s) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(s.held))); }
 
-  void Prepare(Side& s) {
+  void Prepare(Side& s, llvm::Value** tile) {
     constexpr int64_t kWidest = 16;  // bytes
     const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (s.width = kWidest / ByteWidth(s.held); s.width > 1; s.width /= 2)
@@ -86,7 +87,8 @@ class Kernel {
     s.width = std::max<int64_t>(s.width, 1);
     // Rows of words that lanes read together begin in different banks.
     s.pitch = s.lines_minor ? s.lines + 4 : s.depth + 16 / ByteWidth(s.held);
-    s.tile = body_.grid.Shared(ir_.MemType(s.held), Parts() * s.pitch * (s.lines_minor ? s.depth : s.lines));
+    if (!*tile) *tile = body_.grid.Shared(ir_.MemType(s.held), Parts() * s.pitch * (s.lines_minor ? s.depth : s.lines));
+    s.tile = *tile;
     const int64_t chunks = Chunks(s);
     for (int64_t k = 0; k < chunks * (Raw(s) ? 1 : s.width); ++k)
       s.staged.push_back(Raw(s)
@@ -340,10 +342,9 @@ class Kernel {
 
 }  // namespace
 
-absl::Status EmitProduct(Body& body, const Product& p) {
+absl::Status EmitProduct(Body& body, const Product& p, const Tile& tile, SharedTiles* shared) {
   if (p.shape.batch * p.shape.m * p.shape.n == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Tile t, TileOf(body.i, p.shape, body.target));
-  return Kernel(body, p, t).Emit();
+  return Kernel(body, p, tile).Emit(shared);
 }
 
 }  // namespace kiln::gpu

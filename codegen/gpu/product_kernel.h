@@ -33,7 +33,20 @@ struct Product {
   std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val&)> store;
 };
 
-// Emits the product with the tile that TileOf gives it.
-absl::Status EmitProduct(Body& body, const Product& p);
+// Where a block keeps its part of each operand: products of one kernel that are divided alike share it.
+struct SharedTiles {
+  llvm::Value *a = nullptr, *b = nullptr;  // null: made when first needed
+};
+
+// Emits the product, divided as `tile` says; `body` then has its blocks and threads.
+absl::Status EmitProduct(Body& body, const Product& p, const Tile& tile, SharedTiles* shared);
+
+// A product of a fusion, and the fusion's result that is made of it.
+struct FusedProduct {
+  const Instruction *root, *hero;
+  ProductShape shape;
+};
+// Emits it as above, its result at the first of `body`'s.
+absl::Status EmitProductResult(Body& body, const FusedProduct& p, const Tile& tile, SharedTiles* shared);
 
 }  // namespace kiln::gpu
