@@ -26,11 +26,20 @@ struct Source {
   std::function<absl::StatusOr<Val>(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> element;
 };
 
-// A product, where its operands' elements come from and where its results go.
+// Operands that are multiplied over `depth`, and to which of a block's sums that is added.
+struct Term {
+  Source a, b;
+  int64_t depth;
+  size_t sum = 0;
+};
+
+// Products of one shape: where their operands' elements come from and where what is made of their sums goes.
 struct Product {
   ProductShape shape;
-  Source a, b;
-  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val&)> store;
+  std::vector<Term> terms;
+  size_t sums;
+  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const std::vector<Val>& sums)>
+      store;
 };
 
 // Where a block keeps its part of each operand: products of one kernel that are divided alike share it.

@@ -49,7 +49,8 @@ const Instruction* OperandOf(const Instruction* i, const Instruction* dot, int64
 }
 
 // Products at one depth that read one array on one side; those of constants have panels to come, or are one already.
-bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
+// `fewest`: of a group.
+bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_arguments) {
   const KernelDepths depths(c);
   using Types = std::vector<PrimitiveType>;
   std::map<std::tuple<int64_t, int64_t, int64_t, Types>, std::vector<Instruction*>> groups;
@@ -65,23 +66,23 @@ bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
   bool changed = false;
   absl::flat_hash_set<const Instruction*> merged;
   for (const auto& [key, members] : groups) {
-    Instruction* all = nullptr;
-    size_t count = 0;
-    for (Instruction* i : members) {
-      if (merged.contains(i) || (all && !ctx.Take())) continue;
-      merged.insert(i);
-      if (all) {
-        all = FuseSiblings(all, i);
+    std::vector<Instruction*> group;
+    const auto close = [&] {
+      if (group.size() >= fewest && ctx.Take()) {
+        merged.insert(group.begin(), group.end());
+        Instruction* all = group[0];
+        for (size_t k = 1; k < group.size(); ++k) all = FuseSiblings(all, group[k]);
         all->mutable_attrs().fusion_kind = FusionKind::kOutput;
         changed = true;
-      } else {
-        all = i;
       }
-      if (++count < kMostProducts) continue;
-      all = nullptr;
-      count = 0;
+      group.clear();
+    };
+    for (Instruction* i : members) {
+      if (merged.contains(i)) continue;
+      group.push_back(i);
+      if (group.size() == kMostProducts) close();
     }
-    if (count == 1) merged.erase(all);
+    close();
   }
   return changed;
 }
@@ -91,7 +92,8 @@ bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
 absl::StatusOr<bool> CpuProductGrouping(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
-    for (const bool from_arguments : {true, false}) changed = MergeRound(c, ctx, from_arguments) || changed;
+    for (const size_t fewest : {3, 2})  // three gradients are no pair and one, whichever depth they have in common
+      for (const bool from_arguments : {true, false}) changed = MergeRound(c, ctx, fewest, from_arguments) || changed;
   return changed;
 }
 

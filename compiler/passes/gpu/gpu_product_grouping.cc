@@ -7,7 +7,6 @@
 // the device where one product cannot, and loses the library's speed. cuBLAS's own grouped calls read their pointers
 // from device memory, which each run would have to fill first: two nodes, and no epilogues.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "compiler/pass/pass.h"
@@ -48,9 +47,13 @@ std::optional<Candidate> AsCandidate(Instruction* i) {
       out.arrays.push_back(WithoutBitcasts(o));
     }
   } else if (IsProductFusion(i)) {
-    for (const auto& inner : (*i->attrs().calls)->instructions())
-      if (inner->Is(Opcode::Dot)) out.dot = inner.get();
-    if (!out.fused()) return std::nullopt;  // a convolution
+    size_t dots = 0;
+    for (const auto& inner : (*i->attrs().calls)->instructions()) {
+      if (!inner->Is(Opcode::Dot)) continue;
+      out.dot = inner.get();
+      ++dots;
+    }
+    if (dots != 1) return std::nullopt;  // a convolution, or a group already
     for (const Instruction* o : out.dot->operands()) {
       while (o->operand_count() == 1) o = o->operand(0);
       if (o->Is(Opcode::Parameter)) out.arrays.push_back(WithoutBitcasts(i->operand(*o->attrs().parameter_number)));
@@ -63,60 +66,17 @@ std::optional<Candidate> AsCandidate(Instruction* i) {
   return out;
 }
 
-// Figures of a server's GPU (target/gpus/sm_90.txt): what products of whole waves reach, and what a kernel takes beside
-// its work. Speeds are in flops per microsecond; 0 where no figure is known.
-constexpr double kKernelUs = 2.5, kMultiprocessors = 132, kTile = 64;
-struct Speeds {
-  double own = 0, library = 0;
-};
-Speeds SpeedsOf(PrimitiveType t) {
-  if (t == PrimitiveType::F32) return {42e6, 50e6};
-  if (t == PrimitiveType::F16 || t == PrimitiveType::BF16) return {250e6, 500e6};
-  return {};
-}
-
-double Flops(const Instruction* dot) {
-  const int64_t k = dot->operand(0)->shape().dim((*dot->attrs().lhs_contracting_dims)[0]);
-  return 2.0 * static_cast<double>(dot->shape().ElementCount()) * static_cast<double>(k);
-}
-
-double Tiles(const Instruction* dot) {
-  const auto tiles = [](int64_t extent) { return std::ceil(static_cast<double>(extent) / kTile); };
-  const Shape& s = dot->shape();
-  return static_cast<double>(s.dim(0)) * tiles(s.dim(1)) * tiles(s.dim(2));
-}
-
-// The time of `flops` where `tiles` of the result are computed at once.
-double Us(double flops, double tiles, double speed) {
-  return kKernelUs + flops / speed * std::max(1.0, kMultiprocessors / tiles);
-}
-
-double LibraryUs(const Instruction* dot) {
-  // It cuts long sums into parts that run at once.
-  constexpr double kPart = 256, kMostParts = 4;
-  const auto k = static_cast<double>(dot->operand(0)->shape().dim((*dot->attrs().lhs_contracting_dims)[0]));
-  return Us(Flops(dot), Tiles(dot) * std::clamp(k / kPart, 1.0, kMostParts), SpeedsOf(dot->shape().type()).library);
-}
-
-// Whether a library would compute it alone.
-bool ForLibrary(const Candidate& c) {
-  const PrimitiveType t = c.dot->operand(0)->shape().type();
-  return !c.fused() && !c.dot->attrs().algorithm && t == c.dot->operand(1)->shape().type() && BitWidth(t) >= 8;
-}
-
 bool Pays(const std::vector<Candidate>& group) {
-  double flops = 0, tiles = 0, apart = 0;
+  std::vector<const Instruction*> dots;
+  double apart = 0;
   bool library = false;
   for (const Candidate& c : group) {
-    flops += Flops(c.dot);
-    tiles += Tiles(c.dot);
-    library = library || ForLibrary(c);
+    const bool calls = !c.fused() && IsForLibrary(c.dot);
+    library = library || calls;
+    apart += calls ? LibraryProductUs(c.dot) : OwnProductsUs({c.dot});
+    dots.push_back(c.dot);
   }
-  if (!library) return true;
-  const double own = SpeedsOf(group[0].dot->operand(0)->shape().type()).own;
-  if (own == 0) return false;
-  for (const Candidate& c : group) apart += ForLibrary(c) ? LibraryUs(c.dot) : Us(Flops(c.dot), Tiles(c.dot), own);
-  return Us(flops, tiles, own) < apart;
+  return !library || OwnProductsUs(dots) < apart;
 }
 
 // One kernel of all, each with what follows it as far as `may_read` allows.
@@ -133,8 +93,8 @@ void Merge(const std::vector<Candidate>& group, PassContext& ctx,
   all->mutable_attrs().backend_config = kProductFusionConfig;
 }
 
-// Products at one depth that read one array; of one type, so that they are divided alike.
-bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
+// Products at one depth that read one array; of one type, so that they are divided alike. `fewest`: of a group.
+bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_arguments) {
   const KernelDepths depths(c);
   using Types = std::vector<PrimitiveType>;
   std::map<std::tuple<int64_t, int64_t, Types>, std::vector<Candidate>> groups;
@@ -156,10 +116,10 @@ bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
       std::vector<Candidate> kept = group;
       while (kept.size() > 1 && !Pays(kept))
         kept.erase(std::max_element(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) {
-          return Flops(a.dot) < Flops(b.dot);
+          return ProductFlops(a.dot) < ProductFlops(b.dot);
         }));
       group.clear();
-      if (kept.size() < 2 || !ctx.Take()) return;
+      if (kept.size() < fewest || !ctx.Take()) return;
       for (const Candidate& x : kept) merged.insert(x.i);
       // What follows may need only what is there before the group, so that no number changes.
       Merge(kept, ctx, [&](const Instruction* o) {
@@ -183,7 +143,8 @@ bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
 absl::StatusOr<bool> GpuProductGrouping(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m))
-    for (const bool from_arguments : {true, false}) changed = MergeRound(c, ctx, from_arguments) || changed;
+    for (const size_t fewest : {3, 2})  // three gradients are no pair and one, whichever depth they have in common
+      for (const bool from_arguments : {true, false}) changed = MergeRound(c, ctx, fewest, from_arguments) || changed;
   return changed;
 }
 

@@ -27,4 +27,14 @@ struct ProductFusionOptions {
 };
 Instruction* FuseAroundProduct(Instruction* product, PassContext& ctx, const ProductFusionOptions& options = {});
 
+// Estimates of products, in microseconds (product_estimates.cc). No figure is known for some types: kiln's kernels then
+// seem to take for ever, and a library no time.
+inline constexpr double kKernelUs = 2.5;  // what a kernel takes beside its work
+double ProductFlops(const Instruction* dot);
+// Whether a library would compute it, if it is left alone.
+bool IsForLibrary(const Instruction* dot);
+double LibraryProductUs(const Instruction* dot);
+// Of all as one kernel: side by side, or each block adding up one place of all.
+double OwnProductsUs(const std::vector<const Instruction*>& dots, bool in_one_place = false);
+
 }  // namespace kiln
