@@ -4,6 +4,7 @@
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/dot_plan.h"
 #include "codegen/cpu/epilogue.h"
+#include "codegen/cpu/kernels.h"
 #include "codegen/elemental/library.h"
 
 namespace kiln::cpu {
@@ -11,7 +12,7 @@ namespace kiln::cpu {
 void EmitPlainDot(Body& body, const DotPlan& plan, const Epilogue& epilogue);
 void EmitDotsWithVector(Body& body, const DotPlan& plan, const Epilogue& epilogue);
 void EmitMultiplesOfLines(Body& body, const DotPlan& plan, const Epilogue& epilogue);
-void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue);
+void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue, const Copies& copies);
 
 void EmitDirectConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue);
 void EmitPointwiseConvolution(Body& body, const ConvolutionPlan& plan, const Epilogue& epilogue);

@@ -5,8 +5,11 @@
 
 namespace kiln::cpu {
 
-absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored, const Epilogue& epilogue) {
-  ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(body.ir.level, body.i, stored));
+absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored, const Epilogue& epilogue,
+                                const Copies& copies) {
+  ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(body.ir.level, body.i, stored, copies.count));
+  if (copies.count > 1 && plan.algorithm != DotAlgorithm::kProducts)
+    return ErrorAt(body.i, "is computed beside others by an algorithm for one", absl::StatusCode::kInternal);
   switch (plan.algorithm) {
     case DotAlgorithm::kPlainLoops:
       EmitPlainDot(body, plan, epilogue);
@@ -18,10 +21,10 @@ absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored,
       EmitMultiplesOfLines(body, plan, epilogue);
       break;
     case DotAlgorithm::kProducts:
-      EmitDotAsProducts(body, plan, epilogue);
+      EmitDotAsProducts(body, plan, epilogue, copies);
       break;
   }
-  return plan.units;
+  return plan.units * copies.count;
 }
 
 void EmitPlainDot(Body& body, const DotPlan& plan, const Epilogue& epilogue) {

@@ -1,4 +1,5 @@
-// Dots as matrix products: a unit is a block of rows of A, or part of its columns.
+// Dots as matrix products: a unit is a block of rows of A, or part of its columns. Several products of one A take their
+// turns within its blocks of rows, which are packed once for all.
 #include <algorithm>
 
 #include "codegen/cpu/contractions.h"
@@ -10,8 +11,14 @@ namespace {
 
 class BlockedDot {
  public:
-  BlockedDot(Body& body, const DotPlan& plan, const Epilogue& epilogue)
-      : body_(body), epilogue_(epilogue), ir_(body.ir), b_(body.ir.b), s_(plan.shape), p_(plan.blocked) {}
+  BlockedDot(Body& body, const DotPlan& plan, const Epilogue& epilogue, const Copies& copies)
+      : body_(body),
+        epilogue_(epilogue),
+        copies_(copies),
+        ir_(body.ir),
+        b_(body.ir.b),
+        s_(plan.shape),
+        p_(plan.blocked) {}
 
   void Emit() {
     slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), Parts() * p_.rows.size * p_.slab_stride) : nullptr;
@@ -35,8 +42,13 @@ class BlockedDot {
 
   void Unit(llvm::Value* unit) {
     const int64_t blocks = p_.rows.count;
-    unit_ = SplitUnit(ir_, unit, body_.begin, p_.parts.count);
+    // Products beside each other are parts of one whole: all read the slab.
+    unit_ = SplitUnit(ir_, unit, body_.begin, p_.parts.count * copies_.count);
     unit = unit_.whole;
+    if (copies_.count > 1) {
+      copies_.pick(b_.CreateUDiv(unit_.part, ir_.I64(p_.parts.count)));
+      unit_.part = b_.CreateURem(unit_.part, ir_.I64(p_.parts.count));
+    }
     const bool one_batch = s_.batch == 1;
     llvm::Value* batch = one_batch ? ir_.I64(0) : blocks == 1 ? unit : b_.CreateUDiv(unit, ir_.I64(blocks));
     llvm::Value* block = blocks == 1 ? ir_.I64(0) : one_batch ? unit : b_.CreateURem(unit, ir_.I64(blocks));
@@ -138,6 +150,7 @@ class BlockedDot {
 
   Body& body_;
   const Epilogue& epilogue_;
+  const Copies& copies_;
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const DotShape& s_;
@@ -148,8 +161,8 @@ class BlockedDot {
 
 }  // namespace
 
-void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue) {
-  BlockedDot(body, plan, epilogue).Emit();
+void EmitDotAsProducts(Body& body, const DotPlan& plan, const Epilogue& epilogue, const Copies& copies) {
+  BlockedDot(body, plan, epilogue, copies).Emit();
 }
 
 }  // namespace kiln::cpu

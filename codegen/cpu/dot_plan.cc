@@ -84,7 +84,7 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks) {
 }
 
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
-                              std::optional<PrimitiveType> stored, const ProductChoice& choice) {
+                              std::optional<PrimitiveType> stored, const ProductChoice& choice, int64_t alike) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
   constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
@@ -123,9 +123,9 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
-  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count);
-  const int64_t units = s.batch * Pieces::Of(s.m, block).count * p.parts.count;
-  if (!tiles) block = RowsForThreads(block, units, s.batch * s.m * s.k * s.n / units, tile_rows);
+  p.parts = ColumnParts(s, alike * s.batch * Pieces::Of(s.m, block).count);
+  const int64_t units = alike * s.batch * Pieces::Of(s.m, block).count * p.parts.count;
+  if (!tiles) block = RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows);
   p.rows = Pieces::Of(s.m, block);
   const int64_t width = p.parts.size;
   int64_t columns = width;
@@ -155,7 +155,8 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
 
 }  // namespace
 
-absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, std::optional<PrimitiveType> stored) {
+absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, std::optional<PrimitiveType> stored,
+                                int64_t alike) {
   DotPlan plan{};
   ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
   const DotShape& s = plan.shape;
@@ -178,7 +179,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
     plan.units = s.batch * plan.vector.pieces.count;
   } else {
     plan.algorithm = DotAlgorithm::kProducts;
-    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot));
+    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot), alike);
     plan.units = s.batch * plan.blocked.rows.count * plan.blocked.parts.count;
   }
   if (s.panel && plan.algorithm != DotAlgorithm::kProducts)

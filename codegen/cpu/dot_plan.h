@@ -56,9 +56,10 @@ struct DotPlan {
   BlockedDotPlan blocked;  // of kProducts
 };
 
-// `stored`: the type of what an epilogue stores, if there is one. Fails where `dot` is not of the form that
+// `stored`: the type of what an epilogue stores, if there is one. `alike`: so many products of the same A are computed
+// together; the units are one's. Fails where `dot` is not of the form that
 // dot-decomposer gives, or where plain sums would have to be stored as another type first.
 absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot,
-                                std::optional<PrimitiveType> stored = std::nullopt);
+                                std::optional<PrimitiveType> stored = std::nullopt, int64_t alike = 1);
 
 }  // namespace kiln::cpu

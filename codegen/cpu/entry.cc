@@ -155,9 +155,12 @@ ProductInstructions ProductInstructionsOf(const CpuLevel& level, const Instructi
 }  // namespace
 
 bool GainsByLevel(const CpuLevel& level, const CpuLevel& below, const Instruction* i) {
-  if (const Instruction* product = ProductOf(i)) i = product;
-  const ProductInstructions uses = ProductInstructionsOf(level, i);
-  return uses != ProductInstructions::kNone && uses != ProductInstructionsOf(below, i);
+  std::vector<const Instruction*> products = ProductsOf(i);
+  if (products.empty()) products = {i};
+  return std::any_of(products.begin(), products.end(), [&](const Instruction* product) {
+    const ProductInstructions uses = ProductInstructionsOf(level, product);
+    return uses != ProductInstructions::kNone && uses != ProductInstructionsOf(below, product);
+  });
 }
 
 absl::Status EmitKernels(Ir& ir, const KernelPlan& plan, const std::vector<size_t>& which, const KernelLinkage& linkage,

@@ -45,10 +45,7 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
     FusionBody fusion(body, f);
     return EmitRowsInPlace(fusion);
   }
-  if (const Instruction* product = ProductOf(body.i)) {
-    FusionBody fusion(body, f);
-    return EmitProduct(fusion, product);
-  }
+  if (const auto products = ProductsOf(body.i); !products.empty()) return EmitProducts(body, f, products);
   if (auto collapsed = Collapse(f)) return EmitByRoot({body, *collapsed->entry()});
   return EmitByRoot({body, f});
 }

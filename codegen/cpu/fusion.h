@@ -21,8 +21,8 @@ struct FusionBody {
   ElementEmitter elements;
 };
 
-// `product` and what is made of its elements.
-absl::StatusOr<int64_t> EmitProduct(FusionBody& fusion, const Instruction* product);
+// The product of each result of `f` and what is made of its elements.
+absl::StatusOr<int64_t> EmitProducts(Body& body, const Computation& f, const std::vector<const Instruction*>& products);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
 // Where along the minor dimension of a loop the joined arrays meet that it reads; none where they are not read in its
 // order, or meet often.

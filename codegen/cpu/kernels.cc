@@ -1,6 +1,7 @@
 #include "codegen/cpu/kernels.h"
 
 #include "codegen/cpu/convolution_plan.h"
+#include "codegen/cpu/fusion.h"
 #include "codegen/elemental/element.h"
 #include "codegen/llvm/debug_info.h"
 
@@ -35,17 +36,30 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
 
 }  // namespace
 
-const Instruction* ProductOf(const Instruction* fusion) {
+std::vector<const Instruction*> ProductsOf(const Instruction* fusion) {
   if (!fusion->Is(Opcode::Fusion) || !fusion->attrs().fusion_kind ||
       *fusion->attrs().fusion_kind != FusionKind::kOutput)
-    return nullptr;
-  for (const auto& i : (*fusion->attrs().calls)->instructions())
-    if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return i.get();
-  return nullptr;
+    return {};
+  std::vector<const Instruction*> out;
+  for (const Instruction* root : ResultsOf((*fusion->attrs().calls)->root())) {
+    std::vector<const Instruction*> work = {root};
+    absl::flat_hash_set<const Instruction*> seen;
+    while (!work.empty()) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      if (!seen.insert(i).second) continue;
+      if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) {
+        out.push_back(i);
+        break;
+      }
+      work.insert(work.end(), i->operands().begin(), i->operands().end());
+    }
+  }
+  return out;
 }
 
 int64_t ScratchBytes(const Instruction* i) {
-  if (const Instruction* product = ProductOf(i)) return ScratchBytes(product);
+  if (const auto products = ProductsOf(i); !products.empty()) return ScratchBytes(products[0]);
   if (i->Is(Opcode::Convolution)) return ConvolutionScratchBytes(i);
   return LibraryScratchBytes(i, kStackBytes);
 }
@@ -119,7 +133,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || ProductOf(i)) f->addFnAttr(kCallsMicroKernels);
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || !ProductsOf(i).empty()) f->addFnAttr(kCallsMicroKernels);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
   for (size_t k = 0; k < operands + results + 1; ++k)

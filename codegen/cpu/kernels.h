@@ -28,12 +28,18 @@ int64_t ScratchBytes(const Instruction* i);
 
 // Emitters by family, used by EmitKernel.
 absl::StatusOr<int64_t> EmitFusion(Body& body);
+// Products that differ in B and their results alone: `pick` has the body's arrays be those of one of `count`.
+struct Copies {
+  int64_t count = 1;
+  std::function<void(llvm::Value* copy)> pick;
+};
 // `stored`: what `epilogue` stores, if there is one.
-absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored = {}, const Epilogue& epilogue = {});
+absl::StatusOr<int64_t> EmitDot(Body& body, std::optional<PrimitiveType> stored = {}, const Epilogue& epilogue = {},
+                                const Copies& copies = {});
 absl::StatusOr<int64_t> EmitConvolution(Body& body, const Epilogue& epilogue = {});
 
-// The dot or convolution of a fusion of kind kOutput, whose other operations are made of its elements; null for any
-// other instruction.
-const Instruction* ProductOf(const Instruction* fusion);
+// The dot or convolution of a fusion of kind kOutput, whose other operations are made of its elements: one for each of
+// its results. Empty for any other instruction.
+std::vector<const Instruction*> ProductsOf(const Instruction* fusion);
 
 }  // namespace kiln::cpu

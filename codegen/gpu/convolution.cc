@@ -7,8 +7,8 @@
 namespace kiln::gpu {
 
 absl::Status EmitConvolution(Body& body) {
-  ASSIGN_OR_RETURN(const std::optional<ProductShape> product, ProductOf(body.i));
-  if (product) return EmitConvolutionAsProduct(body, *product);
+  ASSIGN_OR_RETURN(const std::vector<ProductShape> product, ProductsOf(body.i));
+  if (!product.empty()) return EmitConvolutionAsProduct(body, product[0]);
   Ir& ir = body.ir;
   const Instruction* i = body.i;
   ElementEmitter elements(ir, {});

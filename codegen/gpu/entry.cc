@@ -304,9 +304,9 @@ class GpuEntry : public HostEntry {
 bool SameKernels(const KernelPlan& plan, const GpuTarget& a, const GpuTarget& b) {
   if (a.llvm_cpu != b.llvm_cpu || a.llvm_features != b.llvm_features) return false;
   for (const KernelPlan::Item& item : plan.kernels) {
-    const auto product = ProductOf(item.instruction);
-    if (!product.ok() || !*product) continue;
-    const auto on_a = TileOf(item.instruction, **product, a), on_b = TileOf(item.instruction, **product, b);
+    const auto products = ProductsOf(item.instruction);
+    if (!products.ok() || products->empty()) continue;
+    const auto on_a = TileOf(item.instruction, *products, a), on_b = TileOf(item.instruction, *products, b);
     if (!on_a.ok() || !on_b.ok() || !(*on_a == *on_b)) return false;
   }
   return true;

@@ -42,6 +42,35 @@ const Instruction* ReduceBehind(const Instruction* root) {
   return alike && ReadOnlyInPlace(found) ? found : nullptr;
 }
 
+// The products whose sum `i` is, seen through bitcasts; none if it is no such sum.
+static std::vector<const Instruction*> TermsOf(const Instruction* i) {
+  while (i->Is(Opcode::Bitcast)) i = i->operand(0);
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return {i};
+  if (!i->Is(Opcode::Add)) return {};
+  std::vector<const Instruction*> a = TermsOf(i->operand(0));
+  const std::vector<const Instruction*> b = TermsOf(i->operand(1));
+  if (a.empty() || b.empty()) return {};
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::vector<ProductSum> SumsBehind(const Instruction* root) {
+  std::vector<ProductSum> out;
+  std::vector<const Instruction*> work = {root};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* i = work.back();
+    work.pop_back();
+    if (!seen.insert(i).second) continue;
+    const bool sum = i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || i->Is(Opcode::Add);
+    if (std::vector<const Instruction*> terms = sum ? TermsOf(i) : std::vector<const Instruction*>(); !terms.empty())
+      out.push_back({i, std::move(terms)});
+    else
+      work.insert(work.end(), i->operands().begin(), i->operands().end());
+  }
+  return out;
+}
+
 Index PlaceInRoot(ElementEmitter& elements, const Instruction* root, const Instruction* hero, Index at) {
   absl::flat_hash_map<const Instruction*, Index> places = {{hero, std::move(at)}};
   for (const Instruction* i : root->parent()->PostOrder()) {

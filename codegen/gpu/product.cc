@@ -89,54 +89,72 @@ std::vector<llvm::Value*> OutputOf(Ir& ir, const Instruction* i, const ProductSh
 
 absl::Status EmitDot(Body& body) {
   ElementEmitter elements(body.ir, body.operands);
-  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
-  return EmitProduct(body, {*shape, OperandOf(body.i, 0, elements, body.operands[0], nullptr),
-                            OperandOf(body.i, 1, elements, body.operands[1], nullptr),
-                            [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) {
-                              const Shape& o = body.i->shape();
-                              body.ir.Store(o.type(), v, body.results[0], elements.Offset(o, {{batch, row, column}}));
-                              return absl::OkStatus();
-                            }});
+  ASSIGN_OR_RETURN(const std::vector<ProductShape> products, ProductsOf(body.i));
+  ASSIGN_OR_RETURN(const Tile tile, TileOf(body.i, products, body.target));
+  SharedTiles shared;
+  const Term term{OperandOf(body.i, 0, elements, body.operands[0], nullptr),
+                  OperandOf(body.i, 1, elements, body.operands[1], nullptr), products[0].k};
+  const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const std::vector<Val>& v) {
+    const Shape& o = body.i->shape();
+    body.ir.Store(o.type(), v[0], body.results[0], elements.Offset(o, {{batch, row, column}}));
+    return absl::OkStatus();
+  };
+  return EmitProduct(body, {products[0], {term}, 1, store}, tile, &shared);
 }
 
 absl::Status EmitConvolutionAsProduct(Body& body, const ProductShape& shape) {
   const Instruction* i = body.i;
   const auto [input, filter] = OperandsOfConvolution(body.ir, i, shape, body.operands[0], body.operands[1]);
   ElementEmitter elements(body.ir, body.operands);
-  return EmitProduct(
-      body, {shape, input, filter, [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const Val& v) {
-               const Index at{OutputOf(body.ir, i, shape, group, row, column)};
-               body.ir.Store(i->shape().type(), v, body.results[0], elements.Offset(i->shape(), at));
-               return absl::OkStatus();
-             }});
+  ASSIGN_OR_RETURN(const Tile tile, TileOf(i, {shape}, body.target));
+  SharedTiles shared;
+  const auto store = [&](llvm::Value* group, llvm::Value* row, llvm::Value* column, const std::vector<Val>& v) {
+    const Index at{OutputOf(body.ir, i, shape, group, row, column)};
+    body.ir.Store(i->shape().type(), v[0], body.results[0], elements.Offset(i->shape(), at));
+    return absl::OkStatus();
+  };
+  return EmitProduct(body, {shape, {{input, filter, shape.k}}, 1, store}, tile, &shared);
 }
 
-absl::Status EmitProductFusion(Body& body, const Computation& f) {
-  const Instruction* hero = HeroOf(body.i);
-  ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ProductOf(body.i));
-  if (!shape) return ErrorAt(body.i, "is a fusion around no product", absl::StatusCode::kInternal);
+absl::Status EmitProductResult(Body& body, const FusedProduct& p, const Tile& tile, SharedTiles* shared) {
+  const Instruction* root = p.root;
   ElementEmitter elements(body.ir, body.operands);
-  const auto array = [&](int64_t k) {
-    const Instruction* o = hero->operand(k);
-    return o->Is(Opcode::Parameter) ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
-  };
-  const bool convolves = hero->Is(Opcode::Convolution);
-  if (convolves && (!array(0) || !array(1)))
-    return ErrorAt(body.i, "computes an operand of its convolution, which no kernel does", absl::StatusCode::kInternal);
-  const auto [a, b] = convolves ? OperandsOfConvolution(body.ir, hero, *shape, array(0), array(1))
-                                : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
-                                            OperandOf(hero, 1, elements, array(1), hero->operand(1)));
-  const auto store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val& v) -> absl::Status {
-    elements.Preset(hero, v);
-    const Shape& o = f.root()->shape();
-    const Index to = PlaceInRoot(elements, f.root(), hero,
-                                 {convolves ? OutputOf(body.ir, hero, *shape, batch, row, column)
-                                            : std::vector<llvm::Value*>{batch, row, column}});
-    ASSIGN_OR_RETURN(Val out, elements.Emit(f.root(), to));
+  const std::vector<ProductSum> sums = SumsBehind(root);
+  Product product{p.shape, {}, sums.size(), nullptr};
+  const bool convolves = p.hero->Is(Opcode::Convolution);
+  for (size_t k = 0; k < sums.size(); ++k)
+    for (const Instruction* hero : sums[k].products) {
+      const auto array = [&](int64_t operand) {
+        const Instruction* o = hero->operand(operand);
+        return o->Is(Opcode::Parameter) ? body.operands[static_cast<size_t>(*o->attrs().parameter_number)] : nullptr;
+      };
+      if (convolves && (!array(0) || !array(1)))
+        return ErrorAt(body.i, "computes an operand of its convolution, which no kernel does",
+                       absl::StatusCode::kInternal);
+      if (hero->opcode() != p.hero->opcode() || hero->shape() != p.hero->shape() ||
+          hero->operand(0)->shape().type() != p.shape.a || hero->operand(1)->shape().type() != p.shape.b)
+        return ErrorAt(body.i, "is made of products of several shapes or types", absl::StatusCode::kInternal);
+      const auto [a, b] = convolves ? OperandsOfConvolution(body.ir, hero, p.shape, array(0), array(1))
+                                    : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
+                                                OperandOf(hero, 1, elements, array(1), hero->operand(1)));
+      const int64_t depth = convolves ? p.shape.k : hero->operand(0)->shape().dim((*hero->attrs().lhs_contracting_dims)[0]);
+      product.terms.push_back({a, b, depth, k});
+    }
+  product.store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column,
+                      const std::vector<Val>& values) -> absl::Status {
+    const Index at{convolves ? OutputOf(body.ir, p.hero, p.shape, batch, row, column)
+                             : std::vector<llvm::Value*>{batch, row, column}};
+    for (size_t k = 0; k < sums.size(); ++k) elements.Preset(sums[k].value, values[k]);
+    const Shape &o = root->shape(), &first = sums[0].value->shape();
+    Index place = at;
+    if (first.dims() != p.hero->shape().dims())
+      place.dims = Delinearize(body.ir, elements.Offset(p.hero->shape(), at), first.dims(), MemoryOrder(first));
+    const Index to = PlaceInRoot(elements, root, sums[0].value, place);
+    ASSIGN_OR_RETURN(Val out, elements.Emit(root, to));
     body.ir.Store(o.type(), out, body.results[0], elements.Offset(o, to));
     return absl::OkStatus();
   };
-  return EmitProduct(body, {*shape, a, b, store});
+  return EmitProduct(body, product, tile, shared);
 }
 
 }  // namespace kiln::gpu

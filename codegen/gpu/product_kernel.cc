@@ -32,7 +32,7 @@ class Kernel {
   Kernel(Body& body, const Product& p, const Tile& t)
       : body_(body), ir_(body.ir), b_(body.ir.b), p_(p), s_(p.shape), t_(t) {}
 
-  absl::Status Emit() {
+  absl::Status Emit(SharedTiles* shared) {
     const bool tensor = t_.kind == Tile::kTensor;
     const int64_t row_tiles = (s_.m + t_.rows - 1) / t_.rows, column_tiles = (s_.n + t_.columns - 1) / t_.columns;
     body_.threads = t_.down * t_.across * (tensor ? kWarp : 1);
@@ -43,21 +43,34 @@ class Kernel {
     thread_ = body_.grid.Thread();
     sum_ = SumType(s_.out);
     depth_ = tensor && InfoOf(s_.a).bits == 8 ? 2 * t_.depth : t_.depth;
-    Side a{&p_.a, tensor ? s_.a : sum_, s_.m, ir_.Mul(at[1], t_.rows), t_.rows, depth_, !tensor};
-    Side b{&p_.b, tensor ? s_.b : sum_, s_.n, ir_.Mul(at[2], t_.columns), t_.columns, depth_, !tensor};
-    for (Side* side : {&a, &b}) Prepare(*side);
+    first_row_ = ir_.Mul(at[1], t_.rows);
+    first_column_ = ir_.Mul(at[2], t_.columns);
     if (tensor)
       StartWarps();
     else
       StartThreads();
+    for (const Term& term : p_.terms) RETURN_IF_ERROR(Multiply(term, tensor, shared));
+    return tensor ? StoreFromWarps() : StoreFromThreads();
+  }
+
+ private:
+  int64_t Parts() const { return IsComplex(sum_) ? 2 : 1; }
+  // Adds the products of a term to its sums.
+  absl::Status Multiply(const Term& term, bool tensor, SharedTiles* shared) {
+    Side a{&term.a, tensor ? s_.a : sum_, s_.m, first_row_, t_.rows, depth_, !tensor};
+    Side b{&term.b, tensor ? s_.b : sum_, s_.n, first_column_, t_.columns, depth_, !tensor};
+    Prepare(a, &shared->a);
+    Prepare(b, &shared->b);
+    k_ = term.depth;
+    at_ = term.sum;
     RETURN_IF_ERROR(Stage(a, ir_.I64(0)));
     RETURN_IF_ERROR(Stage(b, ir_.I64(0)));
     absl::Status status;
-    ir_.Loop(ir_.I64(0), ir_.I64(s_.k), depth_, [&](llvm::Value* k0) {
+    ir_.Loop(ir_.I64(0), ir_.I64(k_), depth_, [&](llvm::Value* k0) {
       Commit(a);
       Commit(b);
       body_.grid.Barrier();
-      if (s_.k > depth_) {
+      if (k_ > depth_) {
         llvm::Value* next = ir_.Add(k0, ir_.I64(depth_));
         status.Update(Stage(a, next));
         status.Update(Stage(b, next));
@@ -68,16 +81,13 @@ class Kernel {
         MultiplyByThreads(a, b);
       body_.grid.Barrier();
     });
-    RETURN_IF_ERROR(status);
-    return tensor ? StoreFromWarps(a, b) : StoreFromThreads(a, b);
+    return status;
   }
 
- private:
-  int64_t Parts() const { return IsComplex(sum_) ? 2 : 1; }
   bool Raw(const Side& s) const { return s.source->array && s.source->type == s.held && !IsComplex(s.held); }
   llvm::Type* RawType(const Side& s) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(s.held))); }
 
-  void Prepare(Side& s) {
+  void Prepare(Side& s, llvm::Value** tile) {
     constexpr int64_t kWidest = 16;  // bytes
     const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (s.width = kWidest / ByteWidth(s.held); s.width > 1; s.width /= 2)
@@ -86,7 +96,8 @@ class Kernel {
     s.width = std::max<int64_t>(s.width, 1);
     // Rows of words that lanes read together begin in different banks.
     s.pitch = s.lines_minor ? s.lines + 4 : s.depth + 16 / ByteWidth(s.held);
-    s.tile = body_.grid.Shared(ir_.MemType(s.held), Parts() * s.pitch * (s.lines_minor ? s.depth : s.lines));
+    if (!*tile) *tile = body_.grid.Shared(ir_.MemType(s.held), Parts() * s.pitch * (s.lines_minor ? s.depth : s.lines));
+    s.tile = *tile;
     const int64_t chunks = Chunks(s);
     for (int64_t k = 0; k < chunks * (Raw(s) ? 1 : s.width); ++k)
       s.staged.push_back(Raw(s)
@@ -139,7 +150,7 @@ class Kernel {
       depth = ir_.Add(k0, depth);
       const auto step = [&](llvm::Value* v, int64_t w) { return w ? ir_.Add(v, ir_.I64(w)) : v; };
       llvm::Value* inside =
-          b_.CreateAnd(b_.CreateICmpULT(line, ir_.I64(s.extent)), b_.CreateICmpULT(depth, ir_.I64(s_.k)));
+          b_.CreateAnd(b_.CreateICmpULT(line, ir_.I64(s.extent)), b_.CreateICmpULT(depth, ir_.I64(k_)));
       if (Raw(s)) {
         auto* type = llvm::FixedVectorType::get(RawType(s), static_cast<unsigned>(s.width));
         llvm::Value* slot = s.staged[static_cast<size_t>(c)];
@@ -203,10 +214,7 @@ class Kernel {
   void StartThreads() {
     x_ = b_.CreateURem(thread_, ir_.I64(t_.across));
     y_ = b_.CreateUDiv(thread_, ir_.I64(t_.across));
-    for (int64_t k = 0; k < t_.rows / t_.down * (t_.columns / t_.across); ++k) {
-      sums_.push_back(ir_.Alloca(ir_.RegType(sum_), Parts(), 16));
-      PutSum(k, ir_.Constant(sum_, Element{}));
-    }
+    StartSums(t_.rows / t_.down * (t_.columns / t_.across));
   }
   static int64_t Group(int64_t each) { return std::min<int64_t>(each, 4); }
   // The place of this thread's line `k` in the tile, with `workers` of them each having `each` lines.
@@ -214,8 +222,17 @@ class Kernel {
     const int64_t g = Group(each);
     return ir_.Add(ir_.Mul(worker, g), ir_.I64(k / g * g * workers + k % g));
   }
-  Val GetSum(int64_t k) { return Get(sum_, sums_[static_cast<size_t>(k)]); }
-  void PutSum(int64_t k, const Val& v) { Put(sum_, sums_[static_cast<size_t>(k)], v); }
+  // `count` of each of the product's sums are this thread's.
+  void StartSums(int64_t count) {
+    sums_.resize(p_.sums);
+    for (at_ = 0; at_ < p_.sums; ++at_)
+      for (int64_t k = 0; k < count; ++k) {
+        sums_[at_].push_back(ir_.Alloca(ir_.RegType(sum_), Parts(), 16));
+        PutSum(k, ir_.Constant(sum_, Element{}));
+      }
+  }
+  Val GetSum(int64_t k) { return Get(sum_, sums_[at_][static_cast<size_t>(k)]); }
+  void PutSum(int64_t k, const Val& v) { Put(sum_, sums_[at_][static_cast<size_t>(k)], v); }
   // This thread's lines at depth `q`, neighbours read together.
   std::vector<Val> Lines(const Side& s, llvm::Value* q, llvm::Value* worker, int64_t workers, int64_t each) {
     std::vector<Val> out;
@@ -244,23 +261,27 @@ class Kernel {
                  MultiplyAdd(ir_, sum_, GetSum(r * columns + c), x[static_cast<size_t>(r)], y[static_cast<size_t>(c)]));
     });
   }
-  absl::Status StoreFromThreads(const Side& a, const Side& b) {
+  absl::Status StoreFromThreads() {
     const int64_t rows = t_.rows / t_.down, columns = t_.columns / t_.across;
     absl::Status status;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
-        status.Update(
-            StoreAt(a, b, Line(y_, t_.down, rows, r), Line(x_, t_.across, columns, c), GetSum(r * columns + c)));
+        status.Update(StoreAt(Line(y_, t_.down, rows, r), Line(x_, t_.across, columns, c), r * columns + c));
     return status;
   }
 
-  // Writes a sum to its place in the result, given the place in the tile, unless that is past the result's edges.
-  absl::Status StoreAt(const Side& a, const Side& b, llvm::Value* row, llvm::Value* column, const Val& sum) {
-    row = ir_.Add(a.first, row);
-    column = ir_.Add(b.first, column);
+  // Writes what is made of sums `k` to its place in the result, given the place in the tile, unless that is past the
+  // result's edges.
+  absl::Status StoreAt(llvm::Value* row, llvm::Value* column, int64_t k) {
+    row = ir_.Add(first_row_, row);
+    column = ir_.Add(first_column_, column);
     const bool whole = s_.m % t_.rows == 0 && s_.n % t_.columns == 0;
     absl::Status status;
-    const auto store = [&] { status = p_.store(batch_, row, column, ir_.Convert(sum, sum_, s_.out)); };
+    const auto store = [&] {
+      std::vector<Val> sums;
+      for (at_ = 0; at_ < p_.sums; ++at_) sums.push_back(ir_.Convert(GetSum(k), sum_, s_.out));
+      status = p_.store(batch_, row, column, sums);
+    };
     if (whole)
       store();
     else
@@ -277,10 +298,7 @@ class Kernel {
     member_ = b_.CreateURem(lane, ir_.I64(4));
     warp_row_ = ir_.Mul(b_.CreateUDiv(warp, ir_.I64(t_.across)), t_.rows / t_.down);
     warp_column_ = ir_.Mul(b_.CreateURem(warp, ir_.I64(t_.across)), t_.columns / t_.across);
-    for (int64_t k = 0; k < WarpRows() * WarpColumns() * 4; ++k) {
-      sums_.push_back(ir_.Alloca(ir_.RegType(sum_), 1, 16));
-      PutSum(k, ir_.Constant(sum_, Element{}));
-    }
+    StartSums(WarpRows() * WarpColumns() * 4);
   }
   llvm::Value* Word(const Side& s, llvm::Value* line, int64_t word) {
     const int64_t per_word = 4 / ByteWidth(s.held);
@@ -312,7 +330,7 @@ class Kernel {
         }
     }
   }
-  absl::Status StoreFromWarps(const Side& a, const Side& b) {
+  absl::Status StoreFromWarps() {
     absl::Status status;
     for (int64_t r = 0; r < WarpRows(); ++r)
       for (int64_t c = 0; c < WarpColumns(); ++c)
@@ -320,7 +338,7 @@ class Kernel {
           llvm::Value* row = ir_.Add(ir_.Add(warp_row_, group_), ir_.I64(r * Grid::kMmaRows + e / 2 * 8));
           llvm::Value* column =
               ir_.Add(ir_.Add(warp_column_, ir_.Mul(member_, 2)), ir_.I64(c * Grid::kMmaColumns + e % 2));
-          status.Update(StoreAt(a, b, row, column, GetSum((r * WarpColumns() + c) * 4 + e)));
+          status.Update(StoreAt(row, column, (r * WarpColumns() + c) * 4 + e));
         }
     return status;
   }
@@ -332,18 +350,19 @@ class Kernel {
   const ProductShape& s_;
   const Tile& t_;
   PrimitiveType sum_ = PrimitiveType::F32;
-  int64_t depth_ = 0;
+  int64_t depth_ = 0, k_ = 0;  // of a tile, and of the term that is multiplied
+  size_t at_ = 0;              // which sums are meant
+  llvm::Value *first_row_ = nullptr, *first_column_ = nullptr;
   llvm::Value *batch_ = nullptr, *thread_ = nullptr, *x_ = nullptr, *y_ = nullptr;
   llvm::Value *group_ = nullptr, *member_ = nullptr, *warp_row_ = nullptr, *warp_column_ = nullptr;
-  std::vector<llvm::Value*> sums_;
+  std::vector<std::vector<llvm::Value*>> sums_;
 };
 
 }  // namespace
 
-absl::Status EmitProduct(Body& body, const Product& p) {
+absl::Status EmitProduct(Body& body, const Product& p, const Tile& tile, SharedTiles* shared) {
   if (p.shape.batch * p.shape.m * p.shape.n == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const Tile t, TileOf(body.i, p.shape, body.target));
-  return Kernel(body, p, t).Emit();
+  return Kernel(body, p, tile).Emit(shared);
 }
 
 }  // namespace kiln::gpu

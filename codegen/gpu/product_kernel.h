@@ -26,14 +26,36 @@ struct Source {
   std::function<absl::StatusOr<Val>(llvm::Value* batch, llvm::Value* line, llvm::Value* depth)> element;
 };
 
-// A product, where its operands' elements come from and where its results go.
-struct Product {
-  ProductShape shape;
+// Operands that are multiplied over `depth`, and to which of a block's sums that is added.
+struct Term {
   Source a, b;
-  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const Val&)> store;
+  int64_t depth;
+  size_t sum = 0;
 };
 
-// Emits the product with the tile that TileOf gives it.
-absl::Status EmitProduct(Body& body, const Product& p);
+// Products of one shape: where their operands' elements come from and where what is made of their sums goes.
+struct Product {
+  ProductShape shape;
+  std::vector<Term> terms;
+  size_t sums;
+  std::function<absl::Status(llvm::Value* batch, llvm::Value* row, llvm::Value* column, const std::vector<Val>& sums)>
+      store;
+};
+
+// Where a block keeps its part of each operand: products of one kernel that are divided alike share it.
+struct SharedTiles {
+  llvm::Value *a = nullptr, *b = nullptr;  // null: made when first needed
+};
+
+// Emits the product, divided as `tile` says; `body` then has its blocks and threads.
+absl::Status EmitProduct(Body& body, const Product& p, const Tile& tile, SharedTiles* shared);
+
+// A product of a fusion, and the fusion's result that is made of it.
+struct FusedProduct {
+  const Instruction *root, *hero;
+  ProductShape shape;
+};
+// Emits it as above, its result at the first of `body`'s.
+absl::Status EmitProductResult(Body& body, const FusedProduct& p, const Tile& tile, SharedTiles* shared);
 
 }  // namespace kiln::gpu

@@ -17,26 +17,41 @@ bool OnTensorCores(const ProductShape& p, const GpuTarget& target) {
 
 int64_t Ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-int64_t Blocks(const ProductShape& p, const Tile& t) { return p.batch * Ceil(p.m, t.rows) * Ceil(p.n, t.columns); }
+int64_t Blocks(const std::vector<ProductShape>& products, const Tile& t) {
+  int64_t blocks = 0;
+  for (const ProductShape& p : products) blocks += BlocksOf(p, t);
+  return blocks;
+}
 
-// Elements computed for nothing, past the result's edges.
-int64_t Waste(const ProductShape& p, const Tile& t) { return Blocks(p, t) * t.rows * t.columns - p.batch * p.m * p.n; }
+int64_t Elements(const std::vector<ProductShape>& products) {
+  int64_t elements = 0;
+  for (const ProductShape& p : products) elements += p.batch * p.m * p.n;
+  return elements;
+}
 
-}  // namespace
+// Elements computed for nothing, past the results' edges.
+int64_t Waste(const std::vector<ProductShape>& products, const Tile& t) {
+  return Blocks(products, t) * t.rows * t.columns - Elements(products);
+}
 
-const Instruction* HeroOf(const Instruction* i) {
-  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) return i;
-  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
-      i->attrs().backend_config->text.find("__triton_gemm") == std::string::npos)
-    return nullptr;
-  for (const auto& inner : (*i->attrs().calls)->instructions())
-    if (inner->Is(Opcode::Dot) || inner->Is(Opcode::Convolution)) return inner.get();
+bool IsHero(const Instruction* i) { return i->Is(Opcode::Dot) || i->Is(Opcode::Convolution); }
+
+// The product of which `root`, of a fused computation, is made; null if there is none.
+const Instruction* HeroBehind(const Instruction* root) {
+  std::vector<const Instruction*> work = {root};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!work.empty()) {
+    const Instruction* i = work.back();
+    work.pop_back();
+    if (!seen.insert(i).second) continue;
+    if (IsHero(i)) return i;
+    work.insert(work.end(), i->operands().begin(), i->operands().end());
+  }
   return nullptr;
 }
 
-absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
-  const Instruction* dot = HeroOf(i);
-  if (!dot) return std::nullopt;
+// None: a convolution that is not computed as a product.
+absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
   if (dot->Is(Opcode::Convolution)) {
     const ConvDimensionNumbers& d = *dot->attrs().dim_labels;
     const int64_t last = dot->shape().rank() - 1;
@@ -70,6 +85,32 @@ absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i) {
                       l.type(), r.type(), o.type()};
 }
 
+}  // namespace
+
+int64_t BlocksOf(const ProductShape& p, const Tile& t) { return p.batch * Ceil(p.m, t.rows) * Ceil(p.n, t.columns); }
+
+std::vector<const Instruction*> HeroesOf(const Instruction* i) {
+  if (IsHero(i)) return {i};
+  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
+      i->attrs().backend_config->text.find("__triton_gemm") == std::string::npos)
+    return {};
+  const Instruction* root = (*i->attrs().calls)->root();
+  std::vector<const Instruction*> out;
+  for (const Instruction* r :
+       root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{(*i->attrs().calls)->root()})
+    if (const Instruction* hero = HeroBehind(r)) out.push_back(hero);
+  return out;
+}
+
+absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i) {
+  std::vector<ProductShape> out;
+  for (const Instruction* hero : HeroesOf(i)) {
+    ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ShapeOf(hero));
+    if (shape) out.push_back(*shape);
+  }
+  return out;
+}
+
 const std::vector<Tile>& AllTiles() {
   static const auto* tiles = new std::vector<Tile>{
 #define TILE(number, kind, rows, columns, depth, down, across) {Tile::kind, rows, columns, depth, down, across},
@@ -88,21 +129,21 @@ std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target) {
   return out;
 }
 
-absl::StatusOr<Tile> TileOf(const Instruction* i, const ProductShape& p, const GpuTarget& target) {
-  const std::vector<int64_t> numbers = TilesFor(p, target);
+absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape>& products, const GpuTarget& target) {
+  const std::vector<int64_t> numbers = TilesFor(products[0], target);
   const int64_t chosen = ChosenAlgorithm(i, target.name);
   if (chosen >= 0) {
     if (std::find(numbers.begin(), numbers.end(), chosen) == numbers.end())
       return ErrorAt(i, absl::StrCat("tile ", chosen, " of its tuning result cannot compute it on ", target.name));
     return AllTiles()[static_cast<size_t>(chosen)];
   }
-  const bool tensor = OnTensorCores(p, target);
+  const bool tensor = OnTensorCores(products[0], target);
   const Tile* best = nullptr;
   for (int64_t number : numbers) {
     const Tile& t = AllTiles()[static_cast<size_t>(number)];
     if (tensor != (t.kind == Tile::kTensor)) continue;
-    const bool fills = Blocks(p, t) >= target.multiprocessors;
-    const bool wastes = best && Waste(p, t) > Waste(p, *best) + p.batch * p.m * p.n / 4;
+    const bool fills = Blocks(products, t) >= target.multiprocessors;
+    const bool wastes = best && Waste(products, t) > Waste(products, *best) + Elements(products) / 4;
     if (!best || (fills && !wastes && t.rows * t.columns >= best->rows * best->columns)) best = &t;
   }
   return *best;

@@ -23,18 +23,23 @@ struct ProductShape {
   PrimitiveType a, b, out;
 };
 
-// The dot or convolution that `i` is, or that it is a fusion around; null if there is none.
-const Instruction* HeroOf(const Instruction* i);
-// The product that `i` is computed as: a dot, a convolution with enough features for it, or a fusion around one. None
-// for anything else; fails for a dot that is not of two batched matrices with one contracting dimension each.
-absl::StatusOr<std::optional<ProductShape>> ProductOf(const Instruction* i);
+// The dots or the convolution that `i` is, or that it is a fusion around: of a group of products (a fusion with several
+// results) one for each result, in their order. Empty if there is none.
+std::vector<const Instruction*> HeroesOf(const Instruction* i);
+// The products that `i` is computed as: a dot, a convolution with enough features for it, or a fusion around one or
+// several. None for anything else; fails for a dot that is not of two batched matrices with one contracting dimension
+// each.
+absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i);
+
+// How many blocks compute `p`.
+int64_t BlocksOf(const ProductShape& p, const Tile& t);
 
 // By number (tiles.def).
 const std::vector<Tile>& AllTiles();
-// The numbers of the tiles that can compute `p`, the plainest first.
+// The numbers of the tiles that can compute `p`, the plainest first. Its types alone decide.
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target);
-// The one that `i` gets: what tuning chose (backend_config), else the largest whose blocks occupy every multiprocessor,
-// on tensor cores where they serve.
-absl::StatusOr<Tile> TileOf(const Instruction* i, const ProductShape& p, const GpuTarget& target);
+// The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else the
+// largest whose blocks occupy every multiprocessor, on tensor cores where they serve.
+absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape>& products, const GpuTarget& target);
 
 }  // namespace kiln::gpu

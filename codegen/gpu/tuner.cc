@@ -33,9 +33,9 @@ absl::StatusOr<std::vector<TuneSubject>> EmitCandidates(Ir& ir, const GpuTarget&
     const std::string key = TuningKey(i);
     TuneSubject subject{i, {}};
     const auto allowed = [&](int64_t algorithm) { return !denied || !denied->Denied(target.name, key, algorithm); };
-    ASSIGN_OR_RETURN(const std::optional<ProductShape> product, ProductOf(i));
-    if (product) {
-      for (int64_t tile : TilesFor(*product, target)) {
+    ASSIGN_OR_RETURN(const std::vector<ProductShape> products, ProductsOf(i));
+    if (!products.empty()) {
+      for (int64_t tile : TilesFor(products[0], target)) {
         if (!allowed(tile)) continue;
         SetAlgorithm(i, absl::StrCat(tile));
         const std::string symbol = absl::StrCat(name, "_s", out.size(), "_t", tile);

@@ -32,11 +32,13 @@ Leaf Step(const Leaf& l) {
   }
 }
 
-// True if one of several results may be a loop of its own, because it is read across: a kernel walks it in tiles.
-bool TurnsApart(const Instruction* i) {
+// True if one of several results may be computed apart from the others: a loop of its own, because it is read across,
+// or a product.
+bool ComputedApart(const Instruction* i) {
   const Computation* f = *i->attrs().calls;
-  return f->root()->Is(Opcode::Tuple) && std::any_of(f->instructions().begin(), f->instructions().end(),
-                                                     [](const auto& x) { return x->Is(Opcode::Transpose); });
+  return f->root()->Is(Opcode::Tuple) &&
+         std::any_of(f->instructions().begin(), f->instructions().end(),
+                     [](const auto& x) { return x->Is(Opcode::Transpose) || x->Is(Opcode::Dot); });
 }
 
 // True if fusion `i` computes row by row (row fusions and triton-softmax-rewriter) and reads operand `k`, which has the
@@ -91,7 +93,7 @@ bool ReadsInOwnLoop(const Instruction* i, int64_t k, int64_t output) {
     last = std::max(last, place);
   }
   if (first == last) return true;
-  if (TurnsApart(i)) return false;
+  if (ComputedApart(i)) return false;
   return std::all_of(results.begin() + first, results.begin() + last + 1, [&](const Instruction* r) {
     return r->IsElementwise() && r->shape().dims() == readers[0]->shape().dims() && r->shape().HasDefaultLayout();
   });
@@ -209,7 +211,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
   if (!out.IsArray()) return false;
-  const bool in_place = ReadsInOwnLoop(i, k, output) || (ReadsAtOwnElement(i, k) && !TurnsApart(i)) ||
+  const bool in_place = ReadsInOwnLoop(i, k, output) || (ReadsAtOwnElement(i, k) && !ComputedApart(i)) ||
                         (ReadsInOwnRow(i, k) && out.ElementCount() == i->operand(k)->shape().ElementCount());
   return in_place && ByteWidth(i->operand(k)->shape().type()) == ByteWidth(out.type());
 }

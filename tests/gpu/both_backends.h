@@ -11,8 +11,9 @@
 
 namespace kiln {
 
-// The results of `program` on `x`: the evaluator's, then the kernels'. Empty, with a failure of the test, if one fails.
-inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const Literal& x,
+// The results of `program` on `arguments`: the evaluator's, then the kernels'. Empty, with a failure of the test, if
+// one fails.
+inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const std::vector<Literal>& arguments,
                                                      const char* backend = "gpu-emulated") {
   std::array<std::vector<Literal>, 2> results;
   for (size_t b = 0; b < 2; ++b) {
@@ -22,12 +23,17 @@ inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program,
     RunOptions run;
     run.backend = b ? backend : "reference";
     run.check_accesses = true;
-    auto r = RunModule(std::move(*m), {x}, {}, run);
+    auto r = RunModule(std::move(*m), arguments, {}, run);
     EXPECT_TRUE(r.ok()) << r.status() << "\n" << program;
     if (!r.ok()) return {};
     results[b] = std::move(r->results);
   }
   return results;
+}
+
+inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const Literal& x,
+                                                     const char* backend = "gpu-emulated") {
+  return RunOnBoth(program, std::vector<Literal>{x}, backend);
 }
 
 // What a run of `program` puts on a GPU's stream; -1, with a failure of the test, if it does not compile.

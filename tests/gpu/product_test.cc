@@ -215,7 +215,7 @@ TEST(Product, TheHeuristicTakesTensorCoresAndFillsTheDevice) {
     auto m = ParseHlo(Program(in, out, {-1}, {e}), "m.hlo");
     EXPECT_TRUE(m.ok()) << m.status();
     const Instruction* dot = (*m)->entry()->root()->operand(0);
-    auto tile = gpu::TileOf(dot, **gpu::ProductOf(dot), t);
+    auto tile = gpu::TileOf(dot, *gpu::ProductsOf(dot), t);
     EXPECT_TRUE(tile.ok()) << tile.status();
     return *tile;
   };

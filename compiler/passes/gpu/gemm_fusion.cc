@@ -12,7 +12,7 @@ absl::StatusOr<bool> GemmFusion(Module& m, PassContext& ctx) {
     std::vector<Instruction*> products;
     for (Instruction* i : c->PostOrder())
       if (IsCanonicalProduct(i) || IsConvolutionAsProduct(i)) products.push_back(i);
-    for (Instruction* i : products) changed |= FuseAroundProduct(i, ctx, false);
+    for (Instruction* i : products) changed |= FuseAroundProduct(i, ctx) != nullptr;
   }
   return changed;
 }

@@ -1,9 +1,7 @@
 // Independent fusions run as one kernel, each in blocks of its own: a launch for all of them.
 //
-// What depends on equally many kernels before it, or has equally many after it, is independent: a path from one to the
-// other would count it. So fusions are grouped by that number, first from the arguments and then from the results, and
-// whole groups become one fusion with several results. A group changes no number, so that all groups of one round hold
-// together.
+// Fusions are grouped by how many kernels run before them, and then by how many run after (kernel_depths.h), and whole
+// groups become one fusion with several results.
 // Updates of parts of arrays join too, where nobody else needs the old array later: each works in its operand's memory.
 // What runs earlier or later than it must keeps arrays in memory: beyond kSmallBytes only what can hardly wait joins.
 // Cost: linear in the instructions.
@@ -13,6 +11,7 @@
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/gpu/kernel_depths.h"
 #include "compiler/passes/simplify/inline_body.h"
 
 namespace kiln {
@@ -20,8 +19,6 @@ namespace {
 
 constexpr size_t kMostOperands = 160, kMostResults = 160;
 constexpr int64_t kMostInstructions = 1200, kMostTurns = 4, kSmallBytes = 256 << 10, kLittleSlack = 2;
-
-bool IsKernel(const Instruction* i) { return InfoOf(i->opcode()).lowering != Lowering::Free; }
 
 // Roots that work in the array that they update.
 bool IsUpdate(const Instruction* r) { return r->Is(Opcode::DynamicUpdateSlice) || r->Is(Opcode::Scatter); }
@@ -113,35 +110,10 @@ int64_t HeldResultBytes(const Instruction* fusion) {
   return bytes;
 }
 
-// How many kernels run, at least, before and after each instruction.
-struct Depths {
-  explicit Depths(const Computation* c) {
-    const std::vector<Instruction*> order = c->PostOrder();
-    for (const Instruction* i : order) {
-      int64_t n = 0;
-      for (const auto* sources : {&i->operands(), &i->control_predecessors()})
-        for (const Instruction* o : *sources) n = std::max(n, before[o] + IsKernel(o));
-      before[i] = n;
-      length = std::max(length, n + IsKernel(i));
-    }
-    for (size_t k = order.size(); k-- > 0;) {
-      const Instruction* i = order[k];
-      int64_t n = 0;
-      for (const auto* readers : {&i->users(), &i->control_successors()})
-        for (const Instruction* u : *readers)
-          if (const auto at = after.find(u); at != after.end()) n = std::max(n, at->second + IsKernel(u));
-      after[i] = n;
-    }
-  }
-  int64_t Slack(const Instruction* i) const { return length - before.at(i) - 1 - after.at(i); }
-
-  absl::flat_hash_map<const Instruction*, int64_t> before, after;
-  int64_t length = 0;
-};
-
 // Whether every other reader of `array`, which `fusion` updates, can run before a kernel that `fusion` is a part of:
 // none needs a result of what joins it.
-bool ReadersRunBefore(const Instruction* array, const Instruction* fusion, const Depths& depths, bool from_arguments) {
+bool ReadersRunBefore(const Instruction* array, const Instruction* fusion, const KernelDepths& depths,
+                      bool from_arguments) {
   if (array->IsRoot()) return false;
   if (array->Is(Opcode::GetTupleElement))
     for (const Instruction* u : array->operand(0)->users())
@@ -179,7 +151,7 @@ bool Overwrites(const Instruction* kernel, const Instruction* array) {
 
 // Whether what overwrites the arrays that `fusion` reads can run behind a kernel that `fusion` is a part of: nothing
 // that joins it needs the new ones.
-bool UpdatesRunAfter(const Instruction* fusion, const Depths& depths, bool from_arguments) {
+bool UpdatesRunAfter(const Instruction* fusion, const KernelDepths& depths, bool from_arguments) {
   for (const Instruction* o : fusion->operands()) {
     std::vector<const Instruction*> views = {WithoutBitcasts(o)};
     for (size_t k = 0; k < views.size(); ++k)
@@ -315,7 +287,7 @@ auto FormOf(const Instruction* i) {
 }
 
 bool MergeRound(Computation* c, PassContext& ctx, bool from_arguments) {
-  const Depths depths(c);
+  const KernelDepths depths(c);
   std::map<int64_t, std::vector<Instruction*>> groups;
   for (Instruction* i : c->PostOrder()) {
     if (!Joins(i)) continue;

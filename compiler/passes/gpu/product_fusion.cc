@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "compiler/hlo/tuning.h"
 #include "compiler/passes/fusion/fuse.h"
 
@@ -58,7 +59,7 @@ bool TakeOperands(const Instruction* product, bool small, Members* members) {
 
 // What follows `hero` element by element joins, with the broadcasts that it reads, and a transpose if it is small;
 // returns the last that does.
-Instruction* TakeUsers(Instruction* hero, bool small, Members* members) {
+Instruction* TakeUsers(Instruction* hero, bool small, const ProductFusionOptions& options, Members* members) {
   constexpr int kMostAfter = 12;
   Instruction* root = hero;
   for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
@@ -68,6 +69,10 @@ Instruction* TakeUsers(Instruction* hero, bool small, Members* members) {
     if (!same || !user->shape().HasDefaultLayout() || !user->control_predecessors().empty() ||
         !user->control_successors().empty())
       break;
+    const auto reads = [&](const Instruction* o) {
+      return o == root || options.may_read(o->Is(Opcode::Broadcast) && JoinsUser(o) ? o->operand(0) : o);
+    };
+    if (options.may_read && !std::all_of(user->operands().begin(), user->operands().end(), reads)) break;
     for (const Instruction* o : user->operands())
       if (o->Is(Opcode::Broadcast) && JoinsUser(o)) members->insert(o);
     members->insert(user);
@@ -90,19 +95,24 @@ bool IsConvolutionAsProduct(const Instruction* i) {
          !i->shape().HasDynamic();
 }
 
-bool FuseAroundProduct(Instruction* product, PassContext& ctx, bool only_widened) {
+bool IsProductFusion(const Instruction* i) {
+  return IsCustomFusion(i) && i->attrs().backend_config &&
+         absl::StrContains(i->attrs().backend_config->text, "__triton_gemm");
+}
+
+Instruction* FuseAroundProduct(Instruction* product, PassContext& ctx, const ProductFusionOptions& options) {
   Members members = {product};
   bool widens = false;
   const bool small = IsSmall(product);
   if (product->Is(Opcode::Dot)) widens = TakeOperands(product, small, &members);
   if (!widens && !small) members = {product};
-  Instruction* root = TakeUsers(product, small, &members);
+  Instruction* root = TakeUsers(product, small, options, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
-  if (!computes || (only_widened && !widens && !small) || !ctx.Take()) return false;
-  FuseRegion({root}, members)->mutable_attrs().backend_config =
-      "{\"fusion_backend_config\":{\"kind\":\"__triton_gemm\"}}";
-  return true;
+  if (!computes || (options.only_widened && !widens && !small) || !ctx.Take()) return nullptr;
+  Instruction* fusion = FuseRegion({root}, members);
+  fusion->mutable_attrs().backend_config = kProductFusionConfig;
+  return fusion;
 }
 
 }  // namespace kiln

@@ -15,7 +15,7 @@ absl::StatusOr<bool> TritonGemmRewriter(Module& m, PassContext& ctx) {
     std::vector<Instruction*> products;
     for (Instruction* i : c->PostOrder())
       if (IsCanonicalProduct(i)) products.push_back(i);
-    for (Instruction* i : products) changed |= FuseAroundProduct(i, ctx, true);
+    for (Instruction* i : products) changed |= FuseAroundProduct(i, ctx, {.only_widened = true}) != nullptr;
   }
   return changed;
 }
