@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/never_positive.h"
 #include "codegen/llvm/inverse_roots.h"
@@ -120,6 +121,11 @@ class Op {
     llvm::Value* r = b.CreateSelect(max ? b.CreateFCmpOGT(p, q) : b.CreateFCmpOLT(p, q), p, q);
     r = b.CreateSelect(b.CreateFCmpOEQ(p, q), tie, r);
     return b.CreateSelect(b.CreateFCmpUNO(p, q), llvm::ConstantFP::getNaN(p->getType()), r);
+  }
+
+  // cpu-root-estimates
+  bool MayEstimate() const {
+    return i->attrs().backend_config && absl::StrContains(i->attrs().backend_config->text, "\"root\":\"estimate\"");
   }
 
   // Through the kernel library, but where the C library is faster: without fused multiply-add, products with their
@@ -284,6 +290,7 @@ class Op {
       case Opcode::Multiply:
         return Val{b.CreateFMul(p, q)};
       case Opcode::Divide:
+        if (ir.level.vector_bytes == 64 && MayEstimate()) return Val{EstimatedQuotient(b, p, q)};
         return Val{b.CreateFDiv(p, q)};
       case Opcode::Remainder:
         return Val{Math("rem", {p, q})};

@@ -1,10 +1,10 @@
 #include "codegen/llvm/inverse_roots.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 namespace kiln {
 namespace {
@@ -40,46 +40,74 @@ llvm::Value* Estimate(llvm::IRBuilder<>& b, llvm::Value* x) {
   return b.CreateShuffleVector(all, mask);
 }
 
-// With x y^2 = 1 - e, the root is y (1 + e / 2 + 3 e^2 / 8 + ...); the next term is below 2^-38. Of zeros and of
-// infinity the estimate is the result, and e is a NaN.
-llvm::Value* InverseRoot(llvm::IRBuilder<>& b, llvm::Value* x) {
-  llvm::Type* type = x->getType();
-  const auto fused = [&](llvm::Value* p, llvm::Value* q, llvm::Value* r) {
-    return b.CreateIntrinsic(in::fma, {type}, {p, q, r});
-  };
-  const auto number = [&](double v) { return llvm::ConstantFP::get(type, v); };
-  llvm::Value* y = Estimate(b, x);
-  llvm::Value* e = fused(b.CreateFNeg(b.CreateFMul(x, y)), y, number(1));
-  llvm::Value* better = fused(b.CreateFMul(y, e), fused(e, number(0.375), number(0.5)), y);
-  return b.CreateSelect(b.CreateFCmpORD(e, e), better, y);
-}
+// Powers of x from an estimate y of its inverse root, with x y^2 = 1 - e; the terms in e^3 are below 2^-37.
+class FromEstimate {
+ public:
+  FromEstimate(llvm::IRBuilder<>& b, llvm::Value* x) : b_(b), x_(x), type_(x->getType()), y_(Estimate(b, x)) {}
+
+  // y (1 + e / 2 + 3 e^2 / 8 + ...). Of zeros and of infinity the estimate is the result, and e is a NaN.
+  llvm::Value* InverseRoot() {
+    llvm::Value* e = Fused(b_.CreateFNeg(b_.CreateFMul(x_, y_)), y_, Number(1));
+    llvm::Value* better = Fused(b_.CreateFMul(y_, e), Fused(e, Number(0.375), Number(0.5)), y_);
+    return b_.CreateSelect(b_.CreateFCmpORD(e, e), better, y_);
+  }
+
+  // y^3 (1 + 3 e / 2 + 15 e^2 / 8 + ...), with the square of y as it was rounded in both. What is added to the cube is
+  // multiplied by y last: a small number times e would be flushed.
+  llvm::Value* Cube() {
+    llvm::Value *square = b_.CreateFMul(y_, y_), *cube = b_.CreateFMul(square, y_);
+    llvm::Value* e = Fused(b_.CreateFNeg(x_), square, Number(1));
+    llvm::Value* step = b_.CreateFMul(b_.CreateFMul(square, e), Fused(e, Number(1.875), Number(1.5)));
+    // Of zeros and of infinity y^3 is the result, of both signs' zeros infinity; what is too small is no negative zero.
+    llvm::Value* power = b_.CreateSelect(b_.CreateFCmpORD(e, e), Fused(y_, step, cube), cube);
+    return b_.CreateUnaryIntrinsic(in::fabs, power);
+  }
+
+ private:
+  llvm::Value* Number(double v) { return llvm::ConstantFP::get(type_, v); }
+  llvm::Value* Fused(llvm::Value* p, llvm::Value* q, llvm::Value* r) {
+    return b_.CreateIntrinsic(in::fma, {type_}, {p, q, r});
+  }
+
+  llvm::IRBuilder<>& b_;
+  llvm::Value* x_;
+  llvm::Type* type_;
+  llvm::Value* y_;
+};
 
 }  // namespace
 
 llvm::Value* EstimatedInverseRoot(llvm::IRBuilder<>& b, llvm::Value* x) {
+  return EstimatedQuotient(b, llvm::ConstantFP::get(x->getType(), 1), b.CreateUnaryIntrinsic(in::sqrt, x));
+}
+
+llvm::Value* EstimatedQuotient(llvm::IRBuilder<>& b, llvm::Value* p, llvm::Value* q) {
   const llvm::IRBuilder<>::FastMathFlagGuard kept(b);
-  b.setFastMathFlags({});
-  llvm::Value* root = b.CreateUnaryIntrinsic(in::sqrt, x);
   llvm::FastMathFlags mark;
   mark.setAllowReciprocal();
   b.setFastMathFlags(mark);
-  return b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1), root);
+  return b.CreateFDiv(p, q);
 }
 
 void RewriteInverseRoots(llvm::Function& f) {
   using namespace llvm::PatternMatch;
+  llvm::SmallVector<llvm::WeakTrackingVH> dead;
   for (llvm::BasicBlock& block : f)
-    for (llvm::Instruction& i : llvm::make_early_inc_range(block)) {
+    for (llvm::Instruction& i : block) {
       if (i.getOpcode() != llvm::Instruction::FDiv || !i.hasAllowReciprocal()) continue;
       i.setHasAllowReciprocal(false);  // what is left exact, LLVM leaves exact
-      llvm::Value* x = nullptr;
-      if (!match(&i, m_FDiv(m_FPOne(), m_Intrinsic<in::sqrt>(m_Value(x))))) continue;
+      llvm::Value *x = nullptr, *divisor = i.getOperand(1);
+      if (!match(i.getOperand(0), m_FPOne())) continue;
       llvm::IRBuilder<> b(&i);
-      i.replaceAllUsesWith(InverseRoot(b, x));
-      auto* root = llvm::cast<llvm::Instruction>(i.getOperand(1));
-      i.eraseFromParent();
-      if (root->use_empty()) root->eraseFromParent();
+      if (match(divisor, m_Intrinsic<in::sqrt>(m_Value(x))))
+        i.replaceAllUsesWith(FromEstimate(b, x).InverseRoot());
+      else if (match(divisor, m_c_FMul(m_Intrinsic<in::sqrt>(m_Value(x)), m_Deferred(x))))
+        i.replaceAllUsesWith(FromEstimate(b, x).Cube());
+      else
+        continue;
+      dead.push_back(&i);
     }
+  llvm::RecursivelyDeleteTriviallyDeadInstructions(dead);
 }
 
 }  // namespace kiln

@@ -57,5 +57,25 @@ TEST(Alias, NotWhereAnotherElementIsRead) {
   EXPECT_TRUE(Shares(f, kThree, "x, y, n", 1, 2));
 }
 
+// An update of rows that are made of old rows nearby: the checker lets the kernel overwrite them that keeps those rows,
+// and only where their distance is known.
+TEST(Alias, RowsThatAreKept) {
+  const auto overwrites = [](const std::string& read, const std::string& config) {
+    const std::string text = absl::StrCat(
+        "HloModule m\nf {\n p = f32[9,4]{1,0} parameter(0)\n s = f32[8,4]{1,0} slice(p), slice={[1:9], [0:4]}\n u = ",
+        "f32[8,4]{1,0} ", read,
+        "\n k = s32[] constant(0)\n ROOT r = f32[9,4]{1,0} dynamic-update-slice(p, u, k, k)\n}\n",
+        "ENTRY e {\n x = f32[9,4]{1,0} parameter(0)\n ROOT r = f32[9,4]{1,0} fusion(x), kind=kCustom, calls=f", config,
+        "\n}\n");
+    auto m = ParseHlo(text, "m.hlo");
+    EXPECT_TRUE(m.ok()) << m.status();
+    return m.ok() && MayOverwrite((*m)->entry()->root(), 0, 0);
+  };
+  const std::string kept = ", backend_config={\"fusion_backend_config\":{\"kind\":\"rows_in_place\"}}";
+  EXPECT_TRUE(overwrites("negate(s)", kept));
+  EXPECT_FALSE(overwrites("negate(s)", ""));
+  EXPECT_FALSE(overwrites("reverse(s), dimensions={0}", kept));
+}
+
 }  // namespace
 }  // namespace kiln

@@ -31,18 +31,18 @@ Instruction* PowerOfConstantExponent(Instruction* i) {
   return nullptr;
 }
 
-// x^1.5 is x * sqrt(x), and x^-1.5 is r * r^2 with r = rsqrt(x): a general power takes ten times as long.
+// x^1.5 is x * sqrt(x), x^-2.5 is 1 / (x * x * sqrt(x)): a general power takes ten times as long.
 Instruction* PowerOfHalves(Instruction* i) {
   constexpr double kMost = 4.5;
   const Literal* e = SameTypes(i) ? SplatOf(i->operand(1)) : nullptr;
   if (!e || !IsNeverNegative(i->operand(0))) return nullptr;
   const double exponent = e->Get(0).re, size = std::fabs(exponent);
   if (size > kMost || std::fabs(size - std::floor(size)) != 0.5) return nullptr;
-  const Expr x = i->operand(0), root = Unary(exponent > 0 ? Opcode::Sqrt : Opcode::Rsqrt, x);
-  const Expr factor = exponent > 0 || size < 1 ? x : root * root;
-  Expr product = root;
-  for (double k = 1; k < size; ++k) product = factor * product;
-  return product.get();
+  const Expr x = i->operand(0);
+  if (exponent == -0.5) return Unary(Opcode::Rsqrt, x).get();
+  Expr product = Unary(Opcode::Sqrt, x);
+  for (double k = 1; k < size; ++k) product = x * product;
+  return (exponent > 0 ? product : 1.0 / product).get();
 }
 
 // log(f(a)) for powers of a.

@@ -166,10 +166,9 @@ const Rule kRules[] = {
      Numerics::Range,
      "a = $T[4,6] abs(p)\n b = $T[4,6] rsqrt(a)\n ROOT r = $T[4,6] multiply(b, b)",
      "b = $T[4,6] rsqrt(p)\n ROOT r = $T[4,6] multiply(b, b)",
-     // A root that others read is there anyway, and a division takes longer than a product.
      [](Instruction* i) {
        Instruction* x = SquaredOperand(i, Opcode::Rsqrt);
-       return x && IsNeverNegative(x) && HasOneUser(i->operand(0)) ? (1.0 / Expr(x)).get() : nullptr;
+       return x && IsNeverNegative(x) ? (1.0 / Expr(x)).get() : nullptr;
      }},
     {"multiply-flag", {Opcode::Multiply}, kInts, Numerics::Exact, kFlag, kNoFlag, MultiplyFlag},
     // NaN, infinities and signs go where the flag is not set: XLA does this unasked.
