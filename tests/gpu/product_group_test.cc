@@ -152,7 +152,8 @@ $tail
 
 TEST(ProductGroup, ProductsThatMeetAreOneKernel) {
   const std::string sum = "  pq = $t[$m,$n] add(p, q)\n  ROOT r = $t[$m,$n] add(pq, b)";
-  const std::string gate = "  g = $t[$m,$n] maximum(p, b)\n  h = $t[$m,$n] multiply(g, p)\n  ROOT r = $t[$m,$n] multiply(h, q)";
+  const std::string gate =
+      "  g = $t[$m,$n] maximum(p, b)\n  h = $t[$m,$n] multiply(g, p)\n  ROOT r = $t[$m,$n] multiply(h, q)";
   for (const std::string type : {"f32", "f16"})
     for (const std::string& tail : {sum, gate}) {
       const auto program = [&](const char* m, const char* n) {
