@@ -53,7 +53,8 @@ std::vector<Literal> Arguments(const std::string& program) {
 
 void Compare(const std::string& program) {
   for (const char* backend : {"gpu-emulated", "cpu"}) {
-    const auto results = RunOnBoth(program, Arguments(program), backend);
+    // A kernel's units are shared by three threads, so that parts of it begin in the middle of a product.
+    const auto results = RunOnBoth(program, Arguments(program), backend, 3);
     ASSERT_FALSE(results[1].empty());
     for (size_t k = 0; k < results[0].size(); ++k)
       EXPECT_TRUE(results[0][k] == results[1][k]) << backend << " result " << k << "\n" << program;
