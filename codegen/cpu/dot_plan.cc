@@ -72,10 +72,12 @@ int64_t ColumnStep(const DotShape& s) {
   return s.panel ? (kColumns + s.panel - 1) / s.panel * s.panel : kColumns;
 }
 
-// Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches.
-Pieces ColumnParts(const DotShape& s, int64_t blocks) {
+// Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches; `alike`: as
+// many products beside this one have such parts too.
+Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike) {
   const int64_t step = ColumnStep(s), work = s.batch * s.m * s.k * s.n;
-  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(blocks, 1), work / kUnitWork);
+  const int64_t enough = (kEnoughUnits / std::max<int64_t>(blocks, 1) + alike - 1) / alike;
+  const int64_t wanted = std::min(enough, work / kUnitWork);
   if (wanted < 2 || s.n < 2 * step) return {s.n, 1, 0};
   // No last part of a few columns: tile products need a tile.
   int64_t width = (s.n + wanted * step - 1) / (wanted * step) * step;
@@ -123,7 +125,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Tile products need a tile of rows in the last block too.
   if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
     block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
-  p.parts = ColumnParts(s, alike * s.batch * Pieces::Of(s.m, block).count);
+  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count, alike);
   const int64_t units = alike * s.batch * Pieces::Of(s.m, block).count * p.parts.count;
   if (!tiles) block = RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows);
   p.rows = Pieces::Of(s.m, block);

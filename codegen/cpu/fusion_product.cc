@@ -1,9 +1,9 @@
 // Fusions of products and elementwise operations behind them: the kernel is the product's, and what is made of its
 // elements is computed block by block, while they are in cache.
 //
-// Of several products each has units of its own, one after the other. Those that differ in their arrays alone are one
-// piece of code; if they share their left operand too, they take turns within its blocks of rows, so that it is packed
-// once: queries, keys and values, gate and up projections.
+// Of several products each has units of its own, one after the other. Those that differ in their arrays alone and share
+// a left operand of many rows are one piece of code: they take turns within its blocks of rows, so that it is packed
+// once, as for queries, keys and values.
 #include "codegen/cpu/dot_plan.h"
 #include "codegen/cpu/fusion.h"
 #include "codegen/elemental/alike.h"
@@ -116,16 +116,29 @@ class ProductGroup {
       : body_(body), ir_(body.ir), b_(body.ir.b), f_(f), products_(products), roots_(ResultsOf(f.root())) {}
 
   absl::StatusOr<int64_t> Emit() {
-    for (const Alike& alike : GroupAlike(f_, roots_)) RETURN_IF_ERROR(EmitAlike(alike));
+    for (const Alike& alike : GroupAlike(f_, roots_)) {
+      ASSIGN_OR_RETURN(const bool turns, TakesTurns(alike));
+      if (turns) {
+        RETURN_IF_ERROR(EmitUnits(alike));
+        continue;
+      }
+      // Apart: what vectors are multiplied by is read best where the compiler knows which array it is.
+      for (size_t k = 0; k < alike.results.size(); ++k)
+        RETURN_IF_ERROR(EmitUnits({{alike.results[k]}, {alike.parameters[k]}}));
+    }
     return units_;
   }
 
  private:
-  const Instruction* Left(size_t result) const { return products_[result]->operand(0); }
+  std::optional<PrimitiveType> Stored(size_t result) const {
+    return products_[result] == roots_[result] ? std::nullopt : std::optional(roots_[result]->shape().type());
+  }
 
   // Whether all that is alike reads one left operand, in blocks of rows.
-  bool TakesTurns(const Alike& alike, const DotPlan& plan) const {
-    const auto left = static_cast<size_t>(*Left(alike.results[0])->attrs().parameter_number);
+  absl::StatusOr<bool> TakesTurns(const Alike& alike) const {
+    const size_t first = alike.results[0];
+    ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(ir_.level, products_[first], Stored(first)));
+    const auto left = static_cast<size_t>(*products_[first]->operand(0)->attrs().parameter_number);
     return plan.algorithm == DotAlgorithm::kProducts && std::all_of(alike.parameters.begin(), alike.parameters.end(),
                                                                     [&](const auto& p) { return p[left] == left; });
   }
@@ -143,43 +156,26 @@ class ProductGroup {
     }
   }
 
-  // The units behind those of the products before.
-  absl::Status EmitAlike(const Alike& alike) {
-    const Instruction *product = products_[alike.results[0]], *root = roots_[alike.results[0]];
+  // The units behind those of the products before. What is alike takes turns.
+  absl::Status EmitUnits(const Alike& alike) {
+    const size_t first = alike.results[0];
     const auto count = static_cast<int64_t>(alike.results.size());
-    const auto stored = product == root ? std::nullopt : std::optional(root->shape().type());
-    ASSIGN_OR_RETURN(DotPlan plan, PlanDot(ir_.level, product, stored));
-    const bool turns = count > 1 && TakesTurns(alike, plan);
-    if (turns) {
-      ASSIGN_OR_RETURN(plan, PlanDot(ir_.level, product, stored, count));
-    }
+    ASSIGN_OR_RETURN(const DotPlan plan, PlanDot(ir_.level, products_[first], Stored(first), count));
     const int64_t all = plan.units * count;
-    const auto within = [&](llvm::Value* unit, int64_t from, int64_t extent) {
-      llvm::Value* x = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(unit, ir_.I64(from)), ir_.I64(0));
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, ir_.I64(extent));
+    const auto within = [&](llvm::Value* unit) {
+      llvm::Value* own = b_.CreateSub(unit, ir_.I64(units_));
+      own = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, own, ir_.I64(0));
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, own, ir_.I64(all));
     };
     Body part = body_;
-    part.results = {body_.results[alike.results[0]]};
-    part.begin = within(body_.begin, units_, all);
-    part.end = within(body_.end, units_, all);
+    part.results = {body_.results[first]};
+    part.begin = within(body_.begin);
+    part.end = within(body_.end);
     units_ += all;
+    const Copies copies{count, [&](llvm::Value* copy) { Pick(alike, copy, &part); }};
     absl::Status status;
-    ir_.If(b_.CreateICmpSLT(part.begin, part.end), [&] {
-      if (turns || count == 1) {
-        status =
-            EmitProduct(part, product, root, {count, [&](llvm::Value* copy) { Pick(alike, copy, &part); }}).status();
-        return;
-      }
-      llvm::Value *begin = part.begin, *end = part.end, *each = ir_.I64(plan.units);
-      llvm::Value* last = b_.CreateUDiv(b_.CreateSub(end, ir_.I64(1)), each);
-      ir_.Loop(b_.CreateUDiv(begin, each), ir_.Add(last, ir_.I64(1)), 1, [&](llvm::Value* copy) {
-        Pick(alike, copy, &part);
-        llvm::Value* before = b_.CreateMul(copy, each);
-        part.begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(begin, before), ir_.I64(0));
-        part.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(end, before), each);
-        status = EmitProduct(part, product, root).status();
-      });
-    });
+    ir_.If(b_.CreateICmpSLT(part.begin, part.end),
+           [&] { status = EmitProduct(part, products_[first], roots_[first], copies).status(); });
     return status;
   }
 

@@ -137,7 +137,8 @@ absl::Status EmitProductResult(Body& body, const FusedProduct& p, const Tile& ti
       const auto [a, b] = convolves ? OperandsOfConvolution(body.ir, hero, p.shape, array(0), array(1))
                                     : std::pair(OperandOf(hero, 0, elements, array(0), hero->operand(0)),
                                                 OperandOf(hero, 1, elements, array(1), hero->operand(1)));
-      const int64_t depth = convolves ? p.shape.k : hero->operand(0)->shape().dim((*hero->attrs().lhs_contracting_dims)[0]);
+      const int64_t depth =
+          convolves ? p.shape.k : hero->operand(0)->shape().dim((*hero->attrs().lhs_contracting_dims)[0]);
       product.terms.push_back({a, b, depth, k});
     }
   product.store = [&](llvm::Value* batch, llvm::Value* row, llvm::Value* column,

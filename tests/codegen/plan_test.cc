@@ -52,6 +52,17 @@ std::unique_ptr<Module> WithChoice(const std::string& text, const std::string& c
   return m;
 }
 
+// Three products of one A have units enough where one must cut its columns for several threads.
+TEST(DotPlan, ProductsBesideEachOtherAreCutLess) {
+  const auto m = Parse(
+      "  x = f32[1,128,768] parameter(0)\n  y = f32[1,768,768] parameter(1)\n  ROOT d = f32[1,128,768] dot(x, y), "
+      "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}");
+  const auto one = PlanDot(Avx512(), m->entry()->root()), three = PlanDot(Avx512(), m->entry()->root(), {}, 3);
+  ASSERT_TRUE(one.ok() && three.ok());
+  EXPECT_LT(three->units, one->units);
+  EXPECT_GE(3 * three->units, kEnoughUnits);
+}
+
 TEST(ChoicePlan, PlansTakeWhatWasMeasured) {
   const std::string dot =
       "  x = f32[1,2000,600] parameter(0)\n  y = f32[1,600,128] parameter(1)\n  ROOT d = f32[1,2000,128] dot(x, y), "

@@ -14,7 +14,7 @@ namespace kiln {
 // The results of `program` on `arguments`: the evaluator's, then the kernels'. Empty, with a failure of the test, if
 // one fails.
 inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program, const std::vector<Literal>& arguments,
-                                                     const char* backend = "gpu-emulated") {
+                                                     const char* backend = "gpu-emulated", int threads = 1) {
   std::array<std::vector<Literal>, 2> results;
   for (size_t b = 0; b < 2; ++b) {
     auto m = ParseHlo(program, "m.hlo");
@@ -23,6 +23,7 @@ inline std::array<std::vector<Literal>, 2> RunOnBoth(const std::string& program,
     RunOptions run;
     run.backend = b ? backend : "reference";
     run.check_accesses = true;
+    run.threads = threads;
     auto r = RunModule(std::move(*m), arguments, {}, run);
     EXPECT_TRUE(r.ok()) << r.status() << "\n" << program;
     if (!r.ok()) return {};

@@ -53,7 +53,8 @@ std::vector<Literal> Arguments(const std::string& program) {
 
 void Compare(const std::string& program) {
   for (const char* backend : {"gpu-emulated", "cpu"}) {
-    const auto results = RunOnBoth(program, Arguments(program), backend);
+    // A kernel's units are shared by three threads, so that parts of it begin in the middle of a product.
+    const auto results = RunOnBoth(program, Arguments(program), backend, 3);
     ASSERT_FALSE(results[1].empty());
     for (size_t k = 0; k < results[0].size(); ++k)
       EXPECT_TRUE(results[0][k] == results[1][k]) << backend << " result " << k << "\n" << program;
@@ -152,7 +153,8 @@ $tail
 
 TEST(ProductGroup, ProductsThatMeetAreOneKernel) {
   const std::string sum = "  pq = $t[$m,$n] add(p, q)\n  ROOT r = $t[$m,$n] add(pq, b)";
-  const std::string gate = "  g = $t[$m,$n] maximum(p, b)\n  h = $t[$m,$n] multiply(g, p)\n  ROOT r = $t[$m,$n] multiply(h, q)";
+  const std::string gate =
+      "  g = $t[$m,$n] maximum(p, b)\n  h = $t[$m,$n] multiply(g, p)\n  ROOT r = $t[$m,$n] multiply(h, q)";
   for (const std::string type : {"f32", "f16"})
     for (const std::string& tail : {sum, gate}) {
       const auto program = [&](const char* m, const char* n) {

@@ -48,20 +48,23 @@ const Instruction* OperandOf(const Instruction* i, const Instruction* dot, int64
   return o;
 }
 
-// Products at one depth that read one array on one side; those of constants have panels to come, or are one already.
-// `fewest`: of a group.
+// Products at one depth that read one array on one side and contract its same dimension; those of constants have panels
+// to come, or are one already. `fewest`: of a group.
 bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_arguments) {
   const KernelDepths depths(c);
   using Types = std::vector<PrimitiveType>;
-  std::map<std::tuple<int64_t, int64_t, int64_t, Types>, std::vector<Instruction*>> groups;
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, Types>, std::vector<Instruction*>> groups;
   for (Instruction* i : c->PostOrder()) {
     const Instruction* dot = DotOf(i);
     if (!dot) continue;
     const Instruction* sides[] = {OperandOf(i, dot, 0), OperandOf(i, dot, 1)};
     if (sides[0]->Is(Opcode::Constant) || sides[1]->Is(Opcode::Constant)) continue;
     const Types types = {sides[0]->shape().type(), sides[1]->shape().type(), dot->shape().type()};
-    for (int64_t side = 0; side < 2; ++side)
-      groups[{from_arguments ? depths.before.at(i) : depths.after.at(i), side, sides[side]->id(), types}].push_back(i);
+    const int64_t depth = from_arguments ? depths.before.at(i) : depths.after.at(i);
+    for (int64_t side = 0; side < 2; ++side) {
+      const Ints& contracted = side ? *dot->attrs().rhs_contracting_dims : *dot->attrs().lhs_contracting_dims;
+      groups[{depth, side, contracted[0], sides[side]->id(), types}].push_back(i);
+    }
   }
   bool changed = false;
   absl::flat_hash_set<const Instruction*> merged;

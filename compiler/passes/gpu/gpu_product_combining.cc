@@ -1,6 +1,6 @@
 // Products that meet place by place are one kernel: a block computes the same place of all of them, and what is made of
-// them is computed there. The gradient of an input that several weights read (dq Wq + dk Wk + dv Wv) is one sum over all
-// their terms; gate and up projections are two sums, of which the activation's kernel comes along.
+// them is computed there. The gradient of an input that several weights read (dq Wq + dk Wk + dv Wv) is one sum over
+// all their terms; gate and up projections are two sums, of which the activation's kernel comes along.
 //
 // A region is what is computed element by element, up to the products, and is read by nobody else. Its kernel takes at
 // most two sums, which is what a thread has registers for. Products of which a library would compute each are joined

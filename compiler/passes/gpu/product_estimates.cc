@@ -30,9 +30,7 @@ Speeds SpeedsOf(const Instruction* dot) {
   }
 }
 
-int64_t Depth(const Instruction* dot) {
-  return dot->operand(0)->shape().dim((*dot->attrs().lhs_contracting_dims)[0]);
-}
+int64_t Depth(const Instruction* dot) { return dot->operand(0)->shape().dim((*dot->attrs().lhs_contracting_dims)[0]); }
 
 double Tiles(const Instruction* dot, double tile) {
   const auto tiles = [tile](int64_t extent) { return std::ceil(static_cast<double>(extent) / tile); };

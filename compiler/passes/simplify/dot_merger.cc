@@ -5,7 +5,8 @@
 // 64 MiB (operands and result), else the gain is nothing and the memory is real.
 //
 // Compiles merge where the others are constants (weight-dot-merger): constant-folding puts them side by side, so that
-// queries, keys and values are one product. Arguments would be copied in every run.
+// queries, keys and values are one product. Arguments would be copied in every run: cpu-product-grouping and
+// gpu-product-grouping have one kernel read them where they lie.
 #include <algorithm>
 #include <set>
 
