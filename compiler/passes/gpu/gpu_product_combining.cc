@@ -59,11 +59,11 @@ Region RegionBehind(const Instruction* root) {
 }
 
 // How many terms `i` is a sum of, with nothing but bitcasts between; 0: it is no sum of products.
-size_t Terms(const Instruction* i) {
+size_t Terms(const Instruction* i, size_t depth = 0) {
   while (i->Is(Opcode::Bitcast)) i = i->operand(0);
   if (i->Is(Opcode::Dot)) return 1;
-  if (!i->Is(Opcode::Add)) return 0;
-  const size_t a = Terms(i->operand(0)), b = Terms(i->operand(1));
+  if (!i->Is(Opcode::Add) || depth > kMostProducts) return 0;
+  const size_t a = Terms(i->operand(0), depth + 1), b = Terms(i->operand(1), depth + 1);
   return a && b ? a + b : 0;
 }
 
