@@ -4,6 +4,8 @@
 // Nothing is joined in memory: each product has units of its own in one parallel loop, and those of one shape pack the
 // left operand that they share once (fusion_product.cc). What is made of a product stays with it. Behind all other
 // fusions, as cpu-product-epilogue-fusion is.
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "compiler/pass/pass.h"
@@ -15,6 +17,9 @@ namespace {
 
 // Results that one kernel has: all live from its start on.
 constexpr size_t kMostProducts = 4;
+// Kernels between those that read the results, or make the operands: what is computed again to save memory is not
+// computed with what it saves.
+constexpr int64_t kFarApart = 12;
 // Multiply-adds below which a call costs as little as finding one's units does.
 constexpr int64_t kLeastWork = 1 << 15;
 
@@ -69,23 +74,26 @@ bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_argum
   bool changed = false;
   absl::flat_hash_set<const Instruction*> merged;
   for (const auto& [key, members] : groups) {
-    std::vector<Instruction*> group;
-    const auto close = [&] {
-      if (group.size() >= fewest && ctx.Take()) {
-        merged.insert(group.begin(), group.end());
-        Instruction* all = group[0];
-        for (size_t k = 1; k < group.size(); ++k) all = FuseSiblings(all, group[k]);
-        all->mutable_attrs().fusion_kind = FusionKind::kOutput;
-        changed = true;
-      }
-      group.clear();
-    };
+    std::vector<std::vector<Instruction*>> near;
+    const auto other = [&](const Instruction* i) { return from_arguments ? depths.after.at(i) : depths.before.at(i); };
     for (Instruction* i : members) {
       if (merged.contains(i)) continue;
-      group.push_back(i);
-      if (group.size() == kMostProducts) close();
+      const auto group = std::find_if(near.begin(), near.end(), [&](const std::vector<Instruction*>& g) {
+        return g.size() < kMostProducts && std::abs(other(g[0]) - other(i)) <= kFarApart;
+      });
+      if (group == near.end())
+        near.push_back({i});
+      else
+        group->push_back(i);
     }
-    close();
+    for (const std::vector<Instruction*>& group : near) {
+      if (group.size() < fewest || !ctx.Take()) continue;
+      merged.insert(group.begin(), group.end());
+      Instruction* all = group[0];
+      for (size_t k = 1; k < group.size(); ++k) all = FuseSiblings(all, group[k]);
+      all->mutable_attrs().fusion_kind = FusionKind::kOutput;
+      changed = true;
+    }
   }
   return changed;
 }

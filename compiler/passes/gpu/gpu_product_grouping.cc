@@ -7,6 +7,7 @@
 // the device where one product cannot, and loses the library's speed. cuBLAS's own grouped calls read their pointers
 // from device memory, which each run would have to fill first: two nodes, and no epilogues.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "compiler/pass/pass.h"
@@ -19,6 +20,9 @@ namespace {
 
 // Results that one kernel has: all live from its start on.
 constexpr size_t kMostProducts = 4;
+// Instructions between those that read the results, or make the operands: what is computed again to save memory is not
+// computed with what it saves.
+constexpr int64_t kFarApart = 40;
 
 const Instruction* WithoutBitcasts(const Instruction* i) {
   while (i->Is(Opcode::Bitcast)) i = i->operand(0);
@@ -110,16 +114,27 @@ bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_argum
   bool changed = false;
   absl::flat_hash_set<const Instruction*> merged;
   for (auto& [key, members] : groups) {
-    std::vector<Candidate> group;
-    const auto close = [&] {
+    std::vector<std::vector<Candidate>> near;
+    const auto other = [&](const Candidate& x) {
+      return from_arguments ? depths.after.at(x.i) : depths.before.at(x.i);
+    };
+    for (const Candidate& x : members) {
+      if (merged.contains(x.i)) continue;
+      const auto group = std::find_if(near.begin(), near.end(), [&](const std::vector<Candidate>& g) {
+        return g.size() < kMostProducts && std::abs(other(g[0]) - other(x)) <= kFarApart;
+      });
+      if (group == near.end())
+        near.push_back({x});
+      else
+        group->push_back(x);
+    }
+    for (std::vector<Candidate>& kept : near) {
       // The largest stay with the library first.
-      std::vector<Candidate> kept = group;
       while (kept.size() > 1 && !Pays(kept))
         kept.erase(std::max_element(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) {
           return ProductFlops(a.dot) < ProductFlops(b.dot);
         }));
-      group.clear();
-      if (kept.size() < fewest || !ctx.Take()) return;
+      if (kept.size() < fewest || !ctx.Take()) continue;
       for (const Candidate& x : kept) merged.insert(x.i);
       // What follows may need only what is there before the group, so that no number changes.
       Merge(kept, ctx, [&](const Instruction* o) {
@@ -127,13 +142,7 @@ bool MergeRound(Computation* c, PassContext& ctx, size_t fewest, bool from_argum
         return from_arguments && before != depths.before.end() && before->second + IsKernel(o) <= std::get<0>(key);
       });
       changed = true;
-    };
-    for (const Candidate& x : members) {
-      if (merged.contains(x.i)) continue;
-      group.push_back(x);
-      if (group.size() == kMostProducts) close();
     }
-    close();
   }
   return changed;
 }
