@@ -9,6 +9,7 @@
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/gpu/pick_algorithm.h"
 #include "compiler/passes/gpu/product_fusion.h"
 
 namespace kiln {
@@ -86,9 +87,9 @@ bool IsServed(const Region& region) {
   if (region.dots.size() < 2 || region.dots.size() > kMostProducts || Sums(region) > kMostSums) return false;
   const Instruction* first = region.dots[0];
   return std::all_of(region.dots.begin(), region.dots.end(), [&](const Instruction* dot) {
-    return dot->shape() == first->shape() && HasOwnOperands(dot) && IsForLibrary(dot) && IsFloat(dot->shape().type()) &&
-           dot->operand(0)->shape().type() == first->operand(0)->shape().type() && IsFree(dot->operand(0)) &&
-           IsFree(dot->operand(1)) && dot->operand(0)->shape().ElementCount() > 0;
+    return dot->shape() == first->shape() && HasOwnOperands(dot) && AlgorithmOf(dot).empty() && IsForLibrary(dot) &&
+           IsFloat(dot->shape().type()) && dot->operand(0)->shape().type() == first->operand(0)->shape().type() &&
+           IsFree(dot->operand(0)) && IsFree(dot->operand(1)) && dot->operand(0)->shape().ElementCount() > 0;
   });
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/kernel_depths.h"
+#include "compiler/passes/gpu/pick_algorithm.h"
 #include "compiler/passes/gpu/product_fusion.h"
 
 namespace kiln {
@@ -65,6 +66,7 @@ std::optional<Candidate> AsCandidate(Instruction* i) {
   } else {
     return std::nullopt;
   }
+  if (!AlgorithmOf(out.dot).empty()) return std::nullopt;  // a tile of its own
   const auto updated = [](const Instruction* o) { return IsUpdatedInPlace(WithoutBitcasts(o)); };
   if (std::any_of(i->operands().begin(), i->operands().end(), updated)) return std::nullopt;
   return out;
