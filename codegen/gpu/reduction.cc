@@ -213,13 +213,19 @@ class Reduction {
     const auto beside = [&](const Index& x) {
       if (beside_.empty()) return;
       const auto store = [&] {
+        // All are computed before any is stored: a result may lie where an operand lay.
+        std::vector<Val> values;
         for (const Beside& e : beside_) {
           auto v = elements_.Emit(e.value, x);
           if (!v.ok()) {
             status_ = v.status();
             return;
           }
-          ir_.Store(e.value->shape().type(), *v, body_.results[e.result], elements_.Offset(e.value->shape(), x));
+          values.push_back(*v);
+        }
+        for (size_t k = 0; k < beside_.size(); ++k) {
+          const Shape& s = beside_[k].value->shape();
+          ir_.Store(s.type(), values[k], body_.results[beside_[k].result], elements_.Offset(s, x));
         }
       };
       if (exists)
