@@ -189,37 +189,31 @@ class Rows {
   }
 
   absl::Status Finish() {
-    std::vector<size_t> whole;
+    std::vector<size_t> whole, row;
     absl::Status status;
-    for (size_t o = 0; o < outputs_.size(); ++o)
-      if (IsWhole(outputs_[o]->shape())) whole.push_back(o);
-    const auto store = [&](size_t o, const Val& v, const Index& x) {
-      ir_.Store(outputs_[o]->shape().type(), v, body_.results[o], elements_.Offset(outputs_[o]->shape(), x));
-    };
+    for (size_t o = 0; o < outputs_.size(); ++o) (IsWhole(outputs_[o]->shape()) ? whole : row).push_back(o);
     if (!whole.empty())
       ir_.VectorLoop(
           length_,
           [&](llvm::Value* k) {
-            const absl::Status one = [&]() -> absl::Status {
-              RETURN_IF_ERROR(Keep(passes_.size() - 1, k));
-              // All are computed before any is stored: a result may lie where an operand lay.
-              std::vector<Val> values;
-              for (const size_t o : whole) {
-                ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], At(outputs_[o]->shape(), k)));
-                values.push_back(v);
-              }
-              for (size_t n = 0; n < whole.size(); ++n) store(whole[n], values[n], At(outputs_[whole[n]]->shape(), k));
-              return absl::OkStatus();
-            }();
-            status.Update(one);
+            const absl::Status kept = Keep(passes_.size() - 1, k);
+            status.Update(kept.ok() ? StoreAll(whole, k) : kept);
           },
           true);
     RETURN_IF_ERROR(status);
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      if (IsWhole(outputs_[o]->shape())) continue;
-      const Index x = At(outputs_[o]->shape(), nullptr);
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], x));
-      store(o, v, x);
+    return StoreAll(row, nullptr);
+  }
+
+  // All are computed before any is stored: a result may lie where an operand lay.
+  absl::Status StoreAll(const std::vector<size_t>& outputs, llvm::Value* k) {
+    std::vector<Val> values;
+    for (const size_t o : outputs) {
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], At(outputs_[o]->shape(), k)));
+      values.push_back(v);
+    }
+    for (size_t n = 0; n < outputs.size(); ++n) {
+      const Shape& s = outputs_[outputs[n]]->shape();
+      ir_.Store(s.type(), values[n], body_.results[outputs[n]], elements_.Offset(s, At(s, k)));
     }
     return absl::OkStatus();
   }

@@ -90,33 +90,27 @@ class Rows {
     return absl::OkStatus();
   }
 
+  // All are computed before any is stored: a result may lie where an operand lay.
+  absl::Status StoreAll(const std::vector<size_t>& outputs, llvm::Value* k) {
+    std::vector<Val> values;
+    std::vector<Index> places;
+    for (size_t o : outputs) {
+      places.push_back(At(outputs_[o]->shape(), k));
+      ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], places.back()));
+      values.push_back(v);
+    }
+    for (size_t n = 0; n < outputs.size(); ++n) RETURN_IF_ERROR(Put(outputs[n], values[n], places[n]));
+    return absl::OkStatus();
+  }
+
   absl::Status Finish() {
     std::vector<size_t> whole, row;
     for (size_t k = 0; k < outputs_.size(); ++k)
       (outputs_[k]->shape().ElementCount() == rows_ ? row : whole).push_back(k);
-    if (!whole.empty())
-      RETURN_IF_ERROR(EachElement(0, [&](llvm::Value* k) -> absl::Status {
-        // All are computed before any is stored: a result may lie where an operand lay.
-        std::vector<Val> values;
-        std::vector<Index> places;
-        for (size_t o : whole) {
-          places.push_back(At(outputs_[o]->shape(), k));
-          ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], places.back()));
-          values.push_back(v);
-        }
-        for (size_t n = 0; n < whole.size(); ++n) RETURN_IF_ERROR(Put(whole[n], values[n], places[n]));
-        return absl::OkStatus();
-      }));
+    if (!whole.empty()) RETURN_IF_ERROR(EachElement(0, [&](llvm::Value* k) { return StoreAll(whole, k); }));
     if (row.empty()) return absl::OkStatus();
     absl::Status status;
-    ir_.If(b_.CreateICmpEQ(slot_, ir_.I64(0)), [&] {
-      for (size_t o : row) {
-        const Index x = At(outputs_[o]->shape(), nullptr);
-        auto v = elements_.Emit(outputs_[o], x);
-        status = v.ok() ? Put(o, *v, x) : v.status();
-        if (!status.ok()) return;
-      }
-    });
+    ir_.If(b_.CreateICmpEQ(slot_, ir_.I64(0)), [&] { status = StoreAll(row, nullptr); });
     return status;
   }
 
