@@ -77,8 +77,10 @@ bool FuseOne(Instruction* root, Search* search, PassContext& ctx, bool* several)
   return false;
 }
 
-// True if one with several results was made: the order of instructions has changed then.
-bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext& ctx, bool* changed) {
+// True if one with several results was made: the order of instructions has changed then. `tried`: ids of roots behind
+// which nothing was found; what is fused elsewhere gives them no more.
+bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext& ctx,
+           absl::flat_hash_set<int64_t>* tried, bool* changed) {
   const std::vector<Instruction*> order = c->PostOrder();
   Search search{shortest, takes, {}, {}};
   for (size_t k = 0; k < order.size(); ++k) search.place[order[k]] = k;
@@ -92,7 +94,11 @@ bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext
     if ((!i->IsElementwise() && !i->Is(Opcode::Reduce)) || !s.IsArray() || s.HasDynamic() || !s.HasDefaultLayout())
       continue;
     bool several = false;
-    if (!FuseOne(i, &search, ctx, &several)) continue;
+    if (tried->contains(i->id())) continue;
+    if (!FuseOne(i, &search, ctx, &several)) {
+      tried->insert(i->id());
+      continue;
+    }
     *changed = true;
     if (several) return true;
     live.clear();
@@ -104,8 +110,10 @@ bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext
 
 bool FuseRows(Module& m, int64_t shortest, RowMemberFilter* takes, PassContext& ctx) {
   bool changed = false;
-  for (Computation* c : ControlComputations(m))
-    while (Sweep(c, shortest, takes, ctx, &changed)) continue;
+  for (Computation* c : ControlComputations(m)) {
+    absl::flat_hash_set<int64_t> tried;
+    while (Sweep(c, shortest, takes, ctx, &tried, &changed)) continue;
+  }
   return changed;
 }
 
