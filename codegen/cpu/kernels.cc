@@ -3,6 +3,7 @@
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/fusion.h"
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/product_behind.h"
 #include "codegen/llvm/debug_info.h"
 
 namespace kiln::cpu {
@@ -41,20 +42,8 @@ std::vector<const Instruction*> ProductsOf(const Instruction* fusion) {
       *fusion->attrs().fusion_kind != FusionKind::kOutput)
     return {};
   std::vector<const Instruction*> out;
-  for (const Instruction* root : ResultsOf((*fusion->attrs().calls)->root())) {
-    std::vector<const Instruction*> work = {root};
-    absl::flat_hash_set<const Instruction*> seen;
-    while (!work.empty()) {
-      const Instruction* i = work.back();
-      work.pop_back();
-      if (!seen.insert(i).second) continue;
-      if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) {
-        out.push_back(i);
-        break;
-      }
-      work.insert(work.end(), i->operands().begin(), i->operands().end());
-    }
-  }
+  for (const Instruction* root : ResultsOf((*fusion->attrs().calls)->root()))
+    if (const Instruction* product = ProductBehind(root)) out.push_back(product);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/elemental/product_behind.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/hlo/tuning.h"
 
@@ -32,22 +33,6 @@ int64_t Elements(const std::vector<ProductShape>& products) {
 // Elements computed for nothing, past the results' edges.
 int64_t Waste(const std::vector<ProductShape>& products, const Tile& t) {
   return Blocks(products, t) * t.rows * t.columns - Elements(products);
-}
-
-bool IsHero(const Instruction* i) { return i->Is(Opcode::Dot) || i->Is(Opcode::Convolution); }
-
-// The product of which `root`, of a fused computation, is made; null if there is none.
-const Instruction* HeroBehind(const Instruction* root) {
-  std::vector<const Instruction*> work = {root};
-  absl::flat_hash_set<const Instruction*> seen;
-  while (!work.empty()) {
-    const Instruction* i = work.back();
-    work.pop_back();
-    if (!seen.insert(i).second) continue;
-    if (IsHero(i)) return i;
-    work.insert(work.end(), i->operands().begin(), i->operands().end());
-  }
-  return nullptr;
 }
 
 // None: a convolution that is not computed as a product.
@@ -90,7 +75,7 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
 int64_t BlocksOf(const ProductShape& p, const Tile& t) { return p.batch * Ceil(p.m, t.rows) * Ceil(p.n, t.columns); }
 
 std::vector<const Instruction*> HeroesOf(const Instruction* i) {
-  if (IsHero(i)) return {i};
+  if (IsProduct(i)) return {i};
   if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
       i->attrs().backend_config->text.find("__triton_gemm") == std::string::npos)
     return {};
@@ -98,7 +83,7 @@ std::vector<const Instruction*> HeroesOf(const Instruction* i) {
   std::vector<const Instruction*> out;
   for (const Instruction* r :
        root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{(*i->attrs().calls)->root()})
-    if (const Instruction* hero = HeroBehind(r)) out.push_back(hero);
+    if (const Instruction* hero = ProductBehind(r)) out.push_back(hero);
   return out;
 }
 

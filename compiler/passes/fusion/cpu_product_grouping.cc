@@ -23,11 +23,6 @@ constexpr int64_t kFarApart = 12;
 // Multiply-adds below which a call costs as little as finding one's units does.
 constexpr int64_t kLeastWork = 1 << 15;
 
-const Instruction* WithoutBitcasts(const Instruction* i) {
-  while (i->Is(Opcode::Bitcast)) i = i->operand(0);
-  return i;
-}
-
 // The dot that `i` is, or that it is a fusion around; null if it may not join.
 const Instruction* DotOf(const Instruction* i) {
   if (i->users().empty() || !i->control_predecessors().empty() || !i->control_successors().empty() ||

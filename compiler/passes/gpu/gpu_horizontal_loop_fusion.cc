@@ -35,11 +35,6 @@ const Instruction* UpdatedParameter(const Instruction* r) {
   return nullptr;
 }
 
-const Instruction* WithoutBitcasts(const Instruction* v) {
-  while (v->Is(Opcode::Bitcast)) v = v->operand(0);
-  return v;
-}
-
 // The array that result `r` of `fusion` overwrites, if it updates one.
 const Instruction* UpdatedArray(const Instruction* fusion, const Instruction* r) {
   if (!IsUpdate(r)) return nullptr;

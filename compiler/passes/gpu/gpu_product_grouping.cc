@@ -25,11 +25,6 @@ constexpr size_t kMostProducts = 4;
 // computed with what it saves.
 constexpr int64_t kFarApart = 40;
 
-const Instruction* WithoutBitcasts(const Instruction* i) {
-  while (i->Is(Opcode::Bitcast)) i = i->operand(0);
-  return i;
-}
-
 // A product that may join: a dot, or a fusion around one.
 struct Candidate {
   Instruction* i;

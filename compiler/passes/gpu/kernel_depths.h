@@ -40,6 +40,12 @@ struct KernelDepths {
   int64_t length = 0;
 };
 
+// The array whose memory a chain of bitcasts shows.
+inline const Instruction* WithoutBitcasts(const Instruction* i) {
+  while (i->Is(Opcode::Bitcast)) i = i->operand(0);
+  return i;
+}
+
 // Whether somebody updates `array` in place, or some view of it: readers then have to run before that, or it is copied.
 inline bool IsUpdatedInPlace(const Instruction* array) {
   for (const Instruction* u : array->users()) {
