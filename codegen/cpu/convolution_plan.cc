@@ -170,7 +170,7 @@ void CutPixelsByPanels(const ConvolutionShape& s, int64_t rows, int64_t tile_row
     rows = std::min(rows, RowsWithin(kResultBytesOfPanels, s.cout / p.column_parts * width, tile_rows));
   if (!large) p.column_parts = ColumnParts(s, Pieces::Of(pixels, rows).count);
   const int64_t units = Pieces::Of(pixels, rows).count * p.column_parts;
-  rows = RowsForThreads(rows, units, pixels * s.cin * s.cout / units, tile_rows);
+  rows = RowsForThreads(rows, units, pixels * s.cin * s.cout / units, tile_rows, p.product.tiles);
   p.pieces = Pieces::Of(pixels, EvenBlock(pixels, rows, tile_rows));
 }
 
@@ -185,16 +185,14 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);
   if (p.product.choice.rows) block = std::min(block, RowsWithin(p.product.choice.rows, 1, tile_rows));
-  if (s.panel && !tiles) {
+  if (s.panel) {
     CutPixelsByPanels(s, block, tile_rows, epilogue, p);
   } else {
     if (epilogue)
       block = std::min(block, RowsWithin(kResultBytes, s.out_features() * ByteWidth(s.c), kRowsForPanels * tile_rows));
-    // Tile products need a tile of rows in the last block too.
-    if (tiles && pixels % block != 0 && pixels % block < kTileExtent) block = pixels;
     p.column_parts = ColumnParts(s, Pieces::Of(pixels, block).count);
     const int64_t units = Pieces::Of(pixels, block).count * p.column_parts;
-    if (!tiles) block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows);
+    block = RowsForThreads(block, units, pixels * s.cin * s.cout / units, tile_rows, p.product.tiles);
     p.pieces = Pieces::Of(pixels, block);
   }
   p.product.n /= p.column_parts;
@@ -276,9 +274,10 @@ absl::StatusOr<ConvolutionPlan> PlanConvolution(const CpuLevel& level, const Ins
     return p;
   }
   const int64_t innermost = s.spatial() - 1;
-  const bool tiles = !window.reversed && s.c != PrimitiveType::BF16 &&
-                     TilesApply(level, s.a, s.b, s.c, s.out[innermost], s.cout,
-                                MergesLast(s) ? s.window[innermost].size * s.in_features() : s.cin);
+  const bool merged = MergesLast(s) && !window.reversed && s.tap_stride == s.cin * s.in_stride;
+  const bool tiles =
+      TilesApply(level, s.a, s.b, s.c, s.out[innermost], s.cout,
+                 merged ? s.window[innermost].size * s.in_features() : s.cin, s.c == PrimitiveType::BF16);
   p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(*compute);
   p.product.compute = p.held;
   p.product.tiles = tiles;

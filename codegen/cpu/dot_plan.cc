@@ -74,12 +74,13 @@ int64_t ColumnStep(const DotShape& s) {
 
 // Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches; `alike`: as
 // many products beside this one have such parts too.
-Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike) {
+Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles) {
   const int64_t step = ColumnStep(s), work = s.batch * s.m * s.k * s.n;
-  const int64_t enough = (kEnoughUnits / std::max<int64_t>(blocks, 1) + alike - 1) / alike;
-  const int64_t wanted = std::min(enough, work / kUnitWork);
+  const int64_t units = tiles ? kEnoughTileUnits : kEnoughUnits;
+  const int64_t enough = (units / std::max<int64_t>(blocks, 1) + alike - 1) / alike;
+  const int64_t wanted = std::min(enough, work / (tiles ? kTileUnitWork : kUnitWork));
   if (wanted < 2 || s.n < 2 * step) return {s.n, 1, 0};
-  // No last part of a few columns: tile products need a tile.
+  // No last part of a few columns.
   int64_t width = (s.n + wanted * step - 1) / (wanted * step) * step;
   while (s.n % width != 0 && s.n % width < step / 2 && width < s.n) width += step;
   return width < s.n ? Pieces::Of(s.n, width) : Pieces{s.n, 1, 0};
@@ -93,46 +94,42 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Results that wait for an epilogue or a conversion: rows of them together, and columns in steps of whole panels.
   constexpr int64_t kMostRows = 512;
   const int64_t step = ColumnStep(s);
-  // Rows of an A that is read in place: so many share a panel of B that making it does not count.
-  constexpr int64_t kRowsInPlace = 768;
+  // Rows of an A that is read in place: so many share a panel of B that making it does not count. Tile products make
+  // more panels before they read A, and read it once for all.
+  constexpr int64_t kRowsInPlace = 768, kTileRowsInPlace = 4096;
   BlockedDotPlan p{};
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
   const bool exact = sum == PrimitiveType::F32 && IsIntegral(s.c);  // stored as integers
   p.via_tile = (s.c != sum && !exact) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
   p.tile_type = exact ? s.c : sum;
   const bool waits = p.via_tile || stored;
-  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it, which cut no columns.
-  const bool tiles = s.a_k == 1 && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k) &&
-                     (!p.via_tile || s.n * ByteWidth(sum) <= kSlabBytes / kTileExtent);
+  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it.
+  const bool tiles =
+      (!s.panel || s.panel_group == Group(s.a)) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, false);
   p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
   const PrimitiveType part = ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
-  const int64_t piece = tiles || s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
+  const int64_t piece = s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, choice, s.panel);
-  int64_t block = p.pack_a || tiles ? RowsWithin(p.pack_a ? kSlabBytes : kLargeSlabBytes,
-                                                 p.slab_stride * ByteWidth(p.held), tile_rows)
-                                    : kRowsInPlace / tile_rows * tile_rows;
+  int64_t block = p.pack_a ? RowsWithin(kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
+                           : (tiles && s.k <= piece ? kTileRowsInPlace : kRowsInPlace) / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
-  if (tiles && p.via_tile) block = std::min(block, kSlabBytes / (s.n * ByteWidth(sum)));
   if (choice.rows) block = std::min(block, RowsWithin(choice.rows, 1, tile_rows));
   block = std::min(block, s.m);
   // Blocks of about one size, so that threads share them evenly.
   const int64_t blocks = (s.m + block - 1) / block, even = (s.m + blocks - 1) / blocks;
   block = std::min(block, (even + tile_rows - 1) / tile_rows * tile_rows);
-  // Tile products need a tile of rows in the last block too.
-  if (tiles && s.m % block != 0 && s.m % block < kTileExtent)
-    block = s.m / (s.m / block + 1) >= kTileExtent ? (s.m + s.m / block) / (s.m / block + 1) : s.m;
-  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count, alike);
+  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count, alike, tiles);
   const int64_t units = alike * s.batch * Pieces::Of(s.m, block).count * p.parts.count;
-  if (!tiles) block = RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows);
+  block = RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows, tiles);
   p.rows = Pieces::Of(s.m, block);
   const int64_t width = p.parts.size;
   int64_t columns = width;
-  if (waits && !tiles) {
-    const int64_t most = RowsWithin(kSlabBytes, block * ByteWidth(sum), step);
+  if (waits) {
+    const int64_t most = RowsWithin(tiles ? 2 * kSlabBytes : kSlabBytes, block * ByteWidth(sum), step);
     const int64_t pieces = (width + most - 1) / most;
     columns = std::min(width, ((width + pieces - 1) / pieces + step - 1) / step * step);
   }

@@ -26,11 +26,6 @@ class VectorProducts {
   }
 
  private:
-  // Where a block begins in a row of A, and which row of B it begins with.
-  struct Start {
-    llvm::Value *a, *k;
-  };
-
   // All of k for `columns` columns from `column`.
   void Columns(llvm::Value* column, int64_t columns) {
     bool fresh = !s_.accumulate;  // the first block of all still has to write C
@@ -41,7 +36,7 @@ class VectorProducts {
         llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
         owed_ = &block == &plan_.blocks.front() ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getFalse();
         // What a panel has of the block stays in cache while its tiles' columns take turns.
-        const Start start = StartOf(block, step);
+        const BlockStart start = StartOf(ir_, plan_, block, step);
         const int64_t width = plan_.tile_columns, whole = columns / width * width;
         ir_.Loop(ir_.I64(0), ir_.I64(whole), width,
                  [&](llvm::Value* strip) { Block(block, start, column, strip, width, sum, is_first); });
@@ -81,24 +76,9 @@ class VectorProducts {
     });
   }
 
-  // Steps count the pieces of the run fastest, then the peeled segments from the innermost out.
-  Start StartOf(const SumBlock& block, llvm::Value* step) {
-    llvm::Value* rest = block.pieces == 1 ? step : b_.CreateUDiv(step, ir_.I64(block.pieces));
-    llvm::Value* piece = block.pieces == 1 ? ir_.I64(0) : b_.CreateURem(step, ir_.I64(block.pieces));
-    llvm::Value* a = ir_.Add(ir_.I64(block.start), ir_.Mul(piece, block.run));
-    llvm::Value* k = ir_.Add(a, ir_.Mul(rest, plan_.period));
-    for (size_t d = plan_.outer.size(); d-- > 0;) {
-      const Segment& q = plan_.outer[d];
-      llvm::Value* digit = d == 0 ? rest : b_.CreateURem(rest, ir_.I64(q.count));
-      if (d) rest = b_.CreateUDiv(rest, ir_.I64(q.count));
-      a = ir_.Add(a, ir_.Mul(digit, q.a_stride));
-    }
-    return {a, k};
-  }
-
   // One block of k for `columns` columns of all rows: those `strip` behind `first`, with which a panel begins that is
   // not copied.
-  void Block(const SumBlock& block, const Start& start, llvm::Value* first, llvm::Value* strip, int64_t columns,
+  void Block(const SumBlock& block, const BlockStart& start, llvm::Value* first, llvm::Value* strip, int64_t columns,
              Sum sum, llvm::Value* is_first) {
     llvm::Value* column = ir_.Add(first, strip);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
@@ -132,10 +112,11 @@ class VectorProducts {
           llvm::Value* before = ir_.Add(all_fetch ? ir_.Mul(r, whole) : r, t);
           arguments.push_back(NextRows(block, start.k, first, before, fetching));
         }
-        b_.CreateCall(MicroKernel(ir_, s_,
-                                  {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride, sum,
-                                   fetches ? ahead : 0, fetches && all_fetch ? fetching : 0}),
-                      arguments);
+        b_.CreateCall(
+            MicroKernel(ir_, s_,
+                        {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride,
+                         PanelRows(s_, block.run), sum, fetches ? ahead : 0, fetches && all_fetch ? fetching : 0}),
+            arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
@@ -210,7 +191,7 @@ class VectorProducts {
   // Copies the block's rows of B from row `k` into the panel, whose rows have `width` elements; zeros past `columns`.
   void PackPanel(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t columns, int64_t width) {
     if (s_.complex_b) return PackComplex(ir_, s_, block.run, b_array_, k, column, columns, panel_, width);
-    if (Group(s_.compute) != 1) return PackGroups(ir_, s_, block, b_array_, k, column, columns, panel_, width);
+    if (Group(s_.compute) != 1) return PackGroups(ir_, s_, block, b_array_, k, column, columns, {panel_, width, 0});
     const int64_t depth = ElementsOf(block.segments, block.run);
     auto at = [&](llvm::Value* j, llvm::Value* offset) {
       return ir_.Add(offset, ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
@@ -396,11 +377,11 @@ void VisitPiece(Ir& ir, const Pieces& pieces, llvm::Value* k,
 
 void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                 const RowRanges& ranges) {
-  if (shape.tiles) return EmitTileProducts(ir, shape, rows, b, count, ranges);
   if (FewColumnsApply(ir.level, shape)) return EmitFewColumns(ir, shape, rows, b, count, ranges);
   std::optional<int64_t> known;
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(count)) known = constant->getSExtValue();
   const MatmulPlan plan = PlanMatmul(ir.level, shape, rows, known);
+  if (shape.tiles) return EmitTileProducts(ir, shape, plan, rows, b, count, ranges);
   VectorProducts(ir, shape, plan, rows, count, ranges).Emit(b);
 }
 

@@ -23,10 +23,10 @@ using RowRanges = std::function<RowRange(llvm::Value*)>;
 void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
                 const RowRanges& ranges);
 
-// The same by tile products (AMX), for products to which TilesApply: 16 x 16 results at a time, rows and columns of the
-// last tile overlapping the one before.
-void EmitTileProducts(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
-                      const RowRanges& ranges);
+// The same by tile products (AMX), as `plan` says: B is made into panels for many tiles, then rows of A take them in
+// turn.
+void EmitTileProducts(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan, int64_t rows, llvm::Value* b,
+                      llvm::Value* count, const RowRanges& ranges);
 
 // The same by vectors along k, for products to which FewColumnsApply.
 void EmitFewColumns(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,

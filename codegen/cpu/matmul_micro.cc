@@ -22,6 +22,7 @@ std::string NameOf(const MatmulShape& s, const MicroTile& t) {
   if (t.ahead) absl::StrAppend(&name, ".p", t.ahead);
   if (t.fetchers) absl::StrAppend(&name, ".f", t.fetchers);
   if (OwesOffset(s)) name += ".o";
+  if (s.tiles) absl::StrAppend(&name, ".t", t.b_run);
   for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
   return name;
 }
@@ -127,7 +128,7 @@ class Emitter {
   // The loops over segments from `depth` on, and over the run inside the last of them.
   Sums Level(size_t depth, llvm::Value* a, llvm::Value* b, Sums sums) {
     if (depth == t_.segments.size()) return Run(a, b, std::move(sums));
-    int64_t inner = PanelRows(s_, t_.run);
+    int64_t inner = t_.b_run;
     for (size_t k = depth + 1; k < t_.segments.size(); ++k) inner *= t_.segments[k].count;
     const Segment& q = t_.segments[depth];
     return Loop({q.count, 1, q.a_stride, inner * t_.b_stride}, a, b, std::move(sums),
@@ -293,23 +294,14 @@ class Emitter {
   }
 
   void StoreConverted(llvm::Value* sum, llvm::Value* to, int64_t live) {
-    if (s_.c_type == PrimitiveType::BF16 && live == lanes_) return StoreRounded(sum, to);
+    if (s_.c_type == PrimitiveType::BF16 && live == lanes_) {
+      b_.CreateAlignedStore(RoundedToBf16(ir_, sum), to, ResultAlign());
+      return;
+    }
     for (int64_t k = 0; k < live; ++k) {
       Val e{b_.CreateExtractElement(sum, ir_.I64(k))};
       ir_.Store(s_.c_type, ir_.Convert(e, sum_, s_.c_type), to, ir_.I64(k));
     }
-  }
-
-  // A whole vector of f32 as bf16, to nearest even.
-  void StoreRounded(llvm::Value* sum, llvm::Value* to) {
-    llvm::FixedVectorType *words = VectorOf(b_.getInt32Ty()), *halves = VectorOf(b_.getInt16Ty());
-    const auto all = [&](uint32_t x) { return llvm::ConstantInt::get(words, x); };
-    llvm::Value* bits = b_.CreateBitCast(sum, words);
-    llvm::Value* high = b_.CreateLShr(bits, 16);
-    llvm::Value* rounded = b_.CreateAdd(b_.CreateAdd(bits, all(0x7fff)), b_.CreateAnd(high, all(1)));
-    llvm::Value* quiet = b_.CreateOr(high, all(0x40));
-    llvm::Value* r = b_.CreateSelect(b_.CreateFCmpUNO(sum, sum), quiet, b_.CreateLShr(rounded, 16));
-    b_.CreateAlignedStore(b_.CreateTrunc(r, halves), to, ResultAlign());
   }
 
   Ir& ir_;
@@ -328,6 +320,20 @@ class Emitter {
 
 }  // namespace
 
+BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::Value* step) {
+  llvm::Value* rest = block.pieces == 1 ? step : ir.b.CreateUDiv(step, ir.I64(block.pieces));
+  llvm::Value* piece = block.pieces == 1 ? ir.I64(0) : ir.b.CreateURem(step, ir.I64(block.pieces));
+  llvm::Value* a = ir.Add(ir.I64(block.start), ir.Mul(piece, block.run));
+  llvm::Value* k = ir.Add(a, ir.Mul(rest, plan.period));
+  for (size_t d = plan.outer.size(); d-- > 0;) {
+    const Segment& q = plan.outer[d];
+    llvm::Value* digit = d == 0 ? rest : ir.b.CreateURem(rest, ir.I64(q.count));
+    if (d) rest = ir.b.CreateUDiv(rest, ir.I64(q.count));
+    a = ir.Add(a, ir.Mul(digit, q.a_stride));
+  }
+  return {a, k};
+}
+
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& s, llvm::Value* row) {
   const int64_t rows = s.b_tap_rows ? s.b_tap_rows : s.run;
   if (!s.b_tap_rows && !s.reverse_b) return ir.Mul(row, s.b_k_stride);
@@ -335,6 +341,20 @@ llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& s, llvm::Value* row) {
   // Backwards: the taps in reverse, the rows of each in order.
   if (s.reverse_b) tap = ir.b.CreateSub(ir.I64(s.K() / rows - 1), tap);
   return ir.Add(ir.Mul(tap, s.b_tap_rows ? s.b_tap_stride : rows * s.b_k_stride), ir.Mul(r, s.b_k_stride));
+}
+
+llvm::Value* RoundedToBf16(Ir& ir, llvm::Value* sum) {
+  llvm::IRBuilder<>& b = ir.b;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(sum->getType())->getNumElements();
+  auto *words = llvm::FixedVectorType::get(b.getInt32Ty(), lanes),
+       *halves = llvm::FixedVectorType::get(b.getInt16Ty(), lanes);
+  const auto all = [&](uint32_t x) { return llvm::ConstantInt::get(words, x); };
+  llvm::Value* bits = b.CreateBitCast(sum, words);
+  llvm::Value* high = b.CreateLShr(bits, 16);
+  llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, all(0x7fff)), b.CreateAnd(high, all(1)));
+  llvm::Value* quiet = b.CreateOr(high, all(0x40));
+  llvm::Value* r = b.CreateSelect(b.CreateFCmpUNO(sum, sum), quiet, b.CreateLShr(rounded, 16));
+  return b.CreateTrunc(r, halves);
 }
 
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile) {
@@ -353,7 +373,10 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   llvm::IRBuilderBase::InsertPointGuard guard(b);
   llvm::MDNode* group = ir.access_group;
   ir.access_group = nullptr;
-  Emitter(ir, shape, tile).Emit(f);
+  if (shape.tiles)
+    EmitTileKernel(ir, shape, tile, f);
+  else
+    Emitter(ir, shape, tile).Emit(f);
   ir.access_group = group;
   return f;
 }

@@ -19,6 +19,7 @@ struct MicroTile {
   std::vector<Segment> segments;          // of k, outermost first
   int64_t run;
   int64_t b_stride;  // words between rows of B: elements, or groups of them
+  int64_t b_run;     // rows of B between steps of the innermost segment
   Sum sum;
   int64_t ahead = 0;     // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
   int64_t fetchers = 0;  // tiles that together fetch as much from one place as each of them reads of B; 0: none
@@ -27,8 +28,28 @@ struct MicroTile {
 // What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.
 inline constexpr uint32_t kOffsetOfBytes = 0x80808080;
 
+// Where step `step` of a block of k begins in a row of A, and which row of B it begins with. Steps count the pieces of
+// the run fastest, then the peeled segments from the innermost out.
+struct BlockStart {
+  llvm::Value *a, *k;
+};
+BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::Value* step);
+
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
+
+// Gives the tile registers the form in which the MicroKernels of tile products take `rows` rows of A, `columns` columns
+// and `run` elements of k at a time, at most as many as a row of a tile has.
+void ConfigureTiles(Ir& ir, const MatmulShape& shape, int64_t rows, int64_t columns, int64_t run);
+
+// Gives the tile registers back.
+void ReleaseTiles(Ir& ir);
+
+// The body of the function below where tile products serve `shape`.
+void EmitTileKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile, llvm::Function* f);
+
+// `sum`, a vector of f32, as bf16 to nearest even.
+llvm::Value* RoundedToBf16(Ir& ir, llvm::Value* sum);
 
 // The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use. Where
 // B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32). With `ahead` or

@@ -9,8 +9,7 @@ namespace {
 
 class GroupPacker {
  public:
-  GroupPacker(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* panel,
-              int64_t width)
+  GroupPacker(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, const PanelPlace& to)
       : ir_(ir),
         b_(ir.b),
         s_(shape),
@@ -18,12 +17,11 @@ class GroupPacker {
         taps_(ElementsOf(block.segments, 1)),
         group_(Group(shape.compute)),
         lanes_(Lanes(ir.level, shape.compute)),
-        width_(width),
+        to_(to),
         held_(HeldType()),
         element_(ir.MemType(held_)),
         word_(ir.b.getInt32Ty()),
-        b_array_(b_array),
-        panel_(panel) {}
+        b_array_(b_array) {}
 
   void Pack(llvm::Value* k, llvm::Value* column, int64_t columns) {
     k_ = k;
@@ -65,14 +63,18 @@ class GroupPacker {
 
   // Element `e` of group `q` of a tap, of column `j`.
   llvm::Value* PlaceInB(llvm::Value* tap, llvm::Value* q, int64_t e, llvm::Value* j) {
-    llvm::Value* row = ir_.Add(ir_.Add(k_, ir_.Mul(tap, run_)), ir_.Add(ir_.Mul(q, group_), ir_.I64(e)));
+    llvm::Value* row = ir_.Add(ir_.Add(k_, ir_.Mul(tap, s_.run)), ir_.Add(ir_.Mul(q, group_), ir_.I64(e)));
     return ir_.Add(OffsetOfRow(ir_, s_, row), ir_.Mul(ir_.Add(column_, j), s_.b_n_stride));
   }
 
   // Word `j` of the row of group `q`.
   llvm::Value* PlaceInPanel(llvm::Value* tap, llvm::Value* q, llvm::Value* j) {
-    llvm::Value* row = ir_.Add(ir_.Mul(tap, PanelRows(s_, run_)), q);
-    return b_.CreateInBoundsGEP(word_, panel_, ir_.Add(ir_.Mul(row, width_), j));
+    llvm::Value* at = ir_.Mul(ir_.Add(ir_.Mul(tap, PanelRows(s_, run_)), q), to_.width);
+    if (to_.distance) {
+      at = ir_.Add(at, ir_.Mul(b_.CreateUDiv(j, ir_.I64(to_.width)), to_.distance));
+      j = b_.CreateURem(j, ir_.I64(to_.width));
+    }
+    return b_.CreateInBoundsGEP(word_, to_.panel, ir_.Add(at, j));
   }
 
   // Bytes with the offset that one operand of their products needs.
@@ -143,10 +145,11 @@ class GroupPacker {
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const MatmulShape& s_;
-  const int64_t run_, taps_, group_, lanes_, width_;
+  const int64_t run_, taps_, group_, lanes_;
+  const PanelPlace to_;
   const PrimitiveType held_;
   llvm::Type *const element_, *const word_;
-  llvm::Value *const b_array_, *const panel_;
+  llvm::Value* const b_array_;
   llvm::Value *k_ = nullptr, *column_ = nullptr;  // of the first row and column
 };
 
@@ -172,8 +175,8 @@ std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Val
 }
 
 void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,
-                llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width) {
-  GroupPacker(ir, shape, block, b_array, panel, width).Pack(k, column, columns);
+                llvm::Value* column, int64_t columns, const PanelPlace& to) {
+  GroupPacker(ir, shape, block, b_array, to).Pack(k, column, columns);
 }
 
 void PackComplex(Ir& ir, const MatmulShape& s, int64_t depth, llvm::Value* b_array, llvm::Value* k, llvm::Value* column,

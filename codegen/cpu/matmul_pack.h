@@ -11,11 +11,18 @@ namespace kiln::cpu {
 // `rows` as columns: as many vectors as each has elements, a power of two.
 std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows);
 
-// Copies the rows of B that `block` takes, from row `k` on, and `columns` columns from `column` to `panel`, for a
-// product that is held in groups. A row of the panel has `width` words; word j has the elements of column j of as many
-// rows as a group has, zeros after the last row of a run. Words past `columns` are not defined.
+// Where columns of B go: `width` words are a row of a panel, and each `width` columns are a panel of their own,
+// `distance` words behind the one before; 0: there is one.
+struct PanelPlace {
+  llvm::Value* panel;
+  int64_t width, distance;
+};
+
+// Copies the rows of B that `block` takes, from row `k` on, and `columns` columns from `column` to panels, for a
+// product that is held in groups. Word j of a panel's row has the elements of column j of as many rows as a group has,
+// zeros after the last row of a run. Words past `columns` are not defined.
 void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,
-                llvm::Value* column, int64_t columns, llvm::Value* panel, int64_t width);
+                llvm::Value* column, int64_t columns, const PanelPlace& to);
 
 // The same for a B of complex numbers (MatmulShape): `depth` rows of the product from row `k` on, zeros past `columns`.
 // `k`, `column`, `depth` and `columns` are even.

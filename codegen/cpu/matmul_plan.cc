@@ -65,11 +65,17 @@ int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
   return lanes;
 }
 
+// Elements of k in a row of a tile.
+int64_t TileDepth(const MatmulShape& s) { return kTileRowBytes / ByteWidth(s.compute); }
+
 // Products that are summed at a time. Short sums round less and keep the panel of B in the second cache.
 int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 512;
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
+  // Two tiles of rows of A stay in the first cache, while B comes from the second.
+  constexpr int64_t kPanelTiles = 16;
+  if (s.tiles && s.c_type == SumType(s.compute)) return kPanelTiles * TileDepth(s);
   if (s.c_type == SumType(s.compute)) {
     // A little more at once rather than a short rest: C is read and written once less.
     const int64_t chosen = s.choice.panel_rows * Group(s.compute);
@@ -112,13 +118,17 @@ void CutSums(const MatmulShape& s, MatmulPlan& plan) {
   }
   plan.period = ElementsOf(inner, s.run);
   plan.repeat = ElementsOf(plan.outer, 1);
+  // What does not fill a row of a tile is summed by itself: tiles have one form at a time.
+  const int64_t whole = s.tiles ? s.run / TileDepth(s) * TileDepth(s) : s.run;
   if (plan.period <= limit) {
-    plan.blocks.push_back({inner, s.run, 1, 0});
+    if (whole > 0) plan.blocks.push_back({inner, whole, 1, 0});
   } else {
-    const int64_t pieces = s.run / limit;
+    const int64_t pieces = whole / limit;
     plan.blocks.push_back({{}, limit, pieces, 0});
-    if (s.run % limit) plan.blocks.push_back({{}, s.run % limit, 1, pieces * limit});
+    if (whole % limit) plan.blocks.push_back({{}, whole % limit, 1, pieces * limit});
+    inner.clear();
   }
+  if (whole < s.run) plan.blocks.push_back({inner, s.run - whole, 1, whole});
   plan.panel_rows = 0;
   for (const SumBlock& k : plan.blocks)
     plan.panel_rows = std::max(plan.panel_rows, ElementsOf(k.segments, PanelRows(s, k.run)));
@@ -170,21 +180,21 @@ PrimitiveType SumType(PrimitiveType compute) {
 }
 
 int64_t OffsetOfB(const MatmulShape& s) {
-  if (!IsIntegral(s.compute) || Group(s.compute) == 1 || IsUnsigned(s.compute) != IsUnsigned(s.b_type)) return 0;
+  if (s.tiles || !IsIntegral(s.compute) || Group(s.compute) == 1 || IsUnsigned(s.compute) != IsUnsigned(s.b_type))
+    return 0;
   return IsUnsigned(s.compute) ? 128 : -128;
 }
 
 bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
-                int64_t run) {
+                int64_t run, bool in_one_sum) {
   using P = PrimitiveType;
-  auto byte = [](P t) { return t == P::S8 || t == P::U8; };
+  constexpr int64_t kLeastRows = 4, kLeastColumns = 16;
+  const auto byte = [](P t) { return t == P::S8 || t == P::U8; };
   const bool types = (l.dot_bf16 && a == P::BF16 && b == P::BF16 && (c == P::F32 || c == P::BF16)) ||
                      (byte(a) && byte(b) && c == P::S32);
-  // The panel of B for all of k lies on the stack: 1 MiB at most.
-  constexpr int64_t kLongestRun = 16384;
-  constexpr int64_t kTileRowBytes = 64;
-  return l.amx && types && rows >= kTileExtent && n >= kTileExtent && run <= kLongestRun &&
-         run % (kTileRowBytes / ByteWidth(a)) == 0;
+  if (!l.amx || !types || rows < kLeastRows || n < kLeastColumns) return false;
+  const int64_t bytes = run * ByteWidth(a);
+  return bytes >= kTileRowBytes && bytes % (in_one_sum ? kTileRowBytes : kTileSumBytes) == 0;
 }
 
 bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
@@ -207,9 +217,10 @@ int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
   return std::max<int64_t>(1, bytes / row_bytes / tile_rows) * tile_rows;
 }
 
-int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows) {
+int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows, bool tiles) {
   constexpr int64_t kLeast = 48;  // rows that pay for a panel of B
-  const int64_t wanted = std::min(kEnoughUnits / std::max<int64_t>(units, 1), work / kUnitWork);
+  const int64_t wanted = std::min((tiles ? kEnoughTileUnits : kEnoughUnits) / std::max<int64_t>(units, 1),
+                                  work / (tiles ? kTileUnitWork : kUnitWork));
   if (wanted < 2) return rows;
   const int64_t fewer = std::max(kLeast, (rows + wanted - 1) / wanted);
   return std::min(rows, (fewer + tile_rows - 1) / tile_rows * tile_rows);
@@ -223,6 +234,14 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
   const bool few = ranges && *ranges * rows <= kFewRows, in_place = s.choice.packing == ProductChoice::kInPlace;
   const int64_t panel = s.panel_columns / plan.lanes;
+  if (s.tiles) {
+    plan.direct = panel && s.panel_group == Group(s.compute);
+    plan.tile_columns = plan.tile_rows = kTilePair;
+    constexpr int64_t kPanelBytes = 512 << 10;
+    const int64_t width = plan.direct ? s.panel_columns : plan.tile_columns;
+    plan.span = std::max<int64_t>(1, kPanelBytes / (plan.panel_rows * width * kTileSumBytes)) * width;
+    return plan;
+  }
   if (panel)
     plan.direct = s.panel_group == Group(s.compute) && (Group(s.compute) > 1 || s.b_type == s.compute);
   else

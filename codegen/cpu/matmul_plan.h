@@ -17,9 +17,9 @@ namespace kiln::cpu {
 inline constexpr int64_t kSlabBytes = 256 << 10;
 // A that is read in place takes no stack, and a copy of the least that a convolution can work on may take more.
 inline constexpr int64_t kLargeSlabBytes = 4 * kSlabBytes;
-// Rows and columns of a tile of the tile products (AMX).
-inline constexpr int64_t kTileExtent = 16;
-// Rows that tile products take together: two tiles share what is loaded of B.
+// Rows of a tile register (AMX), the bytes of each, and of a sum.
+inline constexpr int64_t kTileExtent = 16, kTileRowBytes = 64, kTileSumBytes = 4;
+// Rows and columns that tile products sum together: two tiles share what is loaded of the other operand.
 inline constexpr int64_t kTilePair = 2 * kTileExtent;
 
 struct Segment {
@@ -59,11 +59,13 @@ struct Pieces {
   static Pieces Of(int64_t extent, int64_t size) { return {size, (extent + size - 1) / size, extent % size}; }
 };
 
-// Units of a product that several threads share well, and the multiply-adds that one is worth.
+// Units of a product that several threads share well, and the multiply-adds that one is worth. Tile products compute
+// more of them in the same time, and each unit makes its panels of B.
 inline constexpr int64_t kEnoughUnits = 8, kUnitWork = 1 << 20;
+inline constexpr int64_t kEnoughTileUnits = 4, kTileUnitWork = 16 << 20;
 
 // Rows of a block where blocks of `rows` are too few: `units` that there are with it, `work` of each.
-int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows);
+int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows, bool tiles = false);
 
 // Elements of `segments` with `run` innermost.
 int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
@@ -86,9 +88,10 @@ PrimitiveType SumType(PrimitiveType compute);
 // signed operand, so that B may be held 128 above or below its value.
 int64_t OffsetOfB(const MatmulShape& shape);
 
-// True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`.
+// True if tile products serve this product of `a` and `b` summed into `c` over runs of `run`. `in_one_sum`: no part of
+// k can be added to the result later.
 bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
-                int64_t run);
+                int64_t run, bool in_one_sum);
 
 // True if lanes are better filled with elements of k than with columns.
 bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);
@@ -124,6 +127,7 @@ struct MatmulPlan {
   int64_t repeat;              // their steps together
   std::vector<SumBlock> blocks;
   int64_t panel_rows;  // of the longest block
+  int64_t span;        // columns whose panels tile products take together
   bool direct;         // B is read in place: its rows, or its panels
   bool taps_together;  // blocks hold all taps of some features: B has the taps of a feature side by side
 };

@@ -1,197 +1,135 @@
-// The matrix product by AMX: eight tile registers, each of 16 rows of 64 bytes.
+// Products by tiles (AMX): B becomes panels of as many columns as two tiles have, for as many columns as the second
+// cache holds; then each two tiles of rows of A, which stay in the first cache, take all of them.
+#include <algorithm>
+
 #include "codegen/cpu/matmul.h"
 #include "codegen/cpu/matmul_micro.h"
-#include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/IntrinsicsX86.h"
+#include "codegen/cpu/matmul_pack.h"
 
 namespace kiln::cpu {
 namespace {
 
-namespace Intr = llvm::Intrinsic;
-
-constexpr int kTiles = 8;
-constexpr int64_t kRowBytes = 64;
-constexpr int64_t kWordBytes = 4;  // of a sum, and of the products that are added to it at once
-// Registers: up to 2 x 2 tiles of sums, then two of A, then two of B.
-constexpr int64_t kFirstOfA = 4, kFirstOfB = 6;
-
 class TileProducts {
  public:
-  TileProducts(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* count, const RowRanges& ranges)
-      : ir_(ir),
-        b_(ir.b),
-        s_(shape),
-        rows_(rows),
-        count_(count),
-        ranges_(ranges),
-        byte_(ir.b.getInt8Ty()),
-        width_(ByteWidth(shape.compute)),
-        group_(kWordBytes / width_) {}
+  TileProducts(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan, int64_t rows, llvm::Value* count,
+               const RowRanges& ranges)
+      : ir_(ir), b_(ir.b), s_(shape), plan_(plan), rows_(rows), count_(count), ranges_(ranges) {}
 
   void Emit(llvm::Value* b_array) {
-    Configure();
-    if (s_.panel_columns) {
-      Panels(b_array);
-      b_.CreateIntrinsic(Intr::x86_tilerelease, {}, {});
-      return;
-    }
-    panel_ = ir_.Alloca(byte_, s_.K() / group_ * 2 * kRowBytes);
-    const int64_t pairs = s_.n / kTilePair * kTilePair;
-    ir_.Loop(ir_.I64(0), ir_.I64(pairs), kTilePair, [&](llvm::Value* column) { Columns(b_array, column, 2); });
-    if (s_.n - pairs >= kTileExtent) Columns(b_array, ir_.I64(pairs), 1);
-    if (s_.n % kTileExtent) Columns(b_array, ir_.I64(s_.n - kTileExtent), 1);
-    b_.CreateIntrinsic(Intr::x86_tilerelease, {}, {});
+    b_array_ = b_array;
+    const int64_t width = PanelColumns(), panels = std::max<int64_t>(1, std::min(plan_.span, s_.n) / width);
+    if (!plan_.direct) panels_ = ir_.Alloca(b_.getInt32Ty(), panels * plan_.panel_rows * width);
+    if (OneForm()) Configure(plan_.tile_rows, plan_.tile_columns, plan_.blocks.front());
+    const int64_t spans = s_.n / (panels * width) * panels * width, whole = s_.n / width * width;
+    ir_.Loop(ir_.I64(0), ir_.I64(spans), panels * width, [&](llvm::Value* first) { Span(first, panels, width); });
+    if (spans < whole) Span(ir_.I64(spans), (whole - spans) / width, width);
+    if (whole < s_.n) Span(ir_.I64(whole), 1, s_.n - whole);
+    ReleaseTiles(ir_);
   }
 
  private:
-  // B lies as panels, whose rows are groups: tiles are read from them.
-  void Panels(llvm::Value* b_array) {
-    panel_row_ = kWordBytes * s_.panel_columns;
-    const auto columns_of = [&](llvm::Value* first, int64_t columns) {
-      llvm::Value* panel = b_.CreateInBoundsGEP(byte_, b_array, ir_.Mul(first, s_.b_n_stride * width_));
-      const auto columns_from = [&](llvm::Value* j, int64_t tiles) {
-        panel_ = b_.CreateInBoundsGEP(byte_, panel, ir_.Mul(j, kWordBytes));
-        Blocks(ir_.Add(first, j), tiles);
-      };
-      const int64_t pairs = columns / kTilePair * kTilePair;
-      ir_.Loop(ir_.I64(0), ir_.I64(pairs), kTilePair, [&](llvm::Value* j) { columns_from(j, 2); });
-      if (pairs < columns) columns_from(ir_.I64(pairs), 1);
-    };
-    const int64_t whole = s_.n / s_.panel_columns * s_.panel_columns;
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), s_.panel_columns,
-             [&](llvm::Value* first) { columns_of(first, s_.panel_columns); });
-    if (whole < s_.n) columns_of(ir_.I64(whole), s_.n - whole);
-  }
+  // Columns whose words lie together in a row of a panel.
+  int64_t PanelColumns() const { return plan_.direct ? s_.panel_columns : plan_.tile_columns; }
 
-  llvm::Value* Register(int64_t k) { return b_.getInt8(static_cast<uint8_t>(k)); }
+  // What the tiles read of B for a block of k: panels of `width` columns from column `first` on.
+  struct Operand {
+    llvm::Value *first, *source;
+    int64_t panels, width;
+    int64_t stride;    // words between rows of a panel
+    int64_t distance;  // of panels, in words
+  };
 
-  // Palette 1, and for each tile the bytes of a row (from byte 16) and the rows (from byte 48).
-  void Configure() {
-    llvm::Value* config = ir_.Alloca(byte_, 64);
-    b_.CreateMemSet(config, b_.getInt8(0), 64, llvm::Align(64));
-    b_.CreateStore(b_.getInt8(1), config);
-    for (int k = 0; k < kTiles; ++k) {
-      b_.CreateStore(b_.getInt16(kRowBytes), b_.CreateInBoundsGEP(byte_, config, ir_.I64(16 + 2 * k)));
-      b_.CreateStore(b_.getInt8(kTileExtent), b_.CreateInBoundsGEP(byte_, config, ir_.I64(48 + k)));
+  // All of k for `panels` panels of `width` columns from `first`.
+  void Span(llvm::Value* first, int64_t panels, int64_t width) {
+    bool fresh = !s_.accumulate;  // the first block of all still has to write C
+    for (const SumBlock& block : plan_.blocks) {
+      const int64_t steps = block.pieces * plan_.repeat;
+      const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
+      ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
+        llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
+        const BlockStart start = StartOf(ir_, plan_, block, step);
+        const Operand operand = OperandOf(block, start.k, first, panels, width);
+        const int64_t whole = rows_ / plan_.tile_rows;
+        const auto rows = [&](int64_t from, int64_t to, int64_t count) {
+          const int64_t strips = width / plan_.tile_columns * plan_.tile_columns;
+          Tiles(block, operand, start.a, sum, is_first, from, to, count, 0, strips, plan_.tile_columns);
+          Tiles(block, operand, start.a, sum, is_first, from, to, count, strips, width, width - strips);
+        };
+        rows(0, whole, plan_.tile_rows);
+        if (rows_ % plan_.tile_rows) rows(whole, whole + 1, rows_ % plan_.tile_rows);
+      });
+      fresh = false;
     }
-    b_.CreateIntrinsic(Intr::x86_ldtilecfg, {}, {config});
   }
 
-  Intr::ID Product() const {
-    if (s_.compute == PrimitiveType::BF16) return Intr::x86_tdpbf16ps;
-    const bool b_signed = IsSigned(s_.b_type);
-    if (IsSigned(s_.compute)) return b_signed ? Intr::x86_tdpbssd : Intr::x86_tdpbsud;
-    return b_signed ? Intr::x86_tdpbusd : Intr::x86_tdpbuud;
+  // Panels of B where they lie, or made of its rows from `k` on.
+  Operand OperandOf(const SumBlock& block, llvm::Value* k, llvm::Value* first, int64_t panels, int64_t width) {
+    llvm::Type* element = ir_.MemType(s_.b_type);
+    if (plan_.direct) {
+      llvm::Value* at = ir_.Add(ir_.Mul(k, s_.b_k_stride), ir_.Mul(first, s_.b_n_stride));
+      const int64_t distance = s_.panel_columns * s_.b_n_stride / Group(s_.compute);
+      return {first, b_.CreateInBoundsGEP(element, b_array_, at), panels, width, s_.panel_columns, distance};
+    }
+    const int64_t stride = (width + plan_.lanes - 1) / plan_.lanes * plan_.lanes, distance = plan_.panel_rows * stride;
+    PackGroups(ir_, s_, block, b_array_, k, first, panels * width, {panels_, stride, panels == 1 ? 0 : distance});
+    return {first, panels_, panels, width, stride, distance};
   }
 
-  // All of k for `tiles` tiles of columns from `column`.
-  void Columns(llvm::Value* b_array, llvm::Value* column, int64_t tiles) {
-    Pack(b_array, column, kTileExtent * tiles);
-    panel_row_ = kRowBytes * tiles;
-    Blocks(column, tiles);
-  }
-
-  // The same by the panel that is there.
-  void Blocks(llvm::Value* column, int64_t tiles) {
+  // Tiles of `rows` rows, those from `from` to `to` of each range, by the columns of each panel from `begin` to `end`,
+  // `columns` at a time.
+  void Tiles(const SumBlock& block, const Operand& b, llvm::Value* a0, Sum sum, llvm::Value* is_first, int64_t from,
+             int64_t to, int64_t rows, int64_t begin, int64_t end, int64_t columns) {
+    if (from == to || begin == end) return;
+    if (!OneForm()) Configure(rows, columns, block);
+    const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes;
+    const int64_t run = PanelRows(s_, plan_.direct ? s_.run : block.run);
+    llvm::Function* kernel =
+        MicroKernel(ir_, s_, {rows, vectors, plan_.lanes, columns, block.segments, block.run, b.stride, run, sum});
+    llvm::Type *a_element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type), *word = b_.getInt32Ty();
     ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
       const RowRange range = ranges_(r);
-      const int64_t pairs = rows_ / kTilePair * kTilePair;
-      ir_.Loop(ir_.I64(0), ir_.I64(pairs), kTilePair, [&](llvm::Value* m) { Block(range, m, 2, column, tiles); });
-      if (rows_ - pairs >= kTileExtent) Block(range, ir_.I64(pairs), 1, column, tiles);
-      if (rows_ % kTileExtent) Block(range, ir_.I64(rows_ - kTileExtent), 1, column, tiles);
+      ir_.Loop(ir_.I64(from), ir_.I64(to), 1, [&](llvm::Value* t) {
+        llvm::Value* m = ir_.Mul(t, plan_.tile_rows);
+        llvm::Value* a = b_.CreateInBoundsGEP(a_element, range.a, ir_.Add(a0, ir_.Mul(m, s_.a_stride)));
+        llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, ir_.Add(b.first, ir_.Mul(m, s_.c_stride)));
+        ir_.Loop(ir_.I64(0), ir_.I64(b.panels), 1, [&](llvm::Value* panel) {
+          ir_.Loop(ir_.I64(begin), ir_.I64(end), columns, [&](llvm::Value* j) {
+            llvm::Value* source = b_.CreateInBoundsGEP(word, b.source, ir_.Add(ir_.Mul(panel, b.distance), j));
+            llvm::Value* to_c = b_.CreateInBoundsGEP(c_element, c, ir_.Add(ir_.Mul(panel, b.width), j));
+            b_.CreateCall(kernel, {a, source, to_c, is_first});
+          });
+        });
+      });
     });
   }
 
-  // Groups of consecutive k lie together, column by column.
-  void Pack(llvm::Value* b_array, llvm::Value* column, int64_t columns) {
-    ir_.Loop(ir_.I64(0), ir_.I64(s_.K() / group_), 1, [&](llvm::Value* q) {
-      ir_.Loop(
-          ir_.I64(0), ir_.I64(columns), 1,
-          [&](llvm::Value* j) {
-            for (int64_t e = 0; e < group_; ++e) {
-              llvm::Value* k = ir_.Add(ir_.Mul(q, group_), ir_.I64(e));
-              llvm::Value* at = ir_.Add(OffsetOfRow(ir_, s_, k), ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
-              llvm::Type* el = ir_.MemType(s_.b_type);
-              llvm::Value* v = b_.CreateAlignedLoad(el, b_.CreateInBoundsGEP(el, b_array, at), llvm::Align(1));
-              b_.CreateAlignedStore(
-                  v,
-                  b_.CreateInBoundsGEP(el, panel_,
-                                       ir_.Add(ir_.Mul(ir_.Add(ir_.Mul(q, columns), j), group_), ir_.I64(e))),
-                  llvm::Align(1));
-            }
-          },
-          true);
-    });
+  int64_t Depth() const { return kTileRowBytes / ByteWidth(s_.compute); }
+
+  // Whether all tiles of the product are whole.
+  bool OneForm() const {
+    return rows_ % plan_.tile_rows == 0 && s_.n % plan_.tile_columns == 0 && PanelColumns() % plan_.tile_columns == 0 &&
+           plan_.blocks.back().run % Depth() == 0;
   }
 
-  // The sums of `row_tiles` by `tiles` tiles from row `m` and `column`.
-  void Block(const RowRange& range, llvm::Value* m, int64_t row_tiles, llvm::Value* column, int64_t tiles) {
-    for (int64_t x = 0; x < row_tiles * tiles; ++x) b_.CreateIntrinsic(Intr::x86_tilezero, {}, {Register(x)});
-    Walk(0, ir_.I64(0), ir_.I64(0),
-         [&](llvm::Value* a, llvm::Value* k, llvm::Value* q) { Multiply(range, m, row_tiles, tiles, a, k, q); });
-    for (int64_t x = 0; x < row_tiles; ++x)
-      for (int64_t y = 0; y < tiles; ++y) {
-        llvm::Value* c = ir_.Add(ir_.Mul(ir_.Add(m, ir_.I64(kTileExtent * x)), s_.c_stride),
-                                 ir_.Add(column, ir_.I64(kTileExtent * y)));
-        b_.CreateIntrinsic(Intr::x86_tilestored64, {},
-                           {Register(x * tiles + y), b_.CreateInBoundsGEP(b_.getInt32Ty(), range.c, c),
-                            ir_.I64(kWordBytes * s_.c_stride)});
-      }
-  }
-
-  // Calls `step(a, k, q)` for each tile of k: the segments' place in a row of A and in k, and the place in the run.
-  template <typename Step>
-  void Walk(size_t depth, llvm::Value* a, llvm::Value* k, const Step& step) {
-    if (depth == s_.segments.size()) {
-      ir_.Loop(ir_.I64(0), ir_.I64(s_.run), kRowBytes / width_, [&](llvm::Value* q) { step(a, k, q); });
-      return;
-    }
-    int64_t inner = s_.run;
-    for (size_t q = depth + 1; q < s_.segments.size(); ++q) inner *= s_.segments[q].count;
-    ir_.Loop(ir_.I64(0), ir_.I64(s_.segments[depth].count), 1, [&](llvm::Value* q) {
-      Walk(depth + 1, ir_.Add(a, ir_.Mul(q, s_.segments[depth].a_stride)), ir_.Add(k, ir_.Mul(q, inner)), step);
-    });
-  }
-
-  void Multiply(const RowRange& range, llvm::Value* m, int64_t row_tiles, int64_t tiles, llvm::Value* a, llvm::Value* k,
-                llvm::Value* q) {
-    auto a_at = [&](llvm::Value* off, int64_t x) {
-      return b_.CreateInBoundsGEP(
-          byte_, range.a,
-          ir_.Mul(ir_.Add(ir_.Add(off, ir_.Mul(m, s_.a_stride)), ir_.I64(kTileExtent * x * s_.a_stride)), width_));
-    };
-    for (int64_t x = 0; x < row_tiles; ++x)
-      b_.CreateIntrinsic(Intr::x86_tileloadd64, {},
-                         {Register(kFirstOfA + x), a_at(ir_.Add(a, q), x), ir_.I64(s_.a_stride * width_)});
-    llvm::Value* row = ir_.Mul(b_.CreateUDiv(ir_.Add(k, q), ir_.I64(group_)), panel_row_);
-    for (int64_t y = 0; y < tiles; ++y)
-      b_.CreateIntrinsic(
-          Intr::x86_tileloadd64, {},
-          {Register(kFirstOfB + y), b_.CreateInBoundsGEP(byte_, panel_, ir_.Add(row, ir_.I64(kRowBytes * y))),
-           ir_.I64(panel_row_)});
-    for (int64_t x = 0; x < row_tiles; ++x)
-      for (int64_t y = 0; y < tiles; ++y)
-        b_.CreateIntrinsic(Product(), {}, {Register(x * tiles + y), Register(kFirstOfA + x), Register(kFirstOfB + y)});
+  void Configure(int64_t rows, int64_t columns, const SumBlock& block) {
+    ConfigureTiles(ir_, s_, rows, columns, std::min(block.run, Depth()));
   }
 
   Ir& ir_;
   llvm::IRBuilder<>& b_;
   const MatmulShape& s_;
+  const MatmulPlan& plan_;
   const int64_t rows_;
   llvm::Value* const count_;
   const RowRanges& ranges_;
-  llvm::Type* const byte_;
-  const int64_t width_;  // bytes of an element
-  const int64_t group_;  // elements of a word
-  llvm::Value* panel_ = nullptr;
-  int64_t panel_row_ = 0;  // bytes of its rows
+  llvm::Value *b_array_ = nullptr, *panels_ = nullptr;
 };
 
 }  // namespace
 
-void EmitTileProducts(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, llvm::Value* count,
-                      const RowRanges& ranges) {
-  TileProducts(ir, shape, rows, count, ranges).Emit(b);
+void EmitTileProducts(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan, int64_t rows, llvm::Value* b,
+                      llvm::Value* count, const RowRanges& ranges) {
+  TileProducts(ir, shape, plan, rows, count, ranges).Emit(b);
 }
 
 }  // namespace kiln::cpu

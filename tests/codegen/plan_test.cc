@@ -232,12 +232,35 @@ TEST(DotPlan, ResultsWaitForAnEpilogueInTheSecondCache) {
   EXPECT_EQ(narrower.product.c_stride, narrower.columns.size);
 }
 
-TEST(DotPlan, TileProductsKeepSixteenRowsInTheLastBlock) {
-  const auto p = DotOf(Amx(), "s8[1,4100,1024]", "s8[1,1024,64]", "s32[1,4100,64]")->blocked;
-  EXPECT_EQ(p.held, PrimitiveType::S8);
-  EXPECT_FALSE(p.pack_a);
-  EXPECT_TRUE(p.rows.tail == 0 || p.rows.tail >= kTileExtent) << p.rows.size << " " << p.rows.tail;
+TEST(DotPlan, TileProductsTakeWhatTheirTypesAllow) {
+  const auto plain = DotOf(Amx(), "s8[1,4100,1024]", "s8[1,1024,64]", "s32[1,4100,64]")->blocked;
+  EXPECT_TRUE(plain.product.tiles);
+  EXPECT_EQ(plain.held, PrimitiveType::S8);
+  EXPECT_FALSE(plain.pack_a);
   EXPECT_EQ(DotOf(Avx512(), "s8[1,4100,1024]", "s8[1,1024,64]", "s32[1,4100,64]")->blocked.held, PrimitiveType::F32);
+  // Words of four bytes are what tiles are made of, and one row of a tile is the least.
+  EXPECT_TRUE(DotOf(Amx(), "bf16[1,40,34]", "bf16[1,34,40]", "f32[1,40,40]")->blocked.product.tiles);
+  EXPECT_FALSE(DotOf(Amx(), "bf16[1,40,35]", "bf16[1,35,40]", "f32[1,40,40]")->blocked.product.tiles);
+  EXPECT_FALSE(DotOf(Amx(), "bf16[1,40,30]", "bf16[1,30,40]", "f32[1,40,40]")->blocked.product.tiles);
+  EXPECT_FALSE(DotOf(Amx(), "bf16[1,40,64]", "bf16[1,64,8]", "f32[1,40,8]")->blocked.product.tiles);
+}
+
+TEST(MatmulPlan, TilesSumWhatFillsNoRowOfATileApart) {
+  const auto plan = [](const char* a, const char* b, const char* c) {
+    const auto p = DotOf(Amx(), a, b, c)->blocked;
+    return PlanMatmul(Amx(), p.product, p.rows.size, 1);
+  };
+  const MatmulPlan odd = plan("bf16[1,40,1202]", "bf16[1,1202,40]", "f32[1,40,40]");
+  ASSERT_EQ(odd.blocks.size(), 3);
+  EXPECT_EQ(odd.blocks[0].run, 512);
+  EXPECT_EQ(odd.blocks[0].pieces, 2);
+  EXPECT_EQ(odd.blocks[1].run, 160);
+  EXPECT_EQ(odd.blocks[2].run, 18);
+  EXPECT_EQ(odd.blocks[2].start, 1184);
+  // Panels for many columns lie in the second cache.
+  const MatmulPlan wide = plan("s8[1,64,1024]", "s8[1,1024,8192]", "s32[1,64,8192]");
+  EXPECT_EQ(wide.blocks.size(), 1);
+  EXPECT_EQ(wide.span, 512);
 }
 
 TEST(DotPlan, OtherFormsAreABug) {
