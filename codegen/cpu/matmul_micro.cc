@@ -12,19 +12,19 @@ namespace {
 // Panels of the program hold B as it is, whatever products need; those that are made here have its offset.
 bool OwesOffset(const MatmulShape& s) { return s.panel_columns && OffsetOfB(s); }
 
-std::string NameOf(const MatmulShape& s, const MicroTile& t) {
-  std::string name =
-      absl::StrCat("ukr.", TextOf(s.compute), ".", TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.rows, "x", t.vectors,
-                   "x", t.lanes, ".", t.columns, ".r", t.run, ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
-                   t.sum == Sum::kNew     ? ".n"
-                   : t.sum == Sum::kAdded ? ".a"
-                                          : "");
-  if (t.ahead) absl::StrAppend(&name, ".p", t.ahead);
-  if (t.fetchers) absl::StrAppend(&name, ".f", t.fetchers);
-  if (OwesOffset(s)) name += ".o";
-  if (s.tiles) absl::StrAppend(&name, ".t", t.b_run);
-  for (const Segment& q : t.segments) absl::StrAppend(&name, ".", q.count, "_", q.a_stride);
-  return name;
+// What makes two tiles one function.
+std::string FormOf(const MatmulShape& s, const MicroTile& t) {
+  std::string form = absl::StrCat(TextOf(s.b_type), ".", TextOf(s.c_type), ".", t.lanes, ".", t.columns, ".r", t.run,
+                                  ".b", t.b_stride, ".a", s.a_stride, ".c", s.c_stride,
+                                  t.sum == Sum::kNew     ? ".n"
+                                  : t.sum == Sum::kAdded ? ".a"
+                                                         : "");
+  if (t.ahead) absl::StrAppend(&form, ".p", t.ahead);
+  if (t.fetchers) absl::StrAppend(&form, ".f", t.fetchers);
+  if (OwesOffset(s)) form += ".o";
+  if (s.tiles) absl::StrAppend(&form, ".t", t.b_run);
+  for (const Segment& q : t.segments) absl::StrAppend(&form, ".", q.count, "_", q.a_stride);
+  return form;
 }
 
 class Emitter {
@@ -358,8 +358,17 @@ llvm::Value* RoundedToBf16(Ir& ir, llvm::Value* sum) {
 }
 
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile) {
-  const std::string name = NameOf(shape, tile);
-  if (llvm::Function* f = ir.module.getFunction(name)) return f;
+  // Names are short, since an archive holds them.
+  constexpr char kForm[] = "kiln-form";
+  const std::string base = absl::StrCat("ukr.", TextOf(shape.compute), ".", tile.rows, "x", tile.vectors);
+  const std::string form = FormOf(shape, tile);
+  std::string name = base;
+  for (int k = 1;; ++k) {
+    llvm::Function* f = ir.module.getFunction(name);
+    if (!f) break;
+    if (f->getFnAttribute(kForm).getValueAsString() == form) return f;
+    name = absl::StrCat(base, ".", k);
+  }
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type* ptr = b.getPtrTy();
   std::vector<llvm::Type*> types = {ptr, ptr, ptr, b.getInt1Ty()};
@@ -369,6 +378,7 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
                                    llvm::Function::InternalLinkage, name, ir.module);
   f->addFnAttr(llvm::Attribute::NoInline);
   f->addFnAttr(kWrittenAsRun);
+  f->addFnAttr(kForm, form);
   for (unsigned k = 0; k < 3; ++k) f->addParamAttr(k, llvm::Attribute::NoAlias);
   llvm::IRBuilderBase::InsertPointGuard guard(b);
   llvm::MDNode* group = ir.access_group;

@@ -33,7 +33,7 @@ absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
                          " and native");
 }
 
-std::vector<std::string> DefaultCpuLevels() { return {"v2", "v3", "v3dot", "v4", "v4dot", "v4bf16"}; }
+std::vector<std::string> DefaultCpuLevels() { return {"v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx"}; }
 
 std::string PlainLevelOf(const CpuLevel& level) {
   if (!level.dot_bytes) return "";

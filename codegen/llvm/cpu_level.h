@@ -31,8 +31,8 @@ struct CpuLevel {
 // naming the ones that exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
-// The levels of an archive whose config names none: v2 to v4 with their dot levels. Of these an archive has only the
-// ones whose instructions its program can use.
+// The levels of an archive whose config names none: all. Of these an archive has only the ones whose instructions its
+// program can use.
 std::vector<std::string> DefaultCpuLevels();
 
 // The level of x86-64 that `level` adds instructions for products to: "v4" for "v4dot"; "" for itself.

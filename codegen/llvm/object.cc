@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/kernels/bitcode.h"
+#include "codegen/llvm/empty_text.h"
 #include "codegen/llvm/halves.h"
 #include "codegen/llvm/inverse_roots.h"
 #include "codegen/llvm/rare_calls.h"
@@ -310,7 +311,8 @@ absl::StatusOr<std::string> EmitConstant(const std::string& symbol, const std::s
   values.push_back(text(done, bytes.size()));
   data->setInitializer(llvm::ConstantStruct::get(type, values));
   data->setAlignment(llvm::Align(16));
-  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised);
+  ASSIGN_OR_RETURN(const std::string object, Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised));
+  return WithoutEmptyText(object);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "codegen/llvm/runtime_object.h"
 
 #include "codegen/kernels/runtime_objects.h"
+#include "codegen/llvm/empty_text.h"
 #include "llvm/ObjCopy/ConfigManager.h"
 #include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ObjectFile.h"
@@ -55,7 +56,7 @@ absl::StatusOr<std::string> RuntimeObject(const std::string& name, const std::st
   if (llvm::Error e = llvm::objcopy::executeObjcopyOnBinary(config, **object, stream))
     return Internal("cannot rename the runtime's symbols: ", llvm::toString(std::move(e)));
   stream.flush();
-  return out;
+  return WithoutEmptyText(out);
 }
 
 }  // namespace kiln
