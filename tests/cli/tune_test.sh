@@ -13,7 +13,7 @@ ENTRY e {
 }
 HLO
 "$kiln" tune net.hlo --target cpu --out net.tuning >said 2>steps
-grep -q '^net.tuning: 1 products and convolutions for v' said
+grep -q '^net.tuning: 1 products and convolutions for \(v\|amx\)' said
 grep -q '^1 of 1: ' steps
 test "$(grep -c 'candidates {' net.tuning)" -gt 2
 key=$(sed -n 's/.*key: "\(.*\)"/\1/p' net.tuning)

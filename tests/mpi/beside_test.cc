@@ -29,12 +29,13 @@ class Run {
  public:
   Run(kiln_world* world, int64_t device, uint32_t seed) : comm_(*kiln_model_world_comm(world, device)), random_(seed) {
     std::iota(group_.begin(), group_.end(), 0);
-    const int64_t most = static_cast<int64_t>(random_() % 4) + 1;
-    fails_at_ = random_() % 2 && static_cast<int64_t>(random_() % kDevices) == device
-                    ? static_cast<int64_t>(random_()) % most
-                    : -1;
+    const int64_t most = Below(4) + 1;
+    // All devices draw the same numbers, so that they make the same exchanges.
+    const bool somebody_fails = Below(2) == 1;
+    const int64_t who = Below(kDevices), when = Below(most);
+    if (somebody_fails && who == device) fails_at_ = when;
     for (int64_t k = 0; k < most; ++k) {
-      const auto kind = static_cast<int32_t>(random_() % 4);
+      const auto kind = static_cast<int32_t>(Below(4));
       x_.push_back({kind, kDevices, 1, &kBytes, nullptr, 4, Add, nullptr});
       given_.emplace_back(kElements, static_cast<uint32_t>(device + k));
       got_.emplace_back(static_cast<size_t>(kElements) * (kind == KILN_ALL_GATHER ? kDevices : 1), 0u);
@@ -85,11 +86,13 @@ class Run {
     }
   }
 
+  int64_t Below(int64_t n) { return static_cast<int64_t>(random_()) % n; }
+
   static constexpr int64_t kBytes = kElements * 4;
   const kiln_comm& comm_;
   std::mt19937 random_;
   std::vector<int64_t> group_ = std::vector<int64_t>(kDevices);
-  int64_t fails_at_;
+  int64_t fails_at_ = -1;
   std::vector<kiln_exchange> x_;
   std::vector<Array> given_, got_;
   int wrong_ = 0;
