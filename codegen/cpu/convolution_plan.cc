@@ -180,7 +180,8 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
   p.algorithm = ConvolutionAlgorithm::kPointwise;
   p.product.a_stride = s.in_features();
   p.product.run = s.in_features();
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.choice, s.panel);
+  const int64_t tile_rows =
+      tiles ? kTilePair : TileRows(level, p.held, p.product.n, pixels, p.product.run, p.product.choice, s.panel);
   // What sums of rows begin with lies on the stack.
   const int64_t bytes = OffsetOfB(p.product) ? kSlabBytes : kLargeSlabBytes;
   int64_t block = std::min(RowsWithin(bytes, s.in_features() * ByteWidth(p.held), tile_rows), pixels);

@@ -113,7 +113,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
   p.slab_stride = piece + kSlabPadding * group;
-  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, choice, s.panel);
+  const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, parts * s.k, choice, s.panel);
   int64_t block = p.pack_a ? RowsWithin(kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
                            : (tiles && s.k <= piece ? kTileRowsInPlace : kRowsInPlace) / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));

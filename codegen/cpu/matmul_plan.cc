@@ -11,8 +11,13 @@ namespace {
 // Accumulators that leave registers for rows of B and an element of A.
 int64_t Accumulators(const CpuLevel& l) { return l.vector_registers == 32 ? 24 : 12; }
 
-// Rows of A, of all ranges, that read B in place: a copy would not pay.
-constexpr int64_t kFewRows = 56;
+// Whether so many rows of A, of all ranges, read a B of `bytes` in place: a copy would not pay. Columns of a B beyond
+// the second cache come line by line from far away, which the copy of whole lines is faster at even for two tiles of
+// rows.
+bool AreFew(int64_t rows, int64_t bytes) {
+  constexpr int64_t kFewRows = 56, kFewRowsOfLarge = 12, kSecondCache = 1 << 20;
+  return rows <= (bytes > kSecondCache ? kFewRowsOfLarge : kFewRows);
+}
 
 // Vectors of columns in a tile: enough accumulators to hide latency, few enough to stay in registers. Wide tiles of few
 // rows read A in place without rows that fight for a cache set, and fill and drain faster than tall ones. Tall ones
@@ -207,10 +212,10 @@ bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
 
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
-int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, const ProductChoice& choice,
+int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, int64_t k, const ProductChoice& choice,
                  int64_t panel_columns) {
   if (panel_columns) return RowsOfTile(l, m, TileVectorsOfPanel(l, panel_columns / Lanes(l, t), m, choice));
-  return RowsOfTile(l, m, TileVectors(l, t, n, m, m <= kFewRows, choice));
+  return RowsOfTile(l, m, TileVectors(l, t, n, m, AreFew(m, n * k * ByteWidth(t)), choice));
 }
 
 int64_t RowsWithin(int64_t bytes, int64_t row_bytes, int64_t tile_rows) {
@@ -232,7 +237,8 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   CutSums(s, plan);
   const bool same_type =
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
-  const bool few = ranges && *ranges * rows <= kFewRows, in_place = s.choice.packing == ProductChoice::kInPlace;
+  const int64_t b_bytes = s.K() * (s.b_n_stride == 1 ? s.b_k_stride : s.n) * ByteWidth(s.compute);
+  const bool few = ranges && AreFew(*ranges * rows, b_bytes), in_place = s.choice.packing == ProductChoice::kInPlace;
   const int64_t panel = s.panel_columns / plan.lanes;
   if (s.tiles) {
     plan.direct = panel && s.panel_group == Group(s.compute);

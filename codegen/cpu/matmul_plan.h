@@ -99,9 +99,9 @@ bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 
-// Rows that one register tile holds for `n` columns; `panel_columns` as a MatmulShape has it.
-int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, const ProductChoice& choice,
-                 int64_t panel_columns);
+// Rows that one register tile holds of `m` for `n` columns and sums over `k`; `panel_columns` as a MatmulShape has it.
+int64_t TileRows(const CpuLevel& level, PrimitiveType compute, int64_t n, int64_t m, int64_t k,
+                 const ProductChoice& choice, int64_t panel_columns);
 
 // Rows of A, a multiple of what a tile takes, whose copies or elements of `row_bytes` fit into `bytes`; at least a
 // tile.
