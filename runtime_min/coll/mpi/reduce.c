@@ -123,6 +123,7 @@ int kiln_model_mpi_all_reduce(struct kiln_mpi* w, const kiln_exchange* x, const 
                               const void* const* arrays, void* const* results) {
   int64_t each = 0;
   for (int64_t a = 0; a < x->arrays; ++a) each += in_lines(x->bytes[a]);
+  if (x->arrays == 1) each = x->bytes[0];  // no other begins behind it
   if (x->members * each <= KILN_MPI_SMALL) return reduce_small(w, x, group, at, each, arrays, results);
   for (int64_t a = 0; a < x->arrays; ++a)
     if (reduce_large(w, x, group, at, x->bytes[a], arrays[a], results[a])) return w->failure;
