@@ -28,22 +28,13 @@ class VectorProducts {
  private:
   // All of k for `columns` columns from `column`.
   void Columns(llvm::Value* column, int64_t columns) {
-    bool fresh = !s_.accumulate;  // the first block of all still has to write C
-    for (const SumBlock& block : plan_.blocks) {
-      const int64_t steps = block.pieces * plan_.repeat;
-      const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
-      ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
-        llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
-        owed_ = &block == &plan_.blocks.front() ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getFalse();
-        // What a panel has of the block stays in cache while its tiles' columns take turns.
-        const BlockStart start = StartOf(ir_, plan_, block, step);
-        const int64_t width = plan_.tile_columns, whole = columns / width * width;
-        ir_.Loop(ir_.I64(0), ir_.I64(whole), width,
-                 [&](llvm::Value* strip) { Block(block, start, column, strip, width, sum, is_first); });
-        if (whole < columns) Block(block, start, column, ir_.I64(whole), columns - whole, sum, is_first);
-      });
-      fresh = false;
-    }
+    ForSumSteps(ir_, s_, plan_, [&](const SumStep& k) {
+      owed_ = &k.block == &plan_.blocks.front() ? b_.CreateICmpEQ(k.step, ir_.I64(0)) : b_.getFalse();
+      // What a panel has of the block stays in cache while its tiles' columns take turns.
+      const int64_t width = plan_.tile_columns, whole = columns / width * width;
+      ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* strip) { Block(k, column, strip, width); });
+      if (whole < columns) Block(k, column, ir_.I64(whole), columns - whole);
+    });
   }
 
   // What the sums of each row begin with where B is held with an offset: that times the sum of the row's elements.
@@ -78,8 +69,8 @@ class VectorProducts {
 
   // One block of k for `columns` columns of all rows: those `strip` behind `first`, with which a panel begins that is
   // not copied.
-  void Block(const SumBlock& block, const BlockStart& start, llvm::Value* first, llvm::Value* strip, int64_t columns,
-             Sum sum, llvm::Value* is_first) {
+  void Block(const SumStep& k, llvm::Value* first, llvm::Value* strip, int64_t columns) {
+    const auto& [block, step, start, sum, is_first] = k;
     llvm::Value* column = ir_.Add(first, strip);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;

@@ -27,6 +27,20 @@ std::string FormOf(const MatmulShape& s, const MicroTile& t) {
   return form;
 }
 
+BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::Value* step) {
+  llvm::Value* rest = block.pieces == 1 ? step : ir.b.CreateUDiv(step, ir.I64(block.pieces));
+  llvm::Value* piece = block.pieces == 1 ? ir.I64(0) : ir.b.CreateURem(step, ir.I64(block.pieces));
+  llvm::Value* a = ir.Add(ir.I64(block.start), ir.Mul(piece, block.run));
+  llvm::Value* k = ir.Add(a, ir.Mul(rest, plan.period));
+  for (size_t d = plan.outer.size(); d-- > 0;) {
+    const Segment& q = plan.outer[d];
+    llvm::Value* digit = d == 0 ? rest : ir.b.CreateURem(rest, ir.I64(q.count));
+    if (d) rest = ir.b.CreateUDiv(rest, ir.I64(q.count));
+    a = ir.Add(a, ir.Mul(digit, q.a_stride));
+  }
+  return {a, k};
+}
+
 class Emitter {
  public:
   Emitter(Ir& ir, const MatmulShape& shape, const MicroTile& tile)
@@ -320,18 +334,18 @@ class Emitter {
 
 }  // namespace
 
-BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::Value* step) {
-  llvm::Value* rest = block.pieces == 1 ? step : ir.b.CreateUDiv(step, ir.I64(block.pieces));
-  llvm::Value* piece = block.pieces == 1 ? ir.I64(0) : ir.b.CreateURem(step, ir.I64(block.pieces));
-  llvm::Value* a = ir.Add(ir.I64(block.start), ir.Mul(piece, block.run));
-  llvm::Value* k = ir.Add(a, ir.Mul(rest, plan.period));
-  for (size_t d = plan.outer.size(); d-- > 0;) {
-    const Segment& q = plan.outer[d];
-    llvm::Value* digit = d == 0 ? rest : ir.b.CreateURem(rest, ir.I64(q.count));
-    if (d) rest = ir.b.CreateUDiv(rest, ir.I64(q.count));
-    a = ir.Add(a, ir.Mul(digit, q.a_stride));
+void ForSumSteps(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan,
+                 const std::function<void(const SumStep&)>& body) {
+  bool fresh = !shape.accumulate;  // the first block of all still has to write C
+  for (const SumBlock& block : plan.blocks) {
+    const int64_t steps = block.pieces * plan.repeat;
+    const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
+    ir.Loop(ir.I64(0), ir.I64(steps), 1, [&](llvm::Value* step) {
+      llvm::Value* is_first = sum == Sum::kEither ? ir.b.CreateICmpEQ(step, ir.I64(0)) : ir.b.getInt1(sum == Sum::kNew);
+      body({block, step, StartOf(ir, plan, block, step), sum, is_first});
+    });
+    fresh = false;
   }
-  return {a, k};
 }
 
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& s, llvm::Value* row) {

@@ -4,6 +4,7 @@
 // LLVM's optional passes leave it alone.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "codegen/cpu/matmul_plan.h"
@@ -28,12 +29,24 @@ struct MicroTile {
 // What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.
 inline constexpr uint32_t kOffsetOfBytes = 0x80808080;
 
-// Where step `step` of a block of k begins in a row of A, and which row of B it begins with. Steps count the pieces of
-// the run fastest, then the peeled segments from the innermost out.
+// Where a step of a block of k begins in a row of A, and which row of B it begins with.
 struct BlockStart {
   llvm::Value *a, *k;
 };
-BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::Value* step);
+
+// A step over k, whose products are summed in registers, and what its sums are for C.
+struct SumStep {
+  const SumBlock& block;
+  llvm::Value* step;  // of the block
+  BlockStart start;
+  Sum sum;
+  llvm::Value* is_first;  // i1: the sums are C's new value
+};
+
+// Emits `body` for all steps over k. Those of a block count the pieces of the run fastest, then the peeled segments
+// from the innermost out.
+void ForSumSteps(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan,
+                 const std::function<void(const SumStep&)>& body);
 
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);

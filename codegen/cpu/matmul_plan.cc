@@ -70,9 +70,6 @@ int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
   return lanes;
 }
 
-// Elements of k in a row of a tile.
-int64_t TileDepth(const MatmulShape& s) { return kTileRowBytes / ByteWidth(s.compute); }
-
 // Products that are summed at a time. Short sums round less and keep the panel of B in the second cache.
 int64_t LongestSum(const MatmulShape& s) {
   constexpr int64_t kPanelRows = 512;

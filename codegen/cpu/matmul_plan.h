@@ -53,6 +53,9 @@ struct MatmulShape {
   int64_t K() const;
 };
 
+// Elements of k in a row of a tile.
+inline int64_t TileDepth(const MatmulShape& s) { return kTileRowBytes / ByteWidth(s.compute); }
+
 // An extent in pieces of one size, the last of which is `tail` long if that is not 0.
 struct Pieces {
   int64_t size = 1, count = 1, tail = 0;

@@ -41,25 +41,16 @@ class TileProducts {
 
   // All of k for `panels` panels of `width` columns from `first`.
   void Span(llvm::Value* first, int64_t panels, int64_t width) {
-    bool fresh = !s_.accumulate;  // the first block of all still has to write C
-    for (const SumBlock& block : plan_.blocks) {
-      const int64_t steps = block.pieces * plan_.repeat;
-      const Sum sum = !fresh ? Sum::kAdded : steps == 1 ? Sum::kNew : Sum::kEither;
-      ir_.Loop(ir_.I64(0), ir_.I64(steps), 1, [&](llvm::Value* step) {
-        llvm::Value* is_first = sum == Sum::kEither ? b_.CreateICmpEQ(step, ir_.I64(0)) : b_.getInt1(sum == Sum::kNew);
-        const BlockStart start = StartOf(ir_, plan_, block, step);
-        const Operand operand = OperandOf(block, start.k, first, panels, width);
-        const int64_t whole = rows_ / plan_.tile_rows;
-        const auto rows = [&](int64_t from, int64_t to, int64_t count) {
-          const int64_t strips = width / plan_.tile_columns * plan_.tile_columns;
-          Tiles(block, operand, start.a, sum, is_first, from, to, count, 0, strips, plan_.tile_columns);
-          Tiles(block, operand, start.a, sum, is_first, from, to, count, strips, width, width - strips);
-        };
-        rows(0, whole, plan_.tile_rows);
-        if (rows_ % plan_.tile_rows) rows(whole, whole + 1, rows_ % plan_.tile_rows);
-      });
-      fresh = false;
-    }
+    ForSumSteps(ir_, s_, plan_, [&](const SumStep& k) {
+      const Operand operand = OperandOf(k.block, k.start.k, first, panels, width);
+      const int64_t whole = rows_ / plan_.tile_rows, strips = width / plan_.tile_columns * plan_.tile_columns;
+      const auto rows = [&](int64_t from, int64_t to, int64_t count) {
+        Tiles(k, operand, from, to, count, 0, strips, plan_.tile_columns);
+        Tiles(k, operand, from, to, count, strips, width, width - strips);
+      };
+      rows(0, whole, plan_.tile_rows);
+      if (rows_ % plan_.tile_rows) rows(whole, whole + 1, rows_ % plan_.tile_rows);
+    });
   }
 
   // Panels of B where they lie, or made of its rows from `k` on.
@@ -77,42 +68,41 @@ class TileProducts {
 
   // Tiles of `rows` rows, those from `from` to `to` of each range, by the columns of each panel from `begin` to `end`,
   // `columns` at a time.
-  void Tiles(const SumBlock& block, const Operand& b, llvm::Value* a0, Sum sum, llvm::Value* is_first, int64_t from,
-             int64_t to, int64_t rows, int64_t begin, int64_t end, int64_t columns) {
+  void Tiles(const SumStep& k, const Operand& b, int64_t from, int64_t to, int64_t rows, int64_t begin, int64_t end,
+             int64_t columns) {
     if (from == to || begin == end) return;
+    const SumBlock& block = k.block;
     if (!OneForm()) Configure(rows, columns, block);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes;
     const int64_t run = PanelRows(s_, plan_.direct ? s_.run : block.run);
     llvm::Function* kernel =
-        MicroKernel(ir_, s_, {rows, vectors, plan_.lanes, columns, block.segments, block.run, b.stride, run, sum});
+        MicroKernel(ir_, s_, {rows, vectors, plan_.lanes, columns, block.segments, block.run, b.stride, run, k.sum});
     llvm::Type *a_element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type), *word = b_.getInt32Ty();
     ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
       const RowRange range = ranges_(r);
       ir_.Loop(ir_.I64(from), ir_.I64(to), 1, [&](llvm::Value* t) {
         llvm::Value* m = ir_.Mul(t, plan_.tile_rows);
-        llvm::Value* a = b_.CreateInBoundsGEP(a_element, range.a, ir_.Add(a0, ir_.Mul(m, s_.a_stride)));
+        llvm::Value* a = b_.CreateInBoundsGEP(a_element, range.a, ir_.Add(k.start.a, ir_.Mul(m, s_.a_stride)));
         llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, ir_.Add(b.first, ir_.Mul(m, s_.c_stride)));
         ir_.Loop(ir_.I64(0), ir_.I64(b.panels), 1, [&](llvm::Value* panel) {
           ir_.Loop(ir_.I64(begin), ir_.I64(end), columns, [&](llvm::Value* j) {
             llvm::Value* source = b_.CreateInBoundsGEP(word, b.source, ir_.Add(ir_.Mul(panel, b.distance), j));
             llvm::Value* to_c = b_.CreateInBoundsGEP(c_element, c, ir_.Add(ir_.Mul(panel, b.width), j));
-            b_.CreateCall(kernel, {a, source, to_c, is_first});
+            b_.CreateCall(kernel, {a, source, to_c, k.is_first});
           });
         });
       });
     });
   }
 
-  int64_t Depth() const { return kTileRowBytes / ByteWidth(s_.compute); }
-
   // Whether all tiles of the product are whole.
   bool OneForm() const {
     return rows_ % plan_.tile_rows == 0 && s_.n % plan_.tile_columns == 0 && PanelColumns() % plan_.tile_columns == 0 &&
-           plan_.blocks.back().run % Depth() == 0;
+           plan_.blocks.back().run % TileDepth(s_) == 0;
   }
 
   void Configure(int64_t rows, int64_t columns, const SumBlock& block) {
-    ConfigureTiles(ir_, s_, rows, columns, std::min(block.run, Depth()));
+    ConfigureTiles(ir_, s_, rows, columns, std::min(block.run, TileDepth(s_)));
   }
 
   Ir& ir_;
