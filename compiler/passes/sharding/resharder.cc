@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/status.h"
 
 namespace kiln {
 namespace {
@@ -289,32 +290,32 @@ Expr Resharder::PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>
 }
 
 void Resharder::GatherOne(Part* p, const Tiling& target) {
-  for (size_t d = target.dims.size(); d-- > 0;) {
-    Axes& has = p->tiling.dims[d];
-    size_t kept = CommonPrefix(has, target.dims[d]);
-    if (kept == has.size()) {
-      // Parts that do not divide into those of the target are put together first.
-      if (has == target.dims[d] || has.empty()) continue;
-      kept = 0;
-    }
-    const Axes rest(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(kept));
-    const int64_t joined = p->value->shape().dims()[d] * mesh_.SizeOf(has) / mesh_.SizeOf(rest);
-    if (joined != CeilDiv(p->whole.dims()[d], mesh_.SizeOf(rest))) kept = 0;
-    const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
-    Ints dims = p->value->shape().dims();
-    if (IsAlikeAlong(*p->value, d)) {
-      has.resize(kept);
-      dims[d] = CeilDiv(p->whole.dims()[d], mesh_.SizeOf(has));
-      p->value = BroadcastTo(p->value->operand(0), dims, *p->value->attrs().dimensions).get();
-      return;
-    }
-    dims[d] *= mesh_.SizeOf(axes);
-    Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
-    all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
-    has.resize(kept);
-    p->value = kept == 0 ? Resized(all, d, p->whole.dims()[d]).get() : all;
+  const size_t none = target.dims.size();
+  size_t d = none;
+  for (size_t k = none; k-- > 0 && d == none;)
+    if (!IsPrefix(p->tiling.dims[k], target.dims[k])) d = k;
+  // Nothing is in the way of an axis then: parts that do not divide into those of the target are put together.
+  const bool prefixes = d == none;
+  for (size_t k = none; k-- > 0 && d == none;)
+    if (p->tiling.dims[k] != target.dims[k] && !p->tiling.dims[k].empty()) d = k;
+  KILN_CHECK(d != none);
+  Axes& has = p->tiling.dims[d];
+  size_t kept = prefixes ? 0 : CommonPrefix(has, target.dims[d]);
+  const Axes rest(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(kept));
+  const int64_t joined = p->value->shape().dims()[d] * mesh_.SizeOf(has) / mesh_.SizeOf(rest);
+  if (joined != CeilDiv(p->whole.dims()[d], mesh_.SizeOf(rest))) kept = 0;
+  const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
+  Ints dims = p->value->shape().dims();
+  has.resize(kept);
+  if (IsAlikeAlong(*p->value, d)) {
+    dims[d] = CeilDiv(p->whole.dims()[d], mesh_.SizeOf(has));
+    p->value = BroadcastTo(p->value->operand(0), dims, *p->value->attrs().dimensions).get();
     return;
   }
+  dims[d] *= mesh_.SizeOf(axes);
+  Instruction* all = Collective(Opcode::AllGather, Shape::Array(p->value->shape().type(), dims), p->value, axes);
+  all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(d)};
+  p->value = kept == 0 ? Resized(all, d, p->whole.dims()[d]).get() : all;
 }
 
 Part Resharder::Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target) {
