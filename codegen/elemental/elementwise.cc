@@ -6,6 +6,7 @@
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/never_positive.h"
 #include "codegen/llvm/inverse_roots.h"
+#include "codegen/llvm/quotients.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln {
@@ -174,19 +175,15 @@ class Op {
     return Val{b.CreateICmp(IsSigned(t) ? p[1] : p[2], x[0].re, x[1].re)};
   }
 
-  // Vectors have no division of integers. One of floats with twice the digits gives the same quotient: it differs from
-  // the next whole number by more than half a last place.
+  // Quotients by way of floats, where vectors gain by them; AVX-512 alone converts whole numbers of 64 bits.
   bool DividesAsFloats(llvm::Value* divisor) const {
-    return ir.level.HasVectors() && i->shape().rank() > 0 && divisor->getType()->getIntegerBitWidth() <= 32 &&
-           !llvm::isa<llvm::Constant>(divisor);
+    const int widest = ir.level.vector_bytes == 64 ? 64 : 32;
+    return ir.level.HasVectors() && i->shape().rank() > 0 &&
+           static_cast<int>(divisor->getType()->getIntegerBitWidth()) <= widest && !llvm::isa<llvm::Constant>(divisor);
   }
-  llvm::Value* QuotientOfFloats(llvm::Value* p, llvm::Value* q, bool has_sign) {
-    const llvm::IRBuilder<>::FastMathFlagGuard exact(b);
-    b.setFastMathFlags({});
-    llvm::Type* whole = p->getType();
-    llvm::Type* wide = whole->getIntegerBitWidth() > 16 ? b.getDoubleTy() : b.getFloatTy();
-    if (!has_sign) return b.CreateFPToUI(b.CreateFDiv(b.CreateUIToFP(p, wide), b.CreateUIToFP(q, wide)), whole);
-    return b.CreateFPToSI(b.CreateFDiv(b.CreateSIToFP(p, wide), b.CreateSIToFP(q, wide)), whole);
+  llvm::Value* Quotient(llvm::Value* p, llvm::Value* q, bool has_sign) {
+    return p->getType()->getIntegerBitWidth() > 32 ? QuotientOfEstimates(b, p, q, has_sign)
+                                                   : QuotientOfFloats(b, p, q, has_sign);
   }
 
   absl::StatusOr<Val> Integer() {
@@ -213,7 +210,7 @@ class Op {
         llvm::Value* zero = b.CreateICmpEQ(q, C(0));
         llvm::Value* minus = s ? b.CreateICmpEQ(q, C(-1)) : b.getFalse();
         llvm::Value* safe = b.CreateSelect(b.CreateOr(zero, minus), C(1), q);
-        llvm::Value* r = DividesAsFloats(q) ? QuotientOfFloats(p, safe, s)
+        llvm::Value* r = DividesAsFloats(q) ? Quotient(p, safe, s)
                          : div              ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe))
                                             : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
         if (!div && DividesAsFloats(q)) r = b.CreateSub(p, b.CreateMul(r, safe));

@@ -61,10 +61,9 @@ static struct span span_of(const void* data, int64_t bytes) {
   return (struct span){(uintptr_t)data, (uintptr_t)data + (uint64_t)bytes};
 }
 
-// How many of them begin before `s` does. Arrays are often allocated in their order: it is the last then.
+// How many of them begin before `s` does.
 static int64_t place_of(const struct written* w, struct span s) {
   int64_t low = 0, high = w->count;
-  if (high && w->spans[high - 1].begin <= s.begin) return high;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
     if (w->spans[middle].begin <= s.begin)
@@ -80,15 +79,25 @@ static int overlaps(const struct written* w, int64_t place, struct span s) {
   return place < w->count && w->spans[place].begin < s.end;
 }
 
-// False if it overlaps what is there.
-__attribute__((noinline)) static int add_written(struct written* w, const void* data, int64_t bytes) {
-  if (!bytes) return 1;
-  const struct span s = span_of(data, bytes);
+__attribute__((noinline)) static int insert_written(struct written* w, struct span s) {
   const int64_t place = place_of(w, s);
   if (overlaps(w, place, s)) return 0;
   for (int64_t k = w->count++; k > place; --k) w->spans[k] = w->spans[k - 1];
   w->spans[place] = s;
   return 1;
+}
+
+// False if it overlaps what is there. Arrays are often allocated in their order: each stands behind the rest then.
+static inline int add_written(struct written* w, const void* data, int64_t bytes) {
+  if (!bytes) return 1;
+  const struct span s = span_of(data, bytes);
+  if (w->count && w->spans[w->count - 1].end > s.begin) return insert_written(w, s);
+  w->spans[w->count++] = s;
+  return 1;
+}
+
+__attribute__((noinline)) static int overlaps_any(const struct written* w, struct span s) {
+  return overlaps(w, place_of(w, s), s);
 }
 
 static int32_t check_overlap(const struct kiln_program* p, const struct kiln_call* c) {
@@ -101,10 +110,12 @@ static int32_t check_overlap(const struct kiln_program* p, const struct kiln_cal
     if (p->port[k].alias >= 0 && !add_written(&w, c->arguments[k], p->port[k].bytes)) return KILN_OVERLAP;
   if (!add_written(&w, c->arena.data, p->arena_bytes)) return KILN_OVERLAP;
   if (!add_written(&w, c->slow_arena.data, p->slow_arena_bytes)) return KILN_OVERLAP;
+  if (!w.count) return KILN_OK;
+  const uintptr_t first = w.spans[0].begin, last = w.spans[w.count - 1].end;
   for (int64_t k = 0; k < p->arguments; ++k) {
     if (p->port[k].alias >= 0 || !p->port[k].bytes) continue;
     const struct span s = span_of(c->arguments[k], p->port[k].bytes);
-    if (overlaps(&w, place_of(&w, s), s)) return KILN_OVERLAP;
+    if (s.begin < last && s.end > first && overlaps_any(&w, s)) return KILN_OVERLAP;
   }
   return KILN_OK;
 }
