@@ -43,6 +43,12 @@ absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const In
   return units;
 }
 
+// Whether one thread does all of it, whose loop then knows where it ends: what is left behind whole vectors is masked.
+bool IsOneUnit(const Shape& s) {
+  constexpr int64_t kMost = 512;
+  return UsefulLoops(s).size() == 1 && s.ElementCount() <= kMost;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
@@ -56,10 +62,11 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   const Shape& s = results[0]->shape();
   if (HasShortRows(s)) return ShortRows(fusion, results);
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  const bool one = IsOneUnit(s);
   RETURN_IF_ERROR(Nest(
       fusion, s.dims(), order, [&](const std::vector<llvm::Value*>& at) { return EmitElements(fusion, results, at); },
-      true));
-  return Units(s.dims(), order);
+      true, !one));
+  return one ? 1 : Units(s.dims(), order);
 }
 
 }  // namespace kiln::cpu
