@@ -290,11 +290,13 @@ Expr Resharder::PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>
 }
 
 void Resharder::GatherOne(Part* p, const Tiling& target) {
+  // A dimension that holds axes which the target has elsewhere goes first: to gather one whose cuts begin as the
+  // target's do would undo what SliceFree did.
   const size_t none = target.dims.size();
   size_t d = none;
   for (size_t k = none; k-- > 0 && d == none;)
     if (!IsPrefix(p->tiling.dims[k], target.dims[k])) d = k;
-  // Nothing is in the way of an axis then: parts that do not divide into those of the target are put together.
+  // Where there is none, parts do not divide into those of the target, and are put together.
   const bool prefixes = d == none;
   for (size_t k = none; k-- > 0 && d == none;)
     if (p->tiling.dims[k] != target.dims[k] && !p->tiling.dims[k].empty()) d = k;
