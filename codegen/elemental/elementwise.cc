@@ -181,10 +181,6 @@ class Op {
     return ir.level.HasVectors() && i->shape().rank() > 0 &&
            static_cast<int>(divisor->getType()->getIntegerBitWidth()) <= widest && !llvm::isa<llvm::Constant>(divisor);
   }
-  llvm::Value* Quotient(llvm::Value* p, llvm::Value* q, bool has_sign) {
-    return p->getType()->getIntegerBitWidth() > 32 ? QuotientOfEstimates(b, p, q, has_sign)
-                                                   : QuotientOfFloats(b, p, q, has_sign);
-  }
 
   absl::StatusOr<Val> Integer() {
     llvm::Value *p = x[0].re, *q = x.size() > 1 ? x[1].re : nullptr;
@@ -210,7 +206,7 @@ class Op {
         llvm::Value* zero = b.CreateICmpEQ(q, C(0));
         llvm::Value* minus = s ? b.CreateICmpEQ(q, C(-1)) : b.getFalse();
         llvm::Value* safe = b.CreateSelect(b.CreateOr(zero, minus), C(1), q);
-        llvm::Value* r = DividesAsFloats(q) ? Quotient(p, safe, s)
+        llvm::Value* r = DividesAsFloats(q) ? QuotientByFloats(b, p, safe, s)
                          : div              ? (s ? b.CreateSDiv(p, safe) : b.CreateUDiv(p, safe))
                                             : (s ? b.CreateSRem(p, safe) : b.CreateURem(p, safe));
         if (!div && DividesAsFloats(q)) r = b.CreateSub(p, b.CreateMul(r, safe));

@@ -10,11 +10,7 @@
 
 namespace kiln {
 
-// p / q of integers of up to 32 bits, by a float that has twice their digits: the exact quotient differs from the next
-// whole number by more than half a last place.
-llvm::Value* QuotientOfFloats(llvm::IRBuilder<>& b, llvm::Value* p, llvm::Value* q, bool has_sign);
-
-// p / q of 64 bits, by estimates that are never too large: a quotient, then that of what it leaves, then at most one.
-llvm::Value* QuotientOfEstimates(llvm::IRBuilder<>& b, llvm::Value* p, llvm::Value* q, bool has_sign);
+// p / q of integers of at most 64 bits.
+llvm::Value* QuotientByFloats(llvm::IRBuilder<>& b, llvm::Value* p, llvm::Value* q, bool has_sign);
 
 }  // namespace kiln
