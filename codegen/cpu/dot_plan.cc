@@ -102,10 +102,13 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   const bool exact = sum == PrimitiveType::F32 && IsIntegral(s.c);  // stored as integers
   p.via_tile = (s.c != sum && !exact) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
   p.tile_type = exact ? s.c : sum;
-  const bool waits = p.via_tile || stored;
-  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it.
+  // Sums are kept in `sum`; A is read as that, or as it is where tile products take it. Those convert a sum over all of
+  // k on its way to the result.
   const bool tiles =
       (!s.panel || s.panel_group == Group(s.a)) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, false);
+  if (tiles && !stored && s.k <= kWholeSum * Group(s.a) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
+    p.via_tile = false;
+  const bool waits = p.via_tile || stored;
   p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
   const PrimitiveType part = ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;

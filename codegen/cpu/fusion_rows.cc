@@ -2,11 +2,14 @@
 // cache while a loop runs over it for each reduction, and one more for the results.
 //
 // A row is `length` elements that follow one another in every array of rows; how many dimensions an array has does not
-// matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again.
+// matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again. The
+// loop for the results asks for the next row, a few lines at a time: the loops before it then find that row in the
+// cache, where they would wait for memory and it for them.
 #include <algorithm>
 
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
@@ -193,15 +196,42 @@ class Rows {
     absl::Status status;
     for (size_t o = 0; o < outputs_.size(); ++o) (IsWhole(outputs_[o]->shape()) ? whole : row).push_back(o);
     if (!whole.empty())
-      ir_.VectorLoop(
-          length_,
-          [&](llvm::Value* k) {
-            const absl::Status kept = Keep(passes_.size() - 1, k);
-            status.Update(kept.ok() ? StoreAll(whole, k) : kept);
-          },
-          true);
+      ForResults([&](llvm::Value* k) {
+        const absl::Status kept = Keep(passes_.size() - 1, k);
+        status.Update(kept.ok() ? StoreAll(whole, k) : kept);
+      });
     RETURN_IF_ERROR(status);
     return StoreAll(row, nullptr);
+  }
+
+  // A loop over the row whose steps do not depend on each other.
+  void ForResults(const std::function<void(llvm::Value*)>& step) {
+    constexpr int64_t kTogether = 256, kLongest = 4096;  // elements
+    if (length_ < kTogether || length_ > kLongest) return ir_.VectorLoop(length_, step, true);
+    const auto part = [&](llvm::Value* first, int64_t count) {
+      FetchOfNextRow(first, count);
+      ir_.VectorLoop(
+          count, [&](llvm::Value* k) { step(ir_.Add(first, k)); }, true);
+    };
+    const int64_t whole = length_ / kTogether * kTogether;
+    ir_.Loop(ir_.I64(0), ir_.I64(whole), kTogether, [&](llvm::Value* first) { part(first, kTogether); });
+    if (whole < length_) part(ir_.I64(whole), length_ - whole);
+  }
+
+  // Asks for `count` elements from `first` on of the next row of every operand; behind the last row of all that does
+  // no harm.
+  void FetchOfNextRow(llvm::Value* first, int64_t count) {
+    constexpr int64_t kLine = 64;
+    llvm::Type* byte = b_.getInt8Ty();
+    for (int64_t o = 0; o < body_.i->operand_count(); ++o) {
+      const Shape& s = body_.i->operand(o)->shape();
+      if (!IsWhole(s)) continue;
+      llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(row_, ir_.I64(1)), length_), first);
+      llvm::Value* from = b_.CreateGEP(byte, body_.operands[static_cast<size_t>(o)], ir_.Mul(at, ByteWidth(s.type())));
+      for (int64_t k = 0; k < count * ByteWidth(s.type()); k += kLine)
+        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {from->getType()},
+                           {b_.CreateGEP(byte, from, ir_.I64(k)), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
   }
 
   // All are computed before any is stored: a result may lie where an operand lay.

@@ -126,27 +126,41 @@ class TileKernel {
 
   // Stores the sums as the result's type, by way of the stack.
   void Convert() {
-    llvm::Type *f32 = b_.getFloatTy(), *c_element = ir_.MemType(s_.c_type);
-    auto* line = llvm::FixedVectorType::get(f32, static_cast<unsigned>(kTileExtent));
-    llvm::Value* sums = ir_.Alloca(byte_, kTileExtent * kTileRowBytes);
-    const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.c_type)));
+    const int64_t stride = column_tiles_ * kTileRowBytes;
+    llvm::Value* sums = ir_.Alloca(byte_, row_tiles_ * kTileExtent * stride);
     ForTiles([&](int64_t x, int64_t y) {
-      b_.CreateIntrinsic(Intr::x86_tilestored64, {}, {Register(SumAt(x, y)), sums, ir_.I64(kTileRowBytes)});
-      const int64_t live = OfTile(t_.columns, y);
-      ir_.Loop(ir_.I64(0), ir_.I64(OfTile(t_.rows, x)), 1, [&](llvm::Value* m) {
-        llvm::Value* row = b_.CreateInBoundsGEP(byte_, sums, ir_.Mul(m, kTileRowBytes));
-        llvm::Value* at = ir_.Mul(ir_.Add(m, ir_.I64(kTileExtent * x)), s_.c_stride);
-        llvm::Value* to = b_.CreateInBoundsGEP(c_element, f_->getArg(2), ir_.Add(at, ir_.I64(kTileExtent * y)));
-        llvm::Value* rounded = RoundedToBf16(ir_, b_.CreateAlignedLoad(line, row, llvm::Align(4)));
-        if (live == kTileExtent) {
-          b_.CreateAlignedStore(rounded, to, align);
-          return;
-        }
-        std::vector<llvm::Constant*> mask;
-        for (int64_t k = 0; k < kTileExtent; ++k) mask.push_back(b_.getInt1(k < live));
-        b_.CreateMaskedStore(rounded, to, align, llvm::ConstantVector::get(mask));
-      });
+      llvm::Value* to = At(sums, x * kTileExtent * stride + y * kTileRowBytes);
+      b_.CreateIntrinsic(Intr::x86_tilestored64, {}, {Register(SumAt(x, y)), to, ir_.I64(stride)});
     });
+    llvm::Type* c_element = ir_.MemType(s_.c_type);
+    auto* line = llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(kTileExtent));
+    ir_.Loop(ir_.I64(0), ir_.I64(t_.rows), 1, [&](llvm::Value* m) {
+      llvm::Value* row = b_.CreateInBoundsGEP(byte_, sums, ir_.Mul(m, stride));
+      llvm::Value* to = b_.CreateInBoundsGEP(c_element, f_->getArg(2), ir_.Mul(m, s_.c_stride));
+      const auto sum = [&](int64_t y) -> llvm::Value* {
+        return b_.CreateAlignedLoad(line, At(row, y * kTileRowBytes), llvm::Align(kTileRowBytes));
+      };
+      if (t_.columns == kTilePair) {  // a whole line; sums of tiles are never subnormal, which this would flush
+        llvm::Value* pair = b_.CreateIntrinsic(Intr::x86_avx512bf16_cvtne2ps2bf16_512, {}, {sum(1), sum(0)});
+        b_.CreateAlignedStore(pair, to, llvm::Align(2));
+        return;
+      }
+      for (int64_t y = 0; y < column_tiles_; ++y)
+        StoreLine(RoundedToBf16(ir_, sum(y)), b_.CreateInBoundsGEP(c_element, to, ir_.I64(kTileExtent * y)),
+                  OfTile(t_.columns, y));
+    });
+  }
+
+  // The first `live` elements of a tile's row.
+  void StoreLine(llvm::Value* line, llvm::Value* to, int64_t live) {
+    const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.c_type)));
+    if (live == kTileExtent) {
+      b_.CreateAlignedStore(line, to, align);
+      return;
+    }
+    std::vector<llvm::Constant*> mask;
+    for (int64_t k = 0; k < kTileExtent; ++k) mask.push_back(b_.getInt1(k < live));
+    b_.CreateMaskedStore(line, to, align, llvm::ConstantVector::get(mask));
   }
 
   Ir& ir_;
