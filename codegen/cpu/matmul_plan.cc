@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "absl/types/span.h"
 
@@ -70,19 +71,38 @@ int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
   return lanes;
 }
 
-// Products that are summed at a time. Short sums round less and keep the panel of B in the second cache.
-int64_t LongestSum(const MatmulShape& s) {
-  constexpr int64_t kPanelRows = 512;
+// Whether a panel's columns of `rows` rows of the result stay in the second cache, with as much beside them. Rows that
+// lie a power of two apart share the places of few lines.
+bool ResultStays(const MatmulShape& s, int64_t rows) {
+  constexpr int64_t kLine = 64, kPlaces = 2048, kWays = 16;
+  const int64_t lines = std::max<int64_t>(1, s.c_stride * ByteWidth(s.c_type) / kLine);
+  return rows <= kPlaces / std::gcd(lines, kPlaces) * kWays / 2;
+}
+
+// A little more at once rather than a short rest: C is read and written once less.
+int64_t MostRows(int64_t usual) { return usual + usual / 4; }
+
+// Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where the result
+// is at hand when it is added to, else so many that it seldom is. One sum in place of several is worth more room.
+int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
+  constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
+  const bool one_sum = s.K() <= MostRows(kOfSecondCache) * Group(s.compute);
+  if (!ResultStays(s, one_sum ? 2 * rows : rows)) return kOfSecondCache;
+  const int64_t near = kOfFirstCache / (columns * ByteWidth(SumType(s.compute)));
+  return std::clamp<int64_t>(near / kStep * kStep, kStep, kOfSecondCache);
+}
+
+// Products that are summed at a time, of panels that have `panel_rows` rows. Short sums round less and keep the panel
+// of B in a cache.
+int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
   // Two tiles of rows of A stay in the first cache, while B comes from the second.
   constexpr int64_t kPanelTiles = 16;
   if (s.tiles && s.c_type == SumType(s.compute)) return kPanelTiles * TileDepth(s);
   if (s.c_type == SumType(s.compute)) {
-    // A little more at once rather than a short rest: C is read and written once less.
-    const int64_t chosen = s.choice.panel_rows * Group(s.compute);
-    const int64_t usual = kPanelRows * Group(s.compute), most = usual + usual / 4;
-    return chosen ? chosen : s.K() <= most ? most : usual;
+    const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = MostRows(panel_rows);
+    return group * (chosen ? chosen : s.K() <= most * group ? most : panel_rows);
   }
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
   if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
@@ -102,8 +122,8 @@ int64_t FeaturesTogether(const MatmulShape& s, int64_t limit) {
 
 // One block if all of k fits; else outer segments are peeled until one does, and if the run alone is too long it is
 // cut into pieces and a rest.
-void CutSums(const MatmulShape& s, MatmulPlan& plan) {
-  const int64_t limit = LongestSum(s);
+void CutSums(const MatmulShape& s, int64_t panel_rows, MatmulPlan& plan) {
+  const int64_t limit = LongestSum(s, panel_rows);
   if (const int64_t features = FeaturesTogether(s, limit)) {
     plan.taps_together = true;
     plan.period = s.run;
@@ -231,7 +251,6 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
   plan.lanes = LanesFor(level, s);
-  CutSums(s, plan);
   const bool same_type =
       s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
   const int64_t b_bytes = s.K() * (s.b_n_stride == 1 ? s.b_k_stride : s.n) * ByteWidth(s.compute);
@@ -240,6 +259,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   if (s.tiles) {
     plan.direct = panel && s.panel_group == Group(s.compute);
     plan.tile_columns = plan.tile_rows = kTilePair;
+    CutSums(s, 0, plan);
     constexpr int64_t kPanelBytes = 512 << 10;
     const int64_t width = plan.direct ? s.panel_columns : plan.tile_columns;
     plan.span = std::max<int64_t>(1, kPanelBytes / (plan.panel_rows * width * kTileSumBytes)) * width;
@@ -254,6 +274,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
                                 : TileVectors(level, s.compute, s.n, rows, few, s.choice);
   plan.tile_columns = vectors * plan.lanes;
   plan.tile_rows = RowsOfTile(level, rows, vectors);
+  CutSums(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows), plan);
   return plan;
 }
 

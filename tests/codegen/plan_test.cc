@@ -398,6 +398,22 @@ TEST(MatmulPlan, LongSumsAreBlocks) {
   EXPECT_THAT(peeled.blocks[0].segments, ElementsAre(Walks(2, 100)));
 }
 
+TEST(MatmulPlan, PanelsStayInTheFirstCacheWhereResultsStayInTheSecond) {
+  const auto f = PrimitiveType::F32;
+  const auto rows_of_panel = [&](int64_t n, int64_t k, int64_t rows) {
+    MatmulShape s = ProductOf(f, f, n, k);
+    s.c_stride = n;
+    return PlanMatmul(Avx512(), s, rows, 1).panel_rows;
+  };
+  EXPECT_EQ(rows_of_panel(3072, 768, 256), 128);
+  EXPECT_EQ(rows_of_panel(3072, 768, 512), 512);   // rows that lie 12 KiB apart share places
+  EXPECT_EQ(rows_of_panel(1024, 1024, 768), 512);  // 4 KiB
+  EXPECT_EQ(rows_of_panel(1088, 1024, 768), 128);
+  // One sum otherwise: for fewer rows.
+  EXPECT_EQ(rows_of_panel(512, 512, 512), 512);
+  EXPECT_EQ(rows_of_panel(512, 512, 256), 128);
+}
+
 TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
   using P = PrimitiveType;
   EXPECT_EQ(PlanMatmul(Avx2(), ProductOf(P::U8, P::S32, 64, 5000), 64, 1).panel_rows, 256);
@@ -422,8 +438,8 @@ TEST(MatmulPlan, DotInstructionsTakeGroupsOfK) {
   bytes.compute = P::S8;
   const MatmulPlan p = PlanMatmul(Avx512Dot(), bytes, 64, 1);
   EXPECT_EQ(p.lanes, 16);
-  EXPECT_EQ(p.panel_rows, 512);
-  EXPECT_EQ(p.blocks[0].run, 2048);
+  EXPECT_EQ(p.panel_rows, 128);
+  EXPECT_EQ(p.blocks[0].run, 512);
   EXPECT_FALSE(p.direct);
   EXPECT_EQ(OffsetOfB(bytes), -128);
   bytes.b_type = P::U8;
