@@ -79,15 +79,18 @@ bool ResultStays(const MatmulShape& s, int64_t rows) {
   return rows <= kPlaces / std::gcd(lines, kPlaces) * kWays / 2;
 }
 
-// A little more at once rather than a short rest: C is read and written once less.
-int64_t MostRows(int64_t usual) { return usual + usual / 4; }
+// Whether `rows` rows of A stay there too. Those of a longer A come from far away, in long runs or slowly.
+bool OperandStays(const MatmulShape& s, int64_t rows) {
+  constexpr int64_t kMostBytes = 1536 << 10;
+  return rows * s.a_stride * ByteWidth(s.compute) <= kMostBytes;
+}
 
-// Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where the result
-// is at hand when it is added to, else so many that it seldom is. One sum in place of several is worth more room.
+// Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where A and the
+// result are at hand when the next panel comes, else so many that few come. So it is where one sum is enough then.
 int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
-  const bool one_sum = s.K() <= MostRows(kOfSecondCache) * Group(s.compute);
-  if (!ResultStays(s, one_sum ? 2 * rows : rows)) return kOfSecondCache;
+  if (s.K() <= kOfSecondCache * Group(s.compute) || !ResultStays(s, rows) || !OperandStays(s, rows))
+    return kOfSecondCache;
   const int64_t near = kOfFirstCache / (columns * ByteWidth(SumType(s.compute)));
   return std::clamp<int64_t>(near / kStep * kStep, kStep, kOfSecondCache);
 }
@@ -101,7 +104,8 @@ int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
   constexpr int64_t kPanelTiles = 16;
   if (s.tiles && s.c_type == SumType(s.compute)) return kPanelTiles * TileDepth(s);
   if (s.c_type == SumType(s.compute)) {
-    const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = MostRows(panel_rows);
+    // A little more at once rather than a short rest: C is read and written once less.
+    const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = panel_rows + panel_rows / 4;
     return group * (chosen ? chosen : s.K() <= most * group ? most : panel_rows);
   }
   const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);

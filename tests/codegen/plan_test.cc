@@ -403,15 +403,14 @@ TEST(MatmulPlan, PanelsStayInTheFirstCacheWhereResultsStayInTheSecond) {
   const auto rows_of_panel = [&](int64_t n, int64_t k, int64_t rows) {
     MatmulShape s = ProductOf(f, f, n, k);
     s.c_stride = n;
+    s.a_stride = k;
     return PlanMatmul(Avx512(), s, rows, 1).panel_rows;
   };
   EXPECT_EQ(rows_of_panel(3072, 768, 256), 128);
-  EXPECT_EQ(rows_of_panel(3072, 768, 512), 512);   // rows that lie 12 KiB apart share places
-  EXPECT_EQ(rows_of_panel(1024, 1024, 768), 512);  // 4 KiB
-  EXPECT_EQ(rows_of_panel(1088, 1024, 768), 128);
-  // One sum otherwise: for fewer rows.
-  EXPECT_EQ(rows_of_panel(512, 512, 512), 512);
-  EXPECT_EQ(rows_of_panel(512, 512, 256), 128);
+  EXPECT_EQ(rows_of_panel(3072, 768, 512), 512);  // rows that lie 12 KiB apart share places
+  EXPECT_EQ(rows_of_panel(1088, 768, 512), 128);
+  EXPECT_EQ(rows_of_panel(1088, 1024, 512), 512);  // A is too large
+  EXPECT_EQ(rows_of_panel(1088, 512, 256), 512);   // one sum
 }
 
 TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
