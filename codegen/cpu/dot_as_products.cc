@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/contractions.h"
 #include "codegen/cpu/matmul.h"
+#include "codegen/cpu/matmul_pack.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -18,7 +19,8 @@ class BlockedDot {
         ir_(body.ir),
         b_(body.ir.b),
         s_(plan.shape),
-        p_(plan.blocked) {}
+        p_(plan.blocked),
+        in_parts_(plan.blocked.parts_of_f16) {}
 
   void Emit() {
     slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), Parts() * p_.rows.size * p_.slab_stride) : nullptr;
@@ -78,13 +80,25 @@ class BlockedDot {
   // The results of `block`, which has `rows` rows and `columns` columns.
   void Columns(llvm::Value* batch, llvm::Value* a, ResultBlock block, int64_t rows, int64_t columns) {
     llvm::Value* c = At(s_.c, body_.results[0], ir_.Add(ir_.Mul(block.row, s_.n), block.column));
-    const auto part = [&](llvm::Value* k0, int64_t depth, bool accumulate) {
-      Multiply(batch, a, p_.via_tile ? tile_ : c, block.column, rows, columns, k0, depth, accumulate);
+    const auto sum = [&] {
+      const auto part = [&](llvm::Value* k0, int64_t depth, bool accumulate) {
+        Multiply(batch, a, p_.via_tile ? tile_ : c, block.column, rows, columns, k0, depth, accumulate);
+      };
+      const int64_t piece = p_.depth.size, pieces = p_.depth.count;
+      part(ir_.I64(0), piece, false);
+      ir_.Loop(ir_.I64(1), ir_.I64(pieces), 1, [&](llvm::Value* q) { part(ir_.Mul(q, piece), piece, true); });
+      if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
     };
-    const int64_t piece = p_.depth.size, pieces = p_.depth.count;
-    part(ir_.I64(0), piece, false);
-    ir_.Loop(ir_.I64(1), ir_.I64(pieces), 1, [&](llvm::Value* q) { part(ir_.Mul(q, piece), piece, true); });
-    if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
+    sum();
+    // A part of an infinite number times one that is zero is no number, where the product may be one.
+    if (in_parts_)
+      ir_.If(HasNaN(rows, columns), [&] {
+        in_parts_ = false;
+        if (WholeDepth()) Pack(a, rows, p_.depth.size);
+        sum();
+        in_parts_ = true;
+        if (WholeDepth()) Pack(a, rows, p_.depth.size);
+      });
     if (p_.via_tile) {
       block.tile = tile_;
       block.tile_stride = p_.columns.size;
@@ -92,6 +106,21 @@ class BlockedDot {
     }
     if (epilogue_) return epilogue_(block);
     if (p_.via_tile) Convert(c, rows, columns);
+  }
+
+  // Whether a sum of the tile is a NaN.
+  llvm::Value* HasNaN(int64_t rows, int64_t columns) {
+    llvm::Type* word = b_.getInt32Ty();
+    llvm::Value* found = ir_.Alloca(word);
+    b_.CreateStore(b_.getInt32(0), found);
+    ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* m) {
+      ir_.Loop(ir_.I64(0), ir_.I64(columns), 1, [&](llvm::Value* j) {
+        llvm::Value* x = ir_.Load(p_.tile_type, tile_, ir_.Add(ir_.Mul(m, p_.columns.size), j)).re;
+        llvm::Value* none = b_.CreateZExt(b_.CreateFCmpUNO(x, x), word);
+        b_.CreateStore(b_.CreateOr(b_.CreateLoad(word, found), none), found);
+      });
+    });
+    return b_.CreateICmpNE(b_.CreateLoad(word, found), b_.getInt32(0));
   }
 
   // Stores the tile's sums as the result's type from `c` on.
@@ -121,14 +150,43 @@ class BlockedDot {
     shape.accumulate = accumulate;
     llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
     llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.b_batch), at));
+    if (in_parts_) return MultiplyParts(shape, b, out, rows);
+    if (p_.parts_of_f16) {
+      shape.compute = shape.a_type = PrimitiveType::F32;
+      shape.tiles = false;
+      shape.a_stride = p_.slab_stride / 2;
+    }
     EmitMatmul(ir_, shape, rows, b, ir_.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
   }
 
-  // Copies `rows` rows and `depth` elements of each from `a` to the slab.
+  // Both parts of A's elements times both parts of B's. Each part of B is read once for both of A.
+  void MultiplyParts(MatmulShape shape, llvm::Value* b, llvm::Value* out, int64_t rows) {
+    if (!shape.accumulate)
+      b_.CreateMemSet(out, b_.getInt8(0), static_cast<uint64_t>(rows * p_.columns.size * ByteWidth(p_.tile_type)),
+                      llvm::Align(4));
+    shape.accumulate = true;
+    for (const PartOfB part : {PartOfB::kHigh, PartOfB::kLow}) {
+      shape.part_of_b = part;
+      EmitMatmul(ir_, shape, rows, b, ir_.I64(2), [&](llvm::Value* part_of_a) {
+        return RowRange{At(p_.held, slab_, ir_.Mul(part_of_a, p_.depth.size)), out};
+      });
+    }
+  }
+
+  // Copies `rows` rows and `depth` elements of each from `a` to the slab, in parts or as what sums are held in.
   void Pack(llvm::Value* a, int64_t rows, int64_t depth) {
+    const PrimitiveType held = p_.parts_of_f16 && !in_parts_ ? PrimitiveType::F32 : p_.held;
+    const int64_t stride = p_.slab_stride * ByteWidth(p_.held) / ByteWidth(held);
     auto move = [&](llvm::Value* x, llvm::Value* q) {
-      ir_.Store(p_.held, ir_.Convert(ir_.Load(s_.a, a, ir_.Add(ir_.Mul(x, s_.a_m), ir_.Mul(q, s_.a_k))), s_.a, p_.held),
-                slab_, ir_.Add(ir_.Mul(x, p_.slab_stride), q));
+      const Val v = ir_.Load(s_.a, a, ir_.Add(ir_.Mul(x, s_.a_m), ir_.Mul(q, s_.a_k)));
+      llvm::Value* to = ir_.Add(ir_.Mul(x, stride), q);
+      if (!in_parts_) return ir_.Store(held, ir_.Convert(v, s_.a, held), slab_, to);
+      llvm::Type* half = b_.getInt16Ty();
+      b_.CreateAlignedStore(BitsOfPart(ir_, v.re, PartOfB::kHigh), b_.CreateInBoundsGEP(half, slab_, to),
+                            llvm::Align(2));
+      to = ir_.Add(to, ir_.I64(p_.depth.size));
+      b_.CreateAlignedStore(BitsOfPart(ir_, v.re, PartOfB::kLow), b_.CreateInBoundsGEP(half, slab_, to),
+                            llvm::Align(2));
     };
     if (s_.a_k == 1) {
       ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* x) {
@@ -156,6 +214,7 @@ class BlockedDot {
   const DotShape& s_;
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
+  bool in_parts_;  // what is emitted multiplies parts of F16
   PartOfUnit unit_ = {};
 };
 

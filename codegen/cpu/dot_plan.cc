@@ -104,21 +104,28 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.tile_type = exact ? s.c : sum;
   // Sums are kept in `sum`; A is read as that, or as it is where tile products take it. Those convert a sum over all of
   // k on its way to the result.
-  const bool tiles =
+  const bool whole_tiles =
       (!s.panel || s.panel_group == Group(s.a)) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, false);
-  if (tiles && !stored && s.k <= kWholeSum * Group(s.a) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
+  if (whole_tiles && !stored && s.k <= kWholeSum * Group(s.a) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
     p.via_tile = false;
+  p.parts_of_f16 = !s.panel && !choice.vectors && TilesOfPartsApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
+  p.via_tile = p.via_tile || p.parts_of_f16;
   const bool waits = p.via_tile || stored;
-  p.held = tiles ? s.a : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
+  const bool tiles = whole_tiles || p.parts_of_f16;
+  p.held = whole_tiles ? s.a : p.parts_of_f16 ? PrimitiveType::BF16 : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
   const PrimitiveType part = ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
-  const int64_t piece = s.k <= kWholeSum * group ? s.k : kPieceOfSum * group;
+  // Parts take twice the room.
+  const int64_t unit = p.parts_of_f16 ? 1 : group;
+  const int64_t piece = s.k <= kWholeSum * unit ? s.k : kPieceOfSum * unit;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
-  p.slab_stride = piece + kSlabPadding * group;
+  p.slab_stride = piece * (p.parts_of_f16 ? 2 : 1) + kSlabPadding * group;
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, parts * s.k, choice, s.panel);
-  int64_t block = p.pack_a ? RowsWithin(kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
-                           : (tiles && s.k <= piece ? kTileRowsInPlace : kRowsInPlace) / tile_rows * tile_rows;
+  constexpr int64_t kSlabOfParts = kLargeSlabBytes + kLargeSlabBytes / 16;  // 512 rows of 512 elements
+  int64_t block =
+      p.pack_a ? RowsWithin(p.parts_of_f16 ? kSlabOfParts : kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
+               : (tiles && s.k <= piece ? kTileRowsInPlace : kRowsInPlace) / tile_rows * tile_rows;
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (choice.rows) block = std::min(block, RowsWithin(choice.rows, 1, tile_rows));
   block = std::min(block, s.m);
@@ -132,7 +139,10 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   const int64_t width = p.parts.size;
   int64_t columns = width;
   if (waits) {
-    const int64_t most = RowsWithin(tiles ? 2 * kSlabBytes : kSlabBytes, block * ByteWidth(sum), step);
+    const int64_t most = RowsWithin(whole_tiles ? 2 * kSlabBytes
+                                    : tiles     ? kSlabBytes * 3 / 2
+                                                : kSlabBytes,
+                                    block * ByteWidth(sum), step);
     const int64_t pieces = (width + most - 1) / most;
     columns = std::min(width, ((width + pieces - 1) / pieces + step - 1) / step * step);
   }
@@ -140,7 +150,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.product.choice = choice;
   p.product.compute = part;
   p.product.tiles = tiles;
-  p.product.a_type = ComponentType(s.a);
+  p.product.a_type = p.parts_of_f16 ? p.held : ComponentType(s.a);
   p.product.b_type = s.b;
   p.product.c_type = ComponentType(p.via_tile ? p.tile_type : s.c);
   p.product.n = parts * columns;

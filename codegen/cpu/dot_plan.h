@@ -37,7 +37,8 @@ struct VectorDotPlan {
 struct BlockedDotPlan {
   MatmulShape product;  // of one piece of k; of complex numbers: of their parts
   PrimitiveType held;   // what A holds while it is multiplied
-  bool pack_a;          // blocks of A are copied to the stack first, rows `slab_stride` apart
+  bool parts_of_f16;  // rows of the slab are the high parts of A's elements, and `depth.size` elements on the low ones
+  bool pack_a;        // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
   bool via_tile;  // sums lie on the stack until they are whole, as `tile_type`
   PrimitiveType tile_type;

@@ -18,7 +18,7 @@ class VectorProducts {
 
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
-    if (!plan_.direct) panel_ = ir_.Alloca(ir_.RegType(SumType(s_.compute)), plan_.panel_rows * plan_.tile_columns);
+    if (!plan_.direct) panel_ = PanelStack(ir_, plan_.panel_rows * plan_.tile_columns * ByteWidth(SumType(s_.compute)));
     if (OffsetOfB(s_)) SumRows();
     const int64_t width = s_.panel_columns ? s_.panel_columns : plan_.tile_columns, whole = s_.n / width * width;
     ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });

@@ -27,7 +27,8 @@ class GroupPacker {
     k_ = k;
     column_ = column;
     // Rows of the taps one after the other, unless each tap's lie apart or backwards.
-    const bool in_order = !s_.b_tap_rows && !s_.reverse_b, same = s_.b_type == held_;
+    const bool in_order = !s_.b_tap_rows && !s_.reverse_b;
+    const bool same = s_.b_type == held_ || s_.part_of_b != PartOfB::kAll;
     ir_.Loop(ir_.I64(0), ir_.I64(taps_), 1, [&](llvm::Value* tap) {
       const int64_t whole = run_ / group_, tail = run_ % group_;
       const int64_t in_vectors = same && s_.b_n_stride == 1 ? columns / lanes_ * lanes_ : 0;
@@ -90,12 +91,24 @@ class GroupPacker {
   void Word(llvm::Value* tap, llvm::Value* q, llvm::Value* j, int64_t live) {
     llvm::Value* word = ir_.b.getInt32(0);
     for (int64_t e = 0; e < live; ++e) {
-      Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, PlaceInB(tap, q, e, j)), s_.b_type, held_);
-      llvm::Value* bits =
-          held_ == PrimitiveType::BF16 ? b_.CreateLShr(b_.CreateBitCast(v.re, word_), 16) : b_.CreateZExt(v.re, word_);
+      Val v = ir_.Load(s_.b_type, b_array_, PlaceInB(tap, q, e, j));
+      if (s_.part_of_b == PartOfB::kAll) v = ir_.Convert(v, s_.b_type, held_);
+      llvm::Value* bits = s_.part_of_b != PartOfB::kAll  ? b_.CreateZExt(BitsOfPart(ir_, v.re, s_.part_of_b), word_)
+                          : held_ == PrimitiveType::BF16 ? b_.CreateLShr(b_.CreateBitCast(v.re, word_), 16)
+                                                         : b_.CreateZExt(v.re, word_);
       word = b_.CreateOr(word, b_.CreateShl(bits, static_cast<uint64_t>(e * 8 * ByteWidth(held_))));
     }
     b_.CreateAlignedStore(Offset(word), PlaceInPanel(tap, q, j), llvm::Align(4));
+  }
+
+  // `count` elements of B from `place` on, as they are held.
+  llvm::Value* Elements(llvm::Value* place, int64_t count) {
+    auto* line = VectorOf(element_, count);
+    llvm::Value* x = b_.CreateAlignedLoad(line, b_.CreateInBoundsGEP(element_, b_array_, place),
+                                          llvm::Align(static_cast<uint64_t>(ByteWidth(held_))));
+    if (s_.part_of_b == PartOfB::kAll) return x;
+    llvm::Value* halves = b_.CreateBitCast(x, VectorOf(b_.getHalfTy(), count));
+    return BitsOfPart(ir_, b_.CreateFPExt(halves, VectorOf(b_.getFloatTy(), count)), s_.part_of_b);
   }
 
   // The words of as many columns as a vector has, from rows of B that have them side by side.
@@ -103,10 +116,7 @@ class GroupPacker {
     auto* line = VectorOf(element_, lanes_);
     std::vector<llvm::Value*> rows;
     for (int64_t e = 0; e < group_; ++e)
-      rows.push_back(e < live ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(
-                                    line, b_.CreateInBoundsGEP(element_, b_array_, PlaceInB(tap, q, e, j)),
-                                    llvm::Align(static_cast<uint64_t>(ByteWidth(held_)))))
-                              : llvm::Constant::getNullValue(line));
+      rows.push_back(e < live ? Elements(PlaceInB(tap, q, e, j), lanes_) : llvm::Constant::getNullValue(line));
     // Pairs of neighbours, then pairs of pairs.
     for (unsigned bits = static_cast<unsigned>(8 * ByteWidth(held_)); rows.size() > 1; bits *= 2) {
       std::vector<llvm::Value*> wider;
@@ -134,9 +144,7 @@ class GroupPacker {
     auto* line = VectorOf(word_, lanes_);
     std::vector<llvm::Value*> rows;
     for (int64_t e = 0; e < lanes_; ++e)
-      rows.push_back(b_.CreateAlignedLoad(
-          line, b_.CreateInBoundsGEP(element_, b_array_, PlaceInB(tap, q, 0, ir_.Add(j, ir_.I64(e)))),
-          llvm::Align(static_cast<uint64_t>(ByteWidth(held_)))));
+      rows.push_back(b_.CreateBitCast(Elements(PlaceInB(tap, q, 0, ir_.Add(j, ir_.I64(e))), lanes_ * group_), line));
     rows = Transposed(b_, std::move(rows));
     for (int64_t e = 0; e < lanes_; ++e)
       b_.CreateAlignedStore(Offset(rows[e]), PlaceInPanel(tap, ir_.Add(q, ir_.I64(e)), j), llvm::Align(4));
@@ -172,6 +180,35 @@ std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Val
     rows = std::move(next);
   }
   return rows;
+}
+
+llvm::Value* PanelStack(Ir& ir, int64_t bytes) {
+  constexpr char kMark[] = "kiln.panels";
+  for (llvm::Instruction& i : ir.current()->getEntryBlock()) {
+    auto* a = llvm::dyn_cast<llvm::AllocaInst>(&i);
+    if (!a || !a->getMetadata(kMark)) continue;
+    const uint64_t there = llvm::cast<llvm::ConstantInt>(a->getArraySize())->getZExtValue();
+    a->setOperand(0, ir.b.getInt64(std::max(there, static_cast<uint64_t>(bytes))));
+    return a;
+  }
+  llvm::AllocaInst* a = ir.Alloca(ir.b.getInt8Ty(), std::max<int64_t>(bytes, 2));  // a number of bytes, not one of them
+  a->setMetadata(kMark, llvm::MDNode::get(ir.ctx, {}));
+  return a;
+}
+
+llvm::Value* BitsOfPart(Ir& ir, llvm::Value* x, PartOfB part) {
+  llvm::IRBuilder<>& b = ir.b;
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  const auto of = [&](llvm::Type* t) -> llvm::Type* {
+    return vector ? llvm::FixedVectorType::get(t, vector->getNumElements()) : t;
+  };
+  llvm::Type *word = of(b.getInt32Ty()), *half = of(b.getInt16Ty());
+  llvm::Value* bits = b.CreateBitCast(x, word);
+  if (part == PartOfB::kLow) {
+    llvm::Value* high = b.CreateAnd(bits, llvm::ConstantInt::get(word, 0xffff0000));
+    bits = b.CreateBitCast(b.CreateFSub(x, b.CreateBitCast(high, x->getType())), word);
+  }
+  return b.CreateTrunc(b.CreateLShr(bits, 16), half);
 }
 
 void PackGroups(Ir& ir, const MatmulShape& shape, const SumBlock& block, llvm::Value* b_array, llvm::Value* k,

@@ -11,6 +11,12 @@ namespace kiln::cpu {
 // `rows` as columns: as many vectors as each has elements, a power of two.
 std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows);
 
+// Stack for the panels of a product, at least `bytes` bytes: the same for all products of a function, one at a time.
+llvm::Value* PanelStack(Ir& ir, int64_t bytes);
+
+// The bits of a part of `x`, F16 as f32 or a vector of them, as a bf16 has them (i16).
+llvm::Value* BitsOfPart(Ir& ir, llvm::Value* x, PartOfB part);
+
 // Where columns of B go: `width` words are a row of a panel, and each `width` columns are a panel of their own,
 // `distance` words behind the one before; 0: there is one.
 struct PanelPlace {

@@ -223,6 +223,14 @@ bool TilesApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveTy
   return bytes >= kTileRowBytes && bytes % (in_one_sum ? kTileRowBytes : kTileSumBytes) == 0;
 }
 
+bool TilesOfPartsApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                       int64_t run) {
+  using P = PrimitiveType;
+  constexpr int64_t kLeast = 64;  // of each extent: below, parts take longer to make than they save
+  return l.amx && l.dot_bf16 && a == P::F16 && b == P::F16 && (c == P::F16 || c == P::F32) && rows >= kLeast &&
+         n >= kLeast && run >= kLeast && run % 2 == 0;
+}
+
 bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
   constexpr int64_t kMostColumns = 4, kLeastVectors = 2;  // of k
   const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);

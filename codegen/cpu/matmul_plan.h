@@ -26,6 +26,10 @@ struct Segment {
   int64_t count, a_stride;
 };
 
+// Which part of B's elements is multiplied. A float of 11 bits (F16) is the sum of two bf16: its first 8 bits, and the
+// rest.
+enum class PartOfB { kAll, kHigh, kLow };
+
 struct MatmulShape {
   PrimitiveType compute;  // what A holds in memory here: F32, F64, or what HeldInGroups and TilesApply say
   PrimitiveType a_type;   // of A in the program: `compute` may hold another
@@ -49,6 +53,7 @@ struct MatmulShape {
   bool tiles = false;       // tile products serve it
   bool accumulate = false;  // add to what C holds
   bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
+  PartOfB part_of_b = PartOfB::kAll;
   ProductChoice choice;
   int64_t K() const;
 };
@@ -95,6 +100,11 @@ int64_t OffsetOfB(const MatmulShape& shape);
 // k can be added to the result later.
 bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
                 int64_t run, bool in_one_sum);
+
+// True if tile products serve this product of `a` and `b`, which are F16, by the parts of both: four products of bf16,
+// each of them exact. They are wrong where an element is infinite: a NaN is in place of that sum.
+bool TilesOfPartsApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows,
+                       int64_t n, int64_t run);
 
 // True if lanes are better filled with elements of k than with columns.
 bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);

@@ -18,7 +18,7 @@ class TileProducts {
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
     const int64_t width = PanelColumns(), panels = std::max<int64_t>(1, std::min(plan_.span, s_.n) / width);
-    if (!plan_.direct) panels_ = ir_.Alloca(b_.getInt32Ty(), panels * plan_.panel_rows * width);
+    if (!plan_.direct) panels_ = PanelStack(ir_, panels * plan_.panel_rows * width * kTileSumBytes);
     if (OneForm()) Configure(plan_.tile_rows, plan_.tile_columns, plan_.blocks.front());
     const int64_t spans = s_.n / (panels * width) * panels * width, whole = s_.n / width * width;
     ir_.Loop(ir_.I64(0), ir_.I64(spans), panels * width, [&](llvm::Value* first) { Span(first, panels, width); });

@@ -245,6 +245,19 @@ TEST(DotPlan, TileProductsTakeWhatTheirTypesAllow) {
   EXPECT_FALSE(DotOf(Amx(), "bf16[1,40,64]", "bf16[1,64,8]", "f32[1,40,8]")->blocked.product.tiles);
 }
 
+TEST(DotPlan, TilesMultiplyThePartsOfF16) {
+  const auto p = DotOf(Amx(), "f16[1,600,1100]", "f16[1,1100,300]", "f16[1,600,300]")->blocked;
+  EXPECT_TRUE(p.parts_of_f16);
+  EXPECT_TRUE(p.via_tile);
+  EXPECT_EQ(p.held, PrimitiveType::BF16);
+  EXPECT_THAT(p.depth, Cut(512, 2, 76));
+  EXPECT_GE(p.slab_stride, 2 * 512);
+  EXPECT_FALSE(DotOf(Avx512Dot(), "f16[1,600,1100]", "f16[1,1100,300]", "f16[1,600,300]")->blocked.parts_of_f16);
+  EXPECT_FALSE(DotOf(Amx(), "f16[1,60,1100]", "f16[1,1100,300]", "f16[1,60,300]")->blocked.parts_of_f16);
+  EXPECT_FALSE(DotOf(Amx(), "f16[1,600,1101]", "f16[1,1101,300]", "f16[1,600,300]")->blocked.parts_of_f16);
+  EXPECT_FALSE(DotOf(Amx(), "f32[1,600,1100]", "f16[1,1100,300]", "f32[1,600,300]")->blocked.parts_of_f16);
+}
+
 TEST(MatmulPlan, TilesSumWhatFillsNoRowOfATileApart) {
   const auto plan = [](const char* a, const char* b, const char* c) {
     const auto p = DotOf(Amx(), a, b, c)->blocked;

@@ -1,6 +1,9 @@
 // Dots and convolutions, narrow types above all, at every CPU level that this machine runs: extents around the groups,
 // vectors and blocks of the dot instructions, both layouts of each operand, windows of every kind, weights that are
 // constants. The evaluator says what is right.
+#include <functional>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -108,11 +111,13 @@ class Products : public testing::TestWithParam<int> {
 
   enum Weights { kArgument, kConstant };
 
-  void Compare(const std::string& body, bool exact, int threads = 1, Weights weights = kArgument) {
+  void Compare(const std::string& body, bool exact, int threads = 1, Weights weights = kArgument,
+               const std::function<void(Values&)>& change = nullptr) {
     const std::string text = absl::StrCat("HloModule m\nENTRY e {\n", body, "\n}\n");
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status();
     std::vector<Values> arguments = {SeededValues(**module, 7)};
+    if (change) change(arguments[0]);
     if (weights == kConstant) MakeConstant(module->get(), &arguments[0]);
     // Sums of bf16 have another order, and round once more where the result is bf16.
     const Tolerance tolerance = exact ? Tolerance{0, 0} : Tolerance{0.02, 0.01};
@@ -141,6 +146,35 @@ TEST_P(Products, OfVectors) {
   ForPairs(1, kVectors, [&](const std::string& text, bool exact) { Compare(text, exact, 2); });
   Compare(WithBias(TextOf({"bf16", "bf16", "bf16"}, kVectors[0]), "bf16"), false);
   Compare(WithBias(TextOf({"bf16", "bf16", "bf16"}, kVectors[2]), "f32"), false);
+}
+
+// Where tiles multiply the parts of F16: blocks and what is left of them, sums in pieces, an epilogue, and numbers that
+// have no parts.
+TEST_P(Products, OfF16InParts) {
+  constexpr DotCase kCases[] = {
+      {1, 64, 64, 64, false, false}, {2, 70, 100, 130, false, true}, {1, 560, 65, 66, true, false},
+      {1, 67, 70, 2100, true, true}, {1, 65, 150, 66, false, false}, {1, 64, 64, 63, false, false},
+  };
+  const auto unusual = [](Values& v) {
+    const double inf = std::numeric_limits<double>::infinity();
+    const auto put = [&](size_t array, int64_t at, double x) {
+      Element e;
+      e.re = x;
+      v[array].Set(at, e);
+    };
+    put(0, 5, inf);
+    put(0, 1000, -inf);
+    put(0, 2001, std::numeric_limits<double>::quiet_NaN());
+    put(1, 70, inf);
+    for (int64_t k = 0; k < 60; ++k) put(1, 9 + 64 * k, k % 2 ? 0 : 6e-8);
+  };
+  for (const DotCase& d : kCases)
+    for (const char* result : {"f16", "f32"}) {
+      const std::string text = TextOf({"f16", "f16", result}, d);
+      Compare(text, false, 2);
+      Compare(text, false, 1, kArgument, unusual);
+    }
+  Compare(WithBias(TextOf({"f16", "f16", "f16"}, kCases[1]), "f32"), false, 1, kArgument, unusual);
 }
 
 TEST_P(Products, OfComplexMatrices) {
