@@ -204,10 +204,11 @@ class Rows {
     return StoreAll(row, nullptr);
   }
 
-  // A loop over the row whose steps do not depend on each other.
+  // A loop over the row whose steps do not depend on each other. Where vectors are short it is kept short.
   void ForResults(const std::function<void(llvm::Value*)>& step) {
     constexpr int64_t kTogether = 256, kLongest = 4096;  // elements
-    if (length_ < kTogether || length_ > kLongest) return ir_.VectorLoop(length_, step, true);
+    const bool fetches = ir_.level.vector_bytes == 64 && length_ >= kTogether && length_ <= kLongest;
+    if (!fetches) return ir_.VectorLoop(length_, step, true);
     const auto part = [&](llvm::Value* first, int64_t count) {
       FetchOfNextRow(first, count);
       ir_.VectorLoop(
