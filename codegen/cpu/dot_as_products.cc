@@ -90,7 +90,8 @@ class BlockedDot {
       if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
     };
     sum();
-    // A part of an infinite number times one that is zero is no number, where the product may be one.
+    // A part of an infinite number times one that is zero is no number, where the product may be one: the sums are made
+    // again of whole numbers, and the slab is left as the next columns want it.
     if (in_parts_)
       ir_.If(HasNaN(rows, columns), [&] {
         in_parts_ = false;
@@ -152,9 +153,9 @@ class BlockedDot {
     llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.b_batch), at));
     if (in_parts_) return MultiplyParts(shape, b, out, rows);
     if (p_.parts_of_f16) {
-      shape.compute = shape.a_type = PrimitiveType::F32;
+      shape.compute = Held();
       shape.tiles = false;
-      shape.a_stride = p_.slab_stride / 2;
+      shape.a_stride = SlabStride();
     }
     EmitMatmul(ir_, shape, rows, b, ir_.I64(1), [&](llvm::Value*) { return RowRange{a, out}; });
   }
@@ -173,13 +174,16 @@ class BlockedDot {
     }
   }
 
-  // Copies `rows` rows and `depth` elements of each from `a` to the slab, in parts or as what sums are held in.
+  // What the slab holds now, and elements of that between its rows: parts take as many bytes as what they are parts of.
+  PrimitiveType Held() const { return p_.parts_of_f16 && !in_parts_ ? PrimitiveType::F32 : p_.held; }
+  int64_t SlabStride() const { return p_.slab_stride * ByteWidth(p_.held) / ByteWidth(Held()); }
+
+  // Copies `rows` rows and `depth` elements of each from `a` to the slab.
   void Pack(llvm::Value* a, int64_t rows, int64_t depth) {
-    const PrimitiveType held = p_.parts_of_f16 && !in_parts_ ? PrimitiveType::F32 : p_.held;
-    const int64_t stride = p_.slab_stride * ByteWidth(p_.held) / ByteWidth(held);
+    const PrimitiveType held = Held();
     auto move = [&](llvm::Value* x, llvm::Value* q) {
       const Val v = ir_.Load(s_.a, a, ir_.Add(ir_.Mul(x, s_.a_m), ir_.Mul(q, s_.a_k)));
-      llvm::Value* to = ir_.Add(ir_.Mul(x, stride), q);
+      llvm::Value* to = ir_.Add(ir_.Mul(x, SlabStride()), q);
       if (!in_parts_) return ir_.Store(held, ir_.Convert(v, s_.a, held), slab_, to);
       llvm::Type* half = b_.getInt16Ty();
       b_.CreateAlignedStore(BitsOfPart(ir_, v.re, PartOfB::kHigh), b_.CreateInBoundsGEP(half, slab_, to),
@@ -214,7 +218,7 @@ class BlockedDot {
   const DotShape& s_;
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
-  bool in_parts_;  // what is emitted multiplies parts of F16
+  bool in_parts_;  // the code that is being emitted multiplies parts of F16
   PartOfUnit unit_ = {};
 };
 

@@ -115,12 +115,11 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.held = whole_tiles ? s.a : p.parts_of_f16 ? PrimitiveType::BF16 : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
   const PrimitiveType part = ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
-  // Parts take twice the room.
-  const int64_t unit = p.parts_of_f16 ? 1 : group;
-  const int64_t piece = s.k <= kWholeSum * unit ? s.k : kPieceOfSum * unit;
+  const int64_t held_per_element = p.parts_of_f16 ? 2 : 1;  // in the slab
+  const int64_t scale = group / held_per_element, piece = s.k <= kWholeSum * scale ? s.k : kPieceOfSum * scale;
   p.depth = {piece, s.k / piece, s.k % piece};
   p.pack_a = s.a != p.held || s.a_k != 1;
-  p.slab_stride = piece * (p.parts_of_f16 ? 2 : 1) + kSlabPadding * group;
+  p.slab_stride = piece * held_per_element + kSlabPadding * group;
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, parts * s.k, choice, s.panel);
   constexpr int64_t kSlabOfParts = kLargeSlabBytes + kLargeSlabBytes / 16;  // 512 rows of 512 elements
   int64_t block =
@@ -150,7 +149,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.product.choice = choice;
   p.product.compute = part;
   p.product.tiles = tiles;
-  p.product.a_type = p.parts_of_f16 ? p.held : ComponentType(s.a);
+  p.product.a_type = ComponentType(s.a);
   p.product.b_type = s.b;
   p.product.c_type = ComponentType(p.via_tile ? p.tile_type : s.c);
   p.product.n = parts * columns;

@@ -162,8 +162,7 @@ class VectorDot {
     const int64_t width = ByteWidth(matrix_type_);
     for (int64_t byte = 0; byte < kPiece * width; byte += kLine) {
       llvm::Value* at = b_.CreateGEP(b_.getInt8Ty(), matrix_, ir_.Add(ir_.Mul(place, width), ir_.I64(byte)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                         {at, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+      ir_.Prefetch(at, Ir::Cache::kSecond);
     }
   }
 

@@ -9,7 +9,6 @@
 
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
-#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
@@ -204,7 +203,8 @@ class Rows {
     return StoreAll(row, nullptr);
   }
 
-  // A loop over the row whose steps do not depend on each other. Where vectors are short it is kept short.
+  // A loop over the row whose steps do not depend on each other. Only where vectors are long does it ask for the next
+  // row: that is more code, which archives hold for every level.
   void ForResults(const std::function<void(llvm::Value*)>& step) {
     constexpr int64_t kTogether = 256, kLongest = 4096;  // elements
     const bool fetches = ir_.level.vector_bytes == 64 && length_ >= kTogether && length_ <= kLongest;
@@ -230,8 +230,7 @@ class Rows {
       llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(row_, ir_.I64(1)), length_), first);
       llvm::Value* from = b_.CreateGEP(byte, body_.operands[static_cast<size_t>(o)], ir_.Mul(at, ByteWidth(s.type())));
       for (int64_t k = 0; k < count * ByteWidth(s.type()); k += kLine)
-        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {from->getType()},
-                           {b_.CreateGEP(byte, from, ir_.I64(k)), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+        ir_.Prefetch(b_.CreateGEP(byte, from, ir_.I64(k)), Ir::Cache::kFirst);
     }
   }
 

@@ -2,6 +2,7 @@
 // the end. A broadcast of every element of A would serve a vector that is mostly empty.
 #include "codegen/cpu/matmul.h"
 #include "codegen/cpu/matmul_micro.h"
+#include "codegen/cpu/matmul_pack.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -39,7 +40,7 @@ class FewColumns {
 
   // Each column of B by its runs, which end with zeros where a vector is not full.
   void Pack(llvm::Value* b_array) {
-    panel_ = ir_.Alloca(element_, s_.n * outer_ * padded_);
+    panel_ = PanelStack(ir_, s_.n * outer_ * padded_ * ByteWidth(s_.compute));
     ir_.Loop(ir_.I64(0), ir_.I64(s_.n), 1, [&](llvm::Value* j) {
       ir_.Loop(ir_.I64(0), ir_.I64(outer_), 1, [&](llvm::Value* o) {
         llvm::Value* to = ir_.Mul(ir_.Add(ir_.Mul(j, outer_), o), padded_);

@@ -227,9 +227,7 @@ class Emitter {
     constexpr int64_t kLine = 64;
     llvm::Value* from = b_.CreateGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
     for (int64_t at = 0; at < bytes; at += kLine)
-      b_.CreateIntrinsic(
-          llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-          {b_.CreateGEP(b_.getInt8Ty(), from, ir_.I64(at)), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+      ir_.Prefetch(b_.CreateGEP(b_.getInt8Ty(), from, ir_.I64(at)), Ir::Cache::kSecond);
   }
 
   // The tile's part of as much as it reads of B, of which it has come to `b` and reads `bytes` bytes until it asks

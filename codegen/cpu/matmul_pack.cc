@@ -191,7 +191,7 @@ llvm::Value* PanelStack(Ir& ir, int64_t bytes) {
     a->setOperand(0, ir.b.getInt64(std::max(there, static_cast<uint64_t>(bytes))));
     return a;
   }
-  llvm::AllocaInst* a = ir.Alloca(ir.b.getInt8Ty(), std::max<int64_t>(bytes, 2));  // a number of bytes, not one of them
+  llvm::AllocaInst* a = ir.Alloca(ir.b.getInt8Ty(), bytes);
   a->setMetadata(kMark, llvm::MDNode::get(ir.ctx, {}));
   return a;
 }

@@ -86,7 +86,8 @@ bool OperandStays(const MatmulShape& s, int64_t rows) {
 }
 
 // Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where A and the
-// result are at hand when the next panel comes, else so many that few come. So it is where one sum is enough then.
+// result are at hand when the next panel comes, else so many that few panels come. Those also serve where one of them
+// holds all of k.
 int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
   if (s.K() <= kOfSecondCache * Group(s.compute) || !ResultStays(s, rows) || !OperandStays(s, rows))
@@ -95,14 +96,18 @@ int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   return std::clamp<int64_t>(near / kStep * kStep, kStep, kOfSecondCache);
 }
 
+// Products that tiles sum at a time: two tiles of rows of A stay in the first cache, while B comes from the second. A
+// result that is converted cannot be read back and added to.
+int64_t LongestTileSum(const MatmulShape& s) {
+  constexpr int64_t kPanelTiles = 16;
+  return s.c_type == SumType(s.compute) ? kPanelTiles * TileDepth(s) : s.K();
+}
+
 // Products that are summed at a time, of panels that have `panel_rows` rows. Short sums round less and keep the panel
 // of B in a cache.
 int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
   // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
   constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
-  // Two tiles of rows of A stay in the first cache, while B comes from the second.
-  constexpr int64_t kPanelTiles = 16;
-  if (s.tiles && s.c_type == SumType(s.compute)) return kPanelTiles * TileDepth(s);
   if (s.c_type == SumType(s.compute)) {
     // A little more at once rather than a short rest: C is read and written once less.
     const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = panel_rows + panel_rows / 4;
@@ -124,10 +129,9 @@ int64_t FeaturesTogether(const MatmulShape& s, int64_t limit) {
   return taps * kStep <= most ? most / taps / kStep * kStep : 0;
 }
 
-// One block if all of k fits; else outer segments are peeled until one does, and if the run alone is too long it is
-// cut into pieces and a rest.
-void CutSums(const MatmulShape& s, int64_t panel_rows, MatmulPlan& plan) {
-  const int64_t limit = LongestSum(s, panel_rows);
+// Blocks of at most `limit` products: one if all of k fits; else outer segments are peeled until one does, and if the
+// run alone is too long it is cut into pieces and a rest.
+void CutSums(const MatmulShape& s, int64_t limit, MatmulPlan& plan) {
   if (const int64_t features = FeaturesTogether(s, limit)) {
     plan.taps_together = true;
     plan.period = s.run;
@@ -271,7 +275,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   if (s.tiles) {
     plan.direct = panel && s.panel_group == Group(s.compute);
     plan.tile_columns = plan.tile_rows = kTilePair;
-    CutSums(s, 0, plan);
+    CutSums(s, LongestTileSum(s), plan);
     constexpr int64_t kPanelBytes = 512 << 10;
     const int64_t width = plan.direct ? s.panel_columns : plan.tile_columns;
     plan.span = std::max<int64_t>(1, kPanelBytes / (plan.panel_rows * width * kTileSumBytes)) * width;
@@ -286,7 +290,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
                                 : TileVectors(level, s.compute, s.n, rows, few, s.choice);
   plan.tile_columns = vectors * plan.lanes;
   plan.tile_rows = RowsOfTile(level, rows, vectors);
-  CutSums(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows), plan);
+  CutSums(s, LongestSum(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows)), plan);
   return plan;
 }
 

@@ -102,7 +102,7 @@ bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, Primiti
                 int64_t run, bool in_one_sum);
 
 // True if tile products serve this product of `a` and `b`, which are F16, by the parts of both: four products of bf16,
-// each of them exact. They are wrong where an element is infinite: a NaN is in place of that sum.
+// each of them exact. Where an element is infinite the parts may give a NaN in place of the sum, and nothing else.
 bool TilesOfPartsApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows,
                        int64_t n, int64_t run);
 

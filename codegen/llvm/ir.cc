@@ -233,6 +233,12 @@ Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
   return {x};
 }
 
+void Ir::Prefetch(llvm::Value* address, Cache cache) {
+  const uint32_t locality = cache == Cache::kFirst ? 3 : 2;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                    {address, b.getInt32(0), b.getInt32(locality), b.getInt32(1)});
+}
+
 llvm::AllocaInst* Ir::Alloca(llvm::Type* type, int64_t count, int64_t align) {
   llvm::BasicBlock& entry = current()->getEntryBlock();
   llvm::IRBuilder<> at(&entry, entry.begin());

@@ -77,6 +77,9 @@ class Ir {
   void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel, int64_t sums = 1);
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
+  // Brings the cache line at `address`, which need not be memory, into the first cache or only as far as the second.
+  enum class Cache { kFirst, kSecond };
+  void Prefetch(llvm::Value* address, Cache cache);
   // In the entry block, so that it is one slot a call.
   llvm::AllocaInst* Alloca(llvm::Type* type, int64_t count = 1, int64_t align = 64);
   // Whether vector loops may store under masks. A load from where such a store wrote in part waits until it is in the
