@@ -258,9 +258,10 @@ class Reduction {
   }
 
   int64_t OneByOne() {
+    const Ints order = UsefulFirst(in_.dims(), kept_);
+    if (ShortSearches(order)) return RowsAbreast(order);
     const int64_t lanes = Lanes();
     Reserve(lanes);
-    const Ints order = UsefulFirst(in_.dims(), kept_);
     auto one = [&] {
       if (lanes > 1) {
         ByLanes(lanes);
@@ -278,6 +279,43 @@ class Reduction {
       at_[order[0]] = i;
       NestFrom(Ints(order.begin() + 1, order.end()), 0, one);
     });
+    return in_.dim(order[0]);
+  }
+
+  // Whether rows hold so few elements that combining lanes of one would take longer than to walk along many at once.
+  bool ShortSearches(const Ints& order) const {
+    constexpr int64_t kShortest = 16, kLongest = 128, kLeastRows = 16;
+    const int64_t n = in_.dim(MinorDim(in_));
+    return parts_.size() == 1 && parts_[0].arrays > 1 && !order.empty() && reduced_.back() == MinorDim(in_) &&
+           in_.dim(order.back()) >= kLeastRows && n >= kShortest && n <= kLongest;
+  }
+
+  // Strips of rows, with an accumulator for each: a vector takes an element of every row.
+  int64_t RowsAbreast(const Ints& order) {
+    Reserve(kBlock);
+    const int64_t last = order.back();
+    const auto strips = [&](llvm::Value* begin, llvm::Value* end) {
+      ir_.Loop(begin, end, kBlock, [&](llvm::Value* from) {
+        llvm::Value* count =
+            ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(kBlock), ir_.b.CreateSub(end, from));
+        OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
+          const auto row = [&](llvm::Value* j) {
+            at_[last] = ir_.Add(from, j);
+            visit(j);
+          };
+          ir_.Loop(ir_.I64(0), count, 1, row, parallel);
+        });
+      });
+    };
+    if (order.size() == 1) {
+      strips(body_.begin, body_.end);
+    } else {
+      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* i) {
+        at_[order[0]] = i;
+        NestFrom(Ints(order.begin() + 1, order.end() - 1), 0,
+                 [&] { strips(ir_.I64(0), ir_.I64(in_.dim(last))); });
+      });
+    }
     return in_.dim(order[0]);
   }
 

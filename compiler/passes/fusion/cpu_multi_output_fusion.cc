@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/simplify/inline_body.h"
@@ -126,12 +127,18 @@ class Joiner {
   bool Fits(size_t x, size_t y) const {
     if (RootOf(order_[members_[x][0]])->Is(Opcode::Reduce) && members_[x].size() + members_[y].size() > kMostReductions)
       return false;
+    // What one member gives another alone is in a register.
+    auto inside = [&](const Instruction* i) {
+      const auto it = place_.find(i);
+      return it != place_.end() && (group_[it->second] == x || group_[it->second] == y);
+    };
     absl::flat_hash_set<const Instruction*> arrays;
     int64_t instructions = 0, transcendentals = 0;
     for (size_t g : {x, y})
       for (size_t m : members_[g]) {
-        arrays.insert(order_[m]);
-        for (const Instruction* o : order_[m]->operands()) arrays.insert(o);
+        if (order_[m]->IsRoot() || !absl::c_all_of(order_[m]->users(), inside)) arrays.insert(order_[m]);
+        for (const Instruction* o : order_[m]->operands())
+          if (!inside(o)) arrays.insert(o);
         for (const auto& i : (*order_[m]->attrs().calls)->instructions()) {
           ++instructions;
           transcendentals += i->HasTrait(Transcendental);
