@@ -89,22 +89,24 @@ class Transpose {
     Ints outer;
     for (int64_t d = 0; d < s_.rank(); ++d)
       if (d != other_ && d != minor_ && s_.dim(d) != 1) outer.push_back(d);
-    const int64_t blocks = BlocksOf(other_);
+    const int64_t groups = GroupsOf(other_), minor_groups = GroupsOf(minor_);
     if (outer.empty() && in_registers_ && Bytes() >= kAlongRows) {
-      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* k) {
-        const Part m = PartAt(minor_, k);
-        ir_.Loop(ir_.I64(0), ir_.I64(blocks), 1, [&](llvm::Value* o) { OneBlock(PartAt(other_, o), m); });
+      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* m) {
+        ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, [&](llvm::Value* o) { Group(o, m); });
       });
       RETURN_IF_ERROR(status_);
-      return BlocksOf(minor_);
+      return minor_groups;
     }
+    const auto line = [&](llvm::Value* o) {
+      ir_.Loop(ir_.I64(0), ir_.I64(minor_groups), 1, [&](llvm::Value* m) { Group(o, m); });
+    };
     if (outer.empty()) {
-      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* k) { BlocksOfMinor(k); });
+      ir_.Loop(body_.begin, body_.end, 1, line);
       RETURN_IF_ERROR(status_);
-      return blocks;
+      return groups;
     }
     std::function<void(size_t)> level = [&](size_t k) {
-      if (k == outer.size()) return ir_.Loop(ir_.I64(0), ir_.I64(blocks), 1, [&](llvm::Value* o) { BlocksOfMinor(o); });
+      if (k == outer.size()) return ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, line);
       ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s_.dim(outer[k])), 1,
                [&](llvm::Value* i) {
                  at_[outer[k]] = i;
@@ -148,6 +150,9 @@ class Transpose {
     in_registers_ = std::max(block_.other, block_.minor) >= kSmallest;
     if (!in_registers_) block_ = {};
     if (!in_registers_) return;
+    constexpr int64_t kLine = 64, kManyRows = 512;  // of rows of fewer, lines wait in the first cache
+    if (block_.other == block_.minor && std::min(other, minor) >= kManyRows)
+      group_ = std::max<int64_t>(1, kLine / (block_.minor * ByteWidth(array.type())));
     if (computes) computed_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
     if (root_ != transpose_) tile_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
   }
@@ -172,9 +177,20 @@ class Transpose {
             least(ir_.Add(from, ir_.I64(block)), extent)};
   }
 
-  void BlocksOfMinor(llvm::Value* k) {
-    const Part o = PartAt(other_, k);
-    ir_.Loop(ir_.I64(0), ir_.I64(BlocksOf(minor_)), 1, [&](llvm::Value* i) { OneBlock(o, PartAt(minor_, i)); });
+  int64_t GroupsOf(int64_t d) const { return (BlocksOf(d) + group_ - 1) / group_; }
+
+  // The blocks of a group, where rows lie a power of two apart and their lines would not wait in a cache for the next.
+  void Group(llvm::Value* o, llvm::Value* m) {
+    if (group_ == 1) return OneBlock(PartAt(other_, o), PartAt(minor_, m));
+    const auto each = [&](int64_t d, llvm::Value* k, const std::function<void(const Part&)>& visit) {
+      llvm::Value *from = ir_.Mul(k, group_), *to = ir_.Add(from, ir_.I64(group_));
+      if (BlocksOf(d) % group_ != 0)
+        to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, to, ir_.I64(BlocksOf(d)));
+      ir_.Loop(from, to, 1, [&](llvm::Value* i) { visit(PartAt(d, i)); });
+    };
+    each(minor_, m, [&](const Part& rows) {
+      each(other_, o, [&](const Part& columns) { OneBlock(columns, rows); });
+    });
   }
 
   void OneBlock(const Part& o, const Part& m) {
@@ -331,6 +347,7 @@ class Transpose {
   struct {
     int64_t other = 16, minor = 16;
   } block_;
+  int64_t group_ = 1;  // blocks each way that share lines of a cache
   bool in_registers_ = false;
   llvm::Value* computed_ = nullptr;  // a block of the operand, where that is not in memory
   llvm::Value* tile_ = nullptr;      // a block of the transpose, where that is not the result
