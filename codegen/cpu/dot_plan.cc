@@ -86,6 +86,9 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles)
   return width < s.n ? Pieces::Of(s.n, width) : Pieces{s.n, 1, 0};
 }
 
+// What a product is summed into: integers of few bits are what is left of sums of 32.
+PrimitiveType SummedInto(PrimitiveType c) { return IsIntegral(c) && InfoOf(c).bits < 32 ? PrimitiveType::S32 : c; }
+
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
                               std::optional<PrimitiveType> stored, const ProductChoice& choice, int64_t alike) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
@@ -99,20 +102,22 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   constexpr int64_t kRowsInPlace = 768, kTileRowsInPlace = 4096;
   BlockedDotPlan p{};
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
-  const bool exact = sum == PrimitiveType::F32 && IsIntegral(s.c);  // stored as integers
-  p.via_tile = (s.c != sum && !exact) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
-  p.tile_type = exact ? s.c : sum;
+  const PrimitiveType c = SummedInto(s.c);
+  const bool exact = sum == PrimitiveType::F32 && IsIntegral(c);  // stored as integers
+  p.via_tile = c != s.c || (c != sum && !exact) || (stored && ByteWidth(*stored) != ByteWidth(s.c));
+  p.tile_type = exact ? c : sum;
   // Sums are kept in `sum`; A is read as that, or as it is where tile products take it. Those convert a sum over all of
   // k on its way to the result.
   const bool whole_tiles =
-      (!s.panel || s.panel_group == Group(s.a)) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, false);
-  if (whole_tiles && !stored && s.k <= kWholeSum * Group(s.a) && TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
+      (!s.panel || s.panel_group == Group(s.a)) && TilesApply(level, s.a, s.b, c, s.m, s.n, s.k, false);
+  if (whole_tiles && !stored && c == s.c && s.k <= kWholeSum * Group(s.a) &&
+      TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
     p.via_tile = false;
   p.parts_of_f16 = !s.panel && !choice.vectors && TilesOfPartsApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
   p.via_tile = p.via_tile || p.parts_of_f16;
   const bool waits = p.via_tile || stored;
   const bool tiles = whole_tiles || p.parts_of_f16;
-  p.held = whole_tiles ? s.a : p.parts_of_f16 ? PrimitiveType::BF16 : HeldInGroups(level, s.a, s.b, s.c).value_or(sum);
+  p.held = whole_tiles ? s.a : p.parts_of_f16 ? PrimitiveType::BF16 : HeldInGroups(level, s.a, s.b, c).value_or(sum);
   const PrimitiveType part = ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
   const int64_t held_per_element = p.parts_of_f16 ? 2 : 1;  // in the slab
@@ -171,7 +176,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
   DotPlan plan{};
   ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
   const DotShape& s = plan.shape;
-  const auto compute = IsComplex(s.c) ? std::optional(s.c) : ComputeType(s.a, s.b, s.c);
+  const auto compute = IsComplex(s.c) ? std::optional(s.c) : ComputeType(s.a, s.b, SummedInto(s.c));
   plan.sum = compute.value_or(s.c);
   // Of complex numbers a product of their parts loses digits where a part's terms cancel, as every long sum does; short
   // ones are summed number by number.

@@ -3,20 +3,11 @@
 
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
+#include "codegen/cpu/search.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
-
-bool IsParameter(const Instruction* i, int64_t number) {
-  return i->Is(Opcode::Parameter) && *i->attrs().parameter_number == number;
-}
-
-// Whether `i`, of a scalar function, is made of a parameter of an odd number.
-bool AsksForPlaces(const Instruction* i) {
-  if (i->Is(Opcode::Parameter)) return *i->attrs().parameter_number % 2 != 0;
-  return std::any_of(i->operands().begin(), i->operands().end(), AsksForPlaces);
-}
 
 // One or several reductions of the same elements. A part is a reduce instruction with its arrays.
 class Reduction {
@@ -141,31 +132,14 @@ class Reduction {
     }
     AllowReassociation(ir_, n == 1);
     // What is there already lies in front of what comes.
-    for (const Instruction* test : TestsOfOrder(part)) elements_.Preset(test, Val{ir_.b.getTrue()});
+    const std::vector<const Instruction*> tests = TestsOfOrder(part.reduce);
+    for (const Instruction* test : tests) elements_.Preset(test, Val{ir_.b.getTrue()});
     auto r = CombineWide(**part.reduce->attrs().to_apply, args);
     AllowReassociation(ir_, false);
-    for (const Instruction* test : TestsOfOrder(part)) elements_.Preset(test, Val{});
+    for (const Instruction* test : tests) elements_.Preset(test, Val{});
     if (!r.ok()) return r.status();
     for (size_t k = 0; k < n; ++k) sums_[part.first + k].Put(slot, (*r)[k]);
     return absl::OkStatus();
-  }
-
-  // Of a search for an element and its place: the comparisons that ask which of the two places is lower. All are seen
-  // in the order of their places, and what a search begins with has none above the first.
-  std::vector<const Instruction*> TestsOfOrder(const Part& part) const {
-    std::vector<const Instruction*> tests;
-    const Instruction* r = part.reduce;
-    if (part.arrays != 2 || reduced_.size() != 1 || !r->operand(1)->Is(Opcode::Iota) ||
-        r->operand(1)->attrs().iota_dimension.value_or(0) != reduced_[0] || !r->operand(3)->Is(Opcode::Constant) ||
-        r->operand(3)->literal().Get(0).i != 0 || !IsIntegral(outs_[part.first + 1].type()))
-      return tests;
-    const Instruction* root = (*r->attrs().to_apply)->root();
-    if (!Chooses(root) || AsksForPlaces(root->operand(0)->operand(0))) return tests;
-    for (const auto& i : (*r->attrs().to_apply)->instructions())
-      if (i->Is(Opcode::Compare) && *i->attrs().direction == Direction::LT && IsParameter(i->operand(0), 1) &&
-          IsParameter(i->operand(1), 3))
-        tests.push_back(i.get());
-    return tests;
   }
 
   // A plain sum in a narrow float is accumulated unrounded in f32; anything else keeps its own rounding.
@@ -312,8 +286,7 @@ class Reduction {
     } else {
       ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* i) {
         at_[order[0]] = i;
-        NestFrom(Ints(order.begin() + 1, order.end() - 1), 0,
-                 [&] { strips(ir_.I64(0), ir_.I64(in_.dim(last))); });
+        NestFrom(Ints(order.begin() + 1, order.end() - 1), 0, [&] { strips(ir_.I64(0), ir_.I64(in_.dim(last))); });
       });
     }
     return in_.dim(order[0]);
@@ -323,27 +296,9 @@ class Reduction {
   // anything but a choice between elements by a function of them and of their places along the minor dimension.
   int64_t Lanes() const {
     constexpr int64_t kMost = 64, kLeast = 16, kWorth = 4;  // kWorth: elements of a lane
-    const Instruction* r = parts_[0].reduce;
-    int64_t dims = 0;
-    for (int64_t d : reduced_) dims += in_.dim(d) != 1;
-    if (parts_.size() != 1 || parts_[0].arrays != 2 || dims != 1 || Along() != MinorDim(in_) ||
-        !Chooses((*r->attrs().to_apply)->root()) || !r->operand(1)->Is(Opcode::Iota) ||
-        r->operand(1)->attrs().iota_dimension.value_or(0) != Along() || !IsIntegral(outs_[1].type()))
-      return 1;
+    if (parts_.size() != 1 || !IsSearch(parts_[0].reduce) || Along() != MinorDim(in_)) return 1;
     const int64_t n = in_.dim(Along());
     return n >= kMost * kWorth ? kMost : n >= kLeast * kWorth ? kLeast : 1;
-  }
-
-  // Each result of the scalar function is that argument of the two elements which a predicate picks.
-  static bool Chooses(const Instruction* root) {
-    if (!root->Is(Opcode::Tuple) || root->operand_count() != 2) return false;
-    for (int64_t k = 0; k < 2; ++k) {
-      const Instruction* s = root->operand(k);
-      if (!s->Is(Opcode::Select)) return false;
-      for (int64_t o = 1; o < 3; ++o)
-        if (!s->operand(o)->Is(Opcode::Parameter) || *s->operand(o)->attrs().parameter_number % 2 != k) return false;
-    }
-    return true;
   }
 
   // The one dimension that is reduced.

@@ -91,9 +91,8 @@ class Transpose {
       if (d != other_ && d != minor_ && s_.dim(d) != 1) outer.push_back(d);
     const int64_t groups = GroupsOf(other_), minor_groups = GroupsOf(minor_);
     if (outer.empty() && in_registers_ && Bytes() >= kAlongRows) {
-      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* m) {
-        ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, [&](llvm::Value* o) { Group(o, m); });
-      });
+      ir_.Loop(body_.begin, body_.end, 1,
+               [&](llvm::Value* m) { ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, [&](llvm::Value* o) { Group(o, m); }); });
       RETURN_IF_ERROR(status_);
       return minor_groups;
     }
@@ -184,13 +183,10 @@ class Transpose {
     if (group_ == 1) return OneBlock(PartAt(other_, o), PartAt(minor_, m));
     const auto each = [&](int64_t d, llvm::Value* k, const std::function<void(const Part&)>& visit) {
       llvm::Value *from = ir_.Mul(k, group_), *to = ir_.Add(from, ir_.I64(group_));
-      if (BlocksOf(d) % group_ != 0)
-        to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, to, ir_.I64(BlocksOf(d)));
+      if (BlocksOf(d) % group_ != 0) to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, to, ir_.I64(BlocksOf(d)));
       ir_.Loop(from, to, 1, [&](llvm::Value* i) { visit(PartAt(d, i)); });
     };
-    each(minor_, m, [&](const Part& rows) {
-      each(other_, o, [&](const Part& columns) { OneBlock(columns, rows); });
-    });
+    each(minor_, m, [&](const Part& rows) { each(other_, o, [&](const Part& columns) { OneBlock(columns, rows); }); });
   }
 
   void OneBlock(const Part& o, const Part& m) {

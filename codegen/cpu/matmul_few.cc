@@ -65,11 +65,16 @@ class FewColumns {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t j = 0; j < s_.n; ++j) {
         llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(m, ir_.I64(row)), s_.c_stride), ir_.I64(j));
+        const bool integers = IsIntegral(s_.c_type);
         llvm::Value* first = llvm::ConstantFP::get(element_, 0);
-        if (s_.accumulate) first = ir_.Convert(ir_.Load(s_.c_type, range.c, at), s_.c_type, s_.compute).re;
+        const Val so_far = s_.accumulate ? ir_.Load(s_.c_type, range.c, at) : Val{};
+        if (s_.accumulate && !integers) first = ir_.Convert(so_far, s_.c_type, s_.compute).re;
         auto* sum = b_.CreateFAddReduce(first, b_.CreateLoad(vector_, sums_[row * s_.n + j]));
         sum->setHasAllowReassoc(true);
-        ir_.Store(s_.c_type, ir_.Convert({sum}, s_.compute, s_.c_type), range.c, at);
+        Val result = ir_.Convert({sum}, s_.compute, s_.c_type);
+        // Only the sum of a block is exact in floats.
+        if (s_.accumulate && integers) result.re = b_.CreateAdd(result.re, so_far.re);
+        ir_.Store(s_.c_type, result, range.c, at);
       }
   }
 

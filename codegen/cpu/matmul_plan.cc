@@ -103,20 +103,24 @@ int64_t LongestTileSum(const MatmulShape& s) {
   return s.c_type == SumType(s.compute) ? kPanelTiles * TileDepth(s) : s.K();
 }
 
+// Products of integers that f32 sums exactly, which it does up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of
+// 128 * 128. All where sums are not integers in floats.
+int64_t MostExact(const MatmulShape& s) {
+  constexpr int64_t kUnsigned = 256, kSigned = 1024;
+  if (s.compute != PrimitiveType::F32 || !IsIntegral(s.c_type)) return s.K();
+  return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kUnsigned : kSigned;
+}
+
 // Products that are summed at a time, of panels that have `panel_rows` rows. Short sums round less and keep the panel
 // of B in a cache.
 int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
-  // Sums of products of bytes in f32 are exact up to 2^24: 256 of 255 * 255 or of 255 * 128, 1024 of 128 * 128.
-  constexpr int64_t kExactUnsigned = 256, kExactSigned = 1024;
   if (s.c_type == SumType(s.compute)) {
     // A little more at once rather than a short rest: C is read and written once less.
     const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = panel_rows + panel_rows / 4;
     return group * (chosen ? chosen : s.K() <= most * group ? most : panel_rows);
   }
-  const bool exact = s.compute == PrimitiveType::F32 && IsIntegral(s.c_type);
-  if (exact) return IsUnsigned(s.a_type) || IsUnsigned(s.b_type) ? kExactUnsigned : kExactSigned;
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
-  return s.K();
+  return MostExact(s);
 }
 
 // How many features a block takes with all their taps, where those lie side by side in B: columns of B are then read in
@@ -239,7 +243,7 @@ bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
   constexpr int64_t kMostColumns = 4, kLeastVectors = 2;  // of k
   const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);
   return IsFloat(s.compute) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
-         s.panel_columns == 0 && s.run >= kLeastVectors * lanes && !s.choice.vectors &&
+         s.panel_columns == 0 && s.run >= kLeastVectors * lanes && !s.choice.vectors && s.K() <= MostExact(s) &&
          s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
 }
 

@@ -125,7 +125,8 @@ TEST(DotPlan, IntegersAreSummedInWords) {
   EXPECT_EQ(DotOf(Avx2(), "s32[3,8,8]", "s32[3,8,8]", "s32[3,8,8]")->sum, PrimitiveType::S32);
   EXPECT_EQ(DotOf(Avx2(), "u64[3,8,8]", "u64[3,8,8]", "u64[3,8,8]")->sum, PrimitiveType::U64);
   const auto narrow = DotOf(Avx2(), "u8[3,8,8]", "s8[3,8,8]", "u8[3,8,8]");
-  EXPECT_EQ(narrow->sum, PrimitiveType::S32);
+  EXPECT_EQ(narrow->sum, PrimitiveType::F32);  // exact in blocks of k, which are added up in words
+  EXPECT_EQ(narrow->blocked.tile_type, PrimitiveType::S32);
   EXPECT_TRUE(narrow->blocked.via_tile);
 }
 

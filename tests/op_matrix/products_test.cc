@@ -148,6 +148,27 @@ TEST_P(Products, OfVectors) {
   Compare(WithBias(TextOf({"bf16", "bf16", "bf16"}, kVectors[2]), "f32"), false);
 }
 
+// Sums of the greatest products: what is summed in floats is taken out of them while it is exact. Results of few bits
+// are what is left of the sums.
+TEST_P(Products, OfGreatIntegers) {
+  constexpr DotCase kCases[] = {
+      {1, 60, 1, 1100, false, false}, {1, 1, 70, 1500, false, false}, {1, 33, 40, 3000, false, false},
+      {2, 9, 3, 700, false, true},    {1, 4, 96, 5000, false, false}, {1, 50, 2, 256, false, false},
+  };
+  const auto greatest = [](Values& v) {
+    for (Literal& x : v)
+      for (int64_t k = 0; k < x.size(); ++k) {
+        Element e;
+        e.i = IsUnsigned(x.type()) ? 255 - k % 3 : -128 + k % 2;
+        x.Set(k, e);
+      }
+  };
+  for (const DotCase& d : kCases)
+    for (const Types& t :
+         {Types{"u8", "u8", "s32"}, {"s8", "s8", "s32"}, {"u8", "s8", "s32"}, {"u8", "u8", "u8"}, {"s8", "s8", "s16"}})
+      Compare(TextOf(t, d), true, 2, kArgument, greatest);
+}
+
 // Where tiles multiply the parts of F16: blocks and what is left of them, sums in pieces, an epilogue, and numbers that
 // have no parts.
 TEST_P(Products, OfF16InParts) {

@@ -1,0 +1,18 @@
+// Reductions that look for an element and its place, as argmax is written.
+#pragma once
+
+#include <vector>
+
+#include "compiler/hlo/instruction.h"
+
+namespace kiln::cpu {
+
+// Whether `reduce` chooses between elements of one array, and with them between their places along the one dimension
+// that is reduced: each result of its function is that argument of the two elements which a predicate picks.
+bool IsSearch(const Instruction* reduce);
+
+// Of such a reduction whose function prefers lower places: the comparisons of its function that ask which of the two is
+// lower. All places are seen in their order, and what the search begins with has none above the first. Else none.
+std::vector<const Instruction*> TestsOfOrder(const Instruction* reduce);
+
+}  // namespace kiln::cpu
