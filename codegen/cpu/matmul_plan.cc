@@ -198,7 +198,9 @@ std::optional<PrimitiveType> HeldInGroups(const CpuLevel& l, PrimitiveType a, Pr
   if (l.dot_bytes && c == P::S32 && byte(a) && byte(b)) return IsUnsigned(a) ? P::U8 : P::S8;
   // Eight bits of precision and the exponents of f32 hold these as they are.
   auto fits = [&](P t) { return t == P::BF16 || byte(t) || (IsFloat(t) && InfoOf(t).bits == 8 && t != P::F8E8M0FNU); };
-  if (l.dot_bf16 && (c == P::F32 || c == P::BF16) && fits(a) && fits(b)) return P::BF16;
+  // Where there are tiles, what they do not take is faster as f32: vectors of those machines multiply bf16 at half
+  // speed.
+  if (l.dot_bf16 && !l.amx && (c == P::F32 || c == P::BF16) && fits(a) && fits(b)) return P::BF16;
   return std::nullopt;
 }
 

@@ -10,10 +10,17 @@ namespace {
 
 using Operands = std::vector<const Literal*>;
 
+// A sum of the two parameters, nothing else.
+bool IsPlainSum(const Computation& f) {
+  const Instruction* r = f.root();
+  return r->Is(Opcode::Add) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
+         r->operand(0) != r->operand(1);
+}
+
 absl::Status Combine(const Computation& f, std::vector<Literal>* acc, int64_t at, const std::vector<Element>& next) {
   std::vector<Element> args;
   for (const Literal& l : *acc) args.push_back(l.Get(at));
-  if (acc->size() == 1 && (*acc)[0].type() != f.root()->shape().type()) {
+  if (IsPlainSum(f) && (*acc)[0].type() != f.root()->shape().type()) {
     args[0].re += next[0].re;  // a plain sum in a wider type
     (*acc)[0].Set(at, args[0]);
     return absl::OkStatus();
@@ -34,13 +41,6 @@ std::vector<Shape> Parts(const Shape& s) { return s.IsTuple() ? s.tuple() : std:
 Shape AccumulatorShape(const Shape& s) {
   if (IsFloat(s.type()) && InfoOf(s.type()).bits < 32) return Shape::Array(PrimitiveType::F32, s.dims());
   return s;
-}
-
-// A sum of the two parameters, nothing else.
-bool IsPlainSum(const Computation& f) {
-  const Instruction* r = f.root();
-  return r->Is(Opcode::Add) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
-         r->operand(0) != r->operand(1);
 }
 
 // Accumulators as results of `shape`.
