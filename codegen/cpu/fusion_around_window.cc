@@ -151,7 +151,7 @@ void AroundWindow::Tap(At& source, llvm::Value* offset, llvm::Value* begin, llvm
           return;
         }
         llvm::Value* slot = ir_.b.CreateSub(j, begin);
-        const auto r = fusion_.elements.Accumulate(**window_->attrs().to_apply, {acc_->Get(slot), *v});
+        const auto r = fusion_.elements.Apply(**window_->attrs().to_apply, {acc_->Get(slot), *v});
         if (!r.ok()) {
           status_ = r.status();
           return;
@@ -201,10 +201,7 @@ void AroundWindow::TapByTap(At at, llvm::Value* begin, llvm::Value* end) {
         first, last, 1,
         [&](llvm::Value* j) {
           at[static_cast<size_t>(minor_)] = j;
-          Val v = acc_->Get(ir_.b.CreateSub(j, first));
-          const PrimitiveType t = window_->shape().type();
-          if (IsFloat(t)) v.re = ir_.Round(t, v.re);
-          fusion_.elements.Preset(window_, v);
+          fusion_.elements.Preset(window_, acc_->Get(ir_.b.CreateSub(j, first)));
           Element(at);
         },
         true);

@@ -149,6 +149,8 @@ class Rows {
     const Instruction* i = passes_[p].reduce;
     const PrimitiveType t = i->shape().type();
     const Computation& f = **i->attrs().to_apply;
+    // A plain sum in a narrow float is accumulated unrounded in f32.
+    const bool wide = f.root()->Is(Opcode::Add) && IsFloat(t) && InfoOf(t).bits < 32;
     const ExtremeKeys keys(f);
     const Slots sum(ir_, t, 1), highest(ir_, keys.KeyType(), 1), least(ir_, keys.KeyType(), 1);
     llvm::Value* only = ir_.I64(0);
@@ -169,7 +171,11 @@ class Rows {
           return absl::OkStatus();
         }
         AllowReassociation(ir_, true);
-        auto r = elements_.Accumulate(f, {sum.Get(only), v});
+        absl::StatusOr<std::vector<Val>> r = std::vector<Val>();
+        if (wide)
+          r->push_back(Val{b_.CreateFAdd(sum.Get(only).re, v.re)});
+        else
+          r = elements_.Apply(f, {sum.Get(only), v});
         AllowReassociation(ir_, false);
         RETURN_IF_ERROR(r.status());
         sum.Put(only, (*r)[0]);

@@ -51,7 +51,8 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
       status = v.status();
       return;
     }
-    auto r = elements.Accumulate(**root->attrs().to_apply, {acc.Get(j), *v});
+    // Every position is a result, so each step rounds as the type does.
+    auto r = elements.Apply(**root->attrs().to_apply, {acc.Get(j), *v});
     if (!r.ok()) {
       status = r.status();
       return;

@@ -78,15 +78,6 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, con
   return std::vector<Val>{value.at(f.root())};
 }
 
-absl::StatusOr<std::vector<Val>> ElementEmitter::Accumulate(const Computation& f, const std::vector<Val>& args) {
-  const Instruction* r = f.root();
-  const auto parameter = [&](int64_t k) { return r->operand(k)->Is(Opcode::Parameter); };
-  if (args.size() == 2 && r->Is(Opcode::Add) && IsFloat(r->shape().type()) && InfoOf(r->shape().type()).bits < 32 &&
-      parameter(0) && parameter(1) && r->operand(0) != r->operand(1))
-    return std::vector<Val>{Val{ir_.b.CreateFAdd(args[0].re, args[1].re)}};
-  return Apply(f, args);
-}
-
 // Through memory: the bits as they are stored.
 Val ElementEmitter::Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to) {
   if (from == to) return v;
@@ -219,7 +210,7 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
   };
   nest(0, nullptr);
   RETURN_IF_ERROR(status);
-  return reduced.Results();
+  return reduced.Get();
 }
 
 int64_t RunningDim(const Instruction* i) {

@@ -45,9 +45,6 @@ class ElementEmitter {
   // The element of type `to` with the bits of `v`; both types take as many.
   Val Reinterpret(const Val& v, PrimitiveType from, PrimitiveType to);
   absl::StatusOr<std::vector<Val>> Apply(const Computation& f, const std::vector<Val>& arguments);
-  // The same for what a reducer has combined so far and what comes next. A plain sum in a narrow float is not rounded:
-  // who takes the last one rounds it.
-  absl::StatusOr<std::vector<Val>> Accumulate(const Computation& f, const std::vector<Val>& arguments);
   // Element offset of `index` in memory of `shape`.
   llvm::Value* Offset(const Shape& shape, const Index& index);
   // Where the array of a parameter lies.

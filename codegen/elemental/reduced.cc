@@ -32,20 +32,13 @@ std::vector<Val> Accumulator::Get() {
   return out;
 }
 
-std::vector<Val> Accumulator::Results() {
-  std::vector<Val> out = Get();
-  for (size_t k = 0; k < out.size(); ++k)
-    if (IsFloat(Type(k))) out[k].re = elements_.ir().Round(Type(k), out[k].re);
-  return out;
-}
-
 absl::Status Accumulator::Take(const Index& at) {
   std::vector<Val> values = Get();
   for (size_t k = 0; k < slots_.size(); ++k) {
     ASSIGN_OR_RETURN(const Val v, elements_.Emit(i_->operand(static_cast<int64_t>(k)), at));
     values.push_back(v);
   }
-  ASSIGN_OR_RETURN(const std::vector<Val> combined, elements_.Accumulate(**i_->attrs().to_apply, values));
+  ASSIGN_OR_RETURN(const std::vector<Val> combined, elements_.Apply(**i_->attrs().to_apply, values));
   for (size_t k = 0; k < slots_.size(); ++k) Put(k, combined[k]);
   return absl::OkStatus();
 }
@@ -73,7 +66,7 @@ absl::StatusOr<std::vector<Val>> EmitReduced(ElementEmitter& elements, const Ins
   };
   nest(0);
   RETURN_IF_ERROR(status);
-  return reduced.Results();
+  return reduced.Get();
 }
 
 }  // namespace kiln

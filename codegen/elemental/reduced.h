@@ -14,13 +14,12 @@ class Accumulator {
   static absl::StatusOr<Accumulator> Begin(ElementEmitter& elements, const Instruction* i);
   // Combines the operands' elements at `at`.
   absl::Status Take(const Index& at);
-  std::vector<Val> Results();
+  std::vector<Val> Get();
 
  private:
   Accumulator(ElementEmitter& elements, const Instruction* i) : elements_(elements), i_(i) {}
   PrimitiveType Type(size_t k) const { return i_->operand(static_cast<int64_t>(k))->shape().type(); }
   void Put(size_t k, const Val& v);
-  std::vector<Val> Get();
 
   ElementEmitter& elements_;
   const Instruction* i_;

@@ -160,10 +160,16 @@ class Reduction {
     if (v.im) b_.CreateStore(v.im, b_.CreateInBoundsGEP(ir_.RegType(TypeOf(p, k)), p.slots[k], ir_.I64(1)));
   }
 
+  // A plain sum in a narrow float is accumulated unrounded in f32; anything else keeps its own rounding.
   absl::StatusOr<std::vector<Val>> Apply(const Part& p, const std::vector<Val>& x, const std::vector<Val>& y) {
+    const Computation& f = **p.reduce->attrs().to_apply;
+    const Instruction* r = f.root();
+    if (x.size() == 1 && IsFloat(TypeOf(p, 0)) && InfoOf(TypeOf(p, 0)).bits < 32 && r->Is(Opcode::Add) &&
+        r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1))
+      return std::vector<Val>{Val{b_.CreateFAdd(x[0].re, y[0].re)}};
     std::vector<Val> all = x;
     all.insert(all.end(), y.begin(), y.end());
-    return elements_.Accumulate(**p.reduce->attrs().to_apply, all);
+    return elements_.Apply(f, all);
   }
 
   void Combine(const Part& p, const std::vector<Val>& with) {

@@ -114,9 +114,11 @@ class Rows {
     return status;
   }
 
-  // One operation of the reducer.
+  // One operation of the reducer; a plain sum of narrow floats stays in f32 until the end.
   absl::StatusOr<Val> Combine(const Instruction* reduce, const Val& x, const Val& y) {
-    ASSIGN_OR_RETURN(std::vector<Val> r, elements_.Accumulate(**reduce->attrs().to_apply, {x, y}));
+    const Computation& f = **reduce->attrs().to_apply;
+    if (f.root()->Is(Opcode::Add) && IsFloat(reduce->shape().type())) return Val{b_.CreateFAdd(x.re, y.re)};
+    ASSIGN_OR_RETURN(std::vector<Val> r, elements_.Apply(f, {x, y}));
     return r[0];
   }
 

@@ -39,7 +39,7 @@ class Scan {
     return x;
   }
   absl::StatusOr<Val> Combine(const Val& before, const Val& v) {
-    ASSIGN_OR_RETURN(std::vector<Val> r, elements_.Accumulate(**root_->attrs().to_apply, {before, v}));
+    ASSIGN_OR_RETURN(std::vector<Val> r, elements_.Apply(**root_->attrs().to_apply, {before, v}));
     return r[0];
   }
   void Store(const Index& x, const Val& v) {

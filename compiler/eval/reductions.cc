@@ -10,21 +10,9 @@ namespace {
 
 using Operands = std::vector<const Literal*>;
 
-// A sum of the two parameters, nothing else.
-bool IsPlainSum(const Computation& f) {
-  const Instruction* r = f.root();
-  return r->Is(Opcode::Add) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
-         r->operand(0) != r->operand(1);
-}
-
 absl::Status Combine(const Computation& f, std::vector<Literal>* acc, int64_t at, const std::vector<Element>& next) {
   std::vector<Element> args;
   for (const Literal& l : *acc) args.push_back(l.Get(at));
-  if (IsPlainSum(f) && (*acc)[0].type() != f.root()->shape().type()) {
-    args[0].re += next[0].re;  // a plain sum in a wider type
-    (*acc)[0].Set(at, args[0]);
-    return absl::OkStatus();
-  }
   args.insert(args.end(), next.begin(), next.end());
   ASSIGN_OR_RETURN(Literal r, CallScalar(f, args));
   for (size_t c = 0; c < acc->size(); ++c) (*acc)[c].Set(at, r.shape().IsTuple() ? r.elements()[c].Get(0) : r.Get(0));
@@ -37,31 +25,18 @@ Literal Pack(const Instruction& i, std::vector<Literal> parts) {
 
 std::vector<Shape> Parts(const Shape& s) { return s.IsTuple() ? s.tuple() : std::vector<Shape>{s}; }
 
-// Of a narrow float the accumulator is wider, as the emitters have it.
+// Accumulators wider than the element type where that is a narrow float, as the emitters use.
 Shape AccumulatorShape(const Shape& s) {
   if (IsFloat(s.type()) && InfoOf(s.type()).bits < 32) return Shape::Array(PrimitiveType::F32, s.dims());
   return s;
 }
 
-// Accumulators as results of `shape`.
-std::vector<Literal> Rounded(const Shape& shape, std::vector<Literal> acc) {
-  const std::vector<Shape> parts = Parts(shape);
-  for (size_t c = 0; c < acc.size(); ++c) {
-    if (acc[c].type() == parts[c].type()) continue;
-    Literal out(parts[c]);
-    for (int64_t k = 0; k < out.size(); ++k) out.Set(k, acc[c].Get(k));
-    acc[c] = std::move(out);
-  }
-  return acc;
-}
-
-// One array per result, filled with the initial value; `x` holds the arrays, then the initial values. A plain sum has
-// one of f32 for narrow floats.
-std::vector<Literal> Accumulators(const Computation& f, const Shape& shape, const Operands& x) {
+// One array per result, filled with the initial value; `x` holds the arrays, then the initial values.
+std::vector<Literal> Accumulators(const Shape& shape, const Operands& x) {
   std::vector<Literal> acc;
   for (const Shape& s : Parts(shape)) {
     const Element init = x[x.size() / 2 + acc.size()]->Get(0);
-    acc.emplace_back(IsPlainSum(f) ? AccumulatorShape(s) : s);
+    acc.emplace_back(s);
     for (int64_t k = 0; k < acc.back().size(); ++k) acc.back().Set(k, init);
   }
   return acc;
@@ -91,7 +66,7 @@ std::vector<Element> ElementsAt(const Operands& x, size_t n, const Ints& place) 
 absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(**a.to_apply, shape, x);
+  std::vector<Literal> acc = Accumulators(shape, x);
   const Ints extents = Common(x, n);
   const IndexSpace is(extents), os(acc[0].shape().dims());
   for (int64_t k = 0; k < Product(extents); ++k) {
@@ -102,13 +77,13 @@ absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const O
         o.push_back(p[d]);
     RETURN_IF_ERROR(Combine(**a.to_apply, &acc, os.Linear(o), ElementsAt(x, n, p)));
   }
-  return Pack(i, Rounded(shape, std::move(acc)));
+  return Pack(i, std::move(acc));
 }
 
 absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(**a.to_apply, shape, x);
+  std::vector<Literal> acc = Accumulators(shape, x);
   const Shape s = Shape::Array(x[0]->type(), Common(x, n));
   const attr::Win w = a.window.value_or(attr::Win(s.rank()));
   const Ints size = SizesOf(w);
@@ -128,7 +103,7 @@ absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, c
       RETURN_IF_ERROR(Combine(**a.to_apply, &acc, k, ElementsAt(x, n, p)));
     }
   }
-  return Pack(i, Rounded(shape, std::move(acc)));
+  return Pack(i, std::move(acc));
 }
 
 absl::StatusOr<Literal> SelectAndScatter(const Instruction& i, const Shape& shape, const Operands& x) {
@@ -162,7 +137,9 @@ absl::StatusOr<Literal> SelectAndScatter(const Instruction& i, const Shape& shap
     ASSIGN_OR_RETURN(Literal r, CallScalar(**a.scatter, {out[0].Get(best), x[1]->Get(k)}));
     out[0].Set(best, r.Get(0));
   }
-  return Rounded(shape, std::move(out))[0];
+  Literal result(shape);
+  for (int64_t k = 0; k < result.size(); ++k) result.Set(k, out[0].Get(k));
+  return result;
 }
 
 // The order of `n` elements under `less`, by a bottom-up merge sort: stable, and safe with comparators that are no
