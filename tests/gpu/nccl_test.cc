@@ -220,7 +220,9 @@ TEST(Nccl, RunsBecomePartsOfTheCallersGraph) {
         arguments.push_back(mine.malloc(static_cast<size_t>(l.byte_size())));
         ASSERT_EQ(mine.to_device(arguments.back(), l.data(), static_cast<size_t>(l.byte_size())), 0);
       }
-      const auto begin = [&] { return Driver<int(void*, int)>("cuStreamBeginCapture_v2")(stream, 0); };
+      // Of this thread alone: the other devices' copies do not disturb it.
+      constexpr int kThreadLocal = 1;
+      const auto begin = [&] { return Driver<int(void*, int)>("cuStreamBeginCapture_v2")(stream, kThreadLocal); };
       void *graph = nullptr, *exec = nullptr;
       const auto end = [&] { return Driver<int(void*, void**)>("cuStreamEndCapture")(stream, &graph); };
       ASSERT_EQ(begin(), 0);
