@@ -1,4 +1,5 @@
-// Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension.
+// Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension, or along
+// rows that are short.
 #include <algorithm>
 
 #include "codegen/cpu/extremes.h"
@@ -233,7 +234,7 @@ class Reduction {
 
   int64_t OneByOne() {
     const Ints order = UsefulFirst(in_.dims(), kept_);
-    if (ShortSearches(order)) return RowsAbreast(order);
+    if (RowsAreShort(order)) return RowsAbreast(order);
     const int64_t lanes = Lanes();
     Reserve(lanes);
     auto one = [&] {
@@ -256,12 +257,13 @@ class Reduction {
     return in_.dim(order[0]);
   }
 
-  // Whether rows hold so few elements that combining lanes of one would take longer than to walk along many at once.
-  bool ShortSearches(const Ints& order) const {
+  // Whether several arrays are reduced together, along rows of so few elements that combining lanes of one row, as
+  // ByLanes does, would take longer than to walk along many rows at once. `order`: of the dimensions that are kept.
+  bool RowsAreShort(const Ints& order) const {
     constexpr int64_t kShortest = 16, kLongest = 128, kLeastRows = 16;
     const int64_t n = in_.dim(MinorDim(in_));
-    return parts_.size() == 1 && parts_[0].arrays > 1 && !order.empty() && reduced_.back() == MinorDim(in_) &&
-           in_.dim(order.back()) >= kLeastRows && n >= kShortest && n <= kLongest;
+    return parts_.size() == 1 && parts_[0].arrays > 1 && !order.empty() && !reduced_.empty() &&
+           reduced_.back() == MinorDim(in_) && in_.dim(order.back()) >= kLeastRows && n >= kShortest && n <= kLongest;
   }
 
   // Strips of rows, with an accumulator for each: a vector takes an element of every row.
@@ -269,17 +271,8 @@ class Reduction {
     Reserve(kBlock);
     const int64_t last = order.back();
     const auto strips = [&](llvm::Value* begin, llvm::Value* end) {
-      ir_.Loop(begin, end, kBlock, [&](llvm::Value* from) {
-        llvm::Value* count =
-            ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(kBlock), ir_.b.CreateSub(end, from));
-        OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
-          const auto row = [&](llvm::Value* j) {
-            at_[last] = ir_.Add(from, j);
-            visit(j);
-          };
-          ir_.Loop(ir_.I64(0), count, 1, row, parallel);
-        });
-      });
+      ir_.Loop(begin, end, kBlock,
+               [&](llvm::Value* from) { StripAlong(last, from, Least(ir_.I64(kBlock), ir_.b.CreateSub(end, from))); });
     };
     if (order.size() == 1) {
       strips(body_.begin, body_.end);
@@ -391,19 +384,9 @@ class Reduction {
   int64_t Blocks(int64_t minor, int64_t widest) {
     const int64_t width = in_.dim(minor);
     ir_.Loop(body_.begin, body_.end, widest / kBlock, [&](llvm::Value* block) {
-      const auto least = [&](llvm::Value* a, llvm::Value* b) {
-        return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-      };
-      llvm::Value* blocks = least(ir_.I64(widest / kBlock), ir_.b.CreateSub(body_.end, block));
+      llvm::Value* blocks = Least(ir_.I64(widest / kBlock), ir_.b.CreateSub(body_.end, block));
       llvm::Value* from = ir_.Mul(block, kBlock);
-      llvm::Value* count = least(ir_.Mul(blocks, kBlock), ir_.b.CreateSub(ir_.I64(width), from));
-      OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
-        const auto column = [&](llvm::Value* j) {
-          at_[minor] = ir_.Add(from, j);
-          visit(j);
-        };
-        ir_.Loop(ir_.I64(0), count, 1, column, parallel);
-      });
+      StripAlong(minor, from, Least(ir_.Mul(blocks, kBlock), ir_.b.CreateSub(ir_.I64(width), from)));
     });
     return (width + kBlock - 1) / kBlock;
   }
@@ -411,20 +394,30 @@ class Reduction {
   // The `s`-th strip of results, of `strip` elements or what is left of the dimension.
   void Strip(int64_t minor, int64_t strip, llvm::Value* s) {
     const int64_t width = in_.dim(minor);
+    constexpr int64_t kLanes = 16;  // accumulators under a mask would wait for themselves
     llvm::Value* from = ir_.Mul(s, strip);
-    llvm::Value* count = width % strip == 0 ? ir_.I64(strip)
-                                            : ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.I64(strip),
-                                                                          ir_.b.CreateSub(ir_.I64(width), from));
+    if (width % strip != 0)
+      StripAlong(minor, from, Least(ir_.I64(strip), ir_.b.CreateSub(ir_.I64(width), from)));
+    else
+      StripAlong(minor, from, ir_.I64(strip), strip % kLanes == 0 ? strip : 0);
+  }
+
+  llvm::Value* Least(llvm::Value* a, llvm::Value* b) const {
+    return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+  }
+
+  // The strip of `count` results from `from` on along dimension `d`. `whole`: as many where vectors divide them, else
+  // 0.
+  void StripAlong(int64_t d, llvm::Value* from, llvm::Value* count, int64_t whole = 0) {
     OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
-      const auto column = [&](llvm::Value* j) {
-        at_[minor] = ir_.Add(from, j);
+      const auto result = [&](llvm::Value* j) {
+        at_[d] = ir_.Add(from, j);
         visit(j);
       };
-      constexpr int64_t kLanes = 16;  // accumulators under a mask would wait for themselves
-      if (width % strip == 0 && strip % kLanes == 0)
-        ir_.VectorLoop(strip, column, parallel);
+      if (whole)
+        ir_.VectorLoop(whole, result, parallel);
       else
-        ir_.Loop(ir_.I64(0), count, 1, column, parallel);
+        ir_.Loop(ir_.I64(0), count, 1, result, parallel);
     });
   }
 

@@ -7,6 +7,9 @@
 // lay. Where one of the two dimensions has but two or three elements, as channels of images, a block is a long vector
 // that is taken apart, or put together.
 //
+// Where there are many rows, a block of narrow elements has but a part of each line of the caches, and lines of rows
+// that lie a power of two apart drive each other out before the next block: blocks that share lines follow one another.
+//
 // Lines of large results go past the caches, which would read each of them first and keep none until it is read again:
 // a block is put together in the first cache, and its lines are stored whole. Only from an address on that begins a
 // line, so that there is code for both. Very large arrays are walked along rows of the operand, as a prefetcher does.
@@ -178,7 +181,7 @@ class Transpose {
 
   int64_t GroupsOf(int64_t d) const { return (BlocksOf(d) + group_ - 1) / group_; }
 
-  // The blocks of a group, where rows lie a power of two apart and their lines would not wait in a cache for the next.
+  // The blocks of a group, row by row of the operand.
   void Group(llvm::Value* o, llvm::Value* m) {
     if (group_ == 1) return OneBlock(PartAt(other_, o), PartAt(minor_, m));
     const auto each = [&](int64_t d, llvm::Value* k, const std::function<void(const Part&)>& visit) {

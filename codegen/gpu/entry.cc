@@ -2,10 +2,10 @@
 
 #include <map>
 
-#include "absl/strings/numbers.h"
 #include "codegen/gpu/exchange_records.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/gpu/tiles.h"
+#include "compiler/analysis/trip_count.h"
 #include "compiler/hlo/library_calls.h"
 #include "runtime_min/gpu/abi.h"
 
@@ -173,18 +173,7 @@ class GpuEntry : public HostEntry {
   }
   llvm::Value* Weights() override { return Member(kWeights); }
 
-  std::optional<int64_t> TripCount(const Thunk& t) override {
-    const auto& config = t.instruction->attrs().backend_config;
-    if (!config) return std::nullopt;
-    constexpr absl::string_view kKey = "\"known_trip_count\":{\"n\":\"";
-    const absl::string_view text = config->text;
-    const size_t at = text.find(kKey);
-    int64_t n = 0;
-    if (at == text.npos ||
-        !absl::SimpleAtoi(text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size()), &n))
-      return std::nullopt;
-    return n;
-  }
+  std::optional<int64_t> TripCount(const Thunk& t) override { return KnownTripCount(t.instruction); }
 
   // What starting the thunk puts on the stream; -1 where the host must wait for something.
   int64_t Nodes(const Thunk& t) {

@@ -1,13 +1,12 @@
 // A round of a loop becomes two where its state could not be made in place.
 //
-// A step that reads neighbours of the elements it writes, or that moves the arrays of the state on by one, gives arrays
-// which cannot lie where the old ones do, so that each round would copy them there. The second half of a double round
+// A step may read neighbours of the elements that it writes, or hand one array of the state on as another. What it
+// gives cannot lie where the old arrays do, so that each round would copy it there. The second step of a double round
 // writes where the first has read: nothing is copied. Loops whose number of iterations is known, over small bodies
 // without loops or branches of their own.
 //
 // Cost: linear in the bodies of loops.
-#include <algorithm>
-
+#include "compiler/analysis/trip_count.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/loops/run_twice.h"
@@ -52,7 +51,7 @@ absl::StatusOr<bool> CpuWhileDoubleBuffering(Module& m, PassContext& ctx) {
   PureComputations pure;
   for (Computation* c : m.PostOrder())
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
-      const int64_t trips = KnownTrips(loop);
+      const int64_t trips = KnownTripCount(loop).value_or(0);
       if (trips < kLeastTrips || !HasFlatBodies(loop) || !pure.Contains(*loop->attrs().body) ||
           !Gains(*loop->attrs().body) || !ctx.Take())
         continue;
