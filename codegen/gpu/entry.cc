@@ -5,8 +5,8 @@
 #include "codegen/gpu/exchange_records.h"
 #include "codegen/gpu/library_call.h"
 #include "codegen/gpu/tiles.h"
-#include "compiler/analysis/trip_count.h"
 #include "compiler/hlo/library_calls.h"
+#include "compiler/hlo/trip_count.h"
 #include "runtime_min/gpu/abi.h"
 
 namespace kiln::gpu {

@@ -6,8 +6,8 @@
 // without loops or branches of their own.
 //
 // Cost: linear in the bodies of loops.
-#include "compiler/analysis/trip_count.h"
 #include "compiler/hlo/of_opcode.h"
+#include "compiler/hlo/trip_count.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/loops/run_twice.h"
 #include "compiler/passes/loops/while_state.h"

@@ -1,6 +1,6 @@
 // A loop of known length runs its body twice in each round, so that what one half starts the other can wait for. An odd
 // iteration goes before the loop.
-#include "compiler/analysis/trip_count.h"
+#include "compiler/hlo/trip_count.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/loops/run_twice.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/analysis/trip_count.h"
+#include "compiler/hlo/trip_count.h"
 
 #include "absl/strings/numbers.h"
 
