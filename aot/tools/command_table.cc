@@ -19,7 +19,8 @@ const Option kSeed = {"seed", "N", "which random inputs; default 0"};
 const Option kLauncher = {"launcher", "threads|mpi",
                           "what devices are: threads of a process, or ranks of Open MPI, which mpirun starts"};
 const Option kDevices = {"devices", "N", "how many devices, where the module does not say"};
-const Option kBackend = {"backend", "B", "cpu (the default), gpu-emulated, or reference (the evaluator)"};
+const Option kBackend = {"backend", "B",
+                         "cpu (the default), gpu (the machine's), gpu-emulated, or reference (the evaluator)"};
 const Option kInput = {"input", "F.npy", "the next argument's array; none: seeded random ones", Takes::kAny};
 
 const Command kCompile = {

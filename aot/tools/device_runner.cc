@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "aot/tools/evaluate_devices.h"
+#include "aot/tools/gpu_machine.h"
+#include "aot/tools/gpu_runner.h"
 #include "aot/tools/mpi_launcher.h"
 #include "aot/tools/partitioned.h"
 #include "aot/tools/run_process.h"
@@ -180,6 +182,13 @@ class DevicesChild {
   void (*abort_world_)(kiln_world*) = nullptr;
 };
 
+// NCCL takes no two devices on one GPU.
+bool FewerGpusThan(size_t devices, const RunOptions& o) {
+  if (o.backend != "gpu") return false;
+  const auto machine = GpuMachine::Get();
+  return machine.ok() && static_cast<size_t>((*machine)->count()) < devices;
+}
+
 // Of programs that were partitioned, every device answers with whole results.
 void JoinPartitions(const std::vector<DeviceProgram>& devices,
                     const std::map<const Module*, std::unique_ptr<Module>>& partitioned, int64_t partitions,
@@ -224,7 +233,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
       RETURN_IF_ERROR(PartitionProgram(program.get()));
       CompileOptions options = For(o, compile);
       // Communicators of NCCL belong to the groups of one program, which all devices run.
-      if (different) options.gpu.transport = GpuOptions::Transport::kHost;
+      if (different || FewerGpusThan(devices.size(), o)) options.gpu.transport = GpuOptions::Transport::kHost;
       options.model.name = absl::StrCat(compile.model.name, "_", linked.size());
       options.model.device_timeout_ms = patience;
       ASSIGN_OR_RETURN(linked[d.module], CompileAndLink(program->Clone(), options, &dir, options.model.name));
@@ -241,7 +250,16 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   RETURN_IF_ERROR(shared.Mapped());
   auto* times = reinterpret_cast<double*>(shared.at(times_at));
   auto* exchanges = reinterpret_cast<ExchangeTimes*>(times + repeat);
-  if (o.launcher == "mpi") {
+  if (o.backend == "gpu") {
+    std::vector<GpuRun> runs;
+    for (size_t d = 0; d < programs.size(); ++d) runs.push_back({programs[d], &arguments[d]});
+    GpuTimes of_gpus;
+    RETURN_IF_ERROR(RunOnGpus(runs, infeed, repeat, offsets, shared, &of_gpus));
+    if (about) {
+      SetTimes(of_gpus.us, about);
+      about->queued_us = of_gpus.queued_us;
+    }
+  } else if (o.launcher == "mpi") {
     const auto place = [&](size_t d, size_t k) { return shared.at(offsets[d][k]); };
     RETURN_IF_ERROR(RunRanks(programs[0]->model, programs[0]->so, arguments, place, &dir));
   } else {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "aot/tools/gpu_machine.h"
 #include "codegen/link/shared_object.h"
 #include "compiler/base/text.h"
 #include "runtime_min/arrays.h"
@@ -185,14 +186,21 @@ absl::Status CheckBackend(const RunOptions& o) {
   if (o.launcher != "threads" && o.launcher != "mpi")
     return InvalidArgument("error: --launcher is threads or mpi, not '", o.launcher, "'");
   if (o.launcher == "mpi" && backend != "cpu") return Unimplemented("error: --launcher mpi runs the backend cpu");
+  if (backend == "gpu") return GpuMachine::Get().status();
   if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
-  return Unimplemented("error: backend '", backend, "' is not supported; there are cpu, gpu-emulated and reference");
+  return Unimplemented("error: backend '", backend,
+                       "' is not supported; there are cpu, gpu, gpu-emulated and reference");
 }
 
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
   using Emulation = GpuOptions::Emulation;
   CompileOptions out = compile;
   out.debug.check_plan = true;  // what is about to run is worth it
+  if (run.backend == "gpu") {
+    out.cpu.levels.clear();
+    if (const auto machine = GpuMachine::Get(); machine.ok()) out.gpu.targets = {(*machine)->target()};
+    return out;
+  }
   if (run.backend != "gpu-emulated") return out;
   out.gpu.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
   out.gpu.fallback_kernels = false;  // the emulator has the library's routines

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <random>
 
+#include "aot/tools/gpu_runner.h"
 #include "aot/tools/run_process.h"
 #include "compiler/eval/evaluator.h"
 #include "compiler/pipeline/registry.h"
@@ -148,8 +149,17 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   const std::vector<size_t> offsets = ResultOffsets(out.model, &total);
   Shared shared(total);
   RETURN_IF_ERROR(shared.Mapped());
-  std::fflush(stdout);
   const std::vector<Literal> in_memory = InMemory(out.model, arguments);
+  if (o.backend == "gpu") {
+    GpuTimes times;
+    const Linked program = {out.model, linked.so};
+    RETURN_IF_ERROR(RunOnGpus({{&program, &in_memory}}, {}, repeat, {offsets}, shared, &times));
+    out.results = ReadResults(out.model, offsets, shared);
+    SetTimes(times.us, &out);
+    out.queued_us = times.queued_us;
+    return out;
+  }
+  std::fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) _exit(Child(out.model, linked.so, in_memory, o, offsets, shared, repeat));
   RETURN_IF_ERROR(WaitFor(pid));

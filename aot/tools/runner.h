@@ -1,4 +1,4 @@
-// Runs a module on values: through the compiled library in a process of its own, or through the evaluator.
+// Runs a module on values: through the compiled library, in a process of its own or on a GPU, or through the evaluator.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ void FlattenLiteral(const Literal& literal, std::vector<Literal>* arrays);
 Literal UnflattenLiteral(const Shape& shape, const std::vector<Literal>& arrays, size_t* next);
 
 struct RunOptions {
-  std::string backend = "cpu";  // or "reference", or "gpu-emulated"
+  std::string backend = "cpu";  // or "gpu", "gpu-emulated", "reference"
   // What the devices of a program are: "threads" of a process, or ranks of "mpi".
   std::string launcher = "threads";
   // The emulator watches every access, for those out of bounds and for races.
@@ -41,6 +41,7 @@ struct RunResult {
   CompiledModel model;           // empty for the reference backend
   std::vector<Literal> results;  // leaves, in order
   double first_us = 0, min_us = 0, median_us = 0;
+  double queued_us = 0;  // on GPUs: of a run among several that are started one behind the other
   ExchangeTimes exchanges;
 };
 
