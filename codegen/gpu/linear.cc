@@ -76,7 +76,8 @@ absl::Status EmitCholesky(Body& body) {
   return absl::OkStatus();
 }
 
-// A thread for each right-hand side.
+// Blocks of a few right-hand sides: an unknown after the other is taken out of all that follow it. The array of results
+// holds what is left of the right-hand sides; the diagonal divides at the end.
 absl::Status EmitTriangularSolve(Body& body) {
   RETURN_IF_ERROR(CheckReal(body.i));
   Ir& ir = body.ir;
@@ -88,29 +89,45 @@ absl::Status EmitTriangularSolve(Body& body) {
   const bool turned = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
   const int64_t rows = s.dim(s.rank() - 2), columns = s.dims().back(), n = left ? rows : columns,
                 sides = left ? columns : rows;
+  if (s.ElementCount() == 0) return absl::OkStatus();
   // Unknowns in the order in which they can be solved.
   const bool ascending = (at.lower.value_or(false) != turned) == left;
   const auto unknown = [&](llvm::Value* step) { return ascending ? step : b.CreateSub(ir.I64(n - 1), step); };
-  return ForEach(body, n ? s.ElementCount() / n : 0, [&](llvm::Value* place) {
-    llvm::Value *matrix = b.CreateUDiv(place, ir.I64(sides)), *side = b.CreateURem(place, ir.I64(sides));
-    const Matrix a{ir, t, body.operands[0], ir.Mul(matrix, n * n), n, turned};
-    llvm::Value* first = ir.Add(ir.Mul(matrix, rows * columns), ir.Mul(side, left ? 1 : columns));
-    const auto where = [&](llvm::Value* k) { return ir.Add(first, ir.Mul(k, left ? columns : 1)); };
-    ir.Loop(ir.I64(0), ir.I64(n), 1, [&](llvm::Value* step) {
-      llvm::Value* k = unknown(step);
-      llvm::Value* sum = ir.Alloca(ir.RegType(t), 1, 16);
-      b.CreateStore(ir.Load(t, body.operands[1], where(k)).re, sum);
-      ir.Loop(ir.I64(0), step, 1, [&](llvm::Value* before) {
-        llvm::Value* q = unknown(before);
-        llvm::Value* factor = left ? a.Get(k, q) : a.Get(q, k);
-        llvm::Value* term = b.CreateFMul(factor, ir.Load(t, body.results[0], where(q)).re);
-        b.CreateStore(b.CreateFSub(b.CreateLoad(ir.RegType(t), sum), term), sum);
-      });
-      llvm::Value* v = b.CreateLoad(ir.RegType(t), sum);
-      ir.Store(t, Val{unit ? v : b.CreateFDiv(v, a.Get(k, k))}, body.results[0], where(k));
+  constexpr int64_t kSides = 8, kEach = 32;  // of a block; threads of each
+  const int64_t chunks = (sides + kSides - 1) / kSides;
+  body.threads = kSides * kEach;
+  body.blocks = s.ElementCount() / (rows * columns) * chunks;
+  // Neighbouring threads have neighbouring elements.
+  llvm::Value *thread = body.grid.Thread(), *block = body.grid.Block();
+  llvm::Value *matrix = b.CreateUDiv(block, ir.I64(chunks)), *chunk = b.CreateURem(block, ir.I64(chunks));
+  const auto own = [&](bool outer, int64_t inner) {
+    return outer ? b.CreateUDiv(thread, ir.I64(inner)) : b.CreateURem(thread, ir.I64(inner));
+  };
+  llvm::Value *lane = own(left, left ? kSides : kEach), *of_chunk = own(!left, left ? kSides : kEach);
+  llvm::Value *side = ir.Add(ir.Mul(chunk, kSides), of_chunk), *exists = b.CreateICmpULT(side, ir.I64(sides));
+  side = b.CreateSelect(exists, side, ir.I64(sides - 1));
+  const Matrix a{ir, t, body.operands[0], ir.Mul(matrix, n * n), n, turned};
+  llvm::Value* first = ir.Add(ir.Mul(matrix, rows * columns), ir.Mul(side, left ? 1 : columns));
+  const auto where = [&](llvm::Value* k) { return ir.Add(first, ir.Mul(k, left ? columns : 1)); };
+  const auto rest = [&](llvm::Value* k) { return ir.Load(t, body.results[0], where(k)).re; };
+  const auto solved = [&](llvm::Value* k) { return unit ? rest(k) : b.CreateFDiv(rest(k), a.Get(k, k)); };
+  const auto put = [&](llvm::Value* v, llvm::Value* k) { ir.Store(t, Val{v}, body.results[0], where(k)); };
+  // The thread's unknowns from step `from` on.
+  const auto each = [&](llvm::Value* from, const std::function<void(llvm::Value*)>& visit) {
+    ir.If(exists, [&] { ir.Loop(ir.Add(from, lane), ir.I64(n), kEach, visit); });
+  };
+  each(ir.I64(0), [&](llvm::Value* k) { put(ir.Load(t, body.operands[1], where(k)).re, k); });
+  body.grid.Barrier();
+  ir.Loop(ir.I64(0), ir.I64(n), 1, [&](llvm::Value* step) {
+    llvm::Value *k = unknown(step), *x = solved(k);
+    each(ir.Add(step, ir.I64(1)), [&](llvm::Value* later) {
+      llvm::Value* q = unknown(later);
+      put(b.CreateFSub(rest(q), b.CreateFMul(left ? a.Get(q, k) : a.Get(k, q), x)), q);
     });
-    return absl::OkStatus();
+    body.grid.Barrier();
   });
+  if (!unit) each(ir.I64(0), [&](llvm::Value* k) { put(solved(k), k); });
+  return absl::OkStatus();
 }
 
 }  // namespace kiln::gpu

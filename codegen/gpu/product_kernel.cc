@@ -35,7 +35,7 @@ class Kernel {
   absl::Status Emit(SharedTiles* shared) {
     const bool tensor = t_.kind == Tile::kTensor;
     const int64_t row_tiles = (s_.m + t_.rows - 1) / t_.rows, column_tiles = (s_.n + t_.columns - 1) / t_.columns;
-    body_.threads = t_.down * t_.across * (tensor ? kWarp : 1);
+    body_.threads = t_.down * t_.across * t_.groups * (tensor ? kWarp : 1);
     body_.blocks = s_.batch * row_tiles * column_tiles;
     const std::vector<llvm::Value*> at =
         Delinearize(ir_, body_.grid.Block(), {s_.batch, row_tiles, column_tiles}, {0, 1, 2});
@@ -50,7 +50,12 @@ class Kernel {
     else
       StartThreads();
     for (const Term& term : p_.terms) RETURN_IF_ERROR(Multiply(term, tensor, shared));
-    return tensor ? StoreFromWarps() : StoreFromThreads();
+    if (tensor) return StoreFromWarps();
+    if (t_.groups == 1) return StoreFromThreads();
+    MeetGroups(&shared->sums);
+    absl::Status status;
+    ir_.If(b_.CreateICmpEQ(group_, ir_.I64(0)), [&] { status = StoreFromThreads(); });
+    return status;
   }
 
  private:
@@ -212,8 +217,11 @@ class Kernel {
 
   // Threads: each has groups of up to four neighbouring rows and columns, spread over the tile.
   void StartThreads() {
-    x_ = b_.CreateURem(thread_, ir_.I64(t_.across));
-    y_ = b_.CreateUDiv(thread_, ir_.I64(t_.across));
+    const int64_t workers = t_.down * t_.across;
+    worker_ = t_.groups == 1 ? thread_ : b_.CreateURem(thread_, ir_.I64(workers));
+    group_ = t_.groups == 1 ? ir_.I64(0) : b_.CreateUDiv(thread_, ir_.I64(workers));
+    x_ = b_.CreateURem(worker_, ir_.I64(t_.across));
+    y_ = b_.CreateUDiv(worker_, ir_.I64(t_.across));
     StartSums(t_.rows / t_.down * (t_.columns / t_.across));
   }
   static int64_t Group(int64_t each) { return std::min<int64_t>(each, 4); }
@@ -253,7 +261,10 @@ class Kernel {
   }
   void MultiplyByThreads(const Side& a, const Side& b) {
     const int64_t rows = t_.rows / t_.down, columns = t_.columns / t_.across;
-    ir_.Loop(ir_.I64(0), ir_.I64(depth_), 1, [&](llvm::Value* q) {
+    const int64_t own = depth_ / t_.groups;
+    llvm::Value* first = ir_.Mul(group_, own);
+    ir_.Loop(ir_.I64(0), ir_.I64(own), 1, [&](llvm::Value* step) {
+      llvm::Value* q = ir_.Add(first, step);
       const std::vector<Val> x = Lines(a, q, y_, t_.down, rows), y = Lines(b, q, x_, t_.across, columns);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c)
@@ -261,6 +272,36 @@ class Kernel {
                  MultiplyAdd(ir_, sum_, GetSum(r * columns + c), x[static_cast<size_t>(r)], y[static_cast<size_t>(c)]));
     });
   }
+  // The sums of all groups become those of the first: the upper half gives to the lower one, until one is left.
+  void MeetGroups(llvm::Value** given) {
+    const int64_t workers = t_.down * t_.across, each = t_.rows * t_.columns / workers, most = t_.groups / 2;
+    llvm::Type* type = ir_.RegType(sum_);
+    if (!*given) *given = body_.grid.Shared(type, most * each * workers * Parts());
+    const auto at = [&](llvm::Value* group, int64_t k) {
+      llvm::Value* place = ir_.Add(ir_.Add(ir_.Mul(group, each * workers), ir_.I64(k * workers)), worker_);
+      return b_.CreateInBoundsGEP(type, *given, ir_.Mul(place, Parts()));
+    };
+    for (int64_t half = most; half > 0; half /= 2) {
+      llvm::Value* lower = b_.CreateICmpULT(group_, ir_.I64(half));
+      llvm::Value* upper = b_.CreateAnd(b_.CreateNot(lower), b_.CreateICmpULT(group_, ir_.I64(2 * half)));
+      for (at_ = 0; at_ < p_.sums; ++at_) {
+        ir_.If(upper, [&] {
+          for (int64_t k = 0; k < each; ++k) Put(sum_, at(b_.CreateSub(group_, ir_.I64(half)), k), GetSum(k));
+        });
+        body_.grid.Barrier();
+        ir_.If(lower, [&] {
+          for (int64_t k = 0; k < each; ++k) PutSum(k, Sum(GetSum(k), Get(sum_, at(group_, k))));
+        });
+        body_.grid.Barrier();
+      }
+    }
+  }
+  Val Sum(const Val& x, const Val& y) {
+    if (sum_ == PrimitiveType::Pred) return {b_.CreateOr(x.re, y.re)};
+    if (!IsFloat(sum_) && !IsComplex(sum_)) return {b_.CreateAdd(x.re, y.re)};
+    return {b_.CreateFAdd(x.re, y.re), x.im ? b_.CreateFAdd(x.im, y.im) : nullptr};
+  }
+
   absl::Status StoreFromThreads() {
     const int64_t rows = t_.rows / t_.down, columns = t_.columns / t_.across;
     absl::Status status;
@@ -354,6 +395,7 @@ class Kernel {
   size_t at_ = 0;              // which sums are meant
   llvm::Value *first_row_ = nullptr, *first_column_ = nullptr;
   llvm::Value *batch_ = nullptr, *thread_ = nullptr, *x_ = nullptr, *y_ = nullptr;
+  llvm::Value* worker_ = nullptr;  // the thread's number in its group
   llvm::Value *group_ = nullptr, *member_ = nullptr, *warp_row_ = nullptr, *warp_column_ = nullptr;
   std::vector<std::vector<llvm::Value*>> sums_;
 };

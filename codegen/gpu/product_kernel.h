@@ -42,9 +42,10 @@ struct Product {
       store;
 };
 
-// Where a block keeps its part of each operand: products of one kernel that are divided alike share it.
+// Where a block keeps its part of each operand, and the sums that its groups give to each other: products of one kernel
+// that are divided alike share it.
 struct SharedTiles {
-  llvm::Value *a = nullptr, *b = nullptr;  // null: made when first needed
+  llvm::Value *a = nullptr, *b = nullptr, *sums = nullptr;  // null: made when first needed
 };
 
 // Emits the product, divided as `tile` says; `body` then has its blocks and threads.

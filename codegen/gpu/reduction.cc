@@ -9,6 +9,7 @@
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/kernels.h"
+#include "codegen/gpu/shares.h"
 
 namespace kiln::gpu {
 namespace {
@@ -234,6 +235,10 @@ class Reduction {
         store();
     };
     const Index first = at(slot);
+    Outputs computed;
+    for (const Part& p : parts_)
+      computed.insert(computed.end(), p.reduce->operands().begin(),
+                      p.reduce->operands().begin() + static_cast<std::ptrdiff_t>(p.slots.size()));
     for (const Part& p : parts_) {
       ASSIGN_OR_RETURN(std::vector<Val> v, Elements(p, first));
       if (!p.plain) {
@@ -243,20 +248,23 @@ class Reduction {
       for (size_t k = 0; k < v.size(); ++k) Put(p, k, v[k]);
     }
     beside(first);
-    ir_.Loop(ir_.Add(slot, ir_.I64(per_output_)), ir_.I64(length_), per_output_, [&](llvm::Value* q) {
-      if (!status_.ok()) return;
-      const Index x = at(q);
-      for (const Part& p : parts_) {
-        auto v = Elements(p, x);
-        if (!v.ok()) {
-          status_ = v.status();
-          return;
+    // What is stored beside may lie where an element is that comes later.
+    const int64_t together = beside_.empty() ? SharesTogether(NeededFor(computed)) : 1;
+    const auto reduce = [&](const std::vector<llvm::Value*>& elements) -> absl::Status {
+      std::vector<std::vector<Val>> values;
+      std::vector<Index> places;
+      for (llvm::Value* q : elements) {
+        places.push_back(at(q));
+        for (const Part& p : parts_) {
+          ASSIGN_OR_RETURN(std::vector<Val> v, Elements(p, places.back()));
+          values.push_back(std::move(v));
         }
-        Combine(p, *v);
       }
-      beside(x);
-    });
-    return status_;
+      for (size_t k = 0; k < values.size(); ++k) Combine(parts_[k % parts_.size()], values[k]);
+      for (const Index& x : places) beside(x);
+      return status_;
+    };
+    return EachShare(ir_, slot, 1, per_output_, length_, together, reduce);
   }
 
   // The shares of one output become one, in slot 0.

@@ -5,6 +5,7 @@
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/cells.h"
 #include "codegen/gpu/kernels.h"
+#include "codegen/gpu/shares.h"
 
 namespace kiln::gpu {
 namespace {
@@ -75,13 +76,10 @@ class Rows {
     return x;
   }
 
-  // Calls `visit` for elements slot + skip, ... of the row.
-  absl::Status EachElement(int64_t skip, const std::function<absl::Status(llvm::Value*)>& visit) {
-    absl::Status status;
-    ir_.Loop(ir_.Add(slot_, ir_.I64(skip)), ir_.I64(length_), per_row_, [&](llvm::Value* k) {
-      if (status.ok()) status = visit(k);
-    });
-    return status;
+  // Calls `visit` for the thread's elements of the row but the first `skip`, several at a time; `computed` of each.
+  absl::Status EachElement(int64_t skip, const Outputs& computed,
+                           const std::function<absl::Status(const std::vector<llvm::Value*>&)>& visit) {
+    return EachShare(ir_, slot_, skip, per_row_, length_, SharesTogether(NeededFor(computed)), visit);
   }
 
   absl::Status Put(size_t output, const Val& v, const Index& x) {
@@ -91,15 +89,16 @@ class Rows {
   }
 
   // All are computed before any is stored: a result may lie where an operand lay.
-  absl::Status StoreAll(const std::vector<size_t>& outputs, llvm::Value* k) {
+  absl::Status StoreAll(const std::vector<size_t>& outputs, const std::vector<llvm::Value*>& elements) {
     std::vector<Val> values;
     std::vector<Index> places;
-    for (size_t o : outputs) {
-      places.push_back(At(outputs_[o]->shape(), k));
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], places.back()));
-      values.push_back(v);
-    }
-    for (size_t n = 0; n < outputs.size(); ++n) RETURN_IF_ERROR(Put(outputs[n], values[n], places[n]));
+    for (llvm::Value* k : elements)
+      for (size_t o : outputs) {
+        places.push_back(At(outputs_[o]->shape(), k));
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(outputs_[o], places.back()));
+        values.push_back(v);
+      }
+    for (size_t n = 0; n < values.size(); ++n) RETURN_IF_ERROR(Put(outputs[n % outputs.size()], values[n], places[n]));
     return absl::OkStatus();
   }
 
@@ -107,10 +106,13 @@ class Rows {
     std::vector<size_t> whole, row;
     for (size_t k = 0; k < outputs_.size(); ++k)
       (outputs_[k]->shape().ElementCount() == rows_ ? row : whole).push_back(k);
-    if (!whole.empty()) RETURN_IF_ERROR(EachElement(0, [&](llvm::Value* k) { return StoreAll(whole, k); }));
+    Outputs computed;
+    for (size_t k : whole) computed.push_back(outputs_[k]);
+    if (!whole.empty())
+      RETURN_IF_ERROR(EachElement(0, computed, [&](const std::vector<llvm::Value*>& k) { return StoreAll(whole, k); }));
     if (row.empty()) return absl::OkStatus();
     absl::Status status;
-    ir_.If(b_.CreateICmpEQ(slot_, ir_.I64(0)), [&] { status = StoreAll(row, nullptr); });
+    ir_.If(b_.CreateICmpEQ(slot_, ir_.I64(0)), [&] { status = StoreAll(row, {nullptr}); });
     return status;
   }
 
@@ -136,9 +138,14 @@ class Rows {
     // A row has no more threads than elements: each has one to begin with.
     ASSIGN_OR_RETURN(Val first, elements_.Emit(i->operand(0), At(in, slot_)));
     own.Put(only, first);
-    RETURN_IF_ERROR(EachElement(per_row_, [&](llvm::Value* k) -> absl::Status {
-      ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(in, k)));
-      return join(v);
+    RETURN_IF_ERROR(EachElement(1, {i->operand(0)}, [&](const std::vector<llvm::Value*>& elements) -> absl::Status {
+      std::vector<Val> values;
+      for (llvm::Value* k : elements) {
+        ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(in, k)));
+        values.push_back(v);
+      }
+      for (const Val& v : values) RETURN_IF_ERROR(join(v));
+      return absl::OkStatus();
     }));
     for (int64_t mask = std::min(kWarp, per_row_) / 2; mask > 0; mask /= 2)
       RETURN_IF_ERROR(join(body_.grid.ShuffleXor(own.Get(only), mask)));

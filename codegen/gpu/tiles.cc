@@ -35,6 +35,13 @@ int64_t Waste(const std::vector<ProductShape>& products, const Tile& t) {
   return Blocks(products, t) * t.rows * t.columns - Elements(products);
 }
 
+// Nanoseconds, on a device of H100's processors: of the longest product's depth.
+int64_t Estimate(const std::vector<ProductShape>& products, const Tile& t, const GpuTarget& target) {
+  int64_t depth = 0;
+  for (const ProductShape& p : products) depth = std::max(depth, Ceil(p.k, t.depth) * t.depth);
+  return depth * std::max(t.alone, Blocks(products, t) * t.shared / target.multiprocessors);
+}
+
 // None: a convolution that is not computed as a product.
 absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
   if (dot->Is(Opcode::Convolution)) {
@@ -98,7 +105,8 @@ absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i) {
 
 const std::vector<Tile>& AllTiles() {
   static const auto* tiles = new std::vector<Tile>{
-#define TILE(number, kind, rows, columns, depth, down, across) {Tile::kind, rows, columns, depth, down, across},
+#define TILE(number, kind, rows, columns, depth, down, across, groups, alone, shared) \
+  {Tile::kind, rows, columns, depth, down, across, groups, alone, shared},
 #include "codegen/gpu/tiles.def"
   };
   return *tiles;
@@ -127,6 +135,10 @@ absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape
   for (int64_t number : numbers) {
     const Tile& t = AllTiles()[static_cast<size_t>(number)];
     if (tensor != (t.kind == Tile::kTensor)) continue;
+    if (!tensor) {
+      if (!best || Estimate(products, t, target) < Estimate(products, *best, target)) best = &t;
+      continue;
+    }
     const bool fills = Blocks(products, t) >= target.multiprocessors;
     const bool wastes = best && Waste(products, t) > Waste(products, *best) + Elements(products) / 4;
     if (!best || (fills && !wastes && t.rows * t.columns >= best->rows * best->columns)) best = &t;

@@ -12,7 +12,9 @@ namespace kiln::gpu {
 struct Tile {
   enum Kind { kThreads, kTensor } kind;
   int64_t rows, columns, depth;
-  int64_t down, across;  // threads or warps
+  int64_t down, across;   // threads or warps
+  int64_t groups;         // of threads, each with a part of the depth
+  int64_t alone, shared;  // what an element of depth takes (tiles.def)
   bool operator==(const Tile&) const = default;
 };
 
@@ -38,8 +40,9 @@ int64_t BlocksOf(const ProductShape& p, const Tile& t);
 const std::vector<Tile>& AllTiles();
 // The numbers of the tiles that can compute `p`, the plainest first. Its types alone decide.
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target);
-// The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else the
-// largest whose blocks occupy every multiprocessor, on tensor cores where they serve.
+// The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else, on
+// tensor cores where they serve, the largest whose blocks occupy every multiprocessor, and elsewhere the one that is
+// fastest by the times of tiles.def.
 absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape>& products, const GpuTarget& target);
 
 }  // namespace kiln::gpu
