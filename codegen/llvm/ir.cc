@@ -109,7 +109,7 @@ Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
       return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
     if (t == PrimitiveType::F16 && level.f16c) {
       halves_ = true;
-      return {b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), b.getFloatTy())};
+      return {FromHalf(v)};
     }
     llvm::Value* bits = b.CreateZExt(v, b.getInt32Ty());
     if (InfoOf(t).flavour == FloatFlavour::Exponent) return {CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {bits})};
@@ -144,7 +144,7 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
       x = rounded && bits->getType() == mem ? bits : Bf16Bits(*this, x);
     } else if (t == PrimitiveType::F16 && level.f16c) {
       halves_ = true;
-      x = b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
+      x = ToHalf(x);
     } else {
       const TypeInfo& f = InfoOf(t);
       x = f.flavour == FloatFlavour::Exponent
@@ -160,13 +160,25 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
   store(x, p);
 }
 
+// LLVM would make operations on f16 of those on f32 around the conversions of its own type; a GPU's flush the subnormal
+// numbers of f16 where those of f32 are flushed.
+llvm::Value* Ir::FromHalf(llvm::Value* bits) {
+  if (!level.HasVectors()) return b.CreateIntrinsic(llvm::Intrinsic::convert_from_fp16, {b.getFloatTy()}, {bits});
+  return b.CreateFPExt(b.CreateBitCast(bits, b.getHalfTy()), b.getFloatTy());
+}
+
+llvm::Value* Ir::ToHalf(llvm::Value* x) {
+  if (!level.HasVectors()) return b.CreateIntrinsic(llvm::Intrinsic::convert_to_fp16, {b.getFloatTy()}, {x});
+  return b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
+}
+
 llvm::Value* Ir::Round(PrimitiveType t, llvm::Value* v) {
   if (!IsFloat(t) || t == PrimitiveType::F32 || t == PrimitiveType::F64) return v;
   if (t == PrimitiveType::BF16) {
     llvm::Value* bits = Bf16Bits(*this, v);
     return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, b.getInt32Ty()), 16), b.getFloatTy());
   }
-  if (t == PrimitiveType::F16 && level.f16c) return b.CreateFPExt(b.CreateFPTrunc(v, b.getHalfTy()), b.getFloatTy());
+  if (t == PrimitiveType::F16 && level.f16c) return FromHalf(ToHalf(v));
   const TypeInfo& f = InfoOf(t);
   if (f.flavour == FloatFlavour::Exponent)
     return CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {CallLibrary("kiln_f32_to_e8m0", b.getInt32Ty(), {v})});

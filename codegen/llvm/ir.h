@@ -97,6 +97,9 @@ class Ir {
   void LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
                 const std::function<void(llvm::Value*)>& body, bool parallel);
   void Tag(llvm::Instruction* i);
+  // Between the bits of f16 and f32.
+  llvm::Value* FromHalf(llvm::Value* bits);
+  llvm::Value* ToHalf(llvm::Value* x);
   void CheckBounds(llvm::Value* base, llvm::Value* element);
 };
 
