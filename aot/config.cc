@@ -263,6 +263,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   if (c.gpu().has_tuning_level()) o.gpu.tuning.level = c.gpu().tuning_level();
   o.gpu.tuning.strict = c.gpu().strict_tuning();
   o.gpu.deterministic = c.gpu().deterministic();
+  o.gpu.tf32 = c.gpu().tf32();
   if (c.gpu().transport() == config::Gpu::HOST) o.gpu.transport = GpuOptions::Transport::kHost;
   if (c.max_arena_bytes() < 0) return InvalidArgument(at("max_arena_bytes"), ": error: max_arena_bytes is negative");
   o.model.max_arena_bytes = c.max_arena_bytes();

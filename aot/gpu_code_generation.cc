@@ -28,6 +28,7 @@ EntryOptions EntryOptionsFor(const std::string& library, const ProgramToGenerate
   entry.replicas = program.replicas;
   entry.partitions = program.partitions;
   const bool several = program.replicas * program.partitions > 1;
+  entry.tf32 = options.gpu.tf32;
   entry.nccl = several && options.gpu.transport == GpuOptions::Transport::kNccl;
   return entry;
 }
@@ -351,7 +352,8 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   ASSIGN_OR_RETURN(CpuLevel host, FindCpuLevel("v2"));
   Ir ir(context, module, host);
   Describe(ir, name, code.images, {{name, code.variants[0].programs[0], {}, out.calls_cublas, {}}}, code.architectures);
-  RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.gpu.tuning.level, code.images.size(), measured));
+  RETURN_IF_ERROR(gpu::EmitTuneTables(ir, name, target.name, options.gpu.tuning.level, options.gpu.tf32,
+                                      code.images.size(), measured));
   ASSIGN_OR_RETURN(std::string object, CompileToObject(module, host, Sanitizer::kNone, &host_bytes));
   out.members.push_back({name + "_gpu.o", std::move(object)});
   return out;

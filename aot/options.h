@@ -82,6 +82,8 @@ struct GpuOptions {
   bool fallback_kernels = true;
   // Whether every run gives the same bits.
   bool deterministic = false;
+  // Whether the library may multiply f32 in TF32 where the program asks for no more than the default precision.
+  bool tf32 = false;
   // How devices exchange arrays.
   enum class Transport { kNccl, kHost } transport = Transport::kNccl;
   // The assembler of the CUDA Toolkit; empty: found by PATH.

@@ -16,8 +16,8 @@ Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_
   AddText(kKilnVersion);
   AddNumbers({KILN_ABI_VERSION, o.cpu.threads, o.cpu.flush_subnormals, static_cast<int64_t>(o.pipeline.algebra),
               o.cpu.external_lapack, static_cast<int64_t>(o.debug.sanitizer), o.debug.bounds_check,
-              o.debug.poison_freed, o.gpu.deterministic, o.gpu.fallback_kernels, static_cast<int64_t>(o.gpu.emulation),
-              static_cast<int64_t>(o.gpu.transport), o.model.device_timeout_ms});
+              o.debug.poison_freed, o.gpu.deterministic, o.gpu.tf32, o.gpu.fallback_kernels,
+              static_cast<int64_t>(o.gpu.emulation), static_cast<int64_t>(o.gpu.transport), o.model.device_timeout_ms});
   for (const auto* names : {&o.cpu.levels, &o.gpu.targets}) {
     AddNumbers({static_cast<int64_t>(names->size())});
     for (const std::string& n : *names) AddText(n);

@@ -132,7 +132,7 @@ class GpuEntry : public HostEntry {
   }
 
   absl::Status LibraryCall(const Thunk& t) override {
-    ASSIGN_OR_RETURN(RoutineCall call, RoutineOf(t.instruction));
+    ASSIGN_OR_RETURN(RoutineCall call, RoutineOf(t.instruction, options_.tf32));
     FillTable(t);
     const auto buffers = static_cast<int64_t>(t.reads.size() + t.writes.size());
     llvm::Constant* kernel = llvm::ConstantPointerNull::get(b_.getPtrTy());

@@ -17,7 +17,7 @@ int64_t Bits(double v) {
 
 int64_t Number(PrimitiveType t) { return InfoOf(t).proto; }
 
-absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
+absl::StatusOr<RoutineCall> Gemm(const Instruction* call, bool tf32) {
   ASSIGN_OR_RETURN(GemmConfig g, GemmConfigOf(call));
   const Shape &a = call->operand(0)->shape(), &b = call->operand(1)->shape(), &o = call->shape();
   for (const Shape* s : {&a, &b, &o})
@@ -32,7 +32,7 @@ absl::StatusOr<RoutineCall> Gemm(const Instruction* call) {
   return RoutineCall{KILN_GPU_GEMM,
                      {Number(a.type()), Number(o.type()), batch, m, n, k, a_first, b_last, g.lhs_broadcast ? 0 : m * k,
                       g.rhs_broadcast ? 0 : n * k, Bits(g.alpha), Bits(g.beta), epilogue, Number(b.type()),
-                      IsCallTo(call, kGemmF8Target)}};
+                      IsCallTo(call, kGemmF8Target), tf32 && a.type() == PrimitiveType::F32 && !g.precise}};
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ int64_t LibraryCandidates(const Instruction* call) {
   return IsCallTo(call, kGemmTarget) ? kProducts : 0;
 }
 
-absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call) {
-  if (IsGemmCall(call)) return Gemm(call);
+absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call, bool tf32) {
+  if (IsGemmCall(call)) return Gemm(call, tf32);
   return ErrorAt(call, "the runtime has no routine of that name", absl::StatusCode::kUnimplemented);
 }
 

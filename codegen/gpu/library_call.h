@@ -33,7 +33,8 @@ LibraryAlgorithm ChosenLibraryAlgorithm(const Instruction* call, const std::stri
 // How many algorithms of the library are tried for a call: those that it names first, best first.
 int64_t LibraryCandidates(const Instruction* call);
 
-// Fails for a target, type or form that the runtime has no routine for.
-absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call);
+// `tf32`: f32 may be multiplied in TF32, where the call is not for a precise product. Fails for a target, type or form
+// that the runtime has no routine for.
+absl::StatusOr<RoutineCall> RoutineOf(const Instruction* call, bool tf32);
 
 }  // namespace kiln::gpu

@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<TuneSubject>> EmitCandidates(Ir& ir, const GpuTarget&
   return out;
 }
 
-absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& target, int64_t level, size_t images,
-                            const std::vector<TuneSubject>& subjects) {
+absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& target, int64_t level, bool tf32,
+                            size_t images, const std::vector<TuneSubject>& subjects) {
   Tables t(ir, name + "_tune_data");
   std::vector<llvm::Constant*> list;
   for (const TuneSubject& s : subjects) {
@@ -76,7 +76,7 @@ absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& 
         launch =
             t.Global(t.Struct({t.Number(static_cast<int64_t>(c.start->kernel)), t.Numbers(grid), t.Number(count)}));
       } else {
-        ASSIGN_OR_RETURN(const RoutineCall routine, RoutineOf(s.instruction));
+        ASSIGN_OR_RETURN(const RoutineCall routine, RoutineOf(s.instruction, tf32));
         // The alignment that programs promise at least: what is measured serves them all.
         constexpr int64_t kAlignment = 16;
         const std::vector<llvm::Constant*> algorithms(images, t.Struct({t.Number(c.algorithm), t.Number(0), t.Null()}));

@@ -27,8 +27,8 @@ absl::StatusOr<std::vector<TuneSubject>> EmitCandidates(Ir& ir, const GpuTarget&
                                                         const TuningResults* denied, Program* program);
 
 // Emits <name>_tune_program into a module of the host. `images`: how many forms of the code the library has; all are
-// started alike.
-absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& target, int64_t level, size_t images,
-                            const std::vector<TuneSubject>& subjects);
+// started alike. `tf32`: as RoutineOf.
+absl::Status EmitTuneTables(Ir& ir, const std::string& name, const std::string& target, int64_t level, bool tf32,
+                            size_t images, const std::vector<TuneSubject>& subjects);
 
 }  // namespace kiln::gpu

@@ -28,6 +28,7 @@ struct EntryOptions {
   bool large_weights = false;      // beyond the reach of 32-bit offsets: their address is loaded
   bool kernels_elsewhere = false;  // in other modules: nothing can be inlined into the entry
   bool nccl = false;               // of a GPU program: devices exchange arrays by NCCL, not through the host
+  bool tf32 = false;               // likewise: the library may multiply f32 in TF32
   // The numbers of operations in the library's tables, for code that measures or checks them; null: none does.
   const absl::flat_hash_map<const Instruction*, int64_t>* ops = nullptr;
   int64_t first_op = 0;  // what to add to these

@@ -226,14 +226,23 @@ std::optional<std::string> ConfigField(absl::string_view config, absl::string_vi
   return text;
 }
 
+namespace {
+constexpr absl::string_view kPrecise = ",\"precision_config\":{\"operand_precision\":[\"HIGHEST\",\"HIGHEST\"]}";
+}  // namespace
+
 std::string ToText(const GemmConfig& c) {
   return absl::StrCat("{\"gemm_backend_config\":{\"alpha_real\":", Number(c.alpha), ",\"beta\":", Number(c.beta),
                       ",\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":", List(c.lhs_contracting),
                       ",\"rhs_contracting_dimensions\":", List(c.rhs_contracting),
                       ",\"lhs_batch_dimensions\":", List(c.lhs_batch), ",\"rhs_batch_dimensions\":", List(c.rhs_batch),
                       "},\"epilogue\":\"", c.epilogue, "\"", c.lhs_broadcast ? ",\"lhs_stride\":\"0\"" : "",
-                      c.rhs_broadcast ? ",\"rhs_stride\":\"0\"" : "", ",\"selected_algorithm\":\"", c.algorithm,
-                      "\"}}");
+                      c.rhs_broadcast ? ",\"rhs_stride\":\"0\"" : "", c.precise ? kPrecise : "",
+                      ",\"selected_algorithm\":\"", c.algorithm, "\"}}");
+}
+
+bool AsksForPrecision(const Instruction* dot) {
+  const auto& precision = dot->attrs().operand_precision;
+  return precision && absl::StrContains(precision->text, "high");
 }
 
 absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call) {
@@ -249,6 +258,7 @@ absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call) {
   c.epilogue = ConfigField(text, "epilogue").value_or("DEFAULT");
   c.lhs_broadcast = ConfigField(text, "lhs_stride").value_or("") == "0";
   c.rhs_broadcast = ConfigField(text, "rhs_stride").value_or("") == "0";
+  c.precise = absl::StrContains(text, "\"HIGH");
   c.algorithm = ConfigField(text, "selected_algorithm").value_or("-1");
   const size_t operands = (IsCallTo(call, kGemmF8Target) ? 4 : 2) + (c.beta != 0) + c.HasBias();
   if (call->operands().size() != operands)

@@ -37,12 +37,15 @@ struct GemmConfig {
   std::string epilogue = "DEFAULT";  // BIAS, RELU, BIAS_RELU, GELU, BIAS_GELU
   // An operand whose batch dimensions are the other's: it is one matrix, read again for each.
   bool lhs_broadcast = false, rhs_broadcast = false;
+  bool precise = false;          // the program asks for more than the default precision
   std::string algorithm = "-1";  // see ChosenAlgorithm
   bool HasBias() const { return epilogue.rfind("BIAS", 0) == 0; }
   bool HasRelu() const { return epilogue.find("RELU") != std::string::npos; }
   bool HasGelu() const { return epilogue.find("GELU") != std::string::npos; }
 };
 std::string ToText(const GemmConfig& c);
+// Whether a dot wants more of an operand than the default precision.
+bool AsksForPrecision(const Instruction* dot);
 absl::StatusOr<GemmConfig> GemmConfigOf(const Instruction* call);
 
 // The tuple (result, u8[workspace]) of a convolution call; window, dim_labels and feature_group_count are attributes of

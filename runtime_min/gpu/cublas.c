@@ -118,10 +118,11 @@ enum { kScaleA = 17, kScaleB = 18, kBiasPointer = 8 };
 // A row-major product is a column-major one of the operands in the other order.
 static int describe(struct plan* p, const int64_t* v, const void* somewhere) {
   enum { kTransA = 3, kTransB = 4, kEpilogueAttribute = 7 };
-  enum { kCompute16Needs32 = 68, kCompute64 = 70, kCompute32I = 72 };
+  enum { kCompute16Needs32 = 68, kCompute64 = 70, kCompute32I = 72, kComputeTf32 = 77 };
   const int in = cuda_type(v[kGemmIn]), in_b = cuda_type(v[kGemmInB]), out = cuda_type(v[kGemmOut]);
   const int compute = v[kGemmIn] == 12 || v[kGemmIn] == 18 ? kCompute64
                       : v[kGemmIn] == 2                    ? kCompute32I
+                      : v[kGemmTf32]                       ? kComputeTf32
                                                            : kCompute16Needs32;
   const int scale = v[kGemmIn] == 10 || v[kGemmIn] == 16 || v[kGemmScaled] ? 0 : v[kGemmIn] == 2 ? 10 : in;
   int code = lt.DescCreate(&p->desc, compute, scale);
@@ -329,7 +330,7 @@ static int32_t try_relu(void* state, const struct kiln_gpu_call* call, void* a, 
   for (int k = kGemmIn; k <= kGemmOut; ++k) v[k] = call->numbers[k];
   for (int k = kGemmM; k <= kGemmK; ++k) v[k] = kGemmTried;
   for (int k = kGemmTurnedA; k <= kGemmTurnedB; ++k) v[k] = call->numbers[k];
-  for (int k = kGemmInB; k <= kGemmScaled; ++k) v[k] = call->numbers[k];
+  for (int k = kGemmInB; k <= kGemmTf32; ++k) v[k] = call->numbers[k];
   v[kGemmBatch] = 1;
   v[kGemmStrideA] = v[kGemmStrideB] = kGemmTried * kGemmTried;
   v[kGemmEpilogue] = kGemmRelu;

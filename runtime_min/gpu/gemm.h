@@ -59,6 +59,7 @@ enum {
   kGemmEpilogue,
   kGemmInB,
   kGemmScaled,
+  kGemmTf32,
   kGemmNumbers
 };
 enum { kGemmBias = 1, kGemmRelu = 2, kGemmGelu = 4 };  // bits of the epilogue

@@ -146,5 +146,27 @@ ENTRY e {
   p.ExpectRight("products: 0 by cuBLASLt, 1 by kiln's own kernels (cuBLASLt has no way to multiply 16 x 24 by 24 x 20");
 }
 
+// TF32 is for products of f32 alone, where the config allows it and the program asks for no more than the default.
+TEST(Cublas, Tf32) {
+  constexpr int kFull = 68, kTf32 = 77, kDouble = 70;
+  const auto expect = [](const std::string& type, const std::string& precision, bool allowed, int compute) {
+    CompileOptions o = GpuOptions({"sm_80"}, true);
+    o.gpu.tf32 = allowed;
+    const Products p(
+        absl::StrCat("HloModule m\nENTRY e {\n a = ", type, "[40,24] parameter(0)\n b = ", type,
+                     "[24,32] parameter(1)\n ROOT d = ", type,
+                     "[40,32] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", precision, "\n}\n"),
+        o);
+    p.ExpectRight("products: 1 by cuBLASLt");
+    EXPECT_EQ(Library().last_compute, compute) << type << precision << (allowed ? ", allowed" : "");
+  };
+  expect("f32", "", true, kTf32);
+  expect("f32", ", operand_precision={default,default}", true, kTf32);
+  expect("f32", ", operand_precision={highest,highest}", true, kFull);
+  expect("f32", ", operand_precision={default,high}", true, kFull);
+  expect("f32", "", false, kFull);
+  expect("f64", "", true, kDouble);
+}
+
 }  // namespace
 }  // namespace kiln

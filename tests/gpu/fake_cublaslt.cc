@@ -283,6 +283,7 @@ int cublasLtMatmul(void*, void* desc, const void* alpha, const void* a, void* a_
   if ((la.type >= 28 || lb.type >= 28) && (!d.transa || d.transb || m % 16 || n % 16 || k % 16)) return kNotSupported;
   if (k != kb || m != lo.rows || n != lo.columns || la.batch != lo.batch || lb.batch != lo.batch) return kInvalidValue;
   lt.last_algorithm = number;
+  lt.last_compute = d.compute;
   ++lt.products;
   const PrimitiveType scale = TypeOf(d.scale);
   p.x = Get(scale, alpha, 0);

@@ -15,7 +15,7 @@ struct FakeCublasLt {
   bool lazy = false;  // an algorithm's code is loaded at its first use, which a recorded stream does not allow
   std::function<bool(int in, int out, uint32_t epilogue)> refuse;  // combinations that it does not compute
   // What happened.
-  int last_algorithm = -1;  // of the last product
+  int last_algorithm = -1, last_compute = 0;  // of the last product
   int products = 0, heuristics = 0, checks = 0;
   uint32_t alignment[4] = {0, 0, 0, 0};  // that the last heuristic was asked for: of a, b, c and the result
 };

@@ -1,10 +1,10 @@
 // Products become calls of cuBLASLt, with the scaling, sum and activation around them as far as the library does these.
 //
 //   alpha * dot(a, b) + beta * c, + bias, relu or gelu, converted: one call.
-// The sum with c is taken only if nobody else needs c, since the library may overwrite it; a bias is a vector along the
-// last dimension. Products of fewer than 100 elements in all stay loops, as do types that the library lacks.
-// Products of 8-bit floats, with the scales that their operands or the result are multiplied by, have calls of their
-// own, where every device has such products; a pass of their own finds them before others take their conversions.
+// The sum with c is taken only if nobody else needs c, which the library may overwrite; a bias is a vector along the
+// last dimension. Products of fewer than 100 elements in all stay loops, as do types that the library lacks. Products
+// of 8-bit floats and their scales have calls of their own, where every device has such products; a pass of their own
+// finds them before others take their conversions.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -252,11 +252,10 @@ class Rewriter {
   }
 
   static void Call(Instruction* dot) {
-    GemmConfig g;
-    g.lhs_batch = dot->attrs().lhs_batch_dims.value_or(Ints());
-    g.rhs_batch = dot->attrs().rhs_batch_dims.value_or(Ints());
-    g.lhs_contracting = *dot->attrs().lhs_contracting_dims;
-    g.rhs_contracting = *dot->attrs().rhs_contracting_dims;
+    const Attributes& a = dot->attrs();
+    GemmConfig g{a.lhs_batch_dims.value_or(Ints()), *a.lhs_contracting_dims, a.rhs_batch_dims.value_or(Ints()),
+                 *a.rhs_contracting_dims};
+    g.precise = AsksForPrecision(dot);
     Replace(dot, MakeCall(dot->parent(), dot->shape(), dot->operands(), g, kGemmTarget));
   }
 
