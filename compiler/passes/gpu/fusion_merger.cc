@@ -3,6 +3,7 @@
 #include "compiler/analysis/cost.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/fusion/recompute.h"
 
 namespace kiln {
 namespace {
@@ -16,20 +17,17 @@ bool LoopFusion(const Instruction* i) {
          i->control_successors().empty() && (*i->attrs().calls)->root()->IsElementwise();
 }
 
-// Every element of `producer` is read about once by each of its readers: as it lies, or by slices that share none.
+// Every element of `producer` is computed about once by `user`: it is read as it lies, or by slices that share none,
+// and nothing behind repeats it.
 bool ReadsEachOnce(const Instruction* user, const Instruction* producer) {
   const Computation* f = *user->attrs().calls;
-  int64_t sliced = 0;
   for (int64_t k = 0; k < user->operand_count(); ++k) {
     if (user->operand(k) != producer) continue;
-    for (const Instruction* u : f->parameter(k)->users()) {
-      if (u->Is(Opcode::Slice))
-        sliced += u->shape().ElementCount();
-      else if (!u->IsElementwise() && !u->Is(Opcode::Reduce))
-        return false;
-    }
+    for (const Instruction* u : f->parameter(k)->users())
+      if (!u->Is(Opcode::Slice) && !u->IsElementwise() && !u->Is(Opcode::Reduce)) return false;
   }
-  return sliced <= producer->shape().ElementCount() && Evaluations(user, producer) <= kMostEvaluations;
+  return ElementsEvaluated(user, producer) <= static_cast<double>(producer->shape().ElementCount()) &&
+         Evaluations(user, producer) <= kMostEvaluations;
 }
 
 bool Merges(const Instruction* p) {
