@@ -1,11 +1,12 @@
 // Sort: tiles of rows in shared memory, whose runs are merged; stable, whatever the comparator.
 //
-// A block sorts a tile: as many rows as fit, or a piece of one. Runs of twice the length come of two by ranks: an
-// element's place is its own among its run and how many of the other run go before it, which a search finds. Only
-// places move; elements follow once, at the end. Rows of several tiles are merged tile by tile of the result, run pair
-// after run pair, between the results and as much scratch. All of that is one launch: blocks take their work in order
-// from a counter, and wait until the pass before is done, which blocks that began earlier are at. A first launch sets
-// the counters. In a fusion the first pass computes what it reads, and the last goes on with what it writes.
+// A block sorts a tile: as many rows as fit, or a piece of one. Short runs of twice the length come of two by ranks: an
+// element's place is its own among its run and how many of the other run go before it, which a search finds. Of longer
+// ones each thread has a few neighbouring places, searches once for what goes before them, and goes on step by step.
+// Only places move; elements follow once, at the end. Rows of several tiles are merged tile by tile of the result, run
+// pair after run pair, between the results and as much scratch. All of that is one launch: blocks take their work in
+// order from a counter, and wait until the pass before is done, which blocks that began earlier are at. A first launch
+// sets the counters. In a fusion the first pass computes what it reads, and the last goes on with what it writes.
 #include "codegen/elemental/element.h"
 #include "codegen/gpu/sort_plan.h"
 #include "compiler/hlo/sort_key.h"
@@ -229,8 +230,50 @@ class Sorter {
     PutSlot(own, ir_.Add(r.to, place));
   }
 
+  // The same for the thread's own places from `at` on: it finds what of both runs goes before them, and then goes on
+  // step by step.
+  void MergeOwn(const Runs& r, llvm::Value* at) {
+    llvm::Type* i64 = b_.getInt64Ty();
+    const auto least = [&](llvm::Value* x, llvm::Value* y) {
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y);
+    };
+    const auto last = [&](llvm::Value* end) { return b_.CreateSub(end, ir_.I64(1)); };
+    const auto slot = [&](llvm::Value* place) { return Slot(ir_.Add(r.from, place)); };
+    // Among equals those of the first run go first.
+    const auto second_goes_first = [&](llvm::Value* first, llvm::Value* second) {
+      return Before(InTile(slot(second)), InTile(slot(first)));
+    };
+    llvm::Value *all = b_.CreateSub(at, r.begin), *in_first = b_.CreateSub(r.middle, r.begin),
+                *in_second = b_.CreateSub(r.end, r.middle);
+    llvm::Value* passed =
+        Search(b_.CreateSub(all, least(all, in_second)), least(all, in_first), r.steps, [&](llvm::Value* k) {
+          llvm::Value* other = last(b_.CreateSub(ir_.Add(r.middle, all), k));
+          return b_.CreateNot(second_goes_first(ir_.Add(r.begin, k), other));
+        });
+    llvm::Value *first = ir_.Alloca(i64, 1, 8), *second = ir_.Alloca(i64, 1, 8);
+    b_.CreateStore(ir_.Add(r.begin, passed), first);
+    b_.CreateStore(b_.CreateSub(ir_.Add(r.middle, all), passed), second);
+    llvm::Value* count = least(b_.CreateSub(r.end, at), ir_.I64(Own()));
+    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* k) {
+      llvm::Value *x = b_.CreateLoad(i64, first), *y = b_.CreateLoad(i64, second);
+      // No place outside of the runs is read, should the comparator be no order.
+      llvm::Value *x_left = b_.CreateICmpULT(x, r.middle), *y_left = b_.CreateICmpULT(y, r.end);
+      llvm::Value *x_at = least(x, last(r.middle)), *y_at = least(y, last(r.end));
+      llvm::Value* takes_second =
+          b_.CreateAnd(y_left, b_.CreateOr(b_.CreateNot(x_left), second_goes_first(x_at, y_at)));
+      PutSlot(slot(ir_.Select(takes_second, y_at, x_at)), ir_.Add(r.to, ir_.Add(at, k)));
+      b_.CreateStore(ir_.Add(x, b_.CreateZExt(b_.CreateNot(takes_second), i64)), first);
+      b_.CreateStore(ir_.Add(y, b_.CreateZExt(takes_second, i64)), second);
+    });
+  }
+
   // ---- Passes ----
 
+  // Neighbouring slots that a thread merges to; 1: a row has fewer.
+  int64_t Own() const {
+    const int64_t each = p_.slots() / p_.threads();
+    return each >= kFewestOwn && each <= p_.room ? each : 1;
+  }
   void EachSlot(const std::function<void(llvm::Value*)>& visit) {
     ir_.Loop(thread_, ir_.I64(p_.slots()), p_.threads(), visit);
   }
@@ -267,10 +310,10 @@ class Sorter {
     };
     each([&](llvm::Value* slot, llvm::Value* place) { Fetch(slot, [&](size_t) { return Sorted{nullptr, place}; }); });
     body_.grid.Barrier();
-    ir_.Loop(ir_.I64(0), ir_.I64(levels), 1, [&](llvm::Value* level) {
+    const auto merge = [&](llvm::Value* level, bool own) {
       llvm::Value *run = b_.CreateShl(ir_.I64(1), level), *odd = b_.CreateAnd(level, ir_.I64(1));
       llvm::Value *from = ir_.Mul(odd, p_.slots()), *to = b_.CreateSub(ir_.I64(p_.slots()), from);
-      EachSlot([&](llvm::Value* slot) {
+      const auto visit = [&](llvm::Value* slot) {
         llvm::Value* r = b_.CreateLShr(slot, static_cast<uint64_t>(levels));
         llvm::Value *k = b_.CreateAnd(slot, ir_.I64(p_.room - 1)), *first = ir_.Mul(r, p_.room);
         llvm::Value* valid =
@@ -280,13 +323,29 @@ class Sorter {
         };
         llvm::Value* begin = b_.CreateAnd(k, b_.CreateNot(b_.CreateSub(b_.CreateShl(run, 1), ir_.I64(1))));
         ir_.If(valid, [&] {
-          Rank({ir_.Add(first, begin), most(ir_.Add(begin, run)), most(ir_.Add(begin, b_.CreateShl(run, 1))), from, to,
-                ir_.Add(level, ir_.I64(1))},
-               slot);
+          const Runs runs{ir_.Add(first, begin),
+                          most(ir_.Add(begin, run)),
+                          most(ir_.Add(begin, b_.CreateShl(run, 1))),
+                          from,
+                          to,
+                          ir_.Add(level, ir_.I64(1))};
+          if (own)
+            MergeOwn(runs, slot);
+          else
+            Rank(runs, slot);
         });
-      });
+      };
+      if (own)
+        visit(ir_.Mul(thread_, Own()));
+      else
+        EachSlot(visit);
       body_.grid.Barrier();
-    });
+    };
+    // Runs of which a thread's slots are a part are merged by threads, shorter ones by slots.
+    int64_t by_slots = levels;
+    while (Own() > 1 && by_slots > 0 && int64_t{1} << by_slots >= Own()) --by_slots;
+    ir_.Loop(ir_.I64(0), ir_.I64(by_slots), 1, [&](llvm::Value* level) { merge(level, false); });
+    ir_.Loop(ir_.I64(by_slots), ir_.I64(levels), 1, [&](llvm::Value* level) { merge(level, true); });
     const int64_t sorted = levels % 2 * p_.slots();
     each([&](llvm::Value* slot, llvm::Value* place) {
       llvm::Value* own = Slot(ir_.Add(slot, ir_.I64(sorted)));
@@ -353,7 +412,11 @@ class Sorter {
     });
     body_.grid.Barrier();
     const Runs runs{ir_.I64(0), firsts, count, ir_.I64(0), ir_.I64(p_.slots()), ir_.I64(p_.levels() + 1)};
-    each([&](llvm::Value* slot) { Rank(runs, slot); });
+    llvm::Value* own = ir_.Mul(thread_, Own());
+    if (Own() > 1)
+      ir_.If(b_.CreateICmpULT(own, count), [&] { MergeOwn(runs, own); });
+    else
+      each([&](llvm::Value* slot) { Rank(runs, slot); });
     body_.grid.Barrier();
     each([&](llvm::Value* slot) {
       llvm::Value* own = Slot(ir_.Add(slot, ir_.I64(p_.slots())));
@@ -367,6 +430,8 @@ class Sorter {
       });
     });
   }
+
+  static constexpr int64_t kFewestOwn = 4;
 
   Body& body_;
   Ir& ir_;
