@@ -193,6 +193,16 @@ class Reduction {
     return out;
   }
 
+  // The first element of the thread's.
+  absl::Status Begin(const Part& p, std::vector<Val> v) {
+    if (!p.plain) {
+      ASSIGN_OR_RETURN(std::vector<Val> initial, Initial(p));
+      ASSIGN_OR_RETURN(v, Apply(p, initial, v));
+    }
+    for (size_t k = 0; k < v.size(); ++k) Put(p, k, v[k]);
+    return absl::OkStatus();
+  }
+
   // What this thread reduces by itself: elements slot, slot + per_output, ... of the output's.
   absl::Status Share(llvm::Value* output, llvm::Value* slot, llvm::Value* exists) {
     Ints kept_extents, reduced_extents;
@@ -234,23 +244,13 @@ class Reduction {
       else
         store();
     };
-    const Index first = at(slot);
     Outputs computed;
     for (const Part& p : parts_)
       computed.insert(computed.end(), p.reduce->operands().begin(),
                       p.reduce->operands().begin() + static_cast<std::ptrdiff_t>(p.slots.size()));
-    for (const Part& p : parts_) {
-      ASSIGN_OR_RETURN(std::vector<Val> v, Elements(p, first));
-      if (!p.plain) {
-        ASSIGN_OR_RETURN(std::vector<Val> initial, Initial(p));
-        ASSIGN_OR_RETURN(v, Apply(p, initial, v));
-      }
-      for (size_t k = 0; k < v.size(); ++k) Put(p, k, v[k]);
-    }
-    beside(first);
     // What is stored beside may lie where an element is that comes later.
     const int64_t together = beside_.empty() ? SharesTogether(NeededFor(computed)) : 1;
-    const auto reduce = [&](const std::vector<llvm::Value*>& elements) -> absl::Status {
+    const auto reduce = [&](const std::vector<llvm::Value*>& elements, bool begins) -> absl::Status {
       std::vector<std::vector<Val>> values;
       std::vector<Index> places;
       for (llvm::Value* q : elements) {
@@ -260,11 +260,20 @@ class Reduction {
           values.push_back(std::move(v));
         }
       }
-      for (size_t k = 0; k < values.size(); ++k) Combine(parts_[k % parts_.size()], values[k]);
+      for (size_t k = 0; k < values.size(); ++k) {
+        const Part& p = parts_[k % parts_.size()];
+        if (begins && k < parts_.size())
+          RETURN_IF_ERROR(Begin(p, values[k]));
+        else
+          Combine(p, values[k]);
+      }
       for (const Index& x : places) beside(x);
       return status_;
     };
-    return EachShare(ir_, slot, 1, per_output_, length_, together, reduce);
+    const std::vector<llvm::Value*> first = FirstShares(ir_, slot, per_output_, length_, together);
+    RETURN_IF_ERROR(reduce(first, true));
+    return EachShare(ir_, slot, static_cast<int64_t>(first.size()), per_output_, length_, together,
+                     [&](const std::vector<llvm::Value*>& elements) { return reduce(elements, false); });
   }
 
   // The shares of one output become one, in slot 0.

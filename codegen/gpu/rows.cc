@@ -135,18 +135,22 @@ class Rows {
       own.Put(only, r);
       return absl::OkStatus();
     };
-    // A row has no more threads than elements: each has one to begin with.
-    ASSIGN_OR_RETURN(Val first, elements_.Emit(i->operand(0), At(in, slot_)));
-    own.Put(only, first);
-    RETURN_IF_ERROR(EachElement(1, {i->operand(0)}, [&](const std::vector<llvm::Value*>& elements) -> absl::Status {
+    const auto reduce = [&](const std::vector<llvm::Value*>& elements, bool begins) -> absl::Status {
       std::vector<Val> values;
       for (llvm::Value* k : elements) {
         ASSIGN_OR_RETURN(Val v, elements_.Emit(i->operand(0), At(in, k)));
         values.push_back(v);
       }
-      for (const Val& v : values) RETURN_IF_ERROR(join(v));
+      if (begins) own.Put(only, values[0]);
+      for (size_t k = begins ? 1 : 0; k < values.size(); ++k) RETURN_IF_ERROR(join(values[k]));
       return absl::OkStatus();
-    }));
+    };
+    // A row has no more threads than elements: each has one to begin with.
+    const std::vector<llvm::Value*> first =
+        FirstShares(ir_, slot_, per_row_, length_, SharesTogether(NeededFor({i->operand(0)})));
+    RETURN_IF_ERROR(reduce(first, true));
+    RETURN_IF_ERROR(EachElement(static_cast<int64_t>(first.size()), {i->operand(0)},
+                                [&](const std::vector<llvm::Value*>& elements) { return reduce(elements, false); }));
     for (int64_t mask = std::min(kWarp, per_row_) / 2; mask > 0; mask /= 2)
       RETURN_IF_ERROR(join(body_.grid.ShuffleXor(own.Get(only), mask)));
     if (per_row_ > kWarp) RETURN_IF_ERROR(MeetAcrossWarps(t, own, join));

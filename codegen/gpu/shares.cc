@@ -1,14 +1,25 @@
 #include "codegen/gpu/shares.h"
 
+#include <algorithm>
+
 namespace kiln::gpu {
+namespace {
+
+std::vector<llvm::Value*> SharesFrom(Ir& ir, llvm::Value* first, int64_t step, int64_t count) {
+  std::vector<llvm::Value*> elements;
+  for (int64_t k = 0; k < count; ++k) elements.push_back(ir.Add(first, ir.I64(k * step)));
+  return elements;
+}
+
+}  // namespace
+
+std::vector<llvm::Value*> FirstShares(Ir& ir, llvm::Value* slot, int64_t step, int64_t length, int64_t together) {
+  return SharesFrom(ir, slot, step, std::min(together, length / step));
+}
 
 absl::Status EachShare(Ir& ir, llvm::Value* slot, int64_t skip, int64_t step, int64_t length, int64_t together,
                        const std::function<absl::Status(const std::vector<llvm::Value*>&)>& visit) {
-  const auto from = [&](llvm::Value* first, int64_t count) {
-    std::vector<llvm::Value*> elements;
-    for (int64_t k = 0; k < count; ++k) elements.push_back(ir.Add(first, ir.I64(k * step)));
-    return elements;
-  };
+  const auto from = [&](llvm::Value* first, int64_t count) { return SharesFrom(ir, first, step, count); };
   // Of as many every thread has one.
   const int64_t all = length / step, groups = (all - skip) / together, rest = (all - skip) % together;
   absl::Status status;

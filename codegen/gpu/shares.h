@@ -13,8 +13,11 @@
 
 namespace kiln::gpu {
 
-// Calls `visit` with elements of the line of `length`, up to `together` at a time, in order; the thread's first `skip`
-// are left out. There are at least `step` elements.
+// The first elements of the line of `length` that the thread has, up to `together`. There are at least `step` elements.
+std::vector<llvm::Value*> FirstShares(Ir& ir, llvm::Value* slot, int64_t step, int64_t length, int64_t together);
+
+// Calls `visit` with elements of the line, up to `together` at a time, in order; the thread's first `skip` are left
+// out.
 absl::Status EachShare(Ir& ir, llvm::Value* slot, int64_t skip, int64_t step, int64_t length, int64_t together,
                        const std::function<absl::Status(const std::vector<llvm::Value*>&)>& visit);
 
