@@ -1,6 +1,7 @@
 // Products with few columns: lanes run along k, where A lies in a row, and each sum is added up across its vector at
 // the end. A broadcast of every element of A would serve a vector that is mostly empty.
 #include "codegen/cpu/matmul.h"
+#include "codegen/cpu/matmul_along_k.h"
 #include "codegen/cpu/matmul_micro.h"
 #include "codegen/cpu/matmul_pack.h"
 #include "llvm/IR/Intrinsics.h"
@@ -65,16 +66,7 @@ class FewColumns {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t j = 0; j < s_.n; ++j) {
         llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(m, ir_.I64(row)), s_.c_stride), ir_.I64(j));
-        const bool integers = IsIntegral(s_.c_type);
-        llvm::Value* first = llvm::ConstantFP::get(element_, 0);
-        const Val so_far = s_.accumulate ? ir_.Load(s_.c_type, range.c, at) : Val{};
-        if (s_.accumulate && !integers) first = ir_.Convert(so_far, s_.c_type, s_.compute).re;
-        auto* sum = b_.CreateFAddReduce(first, b_.CreateLoad(vector_, sums_[row * s_.n + j]));
-        sum->setHasAllowReassoc(true);
-        Val result = ir_.Convert({sum}, s_.compute, s_.c_type);
-        // Only the sum of a block is exact in floats.
-        if (s_.accumulate && integers) result.re = b_.CreateAdd(result.re, so_far.re);
-        ir_.Store(s_.c_type, result, range.c, at);
+        StoreSumOfLanes(ir_, s_, b_.CreateLoad(vector_, sums_[row * s_.n + j]), range.c, at);
       }
   }
 
@@ -105,7 +97,7 @@ class FewColumns {
     for (int64_t row = 0; row < rows; ++row) {
       llvm::Value* from = b_.CreateInBoundsGEP(element_, a, ir_.I64(row * s_.a_stride));
       llvm::Value* x = live == lanes_ ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector_, from, align_))
-                                      : b_.CreateMaskedLoad(vector_, from, align_, FirstLanes(live),
+                                      : b_.CreateMaskedLoad(vector_, from, align_, FirstLanes(ir_, lanes_, live),
                                                             llvm::Constant::getNullValue(vector_));
       for (int64_t j = 0; j < s_.n; ++j) {
         llvm::Value* sum = sums_[row * s_.n + j];
@@ -115,12 +107,6 @@ class FewColumns {
                        sum);
       }
     }
-  }
-
-  llvm::Constant* FirstLanes(int64_t live) const {
-    std::vector<llvm::Constant*> mask;
-    for (int64_t l = 0; l < lanes_; ++l) mask.push_back(llvm::ConstantInt::getBool(ir_.ctx, l < live));
-    return llvm::ConstantVector::get(mask);
   }
 
   Ir& ir_;

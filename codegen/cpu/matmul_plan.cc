@@ -249,6 +249,23 @@ bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
          s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
 }
 
+int64_t ColumnsTogether(const CpuLevel& l, int64_t rows) {
+  constexpr int64_t kMost = 8;  // lines of B that are read at once
+  return std::clamp<int64_t>(Accumulators(l) / rows, 1, kMost);
+}
+
+bool FewRowsApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
+  constexpr int64_t kMostRows = 12, kLeastVectors = 8;  // of k
+  // Rows beyond the first cache come again for each few columns.
+  constexpr int64_t kFirstCache = 32 << 10, kEnoughColumns = 3;
+  if (rows * s.run * ByteWidth(s.compute) > kFirstCache && ColumnsTogether(l, rows) < kEnoughColumns) return false;
+  const bool as_it_lies = s.b_type == s.compute || (s.b_type == PrimitiveType::BF16 && s.compute == PrimitiveType::F32);
+  return IsFloat(s.compute) && Group(s.compute) == 1 && as_it_lies && !s.tiles && !s.complex_b && !s.reverse_b &&
+         s.segments.empty() && s.b_tap_rows == 0 && s.panel_columns == 0 && s.part_of_b == PartOfB::kAll &&
+         s.b_k_stride == 1 && s.b_n_stride != 1 && rows <= kMostRows && s.run >= kLeastVectors * Lanes(l, s.compute) &&
+         !s.choice.vectors && s.choice.packing == ProductChoice::kPlanned && s.K() <= MostExact(s);
+}
+
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, int64_t k, const ProductChoice& choice,

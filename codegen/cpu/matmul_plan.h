@@ -109,6 +109,11 @@ bool TilesOfPartsApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, 
 // True if lanes are better filled with elements of k than with columns.
 bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);
 
+// True if the lines of B, which lie along k, are better read as they lie than made into panels for so many rows.
+bool FewRowsApply(const CpuLevel& level, const MatmulShape& shape, int64_t rows);
+// How many columns are then computed side by side.
+int64_t ColumnsTogether(const CpuLevel& level, int64_t rows);
+
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 

@@ -1,6 +1,7 @@
 // Dots and convolutions, narrow types above all, at every CPU level that this machine runs: extents around the groups,
 // vectors and blocks of the dot instructions, both layouts of each operand, windows of every kind, weights that are
 // constants. The evaluator says what is right.
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -135,6 +136,23 @@ void ForPairs(size_t shift, const Case (&list)[cases], const Visit& visit) {
 
 TEST_P(Products, OfMatrices) {
   ForPairs(0, kDots, [&](const std::string& text, bool exact) { Compare(text, exact); });
+}
+
+// Few rows by a B that lies along k: up to and past the rows that read it as it lies, sums that fill vectors and
+// others.
+TEST_P(Products, OfFewRows) {
+  constexpr Types kFew[] = {{"f32", "f32", "f32"},   {"f64", "f64", "f64"}, {"f32", "bf16", "f32"},
+                            {"bf16", "bf16", "f32"}, {"s8", "s8", "s32"},   {"s32", "s32", "s32"},
+                            {"f16", "f16", "f16"}};
+  int shift = 0;
+  for (const Types& t : kFew)
+    for (const int64_t m : {1, 3, 8, 12, 13})
+      for (const int64_t k : {127, 200, 1030}) {
+        const int64_t n = std::array<int64_t, 4>{1, 7, 33, 64}[static_cast<size_t>(shift++ % 4)];
+        const std::string text = TextOf(t, DotCase{1 + shift % 2, m, n, k, shift % 3 == 0, true});
+        Compare(text, t.c[0] == 's', 1 + shift % 2);
+        if (shift % 5 == 0) Compare(WithBias(text, "f32"), false);
+      }
 }
 
 // A matrix and a vector: both layouts, several batches, strips that go together and rows that are asked for before.
