@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <deque>
-#include <limits>
 #include <map>
-#include <mutex>
 #include <span>
 #include <thread>
 
@@ -18,25 +15,11 @@
 #include "aot/tools/mpi_launcher.h"
 #include "aot/tools/partitioned.h"
 #include "aot/tools/run_process.h"
+#include "aot/tools/span.h"
 #include "aot/tools/timed_comm.h"
 
 namespace kiln {
 namespace {
-
-// When the devices of a run begin and end: it takes from the first beginning to the last end.
-class Span {
- public:
-  void Add(double begin, double end) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    begin_ = std::min(begin_, begin);
-    end_ = std::max(end_, end);
-  }
-  double length() const { return end_ - begin_; }
-
- private:
-  std::mutex mutex_;
-  double begin_ = std::numeric_limits<double>::infinity(), end_ = 0;
-};
 
 // All devices of a program as threads of the child.
 class DevicesChild {
@@ -159,10 +142,9 @@ class DevicesChild {
 
   void RunOnce(size_t d, const kiln_comm* comm, Span& span) {
     const FlushWhileEmulating flush(programs_[d]->model, emulators_[d] != nullptr);
-    const auto now = [] { return Microseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
-    const double begin = now();
+    const double begin = NowUs();
     codes_[d] = instances_[d]->Run(run_[d], emulated_[d], emulators_[d].get(), nullptr, comm);
-    span.Add(begin, now());
+    span.Add(begin, NowUs());
     if (codes_[d] != 0 && emulators_[d]) emulators_[d]->Fail();
     if (codes_[d] != 0 && world_) abort_world_(world_);
   }
@@ -252,7 +234,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
   auto* exchanges = reinterpret_cast<ExchangeTimes*>(times + repeat);
   if (o.backend == "gpu") {
     std::vector<GpuRun> runs;
-    for (size_t d = 0; d < programs.size(); ++d) runs.push_back({programs[d], &arguments[d]});
+    for (size_t d = 0; d < programs.size(); ++d) runs.push_back({&programs[d]->model, programs[d]->so, &arguments[d]});
     GpuTimes of_gpus;
     RETURN_IF_ERROR(RunOnGpus(runs, infeed, repeat, offsets, shared, &of_gpus));
     if (about) {

@@ -4,21 +4,16 @@
 
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
 
 #include "aot/tools/gpu_machine.h"
+#include "aot/tools/span.h"
 #include "runtime_min/kiln.h"
 
 namespace kiln {
 namespace {
-
-double NowUs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::micro>(now).count();
-}
 
 // A program on a device, with the memory of one run.
 class GpuInstance {
@@ -99,8 +94,8 @@ class Devices {
 
   absl::Status Create(const std::vector<Literal>& infeed) {
     for (size_t d = 0; d < runs_.size(); ++d) {
-      const CompiledModel& m = runs_[d].program->model;
-      void* lib = Load(m, runs_[d].program->so);
+      const CompiledModel& m = *runs_[d].model;
+      void* lib = Load(m, runs_[d].so);
       if (!lib) return InvalidArgument("error: the compiled program cannot be loaded");
       libraries_.push_back(lib);
       const auto model_of = reinterpret_cast<const kiln_model* (*)()>(dlsym(lib, SymbolOf(m, "model").c_str()));
@@ -153,24 +148,20 @@ class Devices {
   kiln_world* world_ = nullptr;
 };
 
-absl::Status RunThem(Devices& devices, size_t count, int repeat, const std::vector<std::vector<size_t>>& offsets,
+absl::Status RunThem(Devices& devices, int repeat, const std::vector<std::vector<size_t>>& offsets,
                      const Shared& shared, GpuTimes* times) {
   const size_t runs = static_cast<size_t>(repeat);
-  std::vector<double> begin(runs * count), end(runs * count);
+  std::vector<Span> spans(runs);
   RETURN_IF_ERROR(devices.Run(runs, [&](size_t d, size_t k) -> absl::Status {
     GpuInstance& one = devices.instance(d);
     if (k > 0) RETURN_IF_ERROR(one.Restore());
-    begin[k * count + d] = NowUs();
+    const double begin = NowUs();
     RETURN_IF_ERROR(one.Start());
     RETURN_IF_ERROR(one.Wait());
-    end[k * count + d] = NowUs();
+    spans[k].Add(begin, NowUs());
     return k == 0 ? one.KeepResults(offsets[d], shared) : absl::OkStatus();
   }));
-  for (size_t k = 0; k < runs; ++k) {
-    const auto at = static_cast<std::ptrdiff_t>(k * count), to = at + static_cast<std::ptrdiff_t>(count);
-    times->us.push_back(*std::max_element(end.begin() + at, end.begin() + to) -
-                        *std::min_element(begin.begin() + at, begin.begin() + to));
-  }
+  for (const Span& s : spans) times->us.push_back(s.length());
   if (runs < 2) return absl::OkStatus();
   const double start = NowUs();
   RETURN_IF_ERROR(devices.Run(1, [&](size_t d, size_t) -> absl::Status {
@@ -190,7 +181,7 @@ absl::Status RunOnGpus(const std::vector<GpuRun>& runs, const std::vector<Litera
   {
     Devices devices(runs, machine->count());
     status = devices.Create(infeed);
-    if (status.ok()) status = RunThem(devices, runs.size(), repeat, offsets, shared, times);
+    if (status.ok()) status = RunThem(devices, repeat, offsets, shared, times);
   }
   if (!status.ok())
     for (int d = 0; d < machine->count(); ++d) RETURN_IF_ERROR(machine->Renew(d));

@@ -10,8 +10,9 @@ namespace kiln {
 
 // What one device runs, on what.
 struct GpuRun {
-  const Linked* program;
-  const std::vector<Literal>* arguments;  // in the layouts of the program's ports
+  const CompiledModel* model;
+  std::string so;                         // it, linked
+  const std::vector<Literal>* arguments;  // in the layouts of the model's ports
 };
 
 struct GpuTimes {

@@ -152,8 +152,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   const std::vector<Literal> in_memory = InMemory(out.model, arguments);
   if (o.backend == "gpu") {
     GpuTimes times;
-    const Linked program = {out.model, linked.so};
-    RETURN_IF_ERROR(RunOnGpus({{&program, &in_memory}}, {}, repeat, {offsets}, shared, &times));
+    RETURN_IF_ERROR(RunOnGpus({{&out.model, linked.so, &in_memory}}, {}, repeat, {offsets}, shared, &times));
     out.results = ReadResults(out.model, offsets, shared);
     SetTimes(times.us, &out);
     out.queued_us = times.queued_us;

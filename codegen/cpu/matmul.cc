@@ -301,16 +301,11 @@ class VectorProducts {
   }
 
   llvm::Value* LoadVector(llvm::Value* offset) {
-    const auto of = [&](llvm::Type* t) { return llvm::FixedVectorType::get(t, static_cast<unsigned>(plan_.lanes)); };
     llvm::Type* element = ir_.MemType(s_.b_type);
-    llvm::Value* v = b_.CreateAlignedLoad(of(element), b_.CreateInBoundsGEP(element, b_array_, offset),
+    auto* many = llvm::FixedVectorType::get(element, static_cast<unsigned>(plan_.lanes));
+    llvm::Value* v = b_.CreateAlignedLoad(many, b_.CreateInBoundsGEP(element, b_array_, offset),
                                           llvm::Align(static_cast<uint64_t>(ByteWidth(s_.b_type))));
-    if (s_.b_type == s_.compute) return v;
-    auto* wide = of(ir_.RegType(s_.compute));
-    if (s_.b_type == PrimitiveType::F16) return b_.CreateFPExt(b_.CreateBitCast(v, of(b_.getHalfTy())), wide);
-    if (s_.b_type == PrimitiveType::BF16)
-      return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, of(b_.getInt32Ty())), 16), wide);
-    return IsSigned(s_.b_type) ? b_.CreateSIToFP(v, wide) : b_.CreateUIToFP(v, wide);
+    return AsComputed(ir_, s_.b_type, s_.compute, v);
   }
 
   template <typename At, typename RowsFrom>

@@ -2,12 +2,19 @@
 
 #include <vector>
 
+#include "llvm/IR/Intrinsics.h"
+
 namespace kiln::cpu {
 
 llvm::Constant* FirstLanes(Ir& ir, int64_t lanes, int64_t live) {
   std::vector<llvm::Constant*> mask;
   for (int64_t l = 0; l < lanes; ++l) mask.push_back(llvm::ConstantInt::getBool(ir.ctx, l < live));
   return llvm::ConstantVector::get(mask);
+}
+
+llvm::Value* MultiplyAddLanes(Ir& ir, llvm::Value* x, llvm::Value* y, llvm::Value* sum) {
+  return ir.level.fma ? ir.b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {x, y, sum})
+                      : ir.b.CreateFAdd(sum, ir.b.CreateFMul(x, y));
 }
 
 void StoreSumOfLanes(Ir& ir, const MatmulShape& s, llvm::Value* sum, llvm::Value* c, llvm::Value* at) {

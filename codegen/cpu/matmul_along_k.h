@@ -10,6 +10,9 @@ namespace kiln::cpu {
 // A mask of the first `live` of so many lanes.
 llvm::Constant* FirstLanes(Ir& ir, int64_t lanes, int64_t live);
 
+// x * y + sum in each lane.
+llvm::Value* MultiplyAddLanes(Ir& ir, llvm::Value* x, llvm::Value* y, llvm::Value* sum);
+
 // Adds up the lanes of `sum` and stores the result at element `at` of `c`, or adds it to what is there.
 void StoreSumOfLanes(Ir& ir, const MatmulShape& shape, llvm::Value* sum, llvm::Value* c, llvm::Value* at);
 

@@ -4,7 +4,6 @@
 #include "codegen/cpu/matmul_along_k.h"
 #include "codegen/cpu/matmul_micro.h"
 #include "codegen/cpu/matmul_pack.h"
-#include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
 namespace {
@@ -101,10 +100,7 @@ class FewColumns {
                                                             llvm::Constant::getNullValue(vector_));
       for (int64_t j = 0; j < s_.n; ++j) {
         llvm::Value* sum = sums_[row * s_.n + j];
-        llvm::Value* old = b_.CreateLoad(vector_, sum);
-        b_.CreateStore(ir_.level.fma ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, columns[j], old})
-                                     : b_.CreateFAdd(old, b_.CreateFMul(x, columns[j])),
-                       sum);
+        b_.CreateStore(MultiplyAddLanes(ir_, x, columns[j], b_.CreateLoad(vector_, sum)), sum);
       }
     }
   }

@@ -2,7 +2,7 @@
 // k on both sides. Panels of such a B would be made for few rows that read them.
 #include "codegen/cpu/matmul.h"
 #include "codegen/cpu/matmul_along_k.h"
-#include "llvm/IR/Intrinsics.h"
+#include "codegen/cpu/matmul_pack.h"
 
 namespace kiln::cpu {
 namespace {
@@ -56,9 +56,7 @@ class FewRows {
     llvm::Value* v = live == lanes_ ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(many, from, align))
                                     : b_.CreateMaskedLoad(many, from, align, FirstLanes(ir_, lanes_, live),
                                                           llvm::Constant::getNullValue(many));
-    if (type != PrimitiveType::BF16) return v;
-    auto* words = llvm::FixedVectorType::get(b_.getInt32Ty(), static_cast<unsigned>(lanes_));
-    return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, words), 16), vector_);
+    return AsComputed(ir_, type, s_.compute, v);
   }
 
   // A vector of k of each row times that of each column.
@@ -69,10 +67,8 @@ class FewRows {
     for (int64_t row = 0; row < rows_; ++row) {
       llvm::Value* x = Line(s_.compute, range_.a, ir_.I64(row * s_.a_stride), k, live);
       for (int64_t j = 0; j < columns; ++j) {
-        llvm::Value *sum = Sum(row, j, columns), *old = b_.CreateLoad(vector_, sum), *y = lines[static_cast<size_t>(j)];
-        b_.CreateStore(ir_.level.fma ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, old})
-                                     : b_.CreateFAdd(old, b_.CreateFMul(x, y)),
-                       sum);
+        llvm::Value* sum = Sum(row, j, columns);
+        b_.CreateStore(MultiplyAddLanes(ir_, x, lines[static_cast<size_t>(j)], b_.CreateLoad(vector_, sum)), sum);
       }
     }
   }

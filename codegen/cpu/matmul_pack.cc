@@ -182,6 +182,16 @@ std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Val
   return rows;
 }
 
+llvm::Value* AsComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, llvm::Value* v) {
+  if (type == compute) return v;
+  llvm::IRBuilder<>& b = ir.b;
+  const auto of = [&](llvm::Type* t) { return v->getType()->getWithNewType(t); };
+  llvm::Type* wide = of(ir.RegType(compute));
+  if (type == PrimitiveType::F16) return b.CreateFPExt(b.CreateBitCast(v, of(b.getHalfTy())), wide);
+  if (type == PrimitiveType::BF16) return b.CreateBitCast(b.CreateShl(b.CreateZExt(v, of(b.getInt32Ty())), 16), wide);
+  return IsSigned(type) ? b.CreateSIToFP(v, wide) : b.CreateUIToFP(v, wide);
+}
+
 llvm::Value* PanelStack(Ir& ir, int64_t bytes) {
   constexpr char kMark[] = "kiln.panels";
   for (llvm::Instruction& i : ir.current()->getEntryBlock()) {

@@ -159,6 +159,9 @@ class Sorter {
     b_.CreateStore(b_.CreateTrunc(slot, b_.getInt16Ty()), b_.CreateInBoundsGEP(b_.getInt16Ty(), order_, at));
   }
 
+  llvm::Value* Least(llvm::Value* x, llvm::Value* y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y); }
+  llvm::Value* Last(llvm::Value* end) { return b_.CreateSub(end, ir_.I64(1)); }
+
   // ---- Order ----
 
   // Whether the first of two elements goes before the second, by what the comparator looks at.
@@ -210,6 +213,17 @@ class Sorter {
     return b_.CreateLoad(i64, low);
   }
 
+  // How many elements of a first run, [begin, middle), are among the first `all` of what it and a second one, [middle,
+  // end), make. Among equals those of the first run go first.
+  llvm::Value* OfFirstRun(llvm::Value* begin, llvm::Value* middle, llvm::Value* end, llvm::Value* all,
+                          llvm::Value* steps, const std::function<Reader(llvm::Value* place)>& at) {
+    llvm::Value *in_first = b_.CreateSub(middle, begin), *in_second = b_.CreateSub(end, middle);
+    return Search(b_.CreateSub(all, Least(all, in_second)), Least(all, in_first), steps, [&](llvm::Value* k) {
+      llvm::Value* other = Last(b_.CreateSub(ir_.Add(middle, all), k));
+      return b_.CreateNot(Before(at(other), at(ir_.Add(begin, k))));
+    });
+  }
+
   // Two neighbouring runs of the tile, [begin, middle) and [middle, end) of the places at `from`, as one at `to`: the
   // element at place `at` of them.
   struct Runs {
@@ -234,33 +248,21 @@ class Sorter {
   // step by step.
   void MergeOwn(const Runs& r, llvm::Value* at) {
     llvm::Type* i64 = b_.getInt64Ty();
-    const auto least = [&](llvm::Value* x, llvm::Value* y) {
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y);
-    };
-    const auto last = [&](llvm::Value* end) { return b_.CreateSub(end, ir_.I64(1)); };
     const auto slot = [&](llvm::Value* place) { return Slot(ir_.Add(r.from, place)); };
-    // Among equals those of the first run go first.
-    const auto second_goes_first = [&](llvm::Value* first, llvm::Value* second) {
-      return Before(InTile(slot(second)), InTile(slot(first)));
-    };
-    llvm::Value *all = b_.CreateSub(at, r.begin), *in_first = b_.CreateSub(r.middle, r.begin),
-                *in_second = b_.CreateSub(r.end, r.middle);
-    llvm::Value* passed =
-        Search(b_.CreateSub(all, least(all, in_second)), least(all, in_first), r.steps, [&](llvm::Value* k) {
-          llvm::Value* other = last(b_.CreateSub(ir_.Add(r.middle, all), k));
-          return b_.CreateNot(second_goes_first(ir_.Add(r.begin, k), other));
-        });
+    const auto reader = [&](llvm::Value* place) { return InTile(slot(place)); };
+    llvm::Value* all = b_.CreateSub(at, r.begin);
+    llvm::Value* passed = OfFirstRun(r.begin, r.middle, r.end, all, r.steps, reader);
     llvm::Value *first = ir_.Alloca(i64, 1, 8), *second = ir_.Alloca(i64, 1, 8);
     b_.CreateStore(ir_.Add(r.begin, passed), first);
     b_.CreateStore(b_.CreateSub(ir_.Add(r.middle, all), passed), second);
-    llvm::Value* count = least(b_.CreateSub(r.end, at), ir_.I64(Own()));
+    llvm::Value* count = Least(b_.CreateSub(r.end, at), ir_.I64(Own()));
     ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* k) {
       llvm::Value *x = b_.CreateLoad(i64, first), *y = b_.CreateLoad(i64, second);
       // No place outside of the runs is read, should the comparator be no order.
       llvm::Value *x_left = b_.CreateICmpULT(x, r.middle), *y_left = b_.CreateICmpULT(y, r.end);
-      llvm::Value *x_at = least(x, last(r.middle)), *y_at = least(y, last(r.end));
+      llvm::Value *x_at = Least(x, Last(r.middle)), *y_at = Least(y, Last(r.end));
       llvm::Value* takes_second =
-          b_.CreateAnd(y_left, b_.CreateOr(b_.CreateNot(x_left), second_goes_first(x_at, y_at)));
+          b_.CreateAnd(y_left, b_.CreateOr(b_.CreateNot(x_left), Before(reader(y_at), reader(x_at))));
       PutSlot(slot(ir_.Select(takes_second, y_at, x_at)), ir_.Add(r.to, ir_.Add(at, k)));
       b_.CreateStore(ir_.Add(x, b_.CreateZExt(b_.CreateNot(takes_second), i64)), first);
       b_.CreateStore(ir_.Add(y, b_.CreateZExt(takes_second, i64)), second);
@@ -293,8 +295,7 @@ class Sorter {
     llvm::Value *row = ir_.Mul(b_.CreateUDiv(tile, ir_.I64(p_.tiles)), p_.rows),
                 *piece = b_.CreateURem(tile, ir_.I64(p_.tiles));
     llvm::Value* start = ir_.Mul(piece, p_.room);
-    llvm::Value* length =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateSub(ir_.I64(p_.n), start), ir_.I64(p_.room));
+    llvm::Value* length = Least(b_.CreateSub(ir_.I64(p_.n), start), ir_.I64(p_.room));
     // Slots that hold an element, those of neighbours in memory by neighbouring threads.
     const auto each = [&](const Visit& visit) {
       EachSlot([&](llvm::Value* q) {
@@ -318,9 +319,7 @@ class Sorter {
         llvm::Value *k = b_.CreateAnd(slot, ir_.I64(p_.room - 1)), *first = ir_.Mul(r, p_.room);
         llvm::Value* valid =
             b_.CreateAnd(b_.CreateICmpULT(ir_.Add(row, r), ir_.I64(p_.outer * p_.inner)), b_.CreateICmpULT(k, length));
-        const auto most = [&](llvm::Value* x) {
-          return ir_.Add(first, b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, length));
-        };
+        const auto most = [&](llvm::Value* x) { return ir_.Add(first, Least(x, length)); };
         llvm::Value* begin = b_.CreateAnd(k, b_.CreateNot(b_.CreateSub(b_.CreateShl(run, 1), ir_.I64(1))));
         ir_.If(valid, [&] {
           const Runs runs{ir_.Add(first, begin),
@@ -359,16 +358,12 @@ class Sorter {
 
   // A tile of what two neighbouring runs of a row make, each of room * 2^(pass - 1) elements or what there is.
   void Merge(llvm::Value* pass, llvm::Value* tile) {
-    const auto least = [&](llvm::Value* x, llvm::Value* y) {
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y);
-    };
     llvm::Value *row = b_.CreateUDiv(tile, ir_.I64(p_.tiles)), *n = ir_.I64(p_.n);
     llvm::Value *start = ir_.Mul(b_.CreateURem(tile, ir_.I64(p_.tiles)), p_.room),
                 *both = b_.CreateShl(ir_.I64(p_.room), pass);
     llvm::Value *begin = b_.CreateAnd(start, b_.CreateNeg(both)),
-                *middle = least(ir_.Add(begin, b_.CreateLShr(both, 1)), n);
-    llvm::Value *end = least(ir_.Add(begin, both), n), *count = least(b_.CreateSub(end, start), ir_.I64(p_.room));
-    llvm::Value *in_first = b_.CreateSub(middle, begin), *in_second = b_.CreateSub(end, middle);
+                *middle = Least(ir_.Add(begin, b_.CreateLShr(both, 1)), n);
+    llvm::Value *end = Least(ir_.Add(begin, both), n), *count = Least(b_.CreateSub(end, start), ir_.I64(p_.room));
     std::vector<llvm::Value*> arrays, next;
     llvm::Value* odd = b_.CreateTrunc(b_.CreateXor(pass, ir_.I64(p_.merges)), b_.getInt1Ty());
     for (size_t k = 0; k < keys_.size(); ++k) {
@@ -378,17 +373,13 @@ class Sorter {
     // How many elements of the first run are among so many of the result: at the tile's start, and at its end.
     ir_.If(b_.CreateICmpULT(thread_, ir_.I64(2)), [&] {
       llvm::Value* all = ir_.Add(b_.CreateSub(start, begin), b_.CreateMul(thread_, count));
-      llvm::Value* fewest = b_.CreateSub(all, least(all, in_second));
       const auto at = [&](llvm::Value* k) -> Reader {
         llvm::Value* place = Place(row, k);
         return [this, place, &arrays](size_t o) { return ir_.Load(TypeOf(sort_, o), arrays[o], place); };
       };
       int64_t steps = 1;
       while (int64_t{1} << steps <= p_.n) ++steps;
-      llvm::Value* found = Search(fewest, least(all, in_first), ir_.I64(steps), [&](llvm::Value* k) {
-        llvm::Value* other = b_.CreateSub(b_.CreateSub(ir_.Add(middle, all), k), ir_.I64(1));
-        return b_.CreateNot(Before(at(other), at(ir_.Add(begin, k))));
-      });
+      llvm::Value* found = OfFirstRun(begin, middle, end, all, ir_.I64(steps), at);
       b_.CreateStore(found, b_.CreateInBoundsGEP(b_.getInt64Ty(), splits_, thread_));
     });
     body_.grid.Barrier();
@@ -397,11 +388,11 @@ class Sorter {
     };
     llvm::Value* passed = split(0);
     // No more than there are, should the comparator be no order.
-    llvm::Value* firsts = least(b_.CreateSub(split(1), passed), count);
+    llvm::Value* firsts = Least(b_.CreateSub(split(1), passed), count);
     llvm::Value* seconds = b_.CreateSub(ir_.Add(b_.CreateSub(start, begin), middle), ir_.Add(passed, firsts));
     const auto source = [&](llvm::Value* slot) {
       llvm::Value* k = ir_.Add(slot, ir_.Select(b_.CreateICmpULT(slot, firsts), ir_.Add(begin, passed), seconds));
-      return Place(row, least(k, ir_.I64(p_.n - 1)));
+      return Place(row, Least(k, ir_.I64(p_.n - 1)));
     };
     const auto each = [&](const std::function<void(llvm::Value*)>& visit) {
       EachSlot([&](llvm::Value* slot) { ir_.If(b_.CreateICmpULT(slot, count), [&] { visit(slot); }); });

@@ -14,6 +14,8 @@
 namespace kiln {
 namespace {
 
+constexpr absl::string_view kPrecise = ",\"precision_config\":{\"operand_precision\":[\"HIGHEST\",\"HIGHEST\"]}";
+
 std::string List(const Ints& v) {
   return absl::StrCat("[", absl::StrJoin(v, ",", [](std::string* s, int64_t n) { absl::StrAppend(s, "\"", n, "\""); }),
                       "]");
@@ -225,10 +227,6 @@ std::optional<std::string> ConfigField(absl::string_view config, absl::string_vi
   text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
   return text;
 }
-
-namespace {
-constexpr absl::string_view kPrecise = ",\"precision_config\":{\"operand_precision\":[\"HIGHEST\",\"HIGHEST\"]}";
-}  // namespace
 
 std::string ToText(const GemmConfig& c) {
   return absl::StrCat("{\"gemm_backend_config\":{\"alpha_real\":", Number(c.alpha), ",\"beta\":", Number(c.beta),
