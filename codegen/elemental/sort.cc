@@ -1,9 +1,9 @@
 // Sorts: by digits of keys where the comparator asks for the order of operands, else by comparing. Many short rows are
 // sort_side_by_side.cc's.
 //
-// A record of a key is a word: what is compared, as an unsigned number of the same order, above the element's place, or
-// above the element itself where it is all that is sorted. Both ways are stable, so that of several keys the last is
-// sorted by first.
+// A word of a key is what is compared, as an unsigned number of the same order, above the element's place, or above the
+// element itself where it is all that is sorted. Both ways are stable, so that of several keys the last is sorted by
+// first. Of longer keys a word holds what tells them apart at first.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -23,13 +23,19 @@ std::vector<SortKey> KeysOf(const Instruction* sort) {
   return n < kFewestByDigits || n >= kMost ? std::vector<SortKey>() : KeysOfSort(sort);
 }
 
-int64_t RecordBytes(const SortKey& key) { return KeyBits(key) > 32 ? 16 : 8; }
+bool IsLong(const SortKey& key) { return KeyBits(key) > 32; }
 
-// For two times the records of any key.
-int64_t RoomOfRecords(const Instruction* sort) {
-  int64_t bytes = 0;
-  for (const SortKey& key : KeysOf(sort)) bytes = std::max(bytes, 2 * Aligned(SortRows(sort).n * RecordBytes(key)));
-  return bytes;
+// Whether words are keys, which are the elements.
+bool IsAlone(const Instruction* sort, const std::vector<SortKey>& keys) {
+  return sort->operand_count() == 1 && keys.size() == 1 && KeyIsElement(keys[0]) && !IsLong(keys[0]);
+}
+
+// For a row's words of any key, and as many again.
+int64_t RoomOfWords(const Instruction* sort) {
+  const std::vector<SortKey> keys = KeysOf(sort);
+  if (keys.empty()) return 0;
+  const int64_t word = IsAlone(sort, keys) && !KeysMayMeet(keys[0]) ? 4 : 8;
+  return 2 * Aligned(SortRows(sort).n * word);
 }
 
 // Merging copies rows: into the other half of the room, and out of strided arrays first.
@@ -58,7 +64,7 @@ class Sorter {
     if (NeedsMerge(keys_)) RETURN_IF_ERROR(MakeCallbacks());
     const auto row = [&](llvm::Value* r) {
       base_ = rows_.Begin(ir_, r);
-      keys_.empty() ? Merge() : keys_.size() == 1 && KeyIsElement(i_, keys_[0]) ? ByDigitsAlone() : ByDigits();
+      keys_.empty() ? Merge() : IsAlone(i_, keys_) ? ByDigitsAlone() : ByDigits();
     };
     if (on_stack_)
       ir_.Loop(body_.begin, body_.end, 1, row);
@@ -82,127 +88,151 @@ class Sorter {
 
   // ---- By digits ----
 
-  // Whether the elements themselves stand in the records.
+  // Whether the elements themselves stand below the keys.
   bool HoldsElements() const {
-    return types_.size() == 1 && keys_.size() == 1 && ByteWidth(types_[0]) <= RecordBytes(keys_[0]) / 2;
+    return types_.size() == 1 && keys_.size() == 1 && ByteWidth(types_[0]) <= 4 && !IsLong(keys_[0]);
   }
 
-  llvm::Value* KeyAt(const SortKey& key, llvm::Value* at, llvm::Value* unordered) {
-    const size_t operand = static_cast<size_t>(key.operand);
-    auto word = EmitKey(ir_, key, ir_.Load(types_[operand], body_.operands[operand], at), unordered);
+  llvm::Value* KeyOf(const SortKey& key, llvm::Value* array, llvm::Value* at, llvm::Value* unordered) {
+    auto word = EmitKey(ir_, key, ir_.Load(types_[static_cast<size_t>(key.operand)], array, at), unordered);
     if (word.ok()) return *word;
     status_.Update(word.status());
-    return b_.getInt32(0);
+    return llvm::ConstantInt::get(b_.getIntNTy(static_cast<unsigned>(KeyBits(key))), 0);
+  }
+  llvm::Value* KeyAt(const SortKey& key, llvm::Value* at, llvm::Value* unordered) {
+    return KeyOf(key, body_.operands[static_cast<size_t>(key.operand)], at, unordered);
+  }
+
+  // The bits in which elements are not what their keys of up to 32 bits say; null where keys say it all.
+  llvm::Value* Differing(const SortKey& key) {
+    if (!KeysMayMeet(key)) return nullptr;
+    llvm::Value* differ = ir_.Alloca(b_.getInt32Ty(), 1);
+    b_.CreateStore(b_.getInt32(0), differ);
+    return differ;
+  }
+  void Compare(const SortKey& key, llvm::Value* word, llvm::Value* at, llvm::Value* differ) {
+    const auto operand = static_cast<size_t>(key.operand);
+    llvm::Value* bits = b_.CreateXor(ElementOfKey(ir_, key, word), LoadBits(operand, body_.operands[operand], at));
+    b_.CreateStore(b_.CreateOr(b_.CreateLoad(b_.getInt32Ty(), differ), bits), differ);
+  }
+  llvm::Value* IsZero(llvm::Value* differ) {
+    return b_.CreateICmpEQ(b_.CreateLoad(b_.getInt32Ty(), differ), b_.getInt32(0));
   }
 
   // Keys that are the elements, and no element that shares its key with another.
   void ByDigitsAlone() {
+    const SortKey& key = keys_[0];
     llvm::Type* word = b_.getInt32Ty();
-    llvm::Value *differ = nullptr, *keys = Room(0);
-    if (KeysMayMeet(keys_[0])) {
-      differ = ir_.Alloca(word, 1);
-      b_.CreateStore(b_.getInt32(0), differ);
-    }
+    llvm::Value *differ = Differing(key), *keys = Room(0);
     ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-      llvm::Value* key = KeyAt(keys_[0], At(q), nullptr);
-      if (differ) {
-        llvm::Value* bits = b_.CreateXor(ElementOfKey(ir_, keys_[0], key), LoadBits(0, body_.operands[0], At(q)));
-        b_.CreateStore(b_.CreateOr(b_.CreateLoad(word, differ), bits), differ);
-      }
-      b_.CreateStore(b_.CreateZExt(key, word), b_.CreateInBoundsGEP(word, keys, q));
+      llvm::Value* k = KeyAt(key, At(q), nullptr);
+      if (differ) Compare(key, k, At(q), differ);
+      b_.CreateStore(b_.CreateZExt(k, word), b_.CreateInBoundsGEP(word, keys, q));
     });
     const auto sort = [&] {
-      llvm::Value* sorted = Radix("kiln_radix_sort_alone", keys_[0], keys, Room(RoomOfRecords(i_) / 2));
+      llvm::Value* sorted = Radix("kiln_sort_u32", key, keys, Room(RoomOfWords(i_) / 2));
       ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-        llvm::Value* key = b_.CreateLoad(word, b_.CreateInBoundsGEP(word, sorted, q));
-        StoreBits(0, ElementOfKey(ir_, keys_[0], key), body_.results[0], At(q));
+        llvm::Value* k = b_.CreateLoad(word, b_.CreateInBoundsGEP(word, sorted, q));
+        StoreBits(0, ElementOfKey(ir_, key, k), body_.results[0], At(q));
       });
     };
     if (!differ) return sort();
-    llvm::Value* same = b_.CreateICmpEQ(b_.CreateLoad(word, differ), b_.getInt32(0));
+    llvm::Value* same = IsZero(differ);
     ir_.If(same, sort);
     ir_.If(b_.CreateNot(same), [&] { ByDigits(); });
   }
 
+  // Words in their order, or to be brought into it, and room for as many; no address: the elements as they lie.
+  struct Words {
+    llvm::Value *at = nullptr, *room = nullptr;
+  };
+
   void ByDigits() {
-    llvm::Value* unordered = nullptr;
-    if (NeedsMerge(keys_)) {
-      unordered = ir_.Alloca(b_.getInt1Ty(), 1);
-      b_.CreateStore(b_.getFalse(), unordered);
-    }
-    Sorted order;
-    for (size_t k = keys_.size() - 1; k > 0; --k) order = SortedBy(keys_[k], RecordsOf(keys_[k], order, nullptr));
-    const Records last = RecordsOf(keys_[0], order, unordered);
-    if (!unordered) return Place(SortedBy(keys_[0], last));
+    Words order;
+    for (size_t k = keys_.size() - 1; k > 0; --k) order = SortedBy(keys_[k], order, nullptr);
+    if (!NeedsMerge(keys_)) return PlaceBy(order);
+    llvm::Value* unordered = ir_.Alloca(b_.getInt1Ty(), 1);
+    b_.CreateStore(b_.getFalse(), unordered);
+    ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) { KeyAt(keys_[0], At(q), unordered); });
     llvm::Value* compare = b_.CreateLoad(b_.getInt1Ty(), unordered);
     ir_.If(compare, [&] { Merge(); });
-    ir_.If(b_.CreateNot(compare), [&] { Place(SortedBy(keys_[0], last)); });
+    ir_.If(b_.CreateNot(compare), [&] { PlaceBy(order); });
   }
 
-  // Records, each of so many words, and as much room.
-  struct Records {
-    llvm::Value *at, *room;
-    int64_t words;
-  };
-  // The same in their order; no address: the elements as they lie.
-  struct Sorted {
-    llvm::Value* at = nullptr;
-    int64_t words = 0;
-  };
-
-  // The lower half of the `q`-th record.
-  llvm::Value* LowOf(const Sorted& sorted, llvm::Value* q) {
-    llvm::Type* word = b_.getInt64Ty();
-    return b_.CreateLoad(
-        word, b_.CreateInBoundsGEP(word, sorted.at, ir_.Add(ir_.Mul(q, sorted.words), ir_.I64(sorted.words - 1))));
-  }
-  llvm::Value* PlaceOf(const Sorted& sorted, llvm::Value* q) {
-    return sorted.words == 1 ? b_.CreateAnd(LowOf(sorted, q), UINT32_MAX) : LowOf(sorted, q);
+  // By the first key, and by `order` among equals. Where words tell that key's elements these need not be looked for.
+  void PlaceBy(const Words& order) {
+    const bool tells = KeyIsElement(keys_[0]) && !IsLong(keys_[0]) && !HoldsElements();
+    llvm::Value* differ = tells ? Differing(keys_[0]) : nullptr;
+    const Words sorted = SortedBy(keys_[0], order, differ);
+    if (!differ) return Place(sorted, tells);
+    llvm::Value* same = IsZero(differ);
+    ir_.If(same, [&] { Place(sorted, true); });
+    ir_.If(b_.CreateNot(same), [&] { Place(sorted, false); });
   }
 
-  // Records of `key` for the elements in `order`.
-  Records RecordsOf(const SortKey& key, const Sorted& order, llvm::Value* unordered) {
-    llvm::Type* word = b_.getInt64Ty();
-    const bool wide = RecordBytes(key) > 8;
-    Records r{Room(0), Room(RoomOfRecords(i_) / 2), RecordBytes(key) / 8};
+  llvm::Value* WordAt(const Words& words, llvm::Value* q) {
+    return b_.CreateLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), words.at, q));
+  }
+  llvm::Value* LowOf(llvm::Value* word) { return b_.CreateAnd(word, UINT32_MAX); }
+
+  // Those of `order` by `key`. `differ`: as above, if anyone asks.
+  Words SortedBy(const SortKey& key, const Words& order, llvm::Value* differ) {
+    llvm::Value *first = Room(0), *second = Room(RoomOfWords(i_) / 2);
+    Words w{first, second};
     if (order.at) {  // in one half of the room
-      llvm::Value *first = r.at, *taken = b_.CreateICmpEQ(order.at, first);
-      r.at = ir_.Select(taken, r.room, first);
-      r.room = order.at;
+      w.at = ir_.Select(b_.CreateICmpEQ(order.at, first), second, first);
+      w.room = order.at;
     }
+    if (IsLong(key)) return SortedByLong(key, order, w);
+    llvm::Type* word = b_.getInt64Ty();
     ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-      llvm::Value* place = order.at ? PlaceOf(order, q) : q;
+      llvm::Value* place = order.at ? LowOf(WordAt(order, q)) : q;
       llvm::Value* at = At(place);
       llvm::Value* low = HoldsElements() ? b_.CreateZExt(LoadBits(0, body_.operands[0], at), word) : place;
-      llvm::Value* k = b_.CreateZExt(KeyAt(key, at, unordered), word);
-      llvm::Value* to = ir_.Mul(q, r.words);
-      b_.CreateStore(wide ? k : b_.CreateOr(b_.CreateShl(k, 32), low), b_.CreateInBoundsGEP(word, r.at, to));
-      if (wide) b_.CreateStore(low, b_.CreateInBoundsGEP(word, r.at, ir_.Add(to, ir_.I64(1))));
+      llvm::Value* k = KeyAt(key, at, nullptr);
+      if (differ) Compare(key, k, at, differ);
+      b_.CreateStore(b_.CreateOr(b_.CreateShl(b_.CreateZExt(k, word), 32), low), b_.CreateInBoundsGEP(word, w.at, q));
     });
-    return r;
+    return {Radix("kiln_sort_upper", key, w.at, w.room)};
   }
 
-  Sorted SortedBy(const SortKey& key, const Records& r) {
-    return {Radix(r.words == 2 ? "kiln_radix_sort_wide" : "kiln_radix_sort", key, r.at, r.room), r.words};
+  Words SortedByLong(const SortKey& key, const Words& order, const Words& w) {
+    const auto operand = static_cast<size_t>(key.operand);
+    absl::Status status;
+    llvm::Function* callback = Callback(
+        ir_, absl::StrCat("key", operand), b_.getInt64Ty(), {b_.getPtrTy(), b_.getInt64Ty()},
+        [&](llvm::Function* f) {
+          b_.CreateRet(KeyOf(key, ArrayOf(f->getArg(0), 0), ir_.Mul(f->getArg(1), rows_.inner), nullptr));
+          return absl::OkStatus();
+        },
+        &status);
+    status_.Update(status);
+    llvm::Value* row = b_.CreateInBoundsGEP(Bits(operand), body_.operands[operand], base_);
+    llvm::Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    return {
+        ir_.CallLibrary("kiln_sort_long_keys", b_.getPtrTy(),
+                        {TableOf(ir_, {row}), ir_.I64(rows_.n), order.at ? order.at : none, w.at, w.room, callback})};
   }
 
-  // Many records of one word have wider digits.
-  llvm::Value* Radix(const std::string& name, const SortKey& key, llvm::Value* records, llvm::Value* room) {
-    constexpr int64_t kMany = 1 << 13;
-    const bool many = rows_.n >= kMany && KeyBits(key) <= 32;
-    const int digit = many ? 11 : 8;
-    const auto digits = static_cast<uint32_t>((KeyBits(key) + digit - 1) / digit);
-    return ir_.CallLibrary(many ? name + "_many" : name, b_.getPtrTy(),
-                           {records, room, ir_.I64(rows_.n), b_.getInt32(digits)});
+  llvm::Value* Radix(const std::string& name, const SortKey& key, llvm::Value* words, llvm::Value* room) {
+    return ir_.CallLibrary(
+        name, b_.getPtrTy(),
+        {words, room, ir_.I64(rows_.n), b_.getInt32(static_cast<uint32_t>(std::min(KeyBits(key), 32)))});
   }
 
-  // Every array's elements in the order of the records.
-  void Place(const Sorted& sorted) {
+  // Every array's elements in the order of the words. `tells`: these have the first key's.
+  void Place(const Words& sorted, bool tells) {
     ir_.Loop(ir_.I64(0), ir_.I64(rows_.n), 1, [&](llvm::Value* q) {
-      if (HoldsElements()) return StoreBits(0, b_.CreateTrunc(LowOf(sorted, q), Bits(0)), body_.results[0], At(q));
-      llvm::Value* from = At(PlaceOf(sorted, q));
-      for (size_t k = 0; k < types_.size(); ++k)
-        StoreBits(k, LoadBits(k, body_.operands[k], from), body_.results[k], At(q));
+      llvm::Value *word = WordAt(sorted, q), *low = LowOf(word);
+      if (HoldsElements()) return StoreBits(0, b_.CreateTrunc(low, Bits(0)), body_.results[0], At(q));
+      for (size_t k = 0; k < types_.size(); ++k) {
+        llvm::Value* bits = nullptr;
+        if (tells && static_cast<size_t>(keys_[0].operand) == k)
+          bits = ElementOfKey(ir_, keys_[0], b_.CreateLShr(word, 32));
+        else if (IsPlaces(i_, k))
+          bits = b_.CreateTrunc(low, Bits(k));
+        StoreBits(k, bits ? bits : LoadBits(k, body_.operands[k], At(low)), body_.results[k], At(q));
+      }
     });
   }
 
@@ -289,7 +319,7 @@ absl::StatusOr<int64_t> EmitSortRows(Body& body, int64_t stack_bytes) {
 }
 
 int64_t SortScratchBytes(const Instruction* i) {
-  const int64_t records = RoomOfRecords(i);
+  const int64_t records = RoomOfWords(i);
   return NeedsMerge(KeysOf(i)) ? std::max(records, MergeBytes(i)) : records;
 }
 

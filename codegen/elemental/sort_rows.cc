@@ -69,11 +69,12 @@ absl::StatusOr<llvm::Value*> EmitKey(Ir& ir, const SortKey& key, const Val& elem
   return key.descending ? b.CreateNot(x) : x;
 }
 
-bool KeyIsElement(const Instruction* sort, const SortKey& key) {
+bool KeyIsElement(const SortKey& key) {
   const PrimitiveType t = key.value->shape().type();
-  if (sort->operand_count() != 1 || key.parameter->shape().type() != t || KeyBits(key) > 32) return false;
-  return t == PrimitiveType::F32 ? IsParameter(key.value)
-                                 : IsIntegral(t) && InfoOf(t).bits >= 8 && key.value->Is(Opcode::Parameter);
+  if (key.parameter->shape().type() != t) return false;
+  return t == PrimitiveType::F32 || t == PrimitiveType::F64
+             ? IsParameter(key.value)
+             : IsIntegral(t) && InfoOf(t).bits >= 8 && key.value->Is(Opcode::Parameter);
 }
 
 llvm::Value* ElementOfKey(Ir& ir, const SortKey& key, llvm::Value* word) {
@@ -87,6 +88,14 @@ llvm::Value* ElementOfKey(Ir& ir, const SortKey& key, llvm::Value* word) {
     return b.CreateXor(x, b.CreateOr(negative, sign));
   }
   return IsSigned(t) ? b.CreateXor(x, sign) : x;
+}
+
+bool IsPlaces(const Instruction* sort, size_t k) {
+  const Instruction* o = sort->operand(static_cast<int64_t>(k));
+  if (o->Is(Opcode::Fusion)) o = (*o->attrs().calls)->root();
+  const auto& dimensions = sort->attrs().dimensions;
+  return o->Is(Opcode::Iota) && IsIntegral(o->shape().type()) && InfoOf(o->shape().type()).bits >= 32 && dimensions &&
+         *o->attrs().iota_dimension == (*dimensions)[0];
 }
 
 bool KeysMayMeet(const SortKey& key) {

@@ -27,12 +27,15 @@ bool MayBeUnordered(const SortKey& key);
 // The key of an element, KeyBits wide. `unordered`: a bit that becomes true at a NaN, of keys that may be.
 absl::StatusOr<llvm::Value*> EmitKey(Ir& ir, const SortKey& key, const Val& element, llvm::Value* unordered);
 
-// Whether the key of an element is that element: then the sort moves keys alone.
-bool KeyIsElement(const Instruction* sort, const SortKey& key);
+// Whether the key of an element is that element: where nothing else is sorted keys move alone.
+bool KeyIsElement(const SortKey& key);
 // The bits of the element that has the key `word`, as they lie in memory.
 llvm::Value* ElementOfKey(Ir& ir, const SortKey& key, llvm::Value* word);
 // Whether several elements may have one key.
 bool KeysMayMeet(const SortKey& key);
+
+// Whether operand `k` says of each element where in its row it lies.
+bool IsPlaces(const Instruction* sort, size_t k);
 
 // Many short rows, each in a lane of vectors of `level`.
 bool SortsSideBySide(const Instruction* sort, const CpuLevel& level);

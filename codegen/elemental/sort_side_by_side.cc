@@ -29,7 +29,7 @@ class SideBySide {
   absl::StatusOr<int64_t> Emit() {
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* group) {
       llvm::Value* first = ir_.Mul(group, kGroup);
-      KeyIsElement(i_, key_) ? Alone(first) : WithPlaces(first);
+      i_->operand_count() == 1 && KeyIsElement(key_) ? Alone(first) : WithPlaces(first);
     });
     RETURN_IF_ERROR(status_);
     return (rows_.count() + kGroup - 1) / kGroup;
@@ -144,7 +144,10 @@ class SideBySide {
         llvm::Value* place = b_.CreateAnd(b_.CreateLoad(l.word, word), UINT32_MAX);
         llvm::Value* from = ir_.Add(b_.CreateSub(at, ir_.Mul(q, rows_.inner)), ir_.Mul(place, rows_.inner));
         std::vector<llvm::Value*> values;
-        for (size_t k = 0; k < body_.results.size(); ++k) values.push_back(LoadBits(k, from));
+        for (size_t k = 0; k < body_.results.size(); ++k) {
+          llvm::Type* bits = Bits(i_->operand(static_cast<int64_t>(k)));
+          values.push_back(IsPlaces(i_, k) ? b_.CreateTrunc(place, bits) : LoadBits(k, from));
+        }
         for (size_t k = 0; k < body_.results.size(); ++k) StoreBits(k, values[k], at);
       });
     });

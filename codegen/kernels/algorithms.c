@@ -57,50 +57,7 @@ __attribute__((always_inline)) void kiln_sort(void* const* a, void* const* t, vo
     for (int64_t i = 0; i < n; ++i) move(a, i, src, i);
 }
 
-// Stable sorts by digits of BITS, lowest first, of n < 2^32 records; `t` has room for as many. The result is where the
-// returned pointer says, `a` or `t`. A digit that all keys share costs nothing. Wide digits are for many records: their
-// counts take longer to add up, and fewer passes less.
-
-#define RADIX_SORT(NAME, RECORD, BITS, MOST_DIGITS, DIGIT)            \
-  RECORD* NAME(RECORD* a, RECORD* t, int64_t n, int32_t digits) {     \
-    enum { kBits = BITS, kValues = 1 << BITS };                       \
-    uint32_t count[MOST_DIGITS][kValues];                             \
-    memset(count, 0, sizeof count);                                   \
-    for (int64_t i = 0; i < n; ++i)                                   \
-      for (int32_t d = 0; d < digits; ++d) ++count[d][DIGIT(a[i])];   \
-    for (int32_t d = 0; d < digits; ++d) {                            \
-      uint32_t* place = count[d];                                     \
-      if (place[DIGIT(a[0])] == n) continue;                          \
-      uint32_t sum = 0;                                               \
-      for (int32_t k = 0; k < kValues; ++k) {                         \
-        const uint32_t c = place[k];                                  \
-        place[k] = sum;                                               \
-        sum += c;                                                     \
-      }                                                               \
-      for (int64_t i = 0; i < n; ++i) t[place[DIGIT(a[i])]++] = a[i]; \
-      RECORD* x = a;                                                  \
-      a = t;                                                          \
-      t = x;                                                          \
-    }                                                                 \
-    return a;                                                         \
-  }
-
-// A record is a word: the key begins at bit 32.
-#define UPPER_DIGIT(r) ((r) >> (32 + kBits * d) & (kValues - 1))
-RADIX_SORT(kiln_radix_sort, uint64_t, 8, 4, UPPER_DIGIT)
-RADIX_SORT(kiln_radix_sort_many, uint64_t, 11, 3, UPPER_DIGIT)
-
-// A record is a key.
-#define DIGIT_ALONE(r) ((r) >> kBits * d & (kValues - 1))
-RADIX_SORT(kiln_radix_sort_alone, uint32_t, 8, 4, DIGIT_ALONE)
-RADIX_SORT(kiln_radix_sort_alone_many, uint32_t, 11, 3, DIGIT_ALONE)
-
-// A record is two words, of which the first is the key.
-struct kiln_wide_record {
-  uint64_t key, value;
-};
-#define KEY_DIGIT(r) ((r).key >> kBits * d & (kValues - 1))
-RADIX_SORT(kiln_radix_sort_wide, struct kiln_wide_record, 8, 8, KEY_DIGIT)
+#include "sort_by_digits.inc"
 
 typedef uint32_t lanes_u32 __attribute__((ext_vector_type(16)));
 typedef uint64_t lanes_u64 __attribute__((ext_vector_type(8)));
