@@ -124,6 +124,23 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
   return {rows, bytes(rows)};
 }
 
+// Images of few positions of which each would read a larger kernel again: several are one slab, as positions of a
+// dimension outside of the others, along which windows are one element.
+void JoinImages(ConvolutionShape& s, int64_t kernel_bytes, int64_t element_bytes, int64_t most_bytes) {
+  constexpr int64_t kFewPositions = 128, kKernelOfImage = 2;  // times
+  const SlabSize image = SizeOfSlab(s, element_bytes, most_bytes / 2);
+  const bool whole = s.spatial() == 1 || image.rows == s.out[0];
+  if (s.batch < 2 || s.positions() > s.batch * kFewPositions || !whole || image.bytes > most_bytes / 2 ||
+      kernel_bytes < kKernelOfImage * image.bytes)
+    return;
+  s.in.insert(s.in.begin(), s.batch);
+  s.out.insert(s.out.begin(), s.batch);
+  s.window.insert(s.window.begin(), WindowDim{});
+  s.position_stride.insert(s.position_stride.begin(), s.image_stride);
+  s.image_stride *= s.batch;
+  s.batch = 1;
+}
+
 // Parts of the output features, where pieces of the input are too few for several threads: the last layers of networks
 // have many features of few pixels. `units`: the pieces.
 int64_t ColumnParts(const ConvolutionShape& s, int64_t units) {
@@ -202,6 +219,14 @@ void PlanPointwise(const CpuLevel& level, bool tiles, bool epilogue, Convolution
 
 void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, ConvolutionPlan& p) {
   const ConvolutionShape& s = p.shape;
+  // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
+  // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
+  const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
+  const int64_t most = p.product.choice.slab_bytes             ? p.product.choice.slab_bytes
+                       : kernel_bytes >= kLargeKernelBytes     ? kLargeSlabBytes
+                       : p.product.b_n_stride != 1 && !s.panel ? 2 * kSlabBytes
+                                                               : kSlabBytes;
+  JoinImages(p.shape, kernel_bytes, ByteWidth(compute), most);
   const int64_t spatial = s.spatial();
   const WindowDim& last = s.window[spatial - 1];
   p.algorithm = ConvolutionAlgorithm::kProducts;
@@ -214,13 +239,6 @@ void PlanProducts(const WindowTraits& traits, bool pack, PrimitiveType compute, 
   slab.stride[spatial - 1] = s.in_features();
   for (int64_t d = spatial - 2; d >= 0; --d)
     slab.stride[d] = slab.stride[d + 1] * (pack ? slab.extent[d + 1] : s.in[d + 1]);
-  // Each slab reads the kernel again: of a large one fewer slabs, and of one that lies the other way, which takes
-  // longer to pack. The input is read in the order of memory, which the machine foresees from the third cache too.
-  const int64_t kernel_bytes = s.cin * traits.taps * s.out_features() * ByteWidth(compute);
-  const int64_t most = p.product.choice.slab_bytes             ? p.product.choice.slab_bytes
-                       : kernel_bytes >= kLargeKernelBytes     ? kLargeSlabBytes
-                       : p.product.b_n_stride != 1 && !s.panel ? 2 * kSlabBytes
-                                                               : kSlabBytes;
   const SlabSize size = SizeOfSlab(s, ByteWidth(compute), most);
   slab.in_arena = pack && size.bytes > kLargeSlabBytes;
   slab.elements = size.bytes / ByteWidth(compute);

@@ -354,6 +354,20 @@ TEST(ConvolutionPlan, InputsInAnotherOrderAreCopiedIntoSlabs) {
   EXPECT_THAT(pixels->shape.in, ElementsAre(1, 256));  // lines are joined
 }
 
+TEST(ConvolutionPlan, ImagesOfFewPositionsShareASlab) {
+  const std::string window = "size=3x3 pad=1_1x1_1";
+  const auto p = ConvolutionOf(Avx2(), "f32[8,4,4,128]", "f32[3,3,128,128]", "f32[8,4,4,128]", window);
+  EXPECT_EQ(p->shape.batch, 1);
+  EXPECT_THAT(p->shape.in, ElementsAre(8, 4, 4));
+  EXPECT_THAT(p->slab.extent, ElementsAre(8, 6, 6));
+  EXPECT_EQ(p->slab.window_lines, 1);
+  EXPECT_THAT(p->pieces, Cut(8, 1, 0));  // in images
+  const auto many = ConvolutionOf(Avx2(), "f32[8,16,16,16]", "f32[3,3,16,16]", "f32[8,16,16,16]", window);
+  EXPECT_EQ(many->shape.batch, 8);
+  const auto small = ConvolutionOf(Avx2(), "f32[8,4,4,128]", "f32[3,3,128,2]", "f32[8,4,4,2]", window);
+  EXPECT_EQ(small->shape.batch, 8);  // of its kernel
+}
+
 TEST(ConvolutionPlan, SlabsThatNoStackHoldsAreInTheArena) {
   const char *x = "f32[2,8,4096,64]", *k = "f32[3,3,64,4]", *o = "f32[2,8,4096,4]", *w = "size=3x3 pad=1_1x1_1";
   const auto p = ConvolutionOf(Avx2(), x, k, o, w);
