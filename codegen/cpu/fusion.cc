@@ -39,7 +39,9 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
   const Computation& f = **body.i->attrs().calls;
   if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, "block_level")) {
     FusionBody fusion(body, f);
-    return EmitRows(fusion);
+    const std::vector<Instruction*> order = f.PostOrder();
+    const auto reduce = std::find_if(order.begin(), order.end(), [](auto* i) { return i->Is(Opcode::Reduce); });
+    return reduce != order.end() && ColumnsSideBySide(*reduce) > 1 ? EmitColumns(fusion) : EmitRows(fusion);
   }
   if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, kRowsInPlace)) {
     FusionBody fusion(body, f);

@@ -35,6 +35,9 @@ absl::StatusOr<int64_t> EmitTranspose(FusionBody& fusion, const Instruction* roo
 // Turns as many vectors as each has lanes, a power of 2: lane r of vector k becomes lane k of vector r.
 void TurnRows(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows);
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
+// How many rows that `reduce` reduces lie side by side; 1: each lies in one piece.
+int64_t ColumnsSideBySide(const Instruction* reduce);
+absl::StatusOr<int64_t> EmitColumns(FusionBody& fusion);
 // An update in place of rows that are made of old rows nearby.
 absl::StatusOr<int64_t> EmitRowsInPlace(FusionBody& fusion);
 // A reduction, or a tuple of several that reduce the same dimensions of the same elements.

@@ -28,6 +28,8 @@ class ElementEmitter {
   absl::StatusOr<Val> Emit(const Instruction* i, const Index& index);
   // From now on `i` is `v`, whatever the index: the caller computed it for the place it is at.
   void Preset(const Instruction* i, const Val& v) { preset_[i] = v; }
+  // From now on `i` is computed again.
+  void Forget(const Instruction* i) { preset_.erase(i); }
   // From now on the elements of `i` are read from `copy`, where they lie as `shape` has them, so far (`offset`) behind
   // their places.
   void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape, const Ints& offset = {}) {

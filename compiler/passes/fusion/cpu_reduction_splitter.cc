@@ -10,6 +10,7 @@
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/bitcasts.h"
 #include "compiler/passes/simplify/rules/reducer.h"
 
@@ -159,7 +160,11 @@ Instruction* Shared(Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> CpuReductionSplitter(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, Wanted, [](Instruction* i) -> absl::StatusOr<Instruction*> {
+  // What cpu-column-fusion took stays whole.
+  const std::vector<Computation*> control = ControlComputations(m);
+  const absl::flat_hash_set<const Computation*> outside(control.begin(), control.end());
+  const auto wanted = [&](const Instruction* i) { return Wanted(i) && outside.contains(i->parent()); };
+  return ExpandEach(m, ctx, wanted, [](Instruction* i) -> absl::StatusOr<Instruction*> {
     const Ints groups = Groups(i);
     if (groups.empty()) return Shared(i);
     const Two two = InTwo(i, groups);

@@ -31,11 +31,9 @@ const Instruction* ReduceBehind(const Instruction* i) {
   return i->Is(Opcode::Reduce) && i->shape().IsArray() ? i : nullptr;
 }
 
-// The forms that a region may have which ends in `root`.
-std::vector<RowForm> FormsOf(const Instruction* root, int64_t shortest) {
+std::vector<RowForm> FormsInOnePiece(const Instruction* root, int64_t shortest) {
   std::vector<RowForm> out;
   const Shape& s = root->shape();
-  if (s.ElementCount() == 0) return out;
   const auto add = [&](int64_t rows, int64_t length) {
     if (length >= shortest && length <= kLongestRow) out.push_back({rows, length});
   };
@@ -50,7 +48,7 @@ std::vector<RowForm> FormsOf(const Instruction* root, int64_t shortest) {
 }
 
 struct Search {
-  int64_t shortest;
+  const std::function<RowFormsOf>& forms;
   RowMemberFilter* takes;  // or nullptr
   absl::flat_hash_map<const Instruction*, size_t> place;
   // Members of regions that the filter refused: a part of one would leave the rest apart for who takes it whole.
@@ -58,7 +56,8 @@ struct Search {
 };
 
 bool FuseOne(Instruction* root, Search* search, PassContext& ctx, bool* several) {
-  for (const RowForm& form : FormsOf(root, search->shortest)) {
+  if (root->shape().ElementCount() == 0) return false;
+  for (const RowForm& form : search->forms(root)) {
     if (!form.Whole(root->shape()) && !form.Row(root->shape())) continue;
     const auto takes = [&](const Instruction* i) { return !search->takes || search->takes(i, form); };
     if (!takes(root)) continue;
@@ -79,10 +78,10 @@ bool FuseOne(Instruction* root, Search* search, PassContext& ctx, bool* several)
 
 // True if one with several results was made: the order of instructions has changed then. `tried`: ids of roots behind
 // which nothing was found; what is fused elsewhere gives them no more.
-bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext& ctx,
+bool Sweep(Computation* c, const std::function<RowFormsOf>& forms, RowMemberFilter* takes, PassContext& ctx,
            absl::flat_hash_set<int64_t>* tried, bool* changed) {
   const std::vector<Instruction*> order = c->PostOrder();
-  Search search{shortest, takes, {}, {}};
+  Search search{forms, takes, {}, {}};
   for (size_t k = 0; k < order.size(); ++k) search.place[order[k]] = k;
   absl::flat_hash_set<const Instruction*> live;
   for (size_t k = order.size(); k-- > 0;) {
@@ -108,13 +107,18 @@ bool Sweep(Computation* c, int64_t shortest, RowMemberFilter* takes, PassContext
 
 }  // namespace
 
-bool FuseRows(Module& m, int64_t shortest, RowMemberFilter* takes, PassContext& ctx) {
+bool FuseRowsOf(Module& m, const std::function<RowFormsOf>& forms, RowMemberFilter* takes, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m)) {
     absl::flat_hash_set<int64_t> tried;
-    while (Sweep(c, shortest, takes, ctx, &tried, &changed)) continue;
+    while (Sweep(c, forms, takes, ctx, &tried, &changed)) continue;
   }
   return changed;
+}
+
+bool FuseRows(Module& m, int64_t shortest, RowMemberFilter* takes, PassContext& ctx) {
+  return FuseRowsOf(
+      m, [shortest](const Instruction* root) { return FormsInOnePiece(root, shortest); }, takes, ctx);
 }
 
 absl::StatusOr<bool> GpuRowFusion(Module& m, PassContext& ctx) { return FuseRows(m, kShortestGpuRow, nullptr, ctx); }

@@ -8,19 +8,6 @@ namespace {
 
 constexpr size_t kMostMembers = 100, kMostOutputs = 4;
 
-Ints WithoutOnes(const Shape& s, const Ints* only = nullptr) {
-  Ints out;
-  for (int64_t d = 0; d < s.rank(); ++d)
-    if (s.dim(d) != 1 && (!only || std::find(only->begin(), only->end(), d) != only->end())) out.push_back(d);
-  return out;
-}
-
-// `dims` are the last dimensions of `s`, or with `first` its first ones, but for extents of 1.
-bool AtEnd(const Shape& s, const Ints& dims, bool first) {
-  const Ints all = WithoutOnes(s), some = WithoutOnes(s, &dims);
-  return std::equal(some.begin(), some.end(), first ? all.begin() : all.end() - static_cast<int64_t>(some.size()));
-}
-
 bool Plain(const Instruction* reduce) {
   const Instruction* r = (*reduce->attrs().to_apply)->root();
   return r->HasTrait(Commutative) && r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) &&
@@ -188,16 +175,33 @@ class Grower {
 
 }  // namespace
 
+bool RowForm::Along(const Shape& s, const Ints& dims) const {
+  int64_t behind = 1, along = 1;
+  for (int64_t d = s.rank(); d-- > 0;) {
+    const bool counts = std::find(dims.begin(), dims.end(), d) != dims.end();
+    if (behind < inner && counts && s.dim(d) != 1) return false;
+    if (behind < inner)
+      behind *= s.dim(d);
+    else if (along < length && !counts && s.dim(d) != 1)
+      return false;
+    else if (along < length)
+      along *= s.dim(d);
+  }
+  return behind == inner && along == length;
+}
+
 bool RowForm::RowReduce(const Instruction* i) const {
   return i->Is(Opcode::Reduce) && i->operand_count() == 2 && Row(i->shape()) && Whole(i->operand(0)->shape()) &&
-         i->operand(1)->Is(Opcode::Constant) && AtEnd(i->operand(0)->shape(), *i->attrs().dimensions, false) &&
-         Plain(i);
+         i->operand(1)->Is(Opcode::Constant) && Along(i->operand(0)->shape(), *i->attrs().dimensions) && Plain(i);
 }
 
 bool RowForm::RowBroadcast(const Instruction* i) const {
   if (!i->Is(Opcode::Broadcast) || !Whole(i->shape()) || !Row(i->operand(0)->shape())) return false;
   const Ints& dims = *i->attrs().dimensions;
-  return std::is_sorted(dims.begin(), dims.end()) && AtEnd(i->shape(), dims, true);
+  Ints repeated;
+  for (int64_t d = 0; d < i->shape().rank(); ++d)
+    if (std::find(dims.begin(), dims.end(), d) == dims.end()) repeated.push_back(d);
+  return std::is_sorted(dims.begin(), dims.end()) && Along(i->shape(), repeated);
 }
 
 RowRegion RowRegionOf(Instruction* root, const RowForm& form,

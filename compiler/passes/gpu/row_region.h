@@ -1,4 +1,5 @@
-// What can be computed row by row around reductions of rows: the region of a fused softmax or norm.
+// What can be computed row by row around reductions of rows: the region of a fused softmax or norm. A row's elements
+// follow one another, or, of columns, have those of other rows in between.
 #pragma once
 
 #include <vector>
@@ -10,9 +11,9 @@
 namespace kiln {
 
 // The arrays of a region: `rows` values, or `rows` times `length` of them, in row-major order whatever their
-// dimensions.
+// dimensions. `inner`: how many rows lie side by side; an array is [rows / inner][length][inner].
 struct RowForm {
-  int64_t rows = 0, length = 0;
+  int64_t rows = 0, length = 0, inner = 1;
 
   bool Whole(const Shape& s) const { return Dense(s) && s.ElementCount() == rows * length; }
   bool Row(const Shape& s) const { return Dense(s) && s.ElementCount() == rows; }
@@ -22,6 +23,9 @@ struct RowForm {
   bool RowBroadcast(const Instruction* i) const;
 
  private:
+  // Whether a row of an array of `s` is what `dims` count: they are neighbours, and behind them there are `inner`
+  // elements. Extents of 1 do not matter.
+  bool Along(const Shape& s, const Ints& dims) const;
   static bool Dense(const Shape& s) { return s.IsArray() && !s.HasDynamic() && s.HasDefaultLayout(); }
 };
 

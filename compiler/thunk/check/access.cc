@@ -134,11 +134,18 @@ bool WritesRows(const Instruction* i) {
 }
 
 // How the rows of a fused instruction depend on the rows of one parameter, where a kernel reduces a whole row before it
-// writes it. Rows are the leading dimensions, whose extents multiply to `rows`; `elements` is of all rows.
+// writes it. An array of rows is [outer][length][inner], as the first that `reduce` reduces is; a row is what its
+// dimensions count.
 class RowAnalysis {
  public:
-  RowAnalysis(const Instruction* parameter, int64_t rows, int64_t elements)
-      : parameter_(parameter), rows_(rows), elements_(elements) {}
+  RowAnalysis(const Instruction* parameter, const Instruction* reduce)
+      : parameter_(parameter),
+        rows_(reduce->shape().ElementCount()),
+        elements_(reduce->operand(0)->shape().ElementCount()) {
+    const Shape& in = reduce->operand(0)->shape();
+    for (int64_t d = in.rank(); d-- > 0 && (in.dim(d) == 1 || !Among(*reduce->attrs().dimensions, d));)
+      inner_ *= in.dim(d);
+  }
 
   Dependence Of(const Instruction* i) {
     if (const auto it = known_.find(i); it != known_.end()) return it->second;
@@ -154,38 +161,41 @@ class RowAnalysis {
   }
 
  private:
-  // How many leading dimensions make up the rows; -1 if none do.
-  int64_t Leading(const Shape& s) const {
-    int64_t n = 1, d = 0;
-    while (d < s.rank() && n < rows_) n *= s.dim(d++);
-    return n == rows_ ? d : -1;
+  static bool Among(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+
+  // Whether `dims` of `s` count the elements of a row: neighbours, with `inner_` elements behind them. Dimensions of
+  // one element may be among them or not.
+  bool CountRows(const Shape& s, const Ints& dims) const {
+    int64_t behind = 1, along = 1;
+    for (int64_t d = s.rank(); d-- > 0;) {
+      int64_t& n = behind < inner_ ? behind : along;
+      const bool of_row = &n == &along && along < elements_ / rows_;
+      if (s.dim(d) != 1 && of_row != Among(dims, d)) return false;
+      if (&n == &behind || of_row) n *= s.dim(d);
+    }
+    return behind == inner_ && along == elements_ / rows_;
   }
 
   bool KeepsRows(const Instruction* i) const {
-    const int64_t n = i->shape().ElementCount();
+    const Shape& s = i->shape();
+    const int64_t n = s.ElementCount();
     if (i == parameter_) return n == elements_;
     if (i->IsElementwise() || i->Is(Opcode::Bitcast)) return n == elements_ || n == rows_;
-    const int64_t leading =
-        i->operand_count() ? Leading(i->Is(Opcode::Reduce) ? i->operand(0)->shape() : i->shape()) : -1;
-    if (leading < 0) return false;
-    const Ints& dims = i->attrs().dimensions ? *i->attrs().dimensions : Ints();
     if (i->Is(Opcode::Reduce)) {
-      // Dimensions of one element may be reduced or not.
       const Shape& in = i->operand(0)->shape();
-      for (int64_t d = 0; d < in.rank(); ++d) {
-        const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
-        if (in.dim(d) != 1 && reduced != (d >= leading)) return false;
-      }
-      return in.ElementCount() == elements_ && n == rows_;
+      return in.ElementCount() == elements_ && n == rows_ && CountRows(in, *i->attrs().dimensions);
     }
     if (!i->Is(Opcode::Broadcast) || n != elements_ || i->operand(0)->shape().ElementCount() != rows_) return false;
-    for (size_t k = 0; k < dims.size(); ++k)
-      if (i->shape().dim(dims[k]) != 1 && dims[k] >= leading) return false;
-    return std::is_sorted(dims.begin(), dims.end());
+    const Ints& dims = *i->attrs().dimensions;
+    Ints repeated;
+    for (int64_t d = 0; d < s.rank(); ++d)
+      if (!Among(dims, d)) repeated.push_back(d);
+    return std::is_sorted(dims.begin(), dims.end()) && CountRows(s, repeated);
   }
 
   const Instruction* parameter_;
   const int64_t rows_, elements_;
+  int64_t inner_ = 1;
   absl::flat_hash_map<const Instruction*, Dependence> known_;
 };
 
@@ -202,7 +212,7 @@ bool ReadsTheRowItWrites(const Instruction* i, int64_t k, int64_t output) {
     return false;
   for (const auto& x : body->instructions())
     if (x->Is(Opcode::Reduce)) {
-      RowAnalysis rows(body->parameter(k), x->shape().ElementCount(), read.ElementCount());
+      RowAnalysis rows(body->parameter(k), x.get());
       return x->operand(0)->shape().ElementCount() == read.ElementCount() &&
              std::all_of(results.begin(), results.end(),
                          [&](const Instruction* r) { return rows.Of(r) != Dependence::kOther; });
