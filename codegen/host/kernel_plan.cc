@@ -11,8 +11,10 @@ namespace {
 // Two thunks of one key are one kernel.
 std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
   std::string key = CanonicalText(i);
-  // Of configurations, what decides which kernel it is.
-  if (i->attrs().backend_config)
+  // Of configurations, what decides which kernel it is: a custom call's says what it computes.
+  if (i->attrs().backend_config && i->Is(Opcode::CustomCall))
+    absl::StrAppend(&key, "|", i->attrs().backend_config->text);
+  else if (i->attrs().backend_config)
     for (const char* field : {"kind", "selected_algorithm"})
       if (const auto value = ConfigField(i->attrs().backend_config->text, field)) absl::StrAppend(&key, "|", *value);
   for (int64_t s : shared) absl::StrAppend(&key, "~", s);

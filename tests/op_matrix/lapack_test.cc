@@ -236,6 +236,24 @@ TEST_P(Lapack, SingularVectorsMultiplyBack) {
   }
 }
 
+// Calls that differ in their attributes alone are two kernels: the one gives no vectors, the other does.
+TEST_P(Lapack, ModesDiffer) {
+  const Case& c = GetParam();
+  const Literal a = Input(c.m, c.n, false);
+  const std::string call =
+      " = ($T[$B,$M,$N], $T[$B,$K], $T[$B,$M,$M], $T[$B,$N,$N], s32[$B]) custom-call(a), "
+      "custom_call_target=\"lapack_$Pgesdd_ffi\", backend_config={mode = ";
+  const auto r = Run(absl::StrCat("HloModule m\nENTRY e { a = $T[$B,$M,$N] parameter(0)\n n", call, "78 : ui8}\n v",
+                                  call, "65 : ui8}\n s = $T[$B,$K] get-tuple-element(n), index=1\n ",
+                                  "u = $T[$B,$M,$M] get-tuple-element(v), index=2\n ROOT r = tuple(s, u) }"),
+                     {a});
+  ASSERT_EQ(r.size(), 2u);
+  for (int b = 0; b < c.batch; ++b) {
+    const Mat u = Part(r[1], b);
+    Near(Times(Turned(u), u), One(c.m), Tolerance(), "U^T U");
+  }
+}
+
 // Numbers whose squares are beyond the type, none at all, and what has no factors.
 TEST(Extremes, KeepTheirValues) {
   const char* kText =
