@@ -10,23 +10,26 @@ using namespace pattern;
 // Both operands as f of something.
 bool BothAre(const Instruction* i, Opcode f) { return i->operand(0)->Is(f) && i->operand(1)->Is(f); }
 
-// (a*K1)*K2, and (a*K1)*(b*K2).
-Instruction* MultiplyConstants(Instruction* i) {
-  Instruction *a, *b, *k, *l;
-  const auto scaled = [](Instruction* x, Instruction** variable, Instruction** constant) {
-    return x->Is(Opcode::Multiply) && MatchEither(x, Any(variable), Any(constant)) && [&] {
-      if (IsKnown(*variable)) std::swap(*variable, *constant);
-      return IsKnown(*constant) && !IsKnown(*variable);
-    }();
-  };
-  Instruction *x = i->operand(0), *y = i->operand(1);
+// Of x = a*K.
+bool IsScaled(Instruction* x, Instruction** a, Instruction** k) {
+  if (!x->Is(Opcode::Multiply) || !MatchEither(x, Any(a), Any(k))) return false;
+  if (IsKnown(*a)) std::swap(*a, *k);
+  return IsKnown(*k) && !IsKnown(*a);
+}
+
+// (a*K1)*K2.
+Instruction* MultiplyTwice(Instruction* i) {
+  Instruction *a, *k, *x = i->operand(0), *y = i->operand(1);
   if (IsKnown(x)) std::swap(x, y);
-  if (!scaled(x, &a, &k)) return nullptr;
-  if (IsKnown(y)) {
-    Instruction* product = OfConstants(Opcode::Multiply, k, y);
-    return product ? (Expr(a) * product).get() : nullptr;
-  }
-  if (!scaled(y, &b, &l)) return nullptr;
+  if (!IsKnown(y) || !IsScaled(x, &a, &k)) return nullptr;
+  Instruction* product = OfConstants(Opcode::Multiply, k, y);
+  return product ? (Expr(a) * product).get() : nullptr;
+}
+
+// (a*K1)*(b*K2). Not of floats: K keeps a and b in range, and a square of what is at most 1 at most 1.
+Instruction* MultiplyScaled(Instruction* i) {
+  Instruction *a, *b, *k, *l;
+  if (!IsScaled(i->operand(0), &a, &k) || !IsScaled(i->operand(1), &b, &l)) return nullptr;
   Instruction* product = OfConstants(Opcode::Multiply, k, l);
   return product ? (Expr(a) * b * product).get() : nullptr;
 }
@@ -64,6 +67,9 @@ Instruction* MultiplyFlag(Instruction* i) {
   return nullptr;
 }
 
+constexpr char kTwice[] =
+    "c = $T[] constant(3)\n d = $T[4,6] broadcast(c), dimensions={}\n y = $T[] constant(2)\n"
+    " e = $T[4,6] broadcast(y), dimensions={}\n a = $T[4,6] multiply(p, d)\n ROOT r = $T[4,6] multiply(a, e)";
 constexpr char kConstants[] =
     "c = $T[] constant(3)\n d = $T[4,6] broadcast(c), dimensions={}\n y = $T[] constant(2)\n"
     " e = $T[4,6] broadcast(y), dimensions={}\n a = $T[4,6] multiply(p, d)\n b = $T[4,6] multiply(q, e)\n"
@@ -112,20 +118,9 @@ const Rule kRules[] = {
        Instruction* x = SquaredOperand(i, Opcode::Abs);
        return x && !IsComplex(x->shape().type()) ? (Expr(x) * x).get() : nullptr;
      }},
-    {"multiply-constants",
-     {Opcode::Multiply},
-     kInts,
-     Numerics::Exact,
-     kConstants,
-     kConstantAndVariable,
-     MultiplyConstants},
-    {"multiply-constants-rounded",
-     {Opcode::Multiply},
-     kFloats,
-     Numerics::Range,
-     kConstants,
-     kConstantAndVariable,
-     MultiplyConstants},
+    {"multiply-constants", {Opcode::Multiply}, kInts, Numerics::Exact, kTwice, kConstantAndVariable, MultiplyTwice},
+    {"multiply-constants-rounded", {Opcode::Multiply}, kFloats, Numerics::Range, kTwice, kConstants, MultiplyTwice},
+    {"multiply-scaled", {Opcode::Multiply}, kInts, Numerics::Exact, kConstants, kConstantAndVariable, MultiplyScaled},
     {"multiply-small-side",
      {Opcode::Multiply},
      kInts,
