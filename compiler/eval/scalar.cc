@@ -63,7 +63,8 @@ C ComplexDivide(C a, C b) {
 C ComplexAtan2(C z, C w) { return C(0, -1) * std::log((w + C(0, 1) * z) / std::sqrt(z * z + w * w)); }
 
 C ComplexPower(C z, C w) {
-  if (z == C(0)) return w == C(0) ? C(1) : C(0);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (z == C(0)) return w == C(0) ? C(1) : w.real() > 0 ? C(0) : C(nan, nan);
   return std::exp(w * std::log(z));
 }
 
