@@ -58,6 +58,7 @@ class Joiner {
       place_[order_[k]] = k;
       group_.push_back(k);
       members_.push_back({k});
+      furthest_.push_back(k);
       loop_.push_back(Loop(order_[k]));
     }
     bool changed = false;
@@ -68,6 +69,8 @@ class Joiner {
       members_[x].insert(members_[x].end(), members_[y].begin(), members_[y].end());
       members_[y].clear();
       std::sort(members_[x].begin(), members_[x].end());
+      const size_t last = members_[x].back();
+      for (size_t k = members_[x].front(); k <= last; ++k) furthest_[k] = std::max(furthest_[k], last);
       changed = true;
     }
     for (size_t g = 0; g < members_.size(); ++g)
@@ -190,7 +193,9 @@ class Joiner {
 
   // A path from group `x` to group `y` through something that is in neither. Joined loops count as one.
   bool PathAround(size_t x, size_t y) const {
-    const size_t last = members_[y].back();
+    // Nothing behind it leads to `y`: a path goes back only through a joined loop that begins before it.
+    size_t last = members_[y].back();
+    while (furthest_[last] > last) last = furthest_[last];
     std::vector<size_t> work;
     absl::flat_hash_set<size_t> seen = {x};
     auto follow = [&](size_t g) {
@@ -266,6 +271,7 @@ class Joiner {
   absl::flat_hash_map<const Instruction*, size_t> place_;
   std::vector<size_t> group_;                 // of each instruction: the number of its first member
   std::vector<std::vector<size_t>> members_;  // of each group, ascending
+  std::vector<size_t> furthest_;              // the last member of groups that begin at or before each place, if behind
   std::vector<bool> loop_;
 };
 
