@@ -194,28 +194,46 @@ Instruction* FuseSiblings(Instruction* a, Instruction* b) {
   return fusion;
 }
 
+namespace {
+
+// Elements of what pad `i` gives for one of its operand, holes between them alone.
+size_t Spread(const Instruction* i) {
+  size_t n = 1;
+  if (i->Is(Opcode::Pad))
+    for (const PadDim& d : *i->attrs().padding) n *= static_cast<size_t>(d.interior) + 1;
+  return n;
+}
+
+}  // namespace
+
 size_t Evaluations(const Instruction* c, const Instruction* p) {
   if (!c->Is(Opcode::Fusion)) return 1;
   const std::vector<Instruction*> order = (*c->attrs().calls)->PostOrder();
-  // Places by name: what changes an index makes new ones of those it has.
+  // Places by name, and how often each counts: what changes an index makes new ones of those it has.
   constexpr size_t kMix = 0x9e3779b97f4a7c15;
-  absl::flat_hash_map<const Instruction*, absl::flat_hash_set<size_t>> places;
-  places[order.back()] = {0};
+  absl::flat_hash_map<const Instruction*, absl::flat_hash_map<size_t, size_t>> places;
+  places[order.back()] = {{0, 1}};
   for (auto i = order.rbegin(); i != order.rend(); ++i) {
-    const absl::flat_hash_set<size_t> own = places[*i];
+    const absl::flat_hash_map<size_t, size_t> own = places[*i];
     for (int64_t k = 0; k < (*i)->operand_count(); ++k) {
-      absl::flat_hash_set<size_t>& of = places[(*i)->operand(k)];
+      absl::flat_hash_map<size_t, size_t>& of = places[(*i)->operand(k)];
       const bool same = (*i)->IsElementwise() || (*i)->Is(Opcode::Tuple);
-      for (const size_t place : own) {
+      const size_t spread = k == 0 ? Spread(*i) : 1;
+      for (const auto& [place, count] : own) {
         if (of.size() > kMostEvaluations) break;
-        of.insert(same ? place : place * kMix + static_cast<size_t>((*i)->id() * 64 + k));
+        size_t& n = of[same ? place : place * kMix + static_cast<size_t>((*i)->id() * 64 + k)];
+        n = std::max(n, std::min(count * spread, kMostEvaluations + 1));
       }
     }
   }
-  size_t n = 0;
-  for (int64_t k = 0; k < c->operand_count(); ++k)
-    if (c->operand(k) == p) n = std::max(n, places[(*c->attrs().calls)->parameter(k)].size());
-  return n;
+  size_t most = 0;
+  for (int64_t k = 0; k < c->operand_count(); ++k) {
+    if (c->operand(k) != p) continue;
+    size_t n = 0;
+    for (const auto& [place, count] : places[(*c->attrs().calls)->parameter(k)]) n += count;
+    most = std::max(most, n);
+  }
+  return std::min(most, kMostEvaluations + 1);
 }
 
 }  // namespace kiln
