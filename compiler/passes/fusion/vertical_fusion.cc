@@ -32,6 +32,12 @@ bool WindowsAreApart(const Instruction* i) {
                      [](const WindowDim& w) { return w.DilatedSize() <= w.stride && w.lhs_dilate == 1; });
 }
 
+// Whether a loop over what pad `i` gives comes by more often than its operand has elements.
+bool LeavesHoles(const Instruction* i) {
+  return std::any_of(i->attrs().padding->begin(), i->attrs().padding->end(),
+                     [](const PadDim& d) { return d.interior > 0; });
+}
+
 // Elements that each result of a reduction of one array is made of.
 int64_t Reduced(const Instruction* i) {
   return i->operand(0)->shape().ElementCount() / std::max<int64_t>(1, i->shape().ElementCount());
@@ -115,6 +121,7 @@ class Fuser {
         return user->operand(user->operand_count() / 2) != value ||
                last->shape().ElementCount() <= value->shape().ElementCount();
       }
+      if (user->Is(Opcode::Pad)) return user->operand(0) != value || !LeavesHoles(user);
       if (user->Is(Opcode::DynamicUpdateSlice)) return true;
       if (user->Is(Opcode::DynamicSlice)) return user->operand(0) == value;
       if (user->Is(Opcode::Convolution)) return false;
