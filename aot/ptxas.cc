@@ -9,27 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
+#include "compiler/base/temp_folder.h"
 #include "compiler/base/text.h"
 
 namespace kiln {
-namespace {
-
-// Files of one call, gone with it.
-struct Files {
-  Files() {
-    std::string t = "/tmp/kiln_ptx_XXXXXX";
-    if (mkdtemp(t.data())) dir = t;
-  }
-  ~Files() {
-    if (dir.empty()) return;
-    for (const char* f : {"in.ptx", "out.cubin", "log"}) unlink(At(f).c_str());
-    rmdir(dir.c_str());
-  }
-  std::string At(const char* file) const { return absl::StrCat(dir, "/", file); }
-  std::string dir;
-};
-
-}  // namespace
 
 std::string FindPtxas(const std::string& configured) {
   if (!configured.empty()) return configured;
@@ -51,10 +34,9 @@ std::string FindLibdevice(const std::string& ptxas) {
 absl::StatusOr<std::string> AssemblePtx(const std::string& ptxas, const std::string& ptx,
                                         const std::string& architecture) {
   if (access(ptxas.c_str(), X_OK) != 0) return InvalidArgument("error: ptxas: '", ptxas, "' is no program");
-  const Files files;
-  if (files.dir.empty()) return ResourceExhausted("error: cannot make a temporary directory for ptxas");
-  const std::string in = files.At("in.ptx"), out = files.At("out.cubin"), log = files.At("log");
-  RETURN_IF_ERROR(WriteFile(in, ptx));
+  const TempFolder folder;
+  ASSIGN_OR_RETURN(const std::string in, folder.Write("in.ptx", ptx));
+  const std::string out = folder.File("out.cubin"), log = folder.File("log");
   const pid_t pid = fork();
   if (pid == 0) {
     const int fd = open(log.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);

@@ -1,17 +1,13 @@
 #include "aot/package/model_reader.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aot/package/shared_library.h"
 #include "codegen/link/elf_image.h"
 #include "compiler/base/status.h"
+#include "compiler/base/temp_folder.h"
 #include "compiler/hlo/types.h"
 #include "runtime_min/kiln.h"
 
@@ -165,11 +161,10 @@ absl::StatusOr<std::vector<ModelFacts>> ReadSharedObject(const std::string& file
 absl::StatusOr<std::vector<ModelFacts>> ReadModels(const std::string& path) {
   if (!IsArchive(path)) return ReadSharedObject(path, path);
   // Linked, its addresses are known.
-  const char* folder = std::getenv("TMPDIR");
-  const std::string linked =
-      absl::StrCat(folder && *folder ? folder : "/tmp", "/kiln_inspect_", static_cast<int>(getpid()), ".so");
+  const TempFolder folder;
+  RETURN_IF_ERROR(folder.Made());
+  const std::string linked = folder.File("models.so");
   RETURN_IF_ERROR(LinkModels({path}, linked));
-  absl::Cleanup remove = [&] { std::remove(linked.c_str()); };
   return ReadSharedObject(linked, path);
 }
 

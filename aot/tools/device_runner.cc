@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
                                                              RunResult* about) {
   RETURN_IF_ERROR(CheckBackend(o));
   if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
-  TempDir dir;
+  TempFolder dir;
   std::map<const Module*, Linked> linked;
   std::vector<const Linked*> programs;
   std::vector<std::vector<Literal>> arguments;

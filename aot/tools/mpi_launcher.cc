@@ -45,18 +45,17 @@ absl::Status StartRanks(size_t ranks, const std::string& dir) {
 
 absl::Status RunRanks(const CompiledModel& m, const std::string& library,
                       const std::vector<std::vector<Literal>>& arguments,
-                      const std::function<char*(size_t device, size_t k)>& result, TempDir* dir) {
-  RETURN_IF_ERROR(WriteFile(dir->File("job"), absl::StrCat(m.symbols, "\n", library, "\n")));
+                      const std::function<char*(size_t device, size_t k)>& result, TempFolder* dir) {
+  RETURN_IF_ERROR(dir->Write("job", absl::StrCat(m.symbols, "\n", library, "\n")).status());
   for (size_t d = 0; d < arguments.size(); ++d) {
     std::string bytes;
     for (const Literal& l : arguments[d])
       bytes.append(reinterpret_cast<const char*>(l.data()), static_cast<size_t>(l.byte_size()));
-    RETURN_IF_ERROR(WriteFile(dir->File(absl::StrCat("arguments.", d)), bytes));
-    dir->File(absl::StrCat("results.", d));  // goes with the folder
+    RETURN_IF_ERROR(dir->Write(absl::StrCat("arguments.", d), bytes).status());
   }
   RETURN_IF_ERROR(StartRanks(arguments.size(), dir->path()));
   for (size_t d = 0; d < arguments.size(); ++d) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(absl::StrCat(dir->path(), "/results.", d)));
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(dir->File(absl::StrCat("results.", d))));
     size_t at = 0;
     for (size_t k = 0; k < m.ports.results.size(); ++k) {
       const auto size = static_cast<size_t>(m.ports.results[k].shape.ByteSize());

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "aot/compile.h"
-#include "aot/tools/temp_dir.h"
+#include "compiler/base/temp_folder.h"
 #include "compiler/hlo/literal.h"
 
 namespace kiln {
@@ -20,7 +20,7 @@ namespace kiln {
 // `result(device, k)`: where the bytes of a result go.
 absl::Status RunRanks(const CompiledModel& model, const std::string& library,
                       const std::vector<std::vector<Literal>>& arguments,
-                      const std::function<char*(size_t device, size_t k)>& result, TempDir* dir);
+                      const std::function<char*(size_t device, size_t k)>& result, TempFolder* dir);
 
 // One rank: `kiln rank DIR`, which only mpirun is meant to start. Returns the exit code.
 int RankCommand(const std::string& dir);

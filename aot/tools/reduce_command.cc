@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "aot/tools/commands.h"
+#include "compiler/base/temp_folder.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
@@ -152,9 +153,9 @@ absl::Status Run(const Arguments& args) {
   if (!args.Has("keep"))
     return InvalidArgument("error: --keep is needed: a command that exits with 0 for what to keep");
   ASSIGN_OR_RETURN(auto module, LoadModule(args.positional[0]));
-  const std::string path = absl::StrCat("/tmp/kiln_reduce_", getpid(), ".hlo");
-  auto smallest = Reducer(std::move(module), args.Get("keep"), path).Run();
-  unlink(path.c_str());
+  const TempFolder folder;
+  RETURN_IF_ERROR(folder.Made());
+  auto smallest = Reducer(std::move(module), args.Get("keep"), folder.File("candidate.hlo")).Run();
   if (!smallest.ok()) return smallest.status();
   std::fprintf(stderr, "\r\033[K");
   std::printf("%s", ToText(**smallest).c_str());

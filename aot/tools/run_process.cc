@@ -136,14 +136,12 @@ void* Load(const CompiledModel& m, const std::string& so) {
   return nullptr;
 }
 
-absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const CompileOptions& compile, TempDir* dir,
+absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const CompileOptions& compile, TempFolder* dir,
                                       const std::string& stem) {
   Linked out;
   ASSIGN_OR_RETURN(out.model, Compile(std::move(module), compile));
-  if (dir->path().empty()) return InvalidArgument("error: cannot make a temporary directory");
-  const std::string archive = dir->File(stem + ".a");
+  ASSIGN_OR_RETURN(const std::string archive, dir->Write(stem + ".a", out.model.code.archive));
   out.so = dir->File(stem + ".so");
-  RETURN_IF_ERROR(WriteFile(archive, out.model.code.archive));
   RETURN_IF_ERROR(Link(archive, out.so));
   return out;
 }

@@ -10,7 +10,7 @@
 #include "aot/compile.h"
 #include "aot/emulator/emulator.h"
 #include "aot/tools/runner.h"
-#include "aot/tools/temp_dir.h"
+#include "compiler/base/temp_folder.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -70,7 +70,7 @@ struct Linked {
   CompiledModel model;
   std::string so;
 };
-absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const CompileOptions& compile, TempDir* dir,
+absl::StatusOr<Linked> CompileAndLink(std::unique_ptr<Module> module, const CompileOptions& compile, TempFolder* dir,
                                       const std::string& stem);
 // The library; null, with the reason on stderr, if it cannot be loaded.
 void* Load(const CompiledModel& m, const std::string& so);

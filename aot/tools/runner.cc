@@ -139,7 +139,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     FlattenLiteral(r, &out.results);
     return out;
   }
-  TempDir dir;
+  TempFolder dir;
   ASSIGN_OR_RETURN(Linked linked, CompileAndLink(std::move(module), For(o, compile), &dir, "m"));
   out.model = std::move(linked.model);
   if (out.model.communicates)

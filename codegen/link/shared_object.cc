@@ -1,14 +1,11 @@
 #include "codegen/link/shared_object.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/object.h"
 #include "compiler/base/status.h"
-#include "compiler/base/text.h"
+#include "compiler/base/temp_folder.h"
 #include "lld/Common/Driver.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -18,34 +15,6 @@ LLD_HAS_DRIVER(elf)
 
 namespace kiln {
 namespace {
-
-// A folder for the linker's inputs, which goes with the object.
-class Folder {
- public:
-  Folder() {
-    const char* root = std::getenv("TMPDIR");
-    path_ = absl::StrCat(root && *root ? root : "/tmp", "/kiln_link_XXXXXX");
-    if (!mkdtemp(path_.data())) path_.clear();
-  }
-  ~Folder() {
-    for (const std::string& f : files_) unlink(f.c_str());
-    if (!path_.empty()) rmdir(path_.c_str());
-  }
-  bool made() const { return !path_.empty(); }
-  std::string File(const std::string& name) {
-    files_.push_back(absl::StrCat(path_, "/", name));
-    return files_.back();
-  }
-  absl::StatusOr<std::string> Write(const std::string& name, absl::string_view bytes) {
-    std::string path = File(name);
-    RETURN_IF_ERROR(WriteFile(path, bytes));
-    return path;
-  }
-
- private:
-  std::string path_;
-  std::vector<std::string> files_;
-};
 
 absl::Status RunLinker(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"ld.lld", "-m", "elf_x86_64", "-shared", "--threads=1"});
@@ -67,7 +36,7 @@ constexpr CFunction kCFunctions[] = {
 };
 
 // A stand-in for libc.so.6 or libm.so.6: its names and versions, no code.
-absl::StatusOr<std::string> StandIn(absl::string_view library, const std::string& stub, Folder* folder) {
+absl::StatusOr<std::string> StandIn(absl::string_view library, const std::string& stub, const TempFolder& folder) {
   const std::string soname = absl::StrCat("lib", library, ".so.6");
   std::string definitions;
   std::map<std::string, std::string> versions;
@@ -78,16 +47,16 @@ absl::StatusOr<std::string> StandIn(absl::string_view library, const std::string
   }
   std::string map;
   for (const auto& [version, names] : versions) absl::StrAppend(&map, version, " { ", names, "};\n");
-  ASSIGN_OR_RETURN(const std::string script, folder->Write(soname + ".ld", definitions));
-  ASSIGN_OR_RETURN(const std::string version_script, folder->Write(soname + ".map", map));
-  std::string path = folder->File(soname);
+  ASSIGN_OR_RETURN(const std::string script, folder.Write(soname + ".ld", definitions));
+  ASSIGN_OR_RETURN(const std::string version_script, folder.Write(soname + ".map", map));
+  std::string path = folder.File(soname);
   RETURN_IF_ERROR(RunLinker({"-soname", soname, "--version-script", version_script, script, stub, "-o", path}));
   return path;
 }
 
 // Both libraries, behind what needs them: a symbol without a version would be bound to its oldest one.
-absl::Status AddCLibraries(Folder* folder, std::vector<std::string>* arguments) {
-  ASSIGN_OR_RETURN(const std::string stub, folder->Write("stub.o", DataObject("kiln_stub", {}, false)));
+absl::Status AddCLibraries(const TempFolder& folder, std::vector<std::string>* arguments) {
+  ASSIGN_OR_RETURN(const std::string stub, folder.Write("stub.o", DataObject("kiln_stub", {}, false)));
   arguments->push_back("--as-needed");
   for (const char* library : {"c", "m"}) {
     ASSIGN_OR_RETURN(std::string file, StandIn(library, stub, folder));
@@ -96,16 +65,10 @@ absl::Status AddCLibraries(Folder* folder, std::vector<std::string>* arguments) 
   return absl::OkStatus();
 }
 
-absl::Status Made(const Folder& folder) {
-  if (folder.made()) return absl::OkStatus();
-  return InvalidArgument("error: cannot make a folder for temporary files (TMPDIR names where)");
-}
-
 }  // namespace
 
 absl::Status LinkSharedObject(const SharedObject& what, const std::string& path) {
-  Folder folder;
-  RETURN_IF_ERROR(Made(folder));
+  const TempFolder folder;
   ASSIGN_OR_RETURN(const std::string root, folder.Write("root.o", what.root));
   ASSIGN_OR_RETURN(const std::string shown,
                    folder.Write("shown.map", absl::StrCat("{ global: ", what.shown, "; local: *; };\n")));
@@ -127,15 +90,14 @@ absl::Status LinkSharedObject(const SharedObject& what, const std::string& path)
                                         root,
                                         absl::StrCat("--defsym=", what.shown, "=", what.defined_by)};
   arguments.insert(arguments.end(), what.archives.begin(), what.archives.end());
-  RETURN_IF_ERROR(AddCLibraries(&folder, &arguments));
+  RETURN_IF_ERROR(AddCLibraries(folder, &arguments));
   return RunLinker(std::move(arguments));
 }
 
 absl::Status LinkLoadable(const std::string& archive, const std::string& path) {
-  Folder folder;
-  RETURN_IF_ERROR(Made(folder));
+  const TempFolder folder;
   std::vector<std::string> arguments = {"-o", path, "--whole-archive", archive, "--no-whole-archive"};
-  RETURN_IF_ERROR(AddCLibraries(&folder, &arguments));
+  RETURN_IF_ERROR(AddCLibraries(folder, &arguments));
   return RunLinker(std::move(arguments));
 }
 

@@ -218,4 +218,16 @@ ENTRY e {
 EOF
 "$kiln" compile scalar.hlo --name m --out out --target v4 > log 2>&1 || fail "compile scalar.hlo"
 [ "$(wc -l < log)" = 1 ] || fail "LLVM's remarks reach the user: $(cat log)"
+# Temporary files lie where TMPDIR says, and go with a process that is stopped.
+mkdir temporary
+TMPDIR=$PWD/temporary "$kiln" reduce "$module" --keep='cp {} seen; sleep 3' > /dev/null 2>&1 &
+for _ in $(seq 100); do
+  [ -e seen ] && break
+  sleep 0.1
+done
+[ -n "$(ls temporary)" ] || fail "temporary files lie elsewhere"
+kill -TERM $!
+code=0; wait $! || code=$?
+[ $code = 143 ] || fail "a stopped command exits by the signal: $code"
+[ -z "$(ls temporary)" ] || fail "temporary files are left behind"
 echo "command line: ok"
