@@ -273,8 +273,8 @@ Expr FetchStretch(const Part& p, size_t d, const Axes& axes, const Stretch& s, c
                   bool around, Resharder* reshard) {
   Exchange exchange(p, d, axes, s, around, reshard);
   if (exchange.IsOwn()) return p.value;
-  // Values that are constants fill alike.
-  std::vector<int64_t> key{p.value->id(), static_cast<int64_t>(d), s.first, s.step, s.count, around};
+  // Values that are constants fill alike. A value may be the part of several arrays.
+  std::vector<int64_t> key{p.value->id(), static_cast<int64_t>(d), p.whole.dims()[d], s.first, s.step, s.count, around};
   key.insert(key.end(), axes.begin(), axes.end());
   if (fill && fill->get()->Is(Opcode::Constant)) {
     const Element e = fill->get()->literal().Get(0);

@@ -89,7 +89,7 @@ class Remaker {
   std::optional<Plan> PlanOf(const Part& p, const Tiling& target) const {
     const auto known = reshard_.recipes().find(p.value->id());
     if (known == reshard_.recipes().end() || p.tiling.manual || target.manual ||
-        !CutsEvenly(mesh_, p.whole.dims(), target))
+        known->second.op->shape().dims() != p.whole.dims() || !CutsEvenly(mesh_, p.whole.dims(), target))
       return std::nullopt;
     Plan plan{&known->second, {}, {}, {}};
     auto rule = RuleOf(*plan.recipe->op);

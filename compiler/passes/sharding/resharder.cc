@@ -82,8 +82,9 @@ Instruction* Resharder::Collective(Opcode op, Shape shape, Expr x, const Axes& a
 const Part* Resharder::Known(const Part& from, const Tiling& target) const {
   const auto known = moved_.find(from.value->id());
   if (known == moved_.end()) return nullptr;
-  for (const Part& k : known->second)
-    if (k.tiling.dims == target.dims) return &k;
+  for (const auto& [part, moved] : known->second)
+    if (part.whole.dims() == from.whole.dims() && part.tiling == from.tiling && moved.tiling.dims == target.dims)
+      return &moved;
   return nullptr;
 }
 

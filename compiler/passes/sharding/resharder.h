@@ -43,7 +43,7 @@ class Resharder {
   Part To(const Part& from, const Tiling& target);
   // The form that a part has been brought to, or null; and another way to have come there.
   const Part* Known(const Part& from, const Tiling& target) const;
-  void Keep(const Part& from, const Part& moved) { moved_[from.value->id()].push_back(moved); }
+  void Keep(const Part& from, const Part& moved) { moved_[from.value->id()].push_back({from, moved}); }
   // How values were made (remake.h), by their ids.
   std::map<int64_t, Recipe>& recipes() { return recipes_; }
   // Blocks along dimension 0 of all devices that differ in `axes`.
@@ -75,7 +75,9 @@ class Resharder {
   std::map<Axes, Instruction*> places_;
   std::map<std::vector<int64_t>, Instruction*> made_;
   std::map<int64_t, Recipe> recipes_;
-  std::map<int64_t, std::vector<Part>> moved_;  // by the value's id: each form that it has been brought to
+  // By the value's id: parts and each form that they have been brought to. A value may be the part of several arrays,
+  // such as one and the beginning of it.
+  std::map<int64_t, std::vector<std::pair<Part, Part>>> moved_;
 };
 
 }  // namespace kiln
