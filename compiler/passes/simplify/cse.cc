@@ -1,7 +1,8 @@
 // Equal instructions over equal operands become one. Never what has side effects, may differ from run to run, or is
 // ordered by control edges.
 //
-// Equal are also calls of functions that differ in names only, and operations whose operands changed places.
+// Equal are also calls of functions that differ in names only, operations whose operands changed places, and exchanges
+// on different channels: every device runs the same program, and so leaves out the same one.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -30,8 +31,10 @@ std::string Key(const Instruction* i) {
   if (i->HasTrait(Commutative)) std::sort(operands.begin(), operands.end());
   for (int64_t o : operands) absl::StrAppend(&out, ",", o);
   const Attributes& a = i->attrs();
+  const auto named = [](absl::string_view attribute) { return attribute == "metadata" || attribute == "channel_id"; };
+  if (a.channel_id) absl::StrAppend(&out, ",", i->HasTrait(Collective) ? "on a channel" : Text(*a.channel_id));
 #define ATTR(field, kind, text) \
-  if (a.field && absl::string_view(text) != "metadata") absl::StrAppend(&out, ",", #field, "=", Text(*a.field));
+  if (a.field && !named(text)) absl::StrAppend(&out, ",", #field, "=", Text(*a.field));
 #include "compiler/hlo/attributes.def"
   // Thousands of fusions that differ in a constant inside must not meet in one bucket.
   for (const Computation* f : i->called()) absl::StrAppend(&out, ",", FunctionHash(f));
@@ -49,6 +52,11 @@ bool CseCandidate(const Instruction* i) {
   if (i->Is(Opcode::OptimizationBarrier)) return false;
   if (i->Is(Opcode::CustomCall) && !IsPureCall(i)) return false;
   return i->control_predecessors().empty() && i->control_successors().empty();
+}
+
+// Asked of few, as the answer for a loop is somewhere in all that it calls; its equal would give the same.
+bool MayBeLeftOut(const Instruction* i) {
+  return i->HasTrait(Collective) ? !HasSchedulingGroup(i) : !i->HasSideEffect();
 }
 
 Instruction* EqualOne(const std::vector<Instruction*>& bucket, const Instruction* i) {
@@ -74,8 +82,7 @@ absl::StatusOr<bool> Cse(Module& m, PassContext& ctx) {
       std::vector<Instruction*>& bucket = i->Is(Opcode::Constant) ? constants[ConstantHash(i)] : seen[Key(i)];
       Instruction* first = EqualOne(bucket, i);
       if (!first) bucket.push_back(i);
-      // Asked of few, as the answer for a loop is somewhere in all that it calls; its equal would give the same.
-      if (!first || i->HasSideEffect() || !ctx.Take()) continue;
+      if (!first || !MayBeLeftOut(i) || !ctx.Take()) continue;
       i->ReplaceAllUsesWith(first);
       c->Remove(i);
       changed = true;
