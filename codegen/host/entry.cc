@@ -266,10 +266,12 @@ absl::Status HostEntry::Emit(const ThunkSequence& thunks, bool entry) {
     }
     const Thunk& t = thunks[k];
     const DebugInfo::Line line(ir_, t.instruction);
+    const uint64_t around = std::exchange(places_taken_, PlacesTakenAround(offers, k));
     if (const auto offer = offers.find(k); offer != offers.end())
       UnlessOffered(t, offer->second);
     else
       RETURN_IF_ERROR(EmitWatched(t));
+    places_taken_ = around;
     if (options_.poison_freed && entry)
       for (const Slice& s : LastUses(thunks, k)) Fill(Pointer(s), 0xa5, s.size);
   }

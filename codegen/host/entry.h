@@ -164,6 +164,8 @@ class HostEntry {
   using Offers = std::map<size_t, Offered>;  // by the exchange's own place
   // Those of thunks that belong to no region.
   Offers OffersIn(const ThunkSequence& thunks, std::vector<bool> in_region);
+  // Of exchanges that are under way while thunk `k` runs, those around the sequence among them.
+  uint64_t PlacesTakenAround(const Offers& offers, size_t k) const;
   // What ends, and what begins, in front of thunk `k`.
   absl::Status EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers);
   void UnlessOffered(const Thunk& t, const Offered& offer);
@@ -178,6 +180,7 @@ class HostEntry {
   std::map<kiln_status, llvm::BasicBlock*> ends_;
   std::vector<llvm::Function*> made_;
   int64_t regions_ = 0, parts_ = 0, pieces_ = 0;  // so far
+  uint64_t places_taken_ = 0;                     // bits: by exchanges under way around the sequence that is emitted
   llvm::Value* sampled_ = nullptr;                // in the function that is being emitted: the run is measured
   int depth_ = 0;                                 // of nested thunks in the function that is being emitted
 };

@@ -8,6 +8,7 @@ HostEntry::Offers HostEntry::OffersIn(const ThunkSequence& thunks, std::vector<b
   Offers out;
   OfferRules rules = {options_.replicas, options_.partitions};
   rules.places = PlacesBeside();
+  rules.taken = places_taken_;
   rules.target_makes = [&](const Thunk& t) { return MayGoBeside(t); };
   rules.closed = std::move(in_region);
   // What is filled after its last use would be read by others.
@@ -16,6 +17,13 @@ HostEntry::Offers HostEntry::OffersIn(const ThunkSequence& thunks, std::vector<b
   if (!able || options_.profile || options_.check_numerics) return out;
   for (auto& [k, offer] : OffersOf(thunks, rules)) out[k] = {std::move(offer), {}, nullptr};
   return out;
+}
+
+uint64_t HostEntry::PlacesTakenAround(const Offers& offers, size_t k) const {
+  uint64_t taken = places_taken_;
+  for (const auto& [own, offer] : offers)
+    if (!offer.where.exchange && offer.where.from <= k && k < offer.where.to) taken |= uint64_t{1} << offer.where.place;
+  return taken;
 }
 
 absl::Status HostEntry::EmitOffers(const ThunkSequence& thunks, size_t k, Offers* offers) {

@@ -113,6 +113,8 @@ class Finder {
   void KeepPlaces() {
     std::vector<size_t> by_begin, free_from(static_cast<size_t>(rules_.places));
     for (const auto& [k, offer] : out_) by_begin.push_back(k);
+    for (size_t place = 0; place < free_from.size(); ++place)
+      if (rules_.taken >> place & 1) free_from[place] = thunks_.size();
     std::stable_sort(by_begin.begin(), by_begin.end(),
                      [&](size_t a, size_t b) { return out_.at(a).from < out_.at(b).from; });
     for (const size_t k : by_begin) {

@@ -25,6 +25,7 @@ struct OfferRules {
   int64_t replicas = 1, partitions = 1;
   bool large = true;                               // whether kiln_comm may have large arrays beside the run
   int64_t places = 0;                              // how many exchanges the target makes at once; 0: kiln_comm does
+  uint64_t taken = 0;                              // bits of places: of exchanges under way around the sequence
   std::function<bool(const Thunk&)> target_makes;  // whether it can this one so
   std::vector<bool> closed;                        // thunks that no exchange reaches over; empty: none
 };
