@@ -2,12 +2,14 @@
 // element's slice, in the order that the reduction had. They then join the loop that uses them, where a loop along
 // three elements for each result would be kept in memory of its own.
 //
-// Elements that take time to compute stay with the reduction, which computes each of them once.
+// Elements that take time to compute stay with the reduction, which computes each of them once. So do those of fusions
+// that are there already: the loops of rows and columns are made for their reductions.
 #include <algorithm>
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 #include "compiler/passes/expand/scalar_body.h"
+#include "compiler/passes/fusion/fuse.h"
 
 namespace kiln {
 namespace {
@@ -41,7 +43,11 @@ bool Wanted(const Instruction* i) {
 }  // namespace
 
 absl::StatusOr<bool> CpuShortReductionUnroller(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, Wanted, [&](Instruction* i) -> absl::StatusOr<Instruction*> {
+  const std::vector<Computation*> control = ControlComputations(m);
+  const auto wanted = [&](const Instruction* i) {
+    return Wanted(i) && std::find(control.begin(), control.end(), i->parent()) != control.end();
+  };
+  return ExpandEach(m, ctx, wanted, [&](Instruction* i) -> absl::StatusOr<Instruction*> {
     const int64_t first_new = m.next_id();
     const Expr x = i->operand(0);
     const Ints dims = x.shape().dims(), reduced = *i->attrs().dimensions, kept = i->shape().dims();
