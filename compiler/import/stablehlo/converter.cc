@@ -241,6 +241,8 @@ void Converter::FreeNames(const Region& r, std::vector<std::string>* out) {
 }
 
 absl::StatusOr<Instruction*> Converter::CloneConstant(Instruction* i, Computation* into, const Op& op) {
+  // A loop or a branch around the region is handed what it uses, constants too.
+  if (auto it = always_.find(i); it != always_.end()) return CloneConstant(it->second, into, op);
   if (i->Is(Opcode::Parameter) || i->HasSideEffect() || !i->called().empty())
     return Fail(op, absl::StrCat("its region uses '", i->name(), "' from outside, which is not a constant"),
                 absl::StatusCode::kUnimplemented);
