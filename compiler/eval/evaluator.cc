@@ -184,8 +184,9 @@ absl::StatusOr<Literal> ValueOf(const Instruction& i, const std::vector<const Li
     default:
       break;
   }
-  for (auto family : {EvalDynamicSize, EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalBatchNorm,
-                      EvalRandom, EvalLapack, EvalLibraryCall, EvalAnnotation, EvalManualBoundary, EvalCollective}) {
+  for (auto family :
+       {EvalDynamicSize, EvalShapeOp, EvalReduction, EvalContraction, EvalLinalg, EvalBatchNorm, EvalRandom, EvalLapack,
+        EvalCsrProduct, EvalLibraryCall, EvalAnnotation, EvalManualBoundary, EvalCollective}) {
     auto r = family(i, shape, x);
     if (r.ok() || !absl::IsNotFound(r.status())) return r;
   }

@@ -12,6 +12,7 @@
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/expand/rows.h"
 #include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
@@ -76,36 +77,6 @@ std::optional<Parts> PartsOf(Instruction* i) {
   const bool laid_out = g->shape().HasDefaultLayout() && g->operand(1)->shape().HasDefaultLayout() &&
                         g->operand(2)->shape().HasDefaultLayout() && p->table->shape().HasDefaultLayout();
   return laid_out && updates > 0 && updates * kRowsForUpdate <= s.dim(0) && s.dim(0) <= INT32_MAX ? p : std::nullopt;
-}
-
-Ints FromTo(int64_t first, int64_t end) {
-  Ints dims;
-  for (int64_t d = first; d < end; ++d) dims.push_back(d);
-  return dims;
-}
-
-// Rows of `to` at `places` combined with those of `updates`.
-Expr ScatterRows(Expr to, Expr places, Expr updates, Computation* combine) {
-  Instruction* s = to.computation()->Add(Opcode::Scatter, to.shape(), {to.get(), places.get(), updates.get()});
-  s->mutable_attrs().update_window_dims = FromTo(1, to.shape().rank());
-  s->mutable_attrs().inserted_window_dims = Ints{0};
-  s->mutable_attrs().scatter_dims_to_operand_dims = Ints{0};
-  s->mutable_attrs().index_vector_dim = 1;
-  s->mutable_attrs().to_apply = combine;
-  return s;
-}
-
-Expr GatherRows(Expr from, Expr places) {
-  Ints dims = from.shape().dims();
-  dims[0] = places.shape().dim(0);
-  Instruction* g = from.computation()->Add(Opcode::Gather, Shape::Array(from.type(), dims), {from.get(), places.get()});
-  dims[0] = 1;
-  g->mutable_attrs().slice_sizes = dims;
-  g->mutable_attrs().offset_dims = FromTo(1, from.shape().rank());
-  g->mutable_attrs().collapsed_slice_dims = Ints{0};
-  g->mutable_attrs().start_index_map = Ints{0};
-  g->mutable_attrs().index_vector_dim = 1;
-  return g;
 }
 
 Expr As(Expr x, const Ints& dims) {

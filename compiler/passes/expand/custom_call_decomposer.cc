@@ -1,10 +1,13 @@
 // Custom calls that front ends and other compilers use as names for operations: annotations pass their operand on,
-// TopK and the functions of XLA's builder become what they name. Every other target is the user's own function.
+// TopK, the functions of XLA's builder, those of LAPACK that HLO has too and JAX's product of a sparse matrix become
+// what they name. Every other target is the user's own function.
 #include <string>
 
 #include "compiler/hlo/annotation.h"
+#include "compiler/hlo/csr_product.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/expand/csr_product.h"
 #include "compiler/passes/expand/expand_each.h"
 
 namespace kiln {
@@ -136,11 +139,12 @@ absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         const Known* k = Find(i);
-        return (k && Fits(i, *k)) || IsSolve(i) || IsFactor(i);
+        return (k && Fits(i, *k)) || IsSolve(i) || IsFactor(i) || IsCsrProduct(i);
       },
       [](Instruction* i) {
         if (IsSolve(i)) return SolveOf(i);
         if (IsFactor(i)) return FactorOf(i);
+        if (IsCsrProduct(i)) return CsrProductOf(i);
         return Expand(i);
       });
 }
