@@ -5,7 +5,6 @@
 // dropped, instructions give way to an operand of their shape, to a new argument or to zeros, loops and branches to
 // their inputs.
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>

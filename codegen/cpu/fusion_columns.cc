@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/cpu/matmul.h"
 #include "codegen/cpu/row_passes.h"
 
 namespace kiln::cpu {
@@ -21,24 +22,20 @@ class Columns {
     ASSIGN_OR_RETURN(plan_, RowPasses::Of(fusion_, /*together=*/true));
     inner_ = ColumnsSideBySide(plan_.passes[0].reduces[0]);
     outer_ = plan_.rows / inner_;
-    const int64_t width = Width(), strips = (inner_ + width - 1) / width, rest = inner_ % width;
-    Reserve(width);
+    const Pieces strips = Pieces::Of(inner_, Width());
+    Reserve(strips.size);
     absl::Status status;
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) {
-      at_outer_ = strips == 1 ? unit : ir_.b.CreateUDiv(unit, ir_.I64(strips));
-      llvm::Value* strip = strips == 1 ? ir_.I64(0) : ir_.b.CreateURem(unit, ir_.I64(strips));
-      from_ = ir_.Mul(strip, width);
-      const auto part = [&](int64_t columns) {
+      at_outer_ = strips.count == 1 ? unit : ir_.b.CreateUDiv(unit, ir_.I64(strips.count));
+      llvm::Value* strip = strips.count == 1 ? ir_.I64(0) : ir_.b.CreateURem(unit, ir_.I64(strips.count));
+      VisitPiece(ir_, strips, strip, [&](llvm::Value* from, int64_t columns) {
+        from_ = from;
         width_ = columns;
         status.Update(Strip());
-      };
-      if (rest == 0) return part(width);
-      llvm::Value* last = ir_.b.CreateICmpEQ(strip, ir_.I64(strips - 1));
-      ir_.If(ir_.b.CreateNot(last), [&] { part(width); });
-      ir_.If(last, [&] { part(rest); });
+      });
     });
     RETURN_IF_ERROR(status);
-    return outer_ * strips;
+    return outer_ * strips.count;
   }
 
  private:
