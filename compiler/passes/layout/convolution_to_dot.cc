@@ -30,6 +30,7 @@ Source AsIs(Instruction* i) {
   return s;
 }
 
+// A constant is transposed at compile time, as the convolution had it.
 Source Untransposed(Instruction* i) {
   if (!i->Is(Opcode::Transpose) || i->operand(0)->Is(Opcode::Constant)) return AsIs(i);
   return {i->operand(0), *i->attrs().dimensions};
