@@ -81,6 +81,11 @@ std::vector<const Instruction*> ResultsOf(const Instruction* root) {
   return {root->operands().begin(), root->operands().end()};
 }
 
+void FusionBody::StoreResult(size_t k, const Shape& s, const Val& v, const Index& x) {
+  if (k < aside.size() && aside[k]) return ir.Store(s.type(), v, aside[k], aside_at);
+  ir.Store(s.type(), v, body.results[k], elements.Offset(s, x));
+}
+
 absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instruction*>& results,
                           const std::vector<llvm::Value*>& at) {
   const Index x = IndexIn(results[0]->shape(), at);
@@ -90,8 +95,7 @@ absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instructio
     values.push_back(v);
   }
   for (size_t k = 0; k < values.size(); ++k) {
-    const Shape& leaf = results[k]->shape();
-    fusion.ir.Store(leaf.type(), values[k], fusion.body.results[k], fusion.elements.Offset(leaf, x));
+    fusion.StoreResult(k, results[k]->shape(), values[k], x);
   }
   return absl::OkStatus();
 }

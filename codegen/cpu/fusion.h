@@ -19,6 +19,12 @@ struct FusionBody {
   Ir& ir;
   const Computation& f;
   ElementEmitter elements;
+  // Where elements of results go for now, at `aside_at`: past_caches.h. Null, or none: to the results.
+  std::vector<llvm::Value*> aside;
+  llvm::Value* aside_at = nullptr;
+
+  // Stores `v` at `x` of result `k`, an array of `s`.
+  void StoreResult(size_t k, const Shape& s, const Val& v, const Index& x);
 };
 
 // The product of each result of `f` and what is made of its elements.

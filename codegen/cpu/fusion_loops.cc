@@ -1,6 +1,6 @@
 // Fusions whose results are computed element by element.
 
-#include "codegen/cpu/fusion.h"
+#include "codegen/cpu/past_caches.h"
 
 namespace kiln::cpu {
 namespace {
@@ -49,6 +49,64 @@ bool IsOneUnit(const Shape& s) {
   return UsefulLoops(s).size() == 1 && s.ElementCount() <= kMost;
 }
 
+// Whether a loop of `f` computes so little that it waits for memory.
+bool WaitsForMemory(const Computation& f, const Shape& result) {
+  constexpr int64_t kMostFunctions = 1;
+  int64_t functions = 0;
+  for (const auto& i : f.instructions())
+    functions +=
+        i->HasTrait(Transcendental) && i->shape().IsArray() && i->shape().ElementCount() == result.ElementCount();
+  return functions <= kMostFunctions;
+}
+
+// Results that are stored past the caches, in pieces of rows. Units: rows of the first dimension, or the pieces of the
+// only one.
+absl::StatusOr<int64_t> PastCachesByPieces(FusionBody& fusion, const std::vector<const Instruction*>& results,
+                                           PastCaches& caches) {
+  constexpr int64_t kPiece = PastCaches::kPiece;
+  Ir& ir = fusion.ir;
+  const Shape& s = results[0]->shape();
+  Ints outer = UsefulLoops(s);
+  const int64_t minor = outer.back(), n = s.dim(minor), pieces = n / kPiece, rest = n % kPiece;
+  outer.pop_back();
+  absl::Status status;
+  const auto piece = [&](bool past, std::vector<llvm::Value*> at, llvm::Value* first, int64_t count) {
+    at[minor] = first;
+    llvm::Value* begin = fusion.elements.Offset(s, IndexIn(s, at));
+    const auto element = [&](llvm::Value* k) {
+      at[minor] = ir.Add(first, k);
+      status.Update(EmitElements(fusion, results, at));
+    };
+    past ? caches.Piece(begin, count, element) : ir.VectorLoop(count, element, true);
+  };
+  const auto row = [&](bool past, const std::vector<llvm::Value*>& at) {
+    const auto whole = [&](llvm::Value* k) { piece(past, at, ir.Mul(k, kPiece), kPiece); };
+    ir.Loop(ir.I64(0), ir.I64(pieces), 1, whole);
+    if (rest) piece(past, at, ir.I64(n - rest), rest);
+  };
+  caches.Emit([&](bool past) {
+    if (!outer.empty()) {
+      status.Update(Nest(
+          fusion, s.dims(), outer,
+          [&](const std::vector<llvm::Value*>& at) {
+            row(past, at);
+            return absl::OkStatus();
+          },
+          false));
+      return;
+    }
+    const std::vector<llvm::Value*> at(s.dims().size(), ir.I64(0));
+    ir.Loop(fusion.body.begin, fusion.body.end, 1, [&](llvm::Value* k) {
+      if (!rest) return piece(past, at, ir.Mul(k, kPiece), kPiece);
+      llvm::Value* whole = ir.b.CreateICmpSLT(k, ir.I64(pieces));
+      ir.If(whole, [&] { piece(past, at, ir.Mul(k, kPiece), kPiece); });
+      ir.If(ir.b.CreateNot(whole), [&] { piece(past, at, ir.I64(n - rest), rest); });
+    });
+  });
+  RETURN_IF_ERROR(status);
+  return outer.empty() ? pieces + (rest != 0) : s.dim(outer[0]);
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
@@ -61,6 +119,9 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   const std::vector<const Instruction*> results = ResultsOf(root);
   const Shape& s = results[0]->shape();
   if (HasShortRows(s)) return ShortRows(fusion, results);
+  if (const Ints loops = UsefulLoops(s); !loops.empty() && WaitsForMemory(fusion.f, s))
+    if (PastCaches caches(fusion, results, s.dim(loops.back())); caches.Apply())
+      return PastCachesByPieces(fusion, results, caches);
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
   const bool one = IsOneUnit(s);
   RETURN_IF_ERROR(Nest(

@@ -5,6 +5,9 @@
 // matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again. The
 // loop for the results asks for the next row, a few lines at a time: the loops before it then find that row in the
 // cache, where they would wait for memory and it for them.
+#include <optional>
+
+#include "codegen/cpu/past_caches.h"
 #include "codegen/cpu/row_passes.h"
 
 namespace kiln::cpu {
@@ -18,6 +21,7 @@ class Rows {
   absl::StatusOr<int64_t> Emit() {
     ASSIGN_OR_RETURN(plan_, RowPasses::Of(fusion_, /*together=*/false));
     plan_.KeepInBuffers(fusion_, plan_.length);
+    past_.emplace(fusion_, plan_.outputs, plan_.length);
     absl::Status status;
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* row) {
       row_ = row;
@@ -92,17 +96,21 @@ class Rows {
   // A loop over the row whose steps do not depend on each other. Only where vectors are long does it ask for the next
   // row: that is more code, which archives hold for every level.
   void ForResults(const std::function<void(llvm::Value*)>& step) {
-    constexpr int64_t kTogether = 256, kLongest = 4096;  // elements
+    constexpr int64_t kTogether = PastCaches::kPiece, kLongest = 4096;  // elements
     const bool fetches = ir_.level.vector_bytes == 64 && plan_.length >= kTogether && plan_.length <= kLongest;
     if (!fetches) return ir_.VectorLoop(plan_.length, step, true);
-    const auto part = [&](llvm::Value* first, int64_t count) {
-      FetchOfNextRow(first, count);
-      ir_.VectorLoop(
-          count, [&](llvm::Value* k) { step(ir_.Add(first, k)); }, true);
+    const auto parts = [&](bool past) {
+      const auto part = [&](llvm::Value* first, int64_t count) {
+        FetchOfNextRow(first, count);
+        const auto element = [&](llvm::Value* k) { step(ir_.Add(first, k)); };
+        past ? past_->Piece(ir_.Add(ir_.Mul(row_, plan_.length), first), count, element)
+             : ir_.VectorLoop(count, element, true);
+      };
+      const int64_t whole = plan_.length / kTogether * kTogether;
+      ir_.Loop(ir_.I64(0), ir_.I64(whole), kTogether, [&](llvm::Value* first) { part(first, kTogether); });
+      if (whole < plan_.length) part(ir_.I64(whole), plan_.length - whole);
     };
-    const int64_t whole = plan_.length / kTogether * kTogether;
-    ir_.Loop(ir_.I64(0), ir_.I64(whole), kTogether, [&](llvm::Value* first) { part(first, kTogether); });
-    if (whole < plan_.length) part(ir_.I64(whole), plan_.length - whole);
+    past_->Apply() ? past_->Emit(parts) : parts(false);
   }
 
   // Asks for `count` elements from `first` on of the next row of every operand; behind the last row of all that does
@@ -126,6 +134,7 @@ class Rows {
   llvm::IRBuilder<>& b_;
   ElementEmitter& elements_;
   RowPasses plan_;
+  std::optional<PastCaches> past_;
   llvm::Value* row_ = nullptr;
 };
 

@@ -15,9 +15,8 @@
 // line, so that there is code for both. Very large arrays are walked along rows of the operand, as a prefetcher does.
 #include <algorithm>
 
-#include "codegen/cpu/fusion.h"
+#include "codegen/cpu/past_caches.h"
 #include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
 namespace {
@@ -62,7 +61,7 @@ class Transpose {
       streams_ = true;
       units = Loops();
       streams_ = false;
-      b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});  // behind what other threads wait for
+      FinishPastCaches(ir_);
     });
     RETURN_IF_ERROR(units.status());
     ir_.If(b_.CreateNot(aligned), [&] { units = Loops(); });
@@ -198,11 +197,6 @@ class Transpose {
     if (streams_ && out_) StoreLines();
   }
 
-  void PastCaches(llvm::StoreInst* store) {
-    llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(ir_.ctx, one));
-  }
-
   // The block of results that was put together.
   void StoreLines() {
     auto* line = llvm::FixedVectorType::get(Word(s_), static_cast<unsigned>(block_.minor));
@@ -210,7 +204,7 @@ class Transpose {
     for (int64_t r = 0; r < block_.other; ++r) {
       llvm::Value* from = b_.CreateInBoundsGEP(Word(s_), out_, ir_.I64(r * block_.minor));
       llvm::Value* to = b_.CreateInBoundsGEP(Word(s_), result_, ir_.I64(r * s_.Strides()[other_]));
-      PastCaches(b_.CreateAlignedStore(b_.CreateAlignedLoad(line, from, align), to, align));
+      StorePastCaches(ir_, b_.CreateAlignedLoad(line, from, align), to);
     }
   }
 
@@ -241,9 +235,10 @@ class Transpose {
     };
     const auto store = [&](llvm::Value* x, int64_t at) {
       llvm::Value* address = b_.CreateInBoundsGEP(word, to, ir_.I64(at));
-      const bool past = streams_ && !tile_;
-      llvm::StoreInst* stored = b_.CreateAlignedStore(x, address, past ? llvm::Align(64) : align);
-      if (past) PastCaches(stored);
+      if (streams_ && !tile_)
+        StorePastCaches(ir_, x, address);
+      else
+        b_.CreateAlignedStore(x, address, align);
     };
     if (block_.other < block_.minor) {
       llvm::Value* all = load(0, block_.other * block_.minor);

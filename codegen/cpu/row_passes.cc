@@ -98,7 +98,7 @@ absl::Status RowPasses::StoreOutputs(FusionBody& fusion, bool whole, const Place
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
     const Shape& s = outputs[o]->shape();
-    if (values[o].re) fusion.ir.Store(s.type(), values[o], fusion.body.results[o], fusion.elements.Offset(s, at(s)));
+    if (values[o].re) fusion.StoreResult(o, s, values[o], at(s));
   }
   return absl::OkStatus();
 }
