@@ -53,9 +53,9 @@ Expr Erfc(Expr x) {
 
 // Inverse error function: Giles' polynomials in w = -log(1 - x^2).
 Expr ErfInv(Expr x) {
-  Expr w = -Log1p(-(x * x));
   Expr r = x;
   if (x.type() == PrimitiveType::F64) {
+    Expr w = -Log1p(-(x * x));
     Expr a = Polynomial(
         w - 3.125,
         {-3.6444120640178196996e-21, -1.685059138182016589e-19,  1.2858480715256400167e-18,  1.115787767802518096e-17,
@@ -80,6 +80,8 @@ Expr ErfInv(Expr x) {
                                    1.0103004648645343977, 4.8499064014085844221});
     r = x * SelectExpr(w < 6.25, a, SelectExpr(w < 16.0, b, c));
   } else {
+    // Polynomials of w hardly change where it is small; near 1 the factors are exact, which the square is not.
+    Expr w = -Log((1.0 - x) * (x + 1.0));
     Expr a = Polynomial(w - 2.5, {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                   -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
     Expr b = Polynomial(Sqrt(w) - 3.0, {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
