@@ -79,4 +79,24 @@ Val ExtremeKeys::Result(Ir& ir, const Pair& all) const {
   return {ir.b.CreateBitCast(bits, ir.RegType(key_ == PrimitiveType::S64 ? PrimitiveType::F64 : PrimitiveType::F32))};
 }
 
+Found Choose(Ir& ir, const Extremum& extremum, PrimitiveType t, const Found& so_far, const Found& next) {
+  using P = llvm::CmpInst::Predicate;
+  llvm::Value *a = so_far.value.re, *b = next.value.re;
+  const bool up = extremum.greatest;
+  const auto place = [&](llvm::Value* take) { return Val{ir.Select(take, next.place.re, so_far.place.re)}; };
+  if (!IsFloat(t)) {
+    const P beyond = up ? P::ICMP_SGT : P::ICMP_SLT;
+    llvm::Value* take = ir.b.CreateICmp(IsSigned(t) ? beyond : llvm::ICmpInst::getUnsignedPredicate(beyond), b, a);
+    return {{ir.Select(take, b, a)}, place(take)};
+  }
+  llvm::Value* number = ir.b.CreateFCmpORD(a, a);
+  llvm::Value* take = ir.b.CreateAnd(number, ir.b.CreateFCmp(up ? P::FCMP_UGT : P::FCMP_ULT, b, a));
+  llvm::Value* value = ir.Select(take, b, a);
+  if (extremum.later_value) {
+    llvm::Value* keep = ir.b.CreateFCmp(up ? P::FCMP_OGT : P::FCMP_OLT, a, b);
+    value = ir.Select(number, ir.Select(keep, a, b), a);
+  }
+  return {{value}, place(take)};
+}
+
 }  // namespace kiln::cpu

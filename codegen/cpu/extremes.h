@@ -5,6 +5,7 @@
 // Guarantees: the same number as the reducer gives in any order; NaN is some NaN.
 #pragma once
 
+#include "codegen/cpu/search.h"
 #include "codegen/llvm/ir.h"
 
 namespace kiln::cpu {
@@ -38,5 +39,12 @@ class ExtremeKeys {
   bool apply_ = false, minimum_ = false;
   PrimitiveType key_ = PrimitiveType::S32;
 };
+
+// A step of a search for an extreme of elements of type `t` and its place: half of the instructions that its function
+// takes.
+struct Found {
+  Val value, place;
+};
+Found Choose(Ir& ir, const Extremum& extremum, PrimitiveType t, const Found& so_far, const Found& next);
 
 }  // namespace kiln::cpu

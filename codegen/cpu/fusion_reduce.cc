@@ -1,9 +1,11 @@
 // Fusions around a reduction: an accumulator for each result, or a strip of them along the minor dimension, or along
 // rows that are short.
 #include <algorithm>
+#include <optional>
 
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
+#include "codegen/cpu/reduce_form.h"
 #include "codegen/cpu/search.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -24,7 +26,7 @@ class Reduction {
     size_t first = 0;
     for (const Instruction* r :
          root->Is(Opcode::Tuple) ? root->operands() : std::vector<Instruction*>{fusion.f.root()}) {
-      parts_.push_back({r, first, Leaves(r->shape()).size(), ExtremeKeys(**r->attrs().to_apply)});
+      parts_.push_back({r, first, Leaves(r->shape()).size(), ExtremeKeys(**r->attrs().to_apply), ExtremumOf(r)});
       first += parts_.back().arrays;
     }
     const Ints& dims = *parts_[0].reduce->attrs().dimensions;
@@ -57,6 +59,7 @@ class Reduction {
     size_t first;   // of its results among all
     size_t arrays;  // reduced together
     ExtremeKeys keys;
+    std::optional<Extremum> extremum;
   };
 
   void Reserve(int64_t count) {
@@ -131,6 +134,13 @@ class Reduction {
         sums_[part.first].Put(slot, part.keys.Combine(ir_, args[0], part.keys.Encode(ir_, args[1])));
       return absl::OkStatus();
     }
+    if (part.extremum) {
+      const Found found =
+          Choose(ir_, *part.extremum, part.reduce->operand(0)->shape().type(), {args[0], args[1]}, {args[2], args[3]});
+      sums_[part.first].Put(slot, found.value);
+      sums_[part.first + 1].Put(slot, found.place);
+      return absl::OkStatus();
+    }
     AllowReassociation(ir_, n == 1);
     // What is there already lies in front of what comes.
     const std::vector<const Instruction*> tests = TestsOfOrder(part.reduce);
@@ -160,24 +170,12 @@ class Reduction {
            in_.dim(minor) <= kMost && !reduced_.empty() && in_.dim(reduced_.back()) >= kLeastReduced;
   }
 
-  // Whether `p` has the columns of whatever is reduced, which every row of results reads again.
-  bool IsReadByRows(const Instruction* p, int64_t along, int64_t minor) const {
-    constexpr int64_t kMostBytes = 64 << 10, kLeastRows = 32;
-    const Shape& s = p->shape();
-    if (!s.IsArray() || s.dims() != Ints{in_.dim(along), in_.dim(minor)} || !s.HasDefaultLayout() ||
-        IsComplex(s.type()) || s.ByteSize() > kMostBytes || in_.ElementCount() < kLeastRows * s.ElementCount())
-      return false;
-    return std::any_of(p->users().begin(), p->users().end(), [&](const Instruction* u) {
-      return u->Is(Opcode::Broadcast) && u->shape().dims() == in_.dims() &&
-             *u->attrs().dimensions == Ints{along, minor};
-    });
-  }
-
-  // Copies of such operands with each column in one piece: rows read vectors of it without taking them apart.
+  // Copies of operands that every row reads again, with each column in one piece: rows read vectors of it without
+  // taking them apart.
   void CopyColumns(int64_t along, int64_t minor) {
     for (int64_t k = 0; k < static_cast<int64_t>(body_.operands.size()); ++k) {
       const Instruction* p = f_.parameter(k);
-      if (!IsReadByRows(p, along, minor)) continue;
+      if (!IsReadByRows(p, in_, along, minor)) continue;
       Shape turned = p->shape();
       turned.set_layout(Layout{{0, 1}});
       llvm::Value* copy = ir_.Alloca(ir_.b.getInt8Ty(), turned.ByteSize());
@@ -242,7 +240,10 @@ class Reduction {
         ByLanes(lanes);
       } else {
         Begin(ir_.I64(0));
-        NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
+        if (parts_.size() == 1 && IsDecidedEarly(parts_[0].reduce))
+          UntilDecided();
+        else
+          NestFrom(reduced_, 0, [&] { Add(ir_.I64(0)); });
       }
       Store(ir_.I64(0));
     };
@@ -255,6 +256,27 @@ class Reduction {
       NestFrom(Ints(order.begin() + 1, order.end()), 0, one);
     });
     return in_.dim(order[0]);
+  }
+
+  // Whether any element holds, or all do: pieces of the innermost dimension are left out once one has decided it.
+  void UntilDecided() {
+    constexpr int64_t kPiece = 1024;
+    const int64_t d = reduced_.back(), n = in_.dim(d), rest = n % kPiece;
+    llvm::Value *zero = ir_.I64(0),
+                *deciding = ir_.b.getInt1((**parts_[0].reduce->attrs().to_apply).root()->Is(Opcode::Or));
+    const auto piece = [&](llvm::Value* first, int64_t count) {
+      ir_.If(ir_.b.CreateICmpNE(sums_[0].Get(zero).re, deciding), [&] {
+        const auto add = [&](llvm::Value* k) {
+          at_[d] = ir_.Add(first, k);
+          Add(zero);
+        };
+        ir_.VectorLoop(count, add, false);
+      });
+    };
+    NestFrom(Ints(reduced_.begin(), reduced_.end() - 1), 0, [&] {
+      ir_.Loop(zero, ir_.I64(n - rest), kPiece, [&](llvm::Value* first) { piece(first, kPiece); });
+      if (rest) piece(ir_.I64(n - rest), rest);
+    });
   }
 
   // Whether several arrays are reduced together, along rows of so few elements that combining lanes of one row, as

@@ -1,6 +1,7 @@
 // Reductions that look for an element and its place, as argmax is written.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/hlo/instruction.h"
@@ -14,5 +15,13 @@ bool IsSearch(const Instruction* reduce);
 // Of such a reduction whose function prefers lower places: the comparisons of its function that ask which of the two is
 // lower. All places are seen in their order, and what the search begins with has none above the first. Else none.
 std::vector<const Instruction*> TestsOfOrder(const Instruction* reduce);
+
+// A search for the greatest element or the least, of equal ones for the first, and for the first NaN where there is
+// one. Its function may ask for that in many ways; here it is known to be that, whatever it is given.
+struct Extremum {
+  bool greatest;
+  bool later_value;  // of two equal elements the value is the later one's: 0 may have either sign
+};
+std::optional<Extremum> ExtremumOf(const Instruction* reduce);
 
 }  // namespace kiln::cpu

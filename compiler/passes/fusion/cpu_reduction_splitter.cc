@@ -17,8 +17,9 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kLong = 1 << 15;  // elements; fewer are reduced while threads wake
-constexpr int64_t kEnough = 16;     // units of work
+constexpr int64_t kLong = 1 << 15;     // elements; fewer are reduced while threads wake
+constexpr int64_t kLongest = 1 << 18;  // of predicates, that one thread looks through
+constexpr int64_t kEnough = 16;        // units of work
 constexpr int64_t kMostParts = 64, kLeastRest = 64;
 constexpr int64_t kColumns =
     1024;  // results along the minor dimension that are a unit: a narrower strip of rows is no stream
@@ -103,6 +104,9 @@ bool Wanted(const Instruction* i) {
   const Shape& in = i->operand(0)->shape();
   if (in.HasDynamic() || !in.HasDefaultLayout() || in.ElementCount() < kLong) return false;
   const auto op = ReducerOf(i);
+  // One thread has found an element that decides before others wake.
+  if (in.type() == PrimitiveType::Pred && in.ElementCount() < kLongest && (op == Opcode::Or || op == Opcode::And))
+    return false;
   if (!op || !InitialMayRepeat(*op, in.type(), i->operand(1)) || (Groups(i).empty() && !ForThreads(i))) return false;
   // A narrow sum is rounded once, at its end.
   return !IsFloat(in.type()) || ByteWidth(in.type()) >= 4 || *op == Opcode::Maximum || *op == Opcode::Minimum;
