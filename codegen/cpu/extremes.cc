@@ -27,21 +27,24 @@ Val ExtremeKeys::Encode(Ir& ir, const Val& number) const {
   llvm::Type* type = ir.RegType(key_);
   llvm::Value* key = Turn(ir, ir.b.CreateBitCast(number.re, type));
   if (minimum_) key = ir.b.CreateNot(key);
-  // NaN of one sign is above all already, that of the other below the last number. A comparison of floats would be done
-  // in f16 where that is what was loaded, one element at a time.
-  const bool wide = key_ == PrimitiveType::S64;
-  llvm::Value* last = llvm::ConstantInt::get(type, wide ? 0x800fffffffffffff : 0x807fffff);
-  llvm::Value* nan = llvm::ConstantInt::get(type, wide ? 0x7ff8000000000000 : 0x7fc00000);
-  return {ir.b.CreateSelect(ir.b.CreateICmpSLT(key, last), nan, key)};
+  // Counted from the lowest number's key on, NaN of the sign that would be below it is above all, as that of the other
+  // is already. A comparison of floats would be done in f16 where that is what was loaded, one element at a time.
+  return {ir.b.CreateSub(key, Lowest(ir))};
 }
 
 Val ExtremeKeys::Decode(Ir& ir, const Val& key) const {
   llvm::Type* type = ir.RegType(key_ == PrimitiveType::S64 ? PrimitiveType::F64 : PrimitiveType::F32);
-  return {ir.b.CreateBitCast(Turn(ir, minimum_ ? ir.b.CreateNot(key.re) : key.re), type)};
+  llvm::Value* turned = ir.b.CreateAdd(key.re, Lowest(ir));
+  return {ir.b.CreateBitCast(Turn(ir, minimum_ ? ir.b.CreateNot(turned) : turned), type)};
+}
+
+// The key of the infinity that no number is beyond, as a signed integer.
+llvm::Constant* ExtremeKeys::Lowest(Ir& ir) const {
+  return llvm::ConstantInt::get(ir.RegType(key_), key_ == PrimitiveType::S64 ? 0x800fffffffffffff : 0x807fffff);
 }
 
 Val ExtremeKeys::Combine(Ir& ir, const Val& a, const Val& b) const {
-  return {ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a.re, b.re)};
+  return {ir.b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, a.re, b.re)};
 }
 
 // A minimum is the maximum of numbers of the other sign.

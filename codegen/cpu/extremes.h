@@ -1,7 +1,7 @@
 // Maxima and minima of floats, reduced as integers.
 //
 // The maximum of HLO gives NaN for NaN and tells +0 from -0: five dependent instructions of a vector machine. A key is
-// an integer that orders like its number, NaN above all, so that a step of a reduction is one integer maximum.
+// an unsigned integer that orders like its number, NaN above all, so that a step of a reduction is one integer maximum.
 // Guarantees: the same number as the reducer gives in any order; NaN is some NaN.
 #pragma once
 
@@ -35,6 +35,7 @@ class ExtremeKeys {
  private:
   llvm::Value* Bits(Ir& ir, const Val& number) const;
   llvm::Constant* Turned(Ir& ir) const;  // by how much
+  llvm::Constant* Lowest(Ir& ir) const;
 
   bool apply_ = false, minimum_ = false;
   PrimitiveType key_ = PrimitiveType::S32;
