@@ -103,11 +103,11 @@ class VectorProducts {
           llvm::Value* before = ir_.Add(all_fetch ? ir_.Mul(r, whole) : r, t);
           arguments.push_back(NextRows(block, start.k, first, before, fetching));
         }
-        b_.CreateCall(
-            MicroKernel(ir_, s_,
-                        {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride,
-                         PanelRows(s_, block.run), sum, fetches ? ahead : 0, fetches && all_fetch ? fetching : 0}),
-            arguments);
+        b_.CreateCall(MicroKernel(ir_, s_,
+                                  {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride,
+                                   PanelRows(s_, block.run), sum, fetches ? ahead : 0, fetches && ahead ? fetching : 1,
+                                   fetches && all_fetch ? fetching : 0}),
+                      arguments);
       };
       ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
       ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
@@ -146,7 +146,7 @@ class VectorProducts {
   // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
   // many tiles share that; 0: none.
   int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
-    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kSecondCache = 1 << 20, kTwo = 2, kMostSharing = 8;
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kNear = 1 << 19, kTwo = 2, kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
     if (!ranges || columns != plan_.tile_columns) return 0;
     const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
@@ -159,10 +159,10 @@ class VectorProducts {
       return sharing > 1 ? sharing : 0;
     }
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
-    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kSecondCache;
+    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kNear;
     const bool rows = Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
                       !s_.reverse_b && block.segments.empty();
-    return far && rows && block.run >= kManyRows && tiles >= 2 * kTwo ? kTwo : 0;
+    return far && rows && block.run >= kManyRows && tiles >= kTwo ? kTwo : 0;
   }
 
   // What tile `t` of `sharing` fetches first of the panel behind the one of `k` and `column`.

@@ -19,7 +19,7 @@ std::string FormOf(const MatmulShape& s, const MicroTile& t) {
                                   t.sum == Sum::kNew     ? ".n"
                                   : t.sum == Sum::kAdded ? ".a"
                                                          : "");
-  if (t.ahead) absl::StrAppend(&form, ".p", t.ahead);
+  if (t.ahead) absl::StrAppend(&form, ".p", t.ahead, "_", t.sharing);
   if (t.fetchers) absl::StrAppend(&form, ".f", t.fetchers);
   if (OwesOffset(s)) form += ".o";
   if (s.tiles) absl::StrAppend(&form, ".t", t.b_run);
@@ -201,7 +201,10 @@ class Emitter {
     Sums now(phis.begin(), phis.end());
     for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
     if (steps.fetches && t_.ahead)
-      Prefetch(b_.CreateMul(i, ir_.I64(t_.ahead / steps.unroll)), t_.columns * ByteWidth(s_.b_type));
+      for (int64_t row = 0; row < steps.unroll; row += t_.sharing) {
+        llvm::Value* at = b_.CreateMul(b_.CreateUDiv(i, ir_.I64(t_.sharing)), ir_.I64(t_.ahead));
+        Prefetch(ir_.Add(at, ir_.I64(row / t_.sharing * t_.ahead)), t_.columns * ByteWidth(s_.b_type));
+      }
     if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
     llvm::Value *na = a_at(ai, steps.unroll), *nb = b_at(bi, steps.unroll);

@@ -23,6 +23,7 @@ struct MicroTile {
   int64_t b_run;     // rows of B between steps of the innermost segment
   Sum sum;
   int64_t ahead = 0;     // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
+  int64_t sharing = 1;   // tiles that fetch them together, each as many rows as that
   int64_t fetchers = 0;  // tiles that together fetch as much from one place as each of them reads of B; 0: none
 };
 
