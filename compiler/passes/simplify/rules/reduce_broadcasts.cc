@@ -1,6 +1,7 @@
 // Reductions of what was repeated, and of what another reduction knows.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/simplify/rules/arg_reducer.h"
@@ -100,6 +101,53 @@ Instruction* SharedWithPlace(Instruction* i) {
   return nullptr;
 }
 
+// A constant where dimension `d` is at a place, elsewhere 0: one-hot vectors along `d`, as classes of examples are
+// written.
+struct OneHot {
+  const Instruction* place;  // broadcast along `d`
+  Instruction* value;        // a constant, everywhere; null: 1
+};
+std::optional<OneHot> OneHotAlong(Instruction* x, int64_t d) {
+  OneHot hot{};
+  if (x->Is(Opcode::Multiply)) {
+    const int64_t k = pattern::SplatOf(x->operand(0)) ? 0 : 1;
+    hot.value = x->operand(k);
+    x = x->operand(1 - k);
+    const Literal* c = pattern::SplatOf(hot.value);
+    if (!c || !hot.value->Is(Opcode::Broadcast) || hot.value->operand(0)->shape().rank() != 0) return std::nullopt;
+    if (IsFloat(c->shape().type()) && !std::isfinite(c->Get(0).re)) return std::nullopt;
+  }
+  if (!x->Is(Opcode::Convert) || !x->operand(0)->Is(Opcode::Compare)) return std::nullopt;
+  const Instruction* is = x->operand(0);
+  const int64_t k = is->operand(0)->Is(Opcode::Iota) ? 0 : 1;
+  const Instruction *iota = is->operand(k), *place = is->operand(1 - k);
+  constexpr int64_t kLeastBits = 32;  // that count every place
+  if (*is->attrs().direction != Direction::EQ || !iota->Is(Opcode::Iota) || iota->attrs().iota_dimension != d ||
+      !IsIntegral(iota->shape().type()) || InfoOf(iota->shape().type()).bits < kLeastBits ||
+      !place->Is(Opcode::Broadcast) || Holds(*place->attrs().dimensions, d))
+    return std::nullopt;
+  hot.place = place;
+  return hot;
+}
+
+// The sum along a one-hot vector is its value, unless the place is nowhere.
+Instruction* SumOfOneHot(Instruction* i) {
+  const Ints& reduced = *i->attrs().dimensions;
+  if (i->operand_count() != 2 || !i->shape().IsArray() || !IsStatic(i) || reduced.size() != 1 ||
+      ReducerOf(i) != Opcode::Add || !pattern::IsAll(i->operand(1), 0))
+    return nullptr;
+  const std::optional<OneHot> hot = OneHotAlong(i->operand(0), reduced[0]);
+  if (!hot) return nullptr;
+  Ints mapped;
+  for (int64_t d : *hot->place->attrs().dimensions) mapped.push_back(d < reduced[0] ? d : d - 1);
+  const Expr place = hot->place->operand(0), zero = i->operand(1);
+  Expr somewhere = place < static_cast<double>(i->operand(0)->shape().dim(reduced[0]));
+  if (IsSigned(place.type())) somewhere = (place >= 0) & somewhere;
+  const Expr value = hot->value ? Expr(hot->value->operand(0)) : zero.Like(1);
+  const auto all = [&](Expr scalar) { return BroadcastTo(scalar, place.shape().dims()); };
+  return BroadcastTo(SelectExpr(somewhere, all(value), all(zero)), i->shape().dims(), mapped).get();
+}
+
 constexpr const char* kOfParameter = "ROOT r = $T[6] reduce(p, s), dimensions={0}, to_apply=sum";
 
 const Rule kRules[] = {
@@ -129,6 +177,20 @@ const Rule kRules[] = {
      kOfParameter,
      SumOfRepetition,
      true},
+    {"sum-of-one-hot",
+     {Opcode::Reduce},
+     kInts | kFloats,
+     Numerics::ZeroSign,
+     "ENTRY e { l = s32[4] parameter(0)\n w = s32[4,6] broadcast(l), dimensions={0}\n"
+     " n = s32[4,6] iota(), iota_dimension=1\n h = pred[4,6] compare(n, w), direction=EQ\n"
+     " x = $T[4,6] convert(h)\n c = $T[] constant(3)\n cs = $T[4,6] broadcast(c), dimensions={}\n"
+     " y = $T[4,6] multiply(x, cs)\n z = $T[] constant(0)\n"
+     " ROOT r = $T[4] reduce(y, z), dimensions={1}, to_apply=sum }",
+     "ENTRY e { l = s32[4] parameter(0)\n w = s32[4,6] broadcast(l), dimensions={0}\n"
+     " n = s32[4,6] iota(), iota_dimension=1\n h = pred[4,6] compare(n, w), direction=EQ\n"
+     " x = $T[4,6] convert(h)\n z = $T[] constant(0)\n"
+     " ROOT r = $T[6] reduce(x, z), dimensions={0}, to_apply=sum }",
+     SumOfOneHot},
     {"place-of-repeated-constant",
      {Opcode::Reduce},
      kTuples,
