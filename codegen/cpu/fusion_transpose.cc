@@ -108,15 +108,16 @@ class Transpose {
     }
     std::function<void(size_t)> level = [&](size_t k) {
       if (k == outer.size()) return ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, line);
-      ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s_.dim(outer[k])), 1,
+      const int64_t step = outer[k] == beside_ ? block_.minor / s_.dim(minor_) : 1;
+      ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s_.dim(outer[k]) / step), 1,
                [&](llvm::Value* i) {
-                 at_[outer[k]] = i;
+                 at_[outer[k]] = ir_.Mul(i, step);
                  level(k + 1);
                });
     };
     level(0);
     RETURN_IF_ERROR(status_);
-    return s_.dim(outer[0]);
+    return outer[0] == beside_ ? s_.dim(beside_) * s_.dim(minor_) / block_.minor : s_.dim(outer[0]);
   }
 
   int64_t BlocksOf(int64_t d) const {
@@ -148,6 +149,8 @@ class Transpose {
       block_ = {within(std::min(lanes, other)), minor};
     else
       block_.other = block_.minor = within(std::min({kLargest, lanes, other, minor}));
+    if (const int64_t line = within(std::min({kLargest, lanes, other})); root_ == transpose_ && !computes)
+      TakeBeside(minor, line);
     in_registers_ = std::max(block_.other, block_.minor) >= kSmallest;
     if (!in_registers_) block_ = {};
     if (!in_registers_) return;
@@ -156,6 +159,18 @@ class Transpose {
       group_ = std::max<int64_t>(1, kLine / (block_.minor * ByteWidth(array.type())));
     if (computes) computed_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
     if (root_ != transpose_) tile_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
+  }
+
+  // A few elements of the minor dimension are a part of a line: the dimension outside it gives what makes it one of
+  // `line` elements. Parts would come one after the other to lines that share a place of the first cache.
+  void TakeBeside(int64_t minor, int64_t line) {
+    constexpr int64_t kSmallest = 4;
+    if (minor < kSmallest || minor >= line || line % minor != 0 || !s_.HasDefaultLayout()) return;
+    int64_t d = minor_ - 1;
+    while (d >= 0 && s_.dim(d) == 1) --d;
+    if (d < 0 || d == other_ || s_.dim(d) % (line / minor) != 0) return;
+    beside_ = d;
+    block_.other = block_.minor = line;
   }
 
   // Elements between what neighbours of the minor dimension read.
@@ -170,7 +185,7 @@ class Transpose {
     const int64_t block = d == other_ ? block_.other : block_.minor;
     llvm::Value* from = ir_.Mul(k, block);
     llvm::Value* extent = ir_.I64(s_.dim(d));
-    if (s_.dim(d) % block == 0) return {from, from, ir_.Add(from, ir_.I64(block))};
+    if (s_.dim(d) % block == 0 || (d == minor_ && beside_ >= 0)) return {from, from, ir_.Add(from, ir_.I64(block))};
     const auto least = [&](llvm::Value* x, llvm::Value* y) {
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
     };
@@ -247,7 +262,12 @@ class Transpose {
       return;
     }
     std::vector<llvm::Value*> rows;
-    for (int64_t r = 0; r < block_.minor; ++r) rows.push_back(load(r * row, block_.other));
+    const Ints& p = *transpose_->attrs().dimensions;
+    for (int64_t r = 0; r < block_.minor; ++r) {
+      const int64_t few = s_.dim(minor_),
+                    far = beside_ < 0 ? 0 : array_->shape().Strides()[p[static_cast<size_t>(beside_)]];
+      rows.push_back(load(beside_ < 0 ? r * row : r / few * far + r % few * row, block_.other));
+    }
     if (block_.minor < block_.other) return store(Interleaved(rows), 0);
     TurnRows(b_, rows);
     for (int64_t r = 0; r < block_.other; ++r) store(rows[static_cast<size_t>(r)], r * line);
@@ -337,6 +357,7 @@ class Transpose {
   const Instruction *const root_, *const transpose_, *const array_;
   const Shape& s_;
   const int64_t other_, minor_;
+  int64_t beside_ = -1;  // what makes lines together with the minor dimension; -1: nothing
   std::vector<llvm::Value*> at_;
   struct {
     int64_t other = 16, minor = 16;

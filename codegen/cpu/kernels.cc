@@ -1,5 +1,8 @@
 #include "codegen/cpu/kernels.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/fusion.h"
 #include "codegen/elemental/element.h"
@@ -33,6 +36,21 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
   };
   level(0);
   return 1;
+}
+
+// Whether a fusion reads no numbers but bf16 and integers, and makes none of bits: a NaN then has the bits of an
+// operand, or those that the machine gives its own.
+bool NansAreShort(const Instruction* fusion) {
+  if (!fusion->Is(Opcode::Fusion)) return false;
+  const auto made = [](const std::unique_ptr<Instruction>& i) {
+    const Shape& s = i->shape();
+    if (i->Is(Opcode::BitcastConvert) || !s.IsArray()) return i->Is(Opcode::BitcastConvert);
+    if (IsIntegral(s.type()) || s.type() == PrimitiveType::Pred || s.type() == PrimitiveType::BF16) return false;
+    if (i->Is(Opcode::Parameter) || s.type() != PrimitiveType::F32) return true;
+    return i->Is(Opcode::Constant) && !(i->literal().size() == 1 && !std::isnan(i->literal().Get(0).re));
+  };
+  const auto& all = (*fusion->attrs().calls)->instructions();
+  return std::none_of(all.begin(), all.end(), made);
 }
 
 }  // namespace
@@ -98,6 +116,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
     for (size_t k = 0; k < results; ++k) watch(body.results[k], leaves[k], absl::StrCat("result ", k));
   }
   ir.masked_stores = shared.empty();
+  ir.nans_are_short = NansAreShort(i);
   absl::StatusOr<int64_t> units;
   switch (i->opcode()) {
     case Opcode::Fusion:

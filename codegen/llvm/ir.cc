@@ -71,6 +71,7 @@ static llvm::Value* Bf16Bits(Ir& ir, llvm::Value* v) {
   llvm::Value* up = b.CreateAdd(bits, b.getInt32(0x8000));
   llvm::Value* tie = b.CreateICmpEQ(b.CreateAnd(up, 0xffff), b.getInt32(0));
   llvm::Value* even = ir.Select(tie, b.CreateAnd(up, b.getInt32(~0x10000u)), up);
+  if (ir.nans_are_short) return b.CreateTrunc(b.CreateLShr(even, 16), b.getInt16Ty());
   llvm::Value* quiet = b.CreateOr(bits, b.getInt32(0x400000));
   return b.CreateTrunc(b.CreateLShr(ir.Select(b.CreateFCmpUNO(v, v), quiet, even), 16), b.getInt16Ty());
 }

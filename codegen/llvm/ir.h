@@ -85,6 +85,8 @@ class Ir {
   // Whether vector loops may store under masks. A load from where such a store wrote in part waits until it is in the
   // cache, so kernels that work in place do without.
   bool masked_stores = true;
+  // Whether no NaN has bits that bf16 has not, so that rounding one to bf16 cannot carry into its sign.
+  bool nans_are_short = false;
   // Loads and stores emitted while set carry this access group: loop iterations do not depend on each other.
   llvm::MDNode* access_group = nullptr;
 
