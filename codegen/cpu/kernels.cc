@@ -100,7 +100,8 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
             {},
             body_fn->getArg(static_cast<unsigned>(operands + results)),
             body_fn->getArg(static_cast<unsigned>(operands + results + 1)),
-            body_fn->getArg(static_cast<unsigned>(operands + results + 2))};
+            body_fn->getArg(static_cast<unsigned>(operands + results + 2)),
+            !shared.empty()};
   for (size_t k = 0; k < operands; ++k) body.operands.push_back(body_fn->getArg(static_cast<unsigned>(k)));
   for (size_t k = 0; k < results; ++k) body.results.push_back(body_fn->getArg(static_cast<unsigned>(operands + k)));
   if (!ir.on_overrun.empty()) {

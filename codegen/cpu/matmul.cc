@@ -146,7 +146,8 @@ class VectorProducts {
   // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
   // many tiles share that; 0: none.
   int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
-    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kNear = 1 << 19, kTwo = 2, kMostSharing = 8;
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kFewRows = 128, kSecondCache = 1 << 20, kTwo = 2,
+                      kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
     if (!ranges || columns != plan_.tile_columns) return 0;
     const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
@@ -159,7 +160,9 @@ class VectorProducts {
       return sharing > 1 ? sharing : 0;
     }
     const int64_t row_bytes = s_.b_k_stride * ByteWidth(s_.b_type);
-    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > kNear;
+    // Many rows take so long that a small B from far away does not show.
+    const int64_t near = ranges->getSExtValue() * rows_ <= kFewRows ? kSecondCache / 2 : kSecondCache;
+    const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > near;
     const bool rows = Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
                       !s_.reverse_b && block.segments.empty();
     return far && rows && block.run >= kManyRows && tiles >= kTwo ? kTwo : 0;

@@ -202,7 +202,7 @@ class Emitter {
     for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
     if (steps.fetches && t_.ahead)
       for (int64_t row = 0; row < steps.unroll; row += t_.sharing) {
-        llvm::Value* at = b_.CreateMul(b_.CreateUDiv(i, ir_.I64(t_.sharing)), ir_.I64(t_.ahead));
+        llvm::Value* at = b_.CreateMul(i, ir_.I64(t_.ahead / t_.sharing));
         Prefetch(ir_.Add(at, ir_.I64(row / t_.sharing * t_.ahead)), t_.columns * ByteWidth(s_.b_type));
       }
     if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));

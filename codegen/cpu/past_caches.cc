@@ -23,7 +23,7 @@ PastCaches::PastCaches(FusionBody& fusion, const std::vector<const Instruction*>
     : fusion_(fusion), ir_(fusion.ir) {
   for (const Instruction* r : results) shapes_.push_back(r->shape());
   // Checks of bounds belong to the results' own addresses.
-  if (!ir_.bounds.empty()) return;
+  if (fusion.body.in_place || !ir_.bounds.empty()) return;
   for (const Shape& s : shapes_) {
     const bool past = IsPast(s, row);
     apply_ |= past;
@@ -38,26 +38,17 @@ bool PastCaches::IsPast(const Shape& s, int64_t row) const {
          s.LayoutOrDefault() == shapes_[0].LayoutOrDefault();
 }
 
-llvm::Value* PastCaches::AreLinesApart() const {
-  llvm::IRBuilder<>& b = ir_.b;
-  llvm::Value* apart = b.getTrue();
-  for (size_t k = 0; k < buffers_.size(); ++k) {
-    if (!buffers_[k]) continue;
-    llvm::Value* result = fusion_.body.results[k];
-    llvm::Value* within = b.CreateAnd(b.CreatePtrToInt(result, b.getInt64Ty()), kLine - 1);
-    apart = b.CreateAnd(apart, b.CreateICmpEQ(within, ir_.I64(0)));
-    for (llvm::Value* operand : fusion_.body.operands) apart = b.CreateAnd(apart, b.CreateICmpNE(result, operand));
-  }
-  return apart;
-}
-
 void PastCaches::Emit(const std::function<void(bool past)>& loops) {
-  llvm::Value* apart = AreLinesApart();
-  ir_.If(apart, [&] {
+  llvm::IRBuilder<>& b = ir_.b;
+  llvm::Value* within = ir_.I64(0);
+  for (size_t k = 0; k < buffers_.size(); ++k)
+    if (buffers_[k]) within = b.CreateOr(within, b.CreatePtrToInt(fusion_.body.results[k], b.getInt64Ty()));
+  llvm::Value* at_lines = b.CreateICmpEQ(b.CreateAnd(within, kLine - 1), ir_.I64(0));
+  ir_.If(at_lines, [&] {
     loops(true);
     FinishPastCaches(ir_);
   });
-  ir_.If(ir_.b.CreateNot(apart), [&] { loops(false); });
+  ir_.If(b.CreateNot(at_lines), [&] { loops(false); });
 }
 
 void PastCaches::Piece(llvm::Value* first, int64_t count, const std::function<void(llvm::Value* k)>& element) {

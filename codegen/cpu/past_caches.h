@@ -2,8 +2,8 @@
 //
 // A line that is stored the usual way is read from memory first, and drives out another before anybody reads it. Large
 // results are computed in pieces, each in a buffer that stays in the first cache, and go from there to memory line by
-// line. That is code of its own: memory that begins between lines, and results that lie where an operand does, whose
-// lines are at hand already, are stored as ever. Guarantees: the same results either way.
+// line. That is code of its own: memory that begins between lines is written as ever, and so are results that lie where
+// an operand does, whose lines are at hand already. Guarantees: the same results either way.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,6 @@ class PastCaches {
 
  private:
   bool IsPast(const Shape& result, int64_t row) const;
-  llvm::Value* AreLinesApart() const;
 
   FusionBody& fusion_;
   Ir& ir_;

@@ -16,6 +16,7 @@ struct Body {
   std::vector<llvm::Value*> operands, results;
   llvm::Value* scratch;
   llvm::Value *begin, *end;  // the units to compute
+  bool in_place = false;     // a result may lie where an operand does
 };
 
 // Returns the number of units. `stack_bytes`: working memory up to this lies on the stack, more in the body's scratch.
