@@ -14,12 +14,13 @@ namespace {
 
 constexpr int kRounds = 1 << 17, kChains = 10;  // chains hide the latency of an addition
 
-// `kChains` sums in registers that grow by products; returns the flops that were done.
+// `kChains` sums in registers to which products are added; returns the flops that were done. Sums are others at each
+// step, as those of a model are: processors run faster while all bits stay as they are.
 #define MULTIPLY_ADD_LOOP(name, target_features, vector, set, fma, lanes)                                      \
   __attribute__((target(target_features))) double name(float* keep) {                                          \
     vector sum[kChains];                                                                                       \
-    const vector a = set(0.999f), b = set(0.001f);                                                             \
-    _Pragma("GCC unroll 16") for (int c = 0; c < kChains; ++c) sum[c] = set(static_cast<float>(c));            \
+    const vector a = set(-1.0f), b = set(0.71828f);                                                            \
+    _Pragma("GCC unroll 16") for (int c = 0; c < kChains; ++c) sum[c] = set(1.3719f * static_cast<float>(c));  \
     for (int k = 0; k < kRounds; ++k) _Pragma("GCC unroll 16") for (int c = 0; c < kChains; ++c) sum[c] = fma; \
     vector all = sum[0];                                                                                       \
     _Pragma("GCC unroll 16") for (int c = 1; c < kChains; ++c) all = all + sum[c];                             \
