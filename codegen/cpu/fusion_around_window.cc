@@ -241,12 +241,14 @@ absl::StatusOr<int64_t> AroundWindow::Emit() {
 
 const Instruction* WindowAmong(const Instruction* root) {
   const Instruction* found = nullptr;
+  absl::flat_hash_set<const Instruction*> seen;
   std::vector<const Instruction*> open = {root};
   while (!open.empty()) {
     const Instruction* i = open.back();
     open.pop_back();
+    if (!seen.insert(i).second) continue;
     if (i->Is(Opcode::ReduceWindow)) {
-      if (found && found != i) return nullptr;
+      if (found) return nullptr;
       found = i;
     } else if (i->IsElementwise()) {
       open.insert(open.end(), i->operands().begin(), i->operands().end());

@@ -2,7 +2,8 @@
 //
 // A block is turned in registers: as many rows as a register has lanes are loaded, and lanes change places with rows in
 // halves, quarters and so on. Operands that are computed are computed into a block on the stack first, and what
-// surrounds the transpose reads one. At the end of a dimension the last block begins earlier, so that there are whole
+// surrounds the transpose reads one, unless it reads elements of other places, as a reversal does: it then reads them
+// from the operand, block by block. At the end of a dimension the last block begins earlier, so that there are whole
 // blocks only; what surrounds the transpose is computed once all the same, since its result may lie where an operand
 // lay. Where one of the two dimensions has but two or three elements, as channels of images, a block is a long vector
 // that is taken apart, or put together.
@@ -16,6 +17,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/past_caches.h"
+#include "codegen/elemental/own_place.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -131,8 +133,8 @@ class Transpose {
     const auto turned = std::count_if(f.instructions().begin(), f.instructions().end(),
                                       [](const auto& i) { return i->Is(Opcode::Transpose); });
     constexpr int64_t kWidest = 8;  // bytes
-    in_registers_ =
-        turned == 1 && array.HasDefaultLayout() && ByteWidth(array.type()) <= kWidest && ir_.on_overrun.empty();
+    in_registers_ = turned == 1 && array.HasDefaultLayout() && ByteWidth(array.type()) <= kWidest &&
+                    ir_.on_overrun.empty() && ReadsAtOwnPlaceOnly(root_, transpose_);
     if (!in_registers_) return;
     const int64_t lanes = ir_.level.vector_bytes / ByteWidth(array.type());
     const auto within = [](int64_t most) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/own_place.h"
 #include "codegen/gpu/kernels.h"
 
 namespace kiln::gpu {
@@ -32,25 +33,6 @@ Turn Find(const Instruction* root, const std::vector<const Instruction*>& needed
   return t;
 }
 
-// Every path from the root to `target` goes through operations that read their own position.
-bool AtOwnPosition(const Instruction* i, const Instruction* target) {
-  if (i == target) return true;
-  if (!i->IsElementwise()) {
-    std::vector<const Instruction*> work = {i};
-    absl::flat_hash_set<const Instruction*> seen;
-    while (!work.empty()) {
-      const Instruction* x = work.back();
-      work.pop_back();
-      if (x == target) return false;
-      if (seen.insert(x).second) work.insert(work.end(), x->operands().begin(), x->operands().end());
-    }
-    return true;
-  }
-  for (const Instruction* o : i->operands())
-    if (!AtOwnPosition(o, target)) return false;
-  return true;
-}
-
 // The transpose that is worth tiles, or none.
 Turn TurnOf(const Instruction* root) {
   const std::vector<const Instruction*> needed = NeededFor({root});
@@ -60,7 +42,7 @@ Turn TurnOf(const Instruction* root) {
   constexpr size_t kMostInstructions = 40;
   if (turn.transpose && (s.ElementCount() < kWorthTiles || s.dim(turn.other) < 4 || s.dim(turn.minor) < 4 ||
                          needed.size() > kMostInstructions || IsComplex(turn.transpose->shape().type()) ||
-                         !AtOwnPosition(root, turn.transpose)))
+                         !ReadsAtOwnPlaceOnly(root, turn.transpose)))
     turn.transpose = nullptr;
   return turn;
 }
