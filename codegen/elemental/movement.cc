@@ -41,32 +41,45 @@ absl::StatusOr<Val> Slice(ElementEmitter& elements, const Instruction* i, const 
   return elements.Emit(i->operand(0), in);
 }
 
+// The element at the same place in row-major order. Dimensions that make up the same number of elements on both sides
+// are taken apart and put together among themselves: a dimension that both have keeps its place as it is, so that a
+// loop along it still walks memory.
 absl::StatusOr<Val> Reshape(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
   const Shape &from = i->operand(0)->shape(), &to = i->shape();
-  Index in;
   if (from.dims() == to.dims()) return elements.Emit(i->operand(0), index);
-  // Where only extents 1 differ, positions carry over.
-  Ints fp, tp;
-  for (int64_t d = 0; d < from.rank(); ++d)
-    if (from.dim(d) != 1) fp.push_back(d);
-  for (int64_t d = 0; d < to.rank(); ++d)
-    if (to.dim(d) != 1) tp.push_back(d);
-  bool same = fp.size() == tp.size();
-  for (size_t k = 0; same && k < fp.size(); ++k) same = from.dim(fp[k]) == to.dim(tp[k]);
-  in.dims.assign(from.rank(), ir.I64(0));
+  Index in;
+  in.dims.assign(static_cast<size_t>(from.rank()), ir.I64(0));
+  if (from.ElementCount() == 0) return elements.Emit(i->operand(0), in);
+  const auto longer_than_one = [](const Shape& s) {
+    Ints dims;
+    for (int64_t d = 0; d < s.rank(); ++d)
+      if (s.dim(d) != 1) dims.push_back(d);
+    return dims;
+  };
+  const Ints fp = longer_than_one(from), tp = longer_than_one(to);
+  llvm::Value* linear = elements.Offset(Shape::Array(to.type(), to.dims()), index);
   in.linear = index.linear;
-  if (same) {
-    for (size_t k = 0; k < fp.size(); ++k) in.dims[fp[k]] = index.dims[tp[k]];
-    return elements.Emit(i->operand(0), in);
-  }
-  Shape plain = Shape::Array(to.type(), to.dims());
-  llvm::Value* linear = elements.Offset(plain, index);
-  in.linear = linear;
-  for (int64_t d = from.rank() - 1; d >= 0; --d) {
-    in.dims[d] = d == 0 ? linear : b.CreateURem(linear, ir.I64(from.dim(d)));
-    linear = b.CreateUDiv(linear, ir.I64(from.dim(d)));
+  for (size_t f = 0, t = 0; f < fp.size();) {
+    size_t f_end = f + 1, t_end = t + 1;
+    int64_t n = from.dim(fp[f]), m = to.dim(tp[t]);
+    while (n != m)
+      if (n < m)
+        n *= from.dim(fp[f_end++]);
+      else
+        m *= to.dim(tp[t_end++]);
+    const bool alike = f_end == f + 1 && t_end == t + 1, all = t_end - t == tp.size();
+    llvm::Value* place = all && !alike ? linear : index.dims[tp[t]];
+    for (size_t k = t + 1; k < t_end && !all; ++k) place = ir.Add(ir.Mul(place, to.dim(tp[k])), index.dims[tp[k]]);
+    for (size_t k = f_end; k-- > f;) {
+      const int64_t d = fp[k];
+      in.dims[d] = k == f ? place : b.CreateURem(place, ir.I64(from.dim(d)));
+      if (k > f) place = b.CreateUDiv(place, ir.I64(from.dim(d)));
+    }
+    if (!alike) in.linear = linear;
+    f = f_end;
+    t = t_end;
   }
   return elements.Emit(i->operand(0), in);
 }
