@@ -8,6 +8,7 @@
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/product_behind.h"
 #include "codegen/llvm/debug_info.h"
+#include "codegen/llvm/row_questions.h"
 
 namespace kiln::cpu {
 namespace {
@@ -143,6 +144,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
   if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || !ProductsOf(i).empty()) f->addFnAttr(kCallsMicroKernels);
+  if (body_fn->hasFnAttribute(kAsksOfRows)) f->addFnAttr(kAsksOfRows);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
   for (size_t k = 0; k < operands + results + 1; ++k)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/llvm/row_questions.h"
 
 namespace kiln {
 namespace {
@@ -126,20 +127,25 @@ absl::StatusOr<Val> EmitIf(ElementEmitter& elements, llvm::Value* cond, const In
   return r;
 }
 
-// The operand's element, counted from the padded array's indices with the padding taken off last: added to a row's
-// start, an index that is known to lie inside becomes an or, which is wrong where LLVM's vectoriser begins before the
-// row.
-llvm::Value* LinearBehindPadding(ElementEmitter& elements, const Instruction* i, const Index& index) {
+// The operand's element, from a row's place and the padded array's index within the row: the padding is taken off last.
+// Added to a row's start, an index that is known to lie inside becomes an or, which is wrong where LLVM's vectoriser
+// begins before the row.
+llvm::Value* LinearBehindPadding(ElementEmitter& elements, const Instruction* i, const Index& index, const Index& in,
+                                 int64_t along) {
   Ir& ir = elements.ir();
   const Shape& from = i->operand(0)->shape();
-  llvm::Value* sum = nullptr;
-  int64_t stride = 1, padding = 0;
-  for (int64_t d = from.rank(); d-- > 0; stride *= from.dim(d)) {
-    llvm::Value* term = ir.Mul(index.dims[d], stride);
-    sum = sum ? ir.Add(term, sum) : term;
-    padding += (*i->attrs().padding)[static_cast<size_t>(d)].low * stride;
-  }
-  return ir.b.CreateSub(sum ? sum : ir.I64(0), ir.I64(padding), "", false, true);
+  const Ints strides = from.Strides();
+  llvm::Value* sum = ir.I64(0);
+  for (int64_t d = 0; d < from.rank(); ++d) sum = ir.Add(sum, ir.Mul((d == along ? index : in).dims[d], strides[d]));
+  return ir.b.CreateSub(sum, ir.I64((*i->attrs().padding)[static_cast<size_t>(along)].low * strides[along]), "", false,
+                        true);
+}
+
+// The last dimension of more than one element: rows lie along it.
+int64_t Along(const Shape& s) {
+  int64_t d = s.rank() - 1;
+  while (d > 0 && s.dim(d) == 1) --d;
+  return d;
 }
 
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
@@ -152,8 +158,11 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
   const attr::Padding& padding = *i->attrs().padding;
   const bool interior = std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p.interior != 0; });
   // A vector is loaded under a mask where the level has masks and elements lie next to each other. Elsewhere one is
-  // read at a harmless position, where there is no element, and not used.
-  const bool masked = ir.level.vector_bytes == 64 && !interior;
+  // read at a harmless position, where there is no element, and not used. Rows are harmless ones in any case: a machine
+  // takes a hundred times as long for a masked vector outside the process's memory.
+  const bool masked = ir.level.vector_bytes == 64 && !interior && from.rank() > 0;
+  const int64_t along = Along(i->shape());
+  if (masked) b.GetInsertBlock()->getParent()->addFnAttr(kAsksOfRows);
   llvm::Value* inside = b.getTrue();
   Index in;
   for (int64_t d = 0; d < from.rank(); ++d) {
@@ -175,10 +184,10 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
       ok = b.CreateICmpULT(v, ir.I64(from.dim(d)));
     }
     inside = b.CreateAnd(inside, ok);
-    in.dims.push_back(masked ? v : b.CreateSelect(ok, v, ir.I64(0)));
+    in.dims.push_back(masked && d == along ? v : b.CreateSelect(ok, v, ir.I64(0)));
   }
   if (masked) {
-    in.linear = LinearBehindPadding(elements, i, index);
+    in.linear = LinearBehindPadding(elements, i, index, in, along);
     return EmitIf(elements, inside, i->operand(0), in, fill);
   }
   ASSIGN_OR_RETURN(Val v, elements.Emit(i->operand(0), in));

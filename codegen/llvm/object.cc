@@ -10,6 +10,7 @@
 #include "codegen/llvm/halves.h"
 #include "codegen/llvm/inverse_roots.h"
 #include "codegen/llvm/rare_calls.h"
+#include "codegen/llvm/row_questions.h"
 #include "codegen/llvm/target_machine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -42,6 +43,15 @@ namespace {
 
 constexpr char kTriple[] = "x86_64-unknown-linux-gnu";
 
+// Sets one of LLVM's options, which it declares as `opt` of that type.
+template <typename T>
+void SetOption(const char* name, T value) {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto it = options.find(name);
+  KILN_CHECK(it != options.end());
+  static_cast<llvm::cl::opt<T>*>(it->second)->setValue(value);
+}
+
 std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -51,10 +61,9 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
     // Strength reduction runs before code generation instead, where kernels can be left out (ReduceStrength).
-    auto& options = llvm::cl::getRegisteredOptions();
-    const auto it = options.find("disable-lsr");
-    KILN_CHECK(it != options.end());
-    static_cast<llvm::cl::opt<bool>*>(it->second)->setValue(true);
+    SetOption("disable-lsr", true);
+    // Loops along rows are long bodies where an operand is computed, and many where few rows were unrolled.
+    SetOption("unswitch-threshold", 400);
   });
   return MakeTargetMachine(kTriple, level.cpu, "", llvm::CodeGenOptLevel::Default, llvm::CodeModel::Small);
 }
@@ -146,8 +155,10 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     pb.registerLoopAnalyses(lam);
     pb.crossRegisterProxies(lam, fam, cam, mam);
     // Passes behind the vectoriser shrink to halves again.
-    pb.registerVectorizerStartEPCallback(
-        [](llvm::FunctionPassManager& at, llvm::OptimizationLevel) { at.addPass(WidenHalves()); });
+    pb.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& at, llvm::OptimizationLevel) {
+      at.addPass(WidenHalves());
+      at.addPass(AskRowsFirst());
+    });
     llvm::ModulePassManager passes;
     if (state == CodeState::kFresh)
       passes = pb.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
