@@ -156,12 +156,11 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
   fill = elements.ir().Convert(fill, i->operand(1)->shape().type(), i->operand(0)->shape().type());
   if (from.ElementCount() == 0) return fill;
   const attr::Padding& padding = *i->attrs().padding;
-  const bool interior = std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p.interior != 0; });
   // A vector is loaded under a mask where the level has masks and elements lie next to each other. Elsewhere one is
   // read at a harmless position, where there is no element, and not used. Rows are harmless ones in any case: a machine
   // takes a hundred times as long for a masked vector outside the process's memory.
-  const bool masked = ir.level.vector_bytes == 64 && !interior && from.rank() > 0;
   const int64_t along = Along(i->shape());
+  const bool masked = ir.level.vector_bytes == 64 && along >= 0 && padding[static_cast<size_t>(along)].interior == 0;
   if (masked) b.GetInsertBlock()->getParent()->addFnAttr(kAsksOfRows);
   llvm::Value* inside = b.getTrue();
   Index in;
