@@ -125,19 +125,16 @@ OpRule Reshape(const Instruction& x) {
 
 bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
 
+// Parts are reduced, and then what comes of them: functions and initial values of reductions are monoids.
 OpRule Reduce(const Instruction& i) {
   OpRule r;
   const Ints& reduced = *i.attrs().dimensions;
   const int64_t inputs = i.operand_count() / 2;
-  const Computation& f = **i.attrs().to_apply;
-  const bool combines = inputs == 1 ? CombinerOf(f).has_value() : ChoosesOne(f);
   Tensor in, out;
   const Shape& s = i.operand(0)->shape();
   for (int64_t d = 0; d < s.rank(); ++d) {
     const bool gone = Contains(reduced, d);
-    in.emplace_back();
-    if (gone && !combines) continue;
-    in.back().push_back(r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass));
+    in.push_back({r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass)});
     if (!gone) out.push_back(in.back());
   }
   for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < inputs ? in : Whole(i.operand(k)->shape()));
@@ -383,31 +380,44 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
 
 }  // namespace
 
-std::optional<Opcode> CombinerOf(const Computation& f) {
-  const Instruction* root = f.root();
-  if (f.parameters().size() != 2 || root->operand_count() != 2 || !root->shape().IsScalar()) return std::nullopt;
-  const Instruction *p = f.parameter(0), *q = f.parameter(1);
-  if (!(root->operand(0) == p && root->operand(1) == q) && !(root->operand(0) == q && root->operand(1) == p))
-    return std::nullopt;
-  switch (root->opcode()) {
+namespace {
+
+// `f` of its parameters p and q, in any order.
+std::optional<Opcode> CombinerOf(const Instruction* f, const Instruction* p, const Instruction* q) {
+  if (f->operand_count() != 2 || !f->shape().IsScalar()) return std::nullopt;
+  if (!(f->operand(0) == p && f->operand(1) == q) && !(f->operand(0) == q && f->operand(1) == p)) return std::nullopt;
+  switch (f->opcode()) {
     case Opcode::Add:
     case Opcode::Multiply:
     case Opcode::Minimum:
     case Opcode::Maximum:
     case Opcode::And:
     case Opcode::Or:
-      return root->opcode();
+      return f->opcode();
     default:
       return std::nullopt;
   }
 }
 
-bool ChoosesOne(const Computation& f) {
+}  // namespace
+
+std::optional<Opcode> CombinerOf(const Computation& f) {
+  if (f.parameters().size() != 2) return std::nullopt;
+  return CombinerOf(f.root(), f.parameter(0), f.parameter(1));
+}
+
+std::vector<Opcode> CombinersOf(const Computation& f) {
   const Instruction* root = f.root();
-  return root->Is(Opcode::Tuple) &&
-         std::all_of(root->operands().begin(), root->operands().end(), [](const Instruction* o) {
-           return o->Is(Opcode::Select) && o->operand(1)->Is(Opcode::Parameter) && o->operand(2)->Is(Opcode::Parameter);
-         });
+  const int64_t n = root->Is(Opcode::Tuple) ? root->operand_count() : 1;
+  if (static_cast<int64_t>(f.parameters().size()) != 2 * n) return {};
+  std::vector<Opcode> out;
+  for (int64_t k = 0; k < n; ++k) {
+    const Instruction* of = root->Is(Opcode::Tuple) ? root->operand(k) : root;
+    const auto combiner = CombinerOf(of, f.parameter(k), f.parameter(n + k));
+    if (!combiner) return {};
+    out.push_back(*combiner);
+  }
+  return out;
 }
 
 std::optional<OpRule> RuleOf(const Instruction& i) {

@@ -45,8 +45,9 @@ std::optional<OpRule> RuleOf(const Instruction& i);
 // The opcode of a reduction's function (a, b) -> op(a, b), where the order of elements does not matter.
 std::optional<Opcode> CombinerOf(const Computation& function);
 
-// A function of several pairs whose every result is one of its arguments, as of the greatest and its index.
-bool ChoosesOne(const Computation& function);
+// The same of each result of a function of several pairs, which are combined apart from each other; empty for others,
+// such as that of the greatest and its index.
+std::vector<Opcode> CombinersOf(const Computation& function);
 
 // The axes of each factor that a tensor so cut shows; axes that fit no factor are left out.
 std::vector<Axes> AxesOfFactors(const DeviceMesh& mesh, const OpRule& rule, const OpRule::Tensor& tensor,

@@ -61,9 +61,13 @@ Axes LocalOp::PartialAxes() const {
   return out;
 }
 
-Computation* LocalOp::Combiner() const {
+bool LocalOp::CombinesByReducing() const { return op.Is(Opcode::Reduce) && CombinersOf(**op.attrs().to_apply).empty(); }
+
+Computation* LocalOp::Combiner(size_t k) const {
+  const PrimitiveType t = shapes[k].type();
+  if (op.Is(Opcode::Reduce) && op.shape().IsTuple())
+    return ScalarFunction(computation()->module(), CombinersOf(**op.attrs().to_apply)[k], t);
   if (op.Is(Opcode::Reduce) || op.Is(Opcode::Scatter)) return *op.attrs().to_apply;
-  const PrimitiveType t = shapes[0].type();
   return ScalarFunction(computation()->module(), t == PrimitiveType::Pred ? Opcode::Or : Opcode::Add, t);
 }
 
@@ -130,7 +134,7 @@ std::vector<Instruction*> LocalOp::Emit() {
       i = EmitIota();
       break;
     case Opcode::Reduce:
-      i = op.shape().IsTuple() ? Clone(operands) : EmitReduce();
+      i = EmitReduce();
       break;
     case Opcode::Slice:
       i = EmitSlice();
@@ -174,8 +178,8 @@ Instruction* LocalOp::Masked(size_t k, const Literal& value) {
   return x.get();
 }
 
-// Each device's choice along a dimension of its own, and the choice among them.
-std::vector<Instruction*> LocalOp::ChooseAmong(const std::vector<Instruction*>& values) {
+// Each device's results along a dimension of their own.
+std::vector<Instruction*> LocalOp::ReduceAll(const std::vector<Instruction*>& values) {
   std::vector<Instruction*> with;
   for (Instruction* v : values) {
     Ints dims = v->shape().dims();
@@ -185,6 +189,7 @@ std::vector<Instruction*> LocalOp::ChooseAmong(const std::vector<Instruction*>& 
   with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(values.size()), operands.end());
   Instruction* i = Clone(with);
   i->mutable_attrs().dimensions = Ints{0};
+  if (!op.shape().IsTuple()) return {i};
   std::vector<Instruction*> out;
   for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
   return out;
@@ -203,20 +208,22 @@ Instruction* LocalOp::EmitIota() {
 }
 
 // A part starts from what changes nothing, and the initial value counts once, after parts are combined: here, on the
-// device at place 0.
+// device at place 0. Of a function without such a value the initial value is taken to be one.
 Instruction* LocalOp::EmitReduce() {
   const Axes partial = PartialAxes();
-  if (partial.empty()) return Clone(operands);
-  const PrimitiveType t = op.operand(1)->shape().type();
-  const Literal identity = Identity(*CombinerOf(**op.attrs().to_apply), t);
-  const Instruction* init = op.operand(1);
+  const std::vector<Opcode> combiners = CombinersOf(**op.attrs().to_apply);
+  if (partial.empty() || combiners.empty()) return Clone(operands);
   std::vector<Instruction*> with = operands;
-  with[0] = Masked(0, identity);
-  if (init->Is(Opcode::Constant) && init->literal() == identity) return Clone(with);
-  Expr place = reshard.Place(partial);
-  with[1] =
-      SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), operands[1], computation()->AddConstant(identity))
-          .get();
+  for (size_t k = 0; k < combiners.size(); ++k) {
+    Instruction*& init = with[combiners.size() + k];
+    const Literal identity = Identity(combiners[k], init->shape().type());
+    with[k] = Masked(k, identity);
+    const Instruction* given = op.operand(static_cast<int64_t>(combiners.size() + k));
+    if (given->Is(Opcode::Constant) && given->literal() == identity) continue;
+    Expr place = reshard.Place(partial);
+    init =
+        SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), init, computation()->AddConstant(identity)).get();
+  }
   return Clone(with);
 }
 

@@ -46,7 +46,8 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
 bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
   const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
   if (op.Is(Opcode::Scatter)) return false;
-  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) && !(op.Is(Opcode::Reduce) && !op.shape().IsTuple()))
+  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) &&
+      !(op.Is(Opcode::Reduce) && !CombinersOf(**op.attrs().to_apply).empty()))
     return false;
   if (kind == OpRule::kUpdates || kind == OpRule::kWindowSum) return false;
   const auto alone = [&](const OpRule::Tensor& t) {
@@ -299,11 +300,12 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
     const std::vector<Instruction*> values = local.Emit();
     const Axes partial = local.PartialAxes();
-    const bool chosen = !partial.empty() && op.shape().IsTuple();
-    const std::vector<Instruction*> combined = chosen ? local.ChooseAmong(values) : values;
+    const bool reduced = !partial.empty() && local.CombinesByReducing();
+    const std::vector<Instruction*> combined = reduced ? local.ReduceAll(values) : values;
     for (size_t k = 0; k < leaves.size(); ++k) {
       Part p{combined[k], tilings[k], leaves[k]};
-      if (!partial.empty() && !chosen) p = reshard->Combine(p, partial, local.Combiner(), Settled(mesh, p, wanted[k]));
+      if (!partial.empty() && !reduced)
+        p = reshard->Combine(p, partial, local.Combiner(k), Settled(mesh, p, wanted[k]));
       out.push_back(p);
     }
     if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);

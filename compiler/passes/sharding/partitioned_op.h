@@ -40,10 +40,11 @@ struct LocalOp {
 
   // The leaves of the result.
   std::vector<Instruction*> Emit();
-  // Of a function that chooses one of several, from every device's choice.
-  std::vector<Instruction*> ChooseAmong(const std::vector<Instruction*>& values);
-  // How partial results are combined; null if they are not.
-  Computation* Combiner() const;
+  // Of partial results that no operation of two numbers combines: all devices' are reduced as parts were.
+  std::vector<Instruction*> ReduceAll(const std::vector<Instruction*>& values);
+  bool CombinesByReducing() const;
+  // How partial results `k` are combined.
+  Computation* Combiner(size_t k) const;
   // Axes of factors whose results are partial.
   Axes PartialAxes() const;
 
