@@ -132,6 +132,14 @@ bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, 
   return !elsewhere.empty() && summed > gathered;
 }
 
+// To sum up the rows that devices look up moves more than to gather what they are looked up in.
+bool IsDearerLookedUp(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, const Axes& axes) {
+  int64_t summed = 0;
+  for (const Tensor& t : tensors)
+    if (t.result) summed += BytesWithout(mesh, t, MaskOf(axes));
+  return BytesWithout(mesh, tensors[0], MaskOf(axes)) < summed;
+}
+
 // To bring a scatter's updates to the rows that they are for moves more than to sum up what each device's make of an
 // array of zeros, or what else is alike everywhere.
 bool IsDearerSpread(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
@@ -237,6 +245,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has)) continue;
+        if (rule.kinds[f] == OpRule::kLookup && IsDearerLookedUp(mesh, tensors, has)) continue;
         if (rule.kinds[f] == OpRule::kRows && IsDearerSpread(mesh, op, rule, operands, tensors, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
