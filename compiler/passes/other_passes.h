@@ -14,6 +14,7 @@ absl::StatusOr<bool> Defuser(Module& module, PassContext& ctx);
 absl::StatusOr<bool> HloDescheduler(Module& module, PassContext& ctx);
 absl::StatusOr<bool> LayoutAssignment(Module& module, PassContext& ctx);
 absl::StatusOr<bool> SimplifyWhileLoops(Module& module, PassContext& ctx);
+absl::StatusOr<bool> SpmdPartitioner(Module& module, PassContext& ctx);
 absl::StatusOr<bool> TupleSimplifier(Module& module, PassContext& ctx);
 
 }  // namespace kiln

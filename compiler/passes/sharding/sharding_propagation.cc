@@ -2,18 +2,38 @@
 //
 // In rounds: first through operations that only name, move or combine elements, then through all but broadcasts to more
 // elements, then from these to their operands, then through everything, and last where dimensions are cut unevenly. In
-// a round every operation is looked at in order and in reverse until nothing changes. A value's tiling only grows: axes
-// are added behind those that it has, where they divide the dimension and cut nothing else of the value. What a user
-// wrote stays.
+// a round every operation is looked at in order and in reverse until nothing changes; what loops, branches and calls
+// compute stands in this order where they do. A value's tiling only grows: axes are added behind those that it has,
+// where they divide the dimension and cut nothing else of the value. What a user wrote stays.
+//
+// Where two operations would cut a value along other axes, the order decides: the program is partitioned for each of a
+// few orders, and the one whose partition costs least is kept.
 #include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
 
 #include "compiler/pass/pass.h"
+#include "compiler/passes/other_passes.h"
+#include "compiler/passes/sharding/partition_cost.h"
 #include "compiler/passes/sharding/shardings.h"
 
 namespace kiln {
 namespace {
 
 enum Round { kNames, kMost, kBroadcastOperands, kAll, kUneven, kRounds };
+
+// Where operations disagree about a value, the first that is looked at decides. None of the orders is the best for all
+// programs.
+struct Way {
+  bool names_last = false;   // tuples, loops, branches, calls and constraints are looked at after all operations
+  bool backwards = false;    // from the results, first
+  bool last_factor = false;  // of factors of equal size an operation's last one decides
+};
+constexpr Way kWays[] = {{}, {.names_last = true}, {.backwards = true}, {.last_factor = true}};
+
+// What another order has to save.
+constexpr double kGain = 0.95;
 
 struct Item {
   LeafSharding* leaf;
@@ -117,7 +137,7 @@ bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, cons
   return any;
 }
 
-bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
+bool Visit(const DeviceMesh& mesh, Round round, const Way& way, Relation* r) {
   std::vector<std::vector<Axes>> has;
   bool any = false;
   for (const Item& i : r->items) {
@@ -141,6 +161,7 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
     }
     if (!b.axes.empty()) best.push_back(std::move(b));
   }
+  if (way.last_factor) std::reverse(best.begin(), best.end());
   std::stable_sort(best.begin(), best.end(), [](const Best& a, const Best& b) { return a.bytes > b.bytes; });
   bool changed = false;
   for (const Best& b : best)
@@ -149,35 +170,110 @@ bool Visit(const DeviceMesh& mesh, Round round, Relation* r) {
   return changed;
 }
 
+// Instructions as a run comes to them: what they call is before them.
+void InOrder(const Computation* c, std::vector<const Instruction*>* out) {
+  for (const Instruction* i : c->PostOrder()) {
+    if (i->Is(Opcode::While)) InOrder(*i->attrs().condition, out), InOrder(*i->attrs().body, out);
+    if (i->Is(Opcode::Conditional) || i->Is(Opcode::Call))
+      for (const Computation* callee : i->called()) InOrder(callee, out);
+    out->push_back(i);
+  }
+}
+
+std::vector<Relation> RelationsOf(const Module& m, const Way& way, ModuleShardings* all) {
+  std::vector<const Instruction*> order;
+  InOrder(m.entry(), &order);
+  std::map<const LeafSharding*, size_t> places;
+  std::vector<std::vector<Relation>> at(order.size() + 1);
+  for (size_t k = 0; k < order.size(); ++k) {
+    std::vector<LeafSharding>& leaves = all->Of(order[k]);
+    for (const LeafSharding& leaf : leaves) places[&leaf] = k;
+    const AxisMask manual = leaves.empty() ? 0 : leaves[0].tiling.manual;
+    std::optional<OpRule> rule = RuleOf(*order[k]);
+    if (!rule && manual) rule = WrittenCollectiveRule(*order[k], all->mesh(), manual);
+    if (rule) at[k].push_back(RelationOf(*order[k], *rule, all));
+  }
+  // Beside the leaf that takes the value; what a manual region takes is no instruction's, and stands beside its source.
+  const auto place = [&](const LeafSharding* to, const LeafSharding* from) {
+    if (way.names_last) return order.size();
+    const auto found = places.find(to);
+    return found != places.end() ? found->second : places.at(from);
+  };
+  for (const LeafBoundary& b : all->boundaries()) at[place(b.inside, b.outside)].push_back(Across(b));
+  for (const LeafEdge& e : all->edges())
+    if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims())
+      at[place(e.to, e.from)].push_back(Same(e));
+  std::vector<Relation> out;
+  for (std::vector<Relation>& r : at) std::move(r.begin(), r.end(), std::back_inserter(out));
+  return out;
+}
+
+void Spread(const Module& m, const Way& way, ModuleShardings* all) {
+  std::vector<Relation> relations = RelationsOf(m, way, all);
+  for (int round = kNames; round < kRounds; ++round) {
+    const auto look = [&](Relation* r) { return Visit(all->mesh(), static_cast<Round>(round), way, r); };
+    const auto back = [&] {
+      bool any = false;
+      for (size_t k = relations.size(); k-- > 0;) any = look(&relations[k]) || any;
+      return any;
+    };
+    if (way.backwards) back();
+    for (bool again = true; again;) {
+      again = false;
+      for (Relation& r : relations) again = look(&r) || again;
+      again = back() || again;
+    }
+  }
+}
+
+std::vector<Tiling> TilingsOf(ModuleShardings* all) {
+  std::vector<Tiling> out;
+  for (const Computation* c : all->computations())
+    for (const Instruction* i : c->PostOrder())
+      for (const LeafSharding& leaf : all->Of(i)) out.push_back(leaf.tiling);
+  return out;
+}
+
+// What partitions cost is looked at where they differ.
+size_t BestOf(const Module& m, std::deque<ModuleShardings>* spread) {
+  std::vector<std::vector<Tiling>> seen;
+  size_t best = 0;
+  double least = 0;
+  for (size_t k = 0; k < spread->size(); ++k) {
+    seen.push_back(TilingsOf(&(*spread)[k]));
+    if (k == 0 || std::find(seen.begin(), seen.end() - 1, seen[k]) != seen.end() - 1) continue;
+    const auto cost = [&](const Way& way) {
+      const std::unique_ptr<Module> copy = m.Clone();
+      PassContext ctx;
+      ModuleShardings all;
+      if (!all.Read(copy.get()).ok()) return HUGE_VAL;
+      Spread(*copy, way, &all);
+      all.Write();
+      return SpmdPartitioner(*copy, ctx).ok() ? CostOfPartition(*copy) : HUGE_VAL;
+    };
+    if (least == 0) least = cost(kWays[0]) * kGain;
+    if (const double c = cost(kWays[k]); c < least) {
+      least = c;
+      best = k;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ShardingPropagation(Module& m, PassContext& ctx) {
-  ModuleShardings all;
   if (ctx.fuel == 0) return false;
-  RETURN_IF_ERROR(all.Read(&m));
-  if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
-  std::vector<Relation> relations;
-  for (const Computation* c : all.computations())
-    for (const Instruction* i : c->PostOrder()) {
-      const std::vector<LeafSharding>& leaves = all.Of(i);
-      const AxisMask manual = leaves.empty() ? 0 : leaves[0].tiling.manual;
-      std::optional<OpRule> rule = RuleOf(*i);
-      if (!rule && manual) rule = WrittenCollectiveRule(*i, all.mesh(), manual);
-      if (rule) relations.push_back(RelationOf(*i, *rule, &all));
-    }
-  for (const LeafBoundary& b : all.boundaries()) relations.push_back(Across(b));
-  for (const LeafEdge& e : all.edges())
-    if (e.from->shape.IsArray() && e.from->shape.dims() == e.to->shape.dims()) relations.push_back(Same(e));
-  for (int round = kNames; round < kRounds; ++round)
-    for (bool again = true; again;) {
-      again = false;
-      for (Relation& r : relations) again = Visit(all.mesh(), static_cast<Round>(round), &r) || again;
-      for (size_t k = relations.size(); k-- > 0;)
-        again = Visit(all.mesh(), static_cast<Round>(round), &relations[k]) || again;
-    }
-  const bool changed = all.Write();
+  std::deque<ModuleShardings> spread;
+  for (const Way& way : kWays) {
+    ModuleShardings& all = spread.emplace_back();
+    RETURN_IF_ERROR(all.Read(&m));
+    if (!all.cuts_anything() || all.mesh().axis_count() == 0) return all.separated();
+    Spread(m, way, &all);
+  }
+  const bool changed = spread[BestOf(m, &spread)].Write();
   if (changed) ctx.Take();
-  return changed || all.separated();
+  return changed || spread[0].separated();
 }
 
 }  // namespace kiln
