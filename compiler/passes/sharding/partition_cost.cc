@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 constexpr double kExchangedByte = 8;  // a byte of an exchange, in bytes that are written
-constexpr double kExchange = 512;     // an exchange of nothing, many of which travel together, in bytes of one
+constexpr double kExchange = 128;     // an exchange of nothing, many of which travel together, in bytes of one
 constexpr double kFlop = 0.125;
 constexpr double kTrips = 4;
 

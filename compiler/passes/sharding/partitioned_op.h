@@ -17,8 +17,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
 
 // `wanted` as far as it cuts along no axis that the part is written for, and evenly, or as the part is cut: uneven
-// parts come about where an operation makes them of even ones, and are not made of whole arrays.
-Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted);
+// parts come about where an operation makes them of even ones, and are not made of whole arrays. `exactly`: they are.
+Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, bool exactly = false);
 
 // The value that changes nothing.
 Literal Identity(Opcode op, PrimitiveType t);

@@ -56,13 +56,8 @@ class Partitioner {
   template <typename Finish>
   absl::StatusOr<Computation*> BuildBody(const Computation* from, const Parts& like, const Finish& finish);
   Parts OperandParts(const Instruction* i, Scope* s);
-  // Of all paths into a loop or out of a branch alike: even.
-  std::vector<Tiling> WantedEvenly(const Instruction* i) {
-    std::vector<Tiling> out = Wanted(i);
-    for (size_t k = 0; k < out.size(); ++k) MakeEven(mesh_, all_.Of(i)[k].shape.dims(), &out[k]);
-    return out;
-  }
-  Parts To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s);
+  // `exactly`: uneven parts too, on all paths into a loop and out of a branch alike.
+  Parts To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s, bool exactly = false);
   Instruction* TupleOfParts(const Parts& parts, Computation* c);
   Parts ElementsOf(Instruction* tuple, const Parts& like);
   absl::StatusOr<Part> Enter(Instruction* value, const Shape& whole, const TileSharding* written);
@@ -93,11 +88,11 @@ Parts Partitioner::OperandParts(const Instruction* i, Scope* s) {
   return out;
 }
 
-Parts Partitioner::To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s) {
+Parts Partitioner::To(const Parts& parts, const std::vector<Tiling>& wanted, Scope* s, bool exactly) {
   Parts out;
   for (size_t k = 0; k < parts.size(); ++k) {
     out.push_back(parts[k]);
-    if (parts[k].whole.IsArray()) out[k] = Bring(parts[k], Settled(mesh_, parts[k], wanted[k]), &s->reshard);
+    if (parts[k].whole.IsArray()) out[k] = Bring(parts[k], Settled(mesh_, parts[k], wanted[k], exactly), &s->reshard);
     out.back().tiling.manual = parts[k].tiling.manual | wanted[k].manual;
   }
   return out;
@@ -220,7 +215,8 @@ Parts Partitioner::EmitConstant(const Instruction* i, Scope* s) {
     });
     return To(out, Wanted(i), s);
   }
-  const Tiling wanted = WantedEvenly(i)[0];
+  Tiling wanted = Wanted(i)[0];
+  MakeEven(mesh_, i->shape().dims(), &wanted);
   if (wanted.IsWhole() || i->literal().size() == 0 || !i->literal().IsSplat()) {
     Instruction* c = s->computation()->AddClone(i, i->shape(), {});
     if (c->attrs().sharding) c->mutable_attrs().sharding.reset();
@@ -308,10 +304,10 @@ absl::StatusOr<Computation*> Partitioner::BuildBody(const Computation* from, con
 }
 
 absl::StatusOr<Parts> Partitioner::EmitWhile(const Instruction* i, Scope* s) {
-  const std::vector<Tiling> wanted = WantedEvenly(i);
-  const Parts init = To(OperandParts(i, s), wanted, s);
+  const std::vector<Tiling> wanted = Wanted(i);
+  const Parts init = To(OperandParts(i, s), wanted, s, true);
   ASSIGN_OR_RETURN(Computation * body, BuildBody(*i->attrs().body, init, [&](const Parts& root, Scope* inner) {
-                     return TupleOfParts(To(root, wanted, inner), inner->computation());
+                     return TupleOfParts(To(root, wanted, inner, true), inner->computation());
                    }));
   ASSIGN_OR_RETURN(Computation * condition,
                    BuildBody(*i->attrs().condition, init, [&](const Parts& root, Scope* inner) {
@@ -326,7 +322,7 @@ absl::StatusOr<Parts> Partitioner::EmitWhile(const Instruction* i, Scope* s) {
 }
 
 absl::StatusOr<Parts> Partitioner::EmitConditional(const Instruction* i, Scope* s) {
-  const std::vector<Tiling> wanted = WantedEvenly(i);
+  const std::vector<Tiling> wanted = Wanted(i);
   const Part& predicate = s->parts[i->operand(0)][0];
   std::vector<Instruction*> operands{s->reshard.To(predicate, WholeTiling(predicate.whole)).value};
   const std::vector<Computation*> branches = i->called();
@@ -336,7 +332,7 @@ absl::StatusOr<Parts> Partitioner::EmitConditional(const Instruction* i, Scope* 
     const Parts given = s->parts[i->operand(static_cast<int64_t>(k) + 1)];
     operands.push_back(TupleOfParts(given, s->computation()));
     ASSIGN_OR_RETURN(built[branches[k]], BuildBody(branches[k], given, [&](const Parts& root, Scope* inner) {
-                       result = To(root, wanted, inner);
+                       result = To(root, wanted, inner, true);
                        return TupleOfParts(result, inner->computation());
                      }));
   }
@@ -369,7 +365,7 @@ Instruction* Partitioner::Nest(const Shape& shape, const std::vector<Instruction
 // `value`: a leaf of the entry's parameters, already of one device's shape.
 absl::StatusOr<Part> Partitioner::Enter(Instruction* value, const Shape& whole, const TileSharding* written) {
   if (!written || !written->IsTiled()) return Part{value, WholeTiling(whole), whole};
-  if (auto t = mesh_.Express(*written, whole.rank()); t && CutsEvenly(mesh_, whole.dims(), *t)) {
+  if (auto t = mesh_.Express(*written, whole.rank())) {
     t->manual = 0;
     return Part{value, *t, whole};
   }
@@ -437,15 +433,15 @@ absl::Status Partitioner::Run() {
     auto tiling = cut ? mesh_.Express(written[w], root[k].whole.rank()) : std::nullopt;
     Part p = root[k];
     Sharding table;
-    if (cut && !(tiling && CutsEvenly(mesh_, p.whole.dims(), *tiling))) {
+    if (cut && !tiling) {
       size_t first = 0;
       p = s.reshard.To(p, WholeTiling(p.whole));
       table = ToTable(written[w]);
       p.value = TileOf(p.value, table, EntryShape(p.whole, {written[w]}, &first)).get();
     } else if (p.whole.IsArray()) {
-      Tiling even = tiling ? *tiling : p.tiling;
-      MakeEven(mesh_, p.whole.dims(), &even);
-      p = Bring(p, p.tiling.manual == 0 ? even : WholeTiling(p.whole), &s.reshard);
+      Tiling asked = tiling ? *tiling : p.tiling;
+      if (!tiling) MakeEven(mesh_, p.whole.dims(), &asked);
+      p = Bring(p, p.tiling.manual == 0 ? asked : WholeTiling(p.whole), &s.reshard);
       if (p.tiling.manual)
         table.kind = Sharding::kManual;
       else if (!p.tiling.IsWhole())
