@@ -104,9 +104,7 @@ OpRule ReduceWindowRule(const Instruction& i) {
 }
 
 // A kernel that is larger than what it is moved over: the gradient of a kernel. Few elements far apart are no such.
-bool CutsKernel(const WindowDim& w, int64_t in, int64_t out) {
-  return w.DilatedSize() > out * w.stride && (w.rhs_dilate == 1 || std::gcd(in, w.size) > 1);
-}
+bool CutsKernel(const WindowDim& w, int64_t out) { return w.DilatedSize() > out * w.stride && w.size > out; }
 
 std::optional<OpRule> ConvolutionRule(const Instruction& i) {
   OpRule r;
@@ -137,9 +135,8 @@ std::optional<OpRule> ConvolutionRule(const Instruction& i) {
     const auto x = static_cast<size_t>(n.input_spatial[s]), k = static_cast<size_t>(n.kernel_spatial[s]),
                y = static_cast<size_t>(n.output_spatial[s]);
     const int64_t extent = in.dims()[x], size = i.shape().dims()[y];
-    if (CutsKernel(window[s], extent, size)) {
-      if (const int64_t common = std::gcd(extent, window[s].size); common > 1)
-        a[x] = b[k] = {r.Add(common, OpRule::kWindowSum)};
+    if (CutsKernel(window[s], size)) {
+      if (extent > 1) a[x] = b[k] = {r.Add(std::gcd(extent, window[s].size), OpRule::kWindowSum)};
     } else {
       a[x] = out[y] = WindowFactor(&r, extent, size);
     }
@@ -191,22 +188,35 @@ std::optional<Stretch> SelectAndScatterStretch(const Unpooled& u, size_t k, size
   return s;
 }
 
-// Positions [start + i * step, + length) among elements that stand `base` apart.
-std::optional<Stretch> Take(int64_t start, int64_t step, int64_t length, int64_t base) {
-  if (step % base) return std::nullopt;
+// Positions [start + i * step, + length) among elements that stand `base` apart. `moves`: one more result takes one
+// more position.
+std::optional<Stretch> Take(int64_t start, int64_t step, int64_t length, int64_t base, bool moves = false) {
   Stretch s;
-  const int64_t last = FloorDiv(start + length - 1, base);
-  s.first = CeilDiv(start, base);
-  s.step = step / base;
-  s.count = last - s.first + 1;
-  s.low = s.first * base - start;
-  s.high = start + length - 1 - last * base;
+  if (step % base == 0) {
+    const int64_t last = FloorDiv(start + length - 1, base);
+    s.first = CeilDiv(start, base);
+    s.step = step / base;
+    s.count = last - s.first + 1;
+    s.low = s.first * base - start;
+    s.high = start + length - 1 - last * base;
+  } else {
+    // From the element at or before the first position on.
+    if (!moves || step < 0) return std::nullopt;
+    const int64_t positions = length + base - 1;
+    s.first = FloorDiv(start, base);
+    s.shift = start - s.first * base;
+    s.step = step;
+    s.over = base;
+    s.count = (positions - 1) / base + 1;
+    s.high = positions - 1 - (s.count - 1) * base;
+  }
   if (s.count < 1) return std::nullopt;
   return s;
 }
 
-std::optional<Stretch> WindowStretch(const WindowDim& w, int64_t part) {
-  return Take(-w.pad_low, part * w.stride, (part - 1) * w.stride + w.DilatedSize(), w.lhs_dilate);
+std::optional<Stretch> WindowStretch(const WindowDim& w, int64_t part, bool alone = true) {
+  const int64_t length = (part - 1) * w.stride + w.DilatedSize();
+  return Take(-w.pad_low, part * w.stride, length, w.lhs_dilate, alone && w.stride == 1);
 }
 
 std::optional<Stretch> ConvolutionStretch(const Instruction& i, size_t d, int64_t parts) {
@@ -216,11 +226,11 @@ std::optional<Stretch> ConvolutionStretch(const Instruction& i, size_t d, int64_
       std::find(n.input_spatial.begin(), n.input_spatial.end(), static_cast<int64_t>(d)) - n.input_spatial.begin());
   const WindowDim& w = (*i.attrs().window)[s];
   const int64_t out = i.shape().dim(n.output_spatial[s]);
-  if (!CutsKernel(w, i.operand(0)->shape().dims()[d], out)) return WindowStretch(w, CeilDiv(out, parts));
-  const int64_t part = w.size / parts, step = part * w.rhs_dilate;
+  if (!CutsKernel(w, out)) return WindowStretch(w, CeilDiv(out, parts));
+  const int64_t part = CeilDiv(w.size, parts), step = part * w.rhs_dilate;
   const int64_t length = (out - 1) * w.stride + (part - 1) * w.rhs_dilate + 1;
-  if (w.reversed) return Take((parts - 1) * step - w.pad_low, -step, length, w.lhs_dilate);
-  return Take(-w.pad_low, step, length, w.lhs_dilate);
+  if (w.reversed) return Take((w.size - part) * w.rhs_dilate - w.pad_low, -step, length, w.lhs_dilate);
+  return Take(-w.pad_low, step, length, w.lhs_dilate, w.stride == 1);
 }
 
 }  // namespace
@@ -339,7 +349,7 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
     if (shape.dims()[d] % parts) return std::nullopt;
     return Stretch{r->by, part, part};
   }
-  if (const auto p = PaddedOf(i)) return Take(-p->padding[d].low, part, part, p->padding[d].interior + 1);
+  if (const auto p = PaddedOf(i)) return Take(-p->padding[d].low, part, part, p->padding[d].interior + 1, true);
   switch (i.opcode()) {
     case Opcode::Slice: {
       const SliceDim& s = (*i.attrs().slice)[d];
@@ -354,7 +364,7 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
     }
     case Opcode::ReduceWindow:
       if (const auto pooled = PooledOf(i)) return WindowStretch(pooled->window[d], part);
-      return WindowStretch((*i.attrs().window)[d], part);
+      return WindowStretch((*i.attrs().window)[d], part, !i.shape().IsTuple());
     default:
       return std::nullopt;
   }

@@ -13,10 +13,12 @@
 
 namespace kiln {
 
-// The device at place i takes elements [first + i * step, first + i * step + count); those outside of the array stand
-// for what the operation pads with. `low` and `high`: the padding that is left to the operation.
+// The device at place i takes `count` elements from first + (shift + i * step) / over on; those outside of the array
+// stand for what the operation pads with. `low` and `high`: the padding that is left to the operation. Where elements
+// stand `over` apart and parts begin between them, the operation gives over - 1 results more, and the part begins
+// behind (shift + i * step) % over of them.
 struct Stretch {
-  int64_t first = 0, step = 0, count = 0, low = 0, high = 0;
+  int64_t first = 0, step = 0, count = 0, low = 0, high = 0, over = 1, shift = 0;
 };
 
 // concatenate(x[k..], x[..k]): element j is element j + `by` of `of`, around the end.

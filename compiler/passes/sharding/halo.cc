@@ -37,7 +37,7 @@ class Exchange {
   }
 
   bool IsOwn() const {
-    return IsCut() && s_.first == 0 && s_.step == part_ && s_.count == part_ && extent_ % parts_ == 0;
+    return IsCut() && s_.first == 0 && s_.step == part_ && s_.over == 1 && s_.count == part_ && extent_ % parts_ == 0;
   }
   Expr Run(const std::optional<Expr>& fill) {
     if (!IsCut()) return FromWhole(fill);
@@ -51,7 +51,12 @@ class Exchange {
  private:
   const DeviceMesh& mesh() const { return reshard_.mesh(); }
   bool IsCut() const { return !p_.tiling.dims[d_].empty(); }
-  int64_t From(int64_t place) const { return s_.first + place * s_.step; }
+  int64_t From(int64_t place) const { return s_.first + FloorDiv(s_.shift + place * s_.step, s_.over); }
+  Expr From() {
+    Expr moved = reshard_.Place(axes_) * static_cast<double>(s_.step);
+    if (s_.over > 1) moved = (moved + static_cast<double>(s_.shift)) / static_cast<double>(s_.over);
+    return moved + static_cast<double>(s_.first);
+  }
   int64_t Begin(const Hops& h, int64_t hop) const { return hop == h.first ? h.begin : 0; }
   int64_t End(const Hops& h, int64_t hop) const { return hop == h.last ? h.end : part_; }
 
@@ -93,7 +98,7 @@ class Exchange {
   std::vector<Piece> PiecesOf() const {
     std::vector<Piece> out;
     const int64_t rows = std::gcd(std::gcd(part_, s_.count), std::gcd(s_.first, s_.step));
-    if (around_ || rows == 0 || s_.count / rows > kMostPieces) return out;
+    if (around_ || rows == 0 || s_.over > 1 || s_.count / rows > kMostPieces) return out;
     for (int64_t from = 0; from < s_.count; from += rows) {
       Piece piece;
       piece.rows = rows;
@@ -208,7 +213,10 @@ class Exchange {
     std::vector<Expr> rows;
     for (int64_t hop = h.first; hop <= h.last; ++hop) rows.push_back(FromHop(h, hop));
     Expr all = rows.size() == 1 ? rows[0] : ConcatOf(rows, static_cast<int64_t>(d_));
-    if (s_.step != part_) {
+    if (s_.over > 1) {
+      Expr own = reshard_.Place(axes_) * static_cast<double>(part_);
+      all = At(all, From() - own - static_cast<double>(h.first * part_ + h.begin));
+    } else if (s_.step != part_) {
       Expr moved = reshard_.Place(axes_) * static_cast<double>(s_.step - part_);
       all = At(all, moved + static_cast<double>(s_.first - h.first * part_ - h.begin));
     }
@@ -233,7 +241,7 @@ class Exchange {
     rows.push_back(all);
     if (high > 0) rows.push_back(Zeros(high));
     if (rows.size() > 1) all = ConcatOf(rows, static_cast<int64_t>(d_));
-    Expr start = reshard_.Place(axes_) * static_cast<double>(s_.step) + static_cast<double>(s_.first + low);
+    Expr start = From() + static_cast<double>(low);
     return fill ? Filled(At(all, start), *fill) : At(all, start);
   }
 
@@ -252,7 +260,7 @@ class Exchange {
   Expr Masked(Expr x, Expr fill) {
     if (!ReachesOutside()) return x;
     const Ints& dims = x.shape().dims();
-    Expr first = reshard_.Place(axes_) * static_cast<double>(s_.step) + static_cast<double>(s_.first);
+    Expr first = From();
     Expr at = IotaOf(x.computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d_)) + BroadcastTo(first, dims);
     Expr inside = (at >= 0) & (at < static_cast<double>(extent_));
     return SelectExpr(inside, x, BroadcastTo(fill, dims));
@@ -274,7 +282,8 @@ Expr FetchStretch(const Part& p, size_t d, const Axes& axes, const Stretch& s, c
   Exchange exchange(p, d, axes, s, around, reshard);
   if (exchange.IsOwn()) return p.value;
   // Values that are constants fill alike. A value may be the part of several arrays.
-  std::vector<int64_t> key{p.value->id(), static_cast<int64_t>(d), p.whole.dims()[d], s.first, s.step, s.count, around};
+  std::vector<int64_t> key{
+      p.value->id(), static_cast<int64_t>(d), p.whole.dims()[d], s.first, s.step, s.count, s.over, s.shift, around};
   key.insert(key.end(), axes.begin(), axes.end());
   if (fill && fill->get()->Is(Opcode::Constant)) {
     const Element e = fill->get()->literal().Get(0);

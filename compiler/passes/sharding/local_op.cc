@@ -167,7 +167,9 @@ Instruction* LocalOp::Masked(size_t k, const Literal& value) {
   const Ints dims = x.shape().dims();
   for (size_t d = 0; d < rule.operands[k].size(); ++d) {
     const auto& factors = rule.operands[k][d];
-    if (factors.empty() || rule.kinds[static_cast<size_t>(factors[0])] != OpRule::kReduction) continue;
+    if (factors.empty()) continue;
+    const OpRule::Kind kind = rule.kinds[static_cast<size_t>(factors[0])];
+    if (kind != OpRule::kReduction && kind != OpRule::kWindowSum) continue;
     const Axes cut = AxesOf(rule.operands[k], d);
     const int64_t extent = parts[k].whole.dims()[d];
     if (extent % mesh().SizeOf(cut) == 0) continue;

@@ -28,6 +28,16 @@ Instruction* LocalOp::Fetch(size_t k, const std::optional<Expr>& fill, std::vect
   return p.value;
 }
 
+Instruction* LocalOp::PartBehind(Instruction* i, const Stretch& s, size_t in, size_t d) {
+  if (s.over == 1) return i;
+  Ints sizes = i->shape().dims();
+  sizes[d] = shapes[0].dims()[d];
+  std::vector<Expr> starts(sizes.size(), IntegerIn(computation(), PrimitiveType::S32, 0));
+  Expr moved = reshard.Place(WindowAxes(0, in)) * static_cast<double>(s.step) + static_cast<double>(s.shift);
+  starts[d] = Binary(Opcode::Remainder, moved, moved.Like(static_cast<double>(s.over)));
+  return DynamicSliceOf(i, starts, sizes).get();
+}
+
 Instruction* LocalOp::EmitRotation(const Rotation& r) {
   if (!WindowAxes(0, r.dim).empty()) return Fetch(0, std::nullopt, nullptr);
   Ints from(shapes[0].dims().size(), 0), to = shapes[0].dims();
@@ -46,8 +56,13 @@ Instruction* LocalOp::EmitPadded(const Padded& p) {
     if (stretches[d]) padding[d] = {stretches[d]->low, stretches[d]->high, padding[d].interior};
   const auto none = [](const PadDim& d) { return d.low == 0 && d.high == 0; };
   if (x->shape().dims() == shapes[0].dims() && std::all_of(padding.begin(), padding.end(), none)) return x;
-  Instruction* i = computation()->Add(Opcode::Pad, shapes[0], {x, operands[1]});
+  Ints dims = shapes[0].dims();
+  for (size_t d = 0; d < padding.size(); ++d)
+    if (stretches[d]) dims[d] += stretches[d]->over - 1;
+  Instruction* i = computation()->Add(Opcode::Pad, Shape::Array(shapes[0].type(), dims), {x, operands[1]});
   i->mutable_attrs().padding = padding;
+  for (size_t d = 0; d < padding.size(); ++d)
+    if (stretches[d]) i = PartBehind(i, *stretches[d], d, d);
   return i;
 }
 
@@ -204,6 +219,10 @@ Instruction* LocalOp::EmitPooled(const Pooled& p) {
   padded->mutable_attrs().padding = padding;
   Instruction* i = Clone({padded, operands[1]});
   for (WindowDim& w : *i->mutable_attrs().window) w.pad_low = w.pad_high = 0;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (stretches[d]) i->mutable_shape().mutable_dims()[d] += stretches[d]->over - 1;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (stretches[d]) i = PartBehind(i, *stretches[d], d, d);
   return i;
 }
 
@@ -218,17 +237,27 @@ Instruction* LocalOp::EmitWindow() {
     Expr zero = computation()->AddConstant(Literal::Of(operands[k]->shape().type(), 0));
     with[k] = Fetch(k, padded ? Expr(operands[arrays + k]) : zero, &stretches);
   }
+  const bool convolution = op.Is(Opcode::Convolution);
+  if (convolution) with[1] = Masked(1, Literal::Of(operands[1]->shape().type(), 0));
   Instruction* i = Clone(with);
   if (!op.attrs().window) return i;
-  const bool convolution = op.Is(Opcode::Convolution);
-  for (size_t s = 0; s < op.attrs().window->size(); ++s) {
-    const auto d = convolution ? static_cast<size_t>(op.attrs().dim_labels->input_spatial[s]) : s;
-    if (!stretches[d]) continue;
+  const auto sides = [&](size_t s) {
+    if (!convolution) return std::pair(s, s);
+    const ConvDimensionNumbers& n = *op.attrs().dim_labels;
+    return std::pair(static_cast<size_t>(n.input_spatial[s]), static_cast<size_t>(n.output_spatial[s]));
+  };
+  const size_t windows = op.attrs().window->size();
+  for (size_t s = 0; s < windows; ++s) {
+    const auto [in, out] = sides(s);
+    if (!stretches[in]) continue;
     WindowDim& w = (*i->mutable_attrs().window)[s];
-    w.pad_low = stretches[d]->low;
-    w.pad_high = stretches[d]->high;
+    w.pad_low = stretches[in]->low;
+    w.pad_high = stretches[in]->high;
     if (convolution) w.size = with[1]->shape().dims()[static_cast<size_t>(op.attrs().dim_labels->kernel_spatial[s])];
+    if (stretches[in]->over > 1) i->mutable_shape().mutable_dims()[out] += stretches[in]->over - 1;
   }
+  for (size_t s = 0; s < windows; ++s)
+    if (const auto [in, out] = sides(s); stretches[in]) i = PartBehind(i, *stretches[in], in, out);
   return i;
 }
 

@@ -49,7 +49,7 @@ bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
   if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) &&
       !(op.Is(Opcode::Reduce) && !CombinersOf(**op.attrs().to_apply).empty()))
     return false;
-  if (kind == OpRule::kUpdates || kind == OpRule::kWindowSum) return false;
+  if (kind == OpRule::kUpdates) return false;
   const auto alone = [&](const OpRule::Tensor& t) {
     return std::all_of(t.begin(), t.end(), [&](const std::vector<int>& d) {
       return d.size() < 2 || std::find(d.begin(), d.end(), f) == d.end();

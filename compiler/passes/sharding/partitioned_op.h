@@ -77,6 +77,8 @@ struct LocalOp {
   // Operand `k` with all that the part takes of it; `stretches`: of its dimensions.
   Instruction* Fetch(size_t k, const std::optional<Expr>& fill, std::vector<std::optional<Stretch>>* stretches);
   Axes WindowAxes(size_t k, size_t d) const;
+  // Dimension `d` of a result without what comes before and behind the part of dimension `in` of operand 0.
+  Instruction* PartBehind(Instruction* i, const Stretch& s, size_t in, size_t d);
   Expr ShiftedIndices(const std::vector<std::pair<int64_t, Expr>>& offsets, Expr indices) const;
 };
 
