@@ -30,6 +30,52 @@ const Instruction* ScalarBehind(const Instruction* i) {
   return i;
 }
 
+// Element `k` of a list of numbers that is a constant but for how it is put together.
+std::optional<int64_t> Listed(const Instruction* i, int64_t k) {
+  switch (i->opcode()) {
+    case Opcode::Constant:
+      return i->literal().Get(k).i;
+    case Opcode::Convert:
+      return IsIntegral(i->operand(0)->shape().type()) ? Listed(i->operand(0), k) : std::nullopt;
+    case Opcode::Copy:
+    case Opcode::Reshape:
+      return Listed(i->operand(0), k);
+    case Opcode::Broadcast:
+      if (i->operand(0)->shape().ElementCount() != 1) return std::nullopt;
+      return Listed(i->operand(0), 0);
+    case Opcode::Concatenate:
+      if (i->shape().rank() != 1) return std::nullopt;
+      for (const Instruction* o : i->operands()) {
+        if (k < o->shape().dim(0)) return Listed(o, k);
+        k -= o->shape().dim(0);
+      }
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Where the window of a scatter of one index goes; nothing for several, or for one that is not known or lies outside.
+std::optional<Ints> OnlyWindow(const Instruction& i) {
+  const Attributes& g = i.attrs();
+  const auto none = [](const std::optional<Ints>& v) { return !v || v->empty(); };
+  const Instruction* indices = i.operand(1);
+  const Ints& mapped = *g.scatter_dims_to_operand_dims;
+  if (i.operand_count() != 3 || !none(g.inserted_window_dims) || !none(g.input_batching_dims) ||
+      indices->shape().ElementCount() != static_cast<int64_t>(mapped.size()) ||
+      i.operand(2)->shape().rank() != i.shape().rank())
+    return std::nullopt;
+  Ints starts(i.shape().dims().size(), 0);
+  for (size_t k = 0; k < mapped.size(); ++k) {
+    const auto at = Listed(indices, static_cast<int64_t>(k));
+    if (!at) return std::nullopt;
+    starts[static_cast<size_t>(mapped[k])] = *at;
+  }
+  for (size_t d = 0; d < starts.size(); ++d)
+    if (starts[d] < 0 || starts[d] + i.operand(2)->shape().dims()[d] > i.shape().dims()[d]) return std::nullopt;
+  return starts;
+}
+
 // One array in and out; `alone(d)` says that elements of dimension d stay where they are.
 template <typename Alone>
 OpRule Mapped(const Shape& in, const Shape& out, const Alone& alone) {
@@ -61,6 +107,13 @@ OpRule SliceRule(const Instruction& i) {
 OpRule PadRule(const Instruction& i, const Padded& p) {
   OpRule r = Mapped(p.of->shape(), i.shape(), [&](int64_t d) { return p.padding[static_cast<size_t>(d)] == PadDim(); });
   r.operands.push_back({});
+  return r;
+}
+
+OpRule PlacedRule(const Placed& p) {
+  OpRule r = Mapped(p.update->shape(), p.into->shape(),
+                    [&](int64_t d) { return p.update->shape().dim(d) == p.into->shape().dim(d); });
+  r.operands = {r.results[0], r.results[0]};
   return r;
 }
 
@@ -309,10 +362,39 @@ std::optional<Unpooled> UnpooledOf(const Instruction& i) {
   return out;
 }
 
+std::optional<Placed> PlacedOf(const Instruction& i) {
+  Placed out;
+  if (i.Is(Opcode::DynamicUpdateSlice)) {
+    out = {i.operand(0), i.operand(1), {}, std::nullopt};
+    for (int64_t d = 0; d < i.shape().rank(); ++d) {
+      const auto at = Listed(i.operand(d + 2), 0);
+      if (!at) return std::nullopt;
+      out.starts.push_back(std::clamp<int64_t>(*at, 0, i.shape().dim(d) - out.update->shape().dim(d)));
+    }
+  } else if (i.Is(Opcode::Scatter) && !i.shape().IsTuple()) {
+    const auto starts = OnlyWindow(i);
+    if (!starts) return std::nullopt;
+    const Computation& f = **i.attrs().to_apply;
+    out = {i.operand(0), i.operand(2), *starts, CombinerOf(f)};
+    const bool replaces = f.root()->Is(Opcode::Parameter) && *f.root()->attrs().parameter_number == 1;
+    if (!out.combiner && !replaces) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  bool moves = false;
+  for (size_t d = 0; d < out.starts.size(); ++d) {
+    const int64_t n = out.into->shape().dims()[d], m = out.update->shape().dims()[d];
+    if (m * 2 <= n) return std::nullopt;
+    moves = moves || m != n;
+  }
+  return moves ? std::optional(out) : std::nullopt;
+}
+
 std::vector<const Instruction*> RuleOperands(const Instruction& i) {
   if (const auto r = RotationOf(i)) return {r->of};
   if (const auto p = PaddedOf(i)) return {p->of, p->value};
   if (const auto p = PooledOf(i)) return {p->of, i.operand(1)};
+  if (const auto p = PlacedOf(i)) return {p->into, p->update};
   if (const auto u = UnpooledOf(i)) return {u->of, u->by->operand(1), u->by->operand(2)};
   return {i.operands().begin(), i.operands().end()};
 }
@@ -322,6 +404,7 @@ std::optional<OpRule> WindowRuleOf(const Instruction& i) {
     return Mapped(i.shape(), i.shape(), [&](int64_t d) { return static_cast<size_t>(d) != r->dim; });
   if (const auto p = PaddedOf(i)) return PadRule(i, *p);
   if (const auto u = UnpooledOf(i)) return SelectAndScatterRule(*u);
+  if (const auto p = PlacedOf(i)) return PlacedRule(*p);
   switch (i.opcode()) {
     case Opcode::Slice:
       return SliceRule(i);
@@ -349,6 +432,7 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
     if (shape.dims()[d] % parts) return std::nullopt;
     return Stretch{r->by, part, part};
   }
+  if (const auto p = PlacedOf(i)) return Take(k == 0 ? 0 : -p->starts[d], part, part, 1);
   if (const auto p = PaddedOf(i)) return Take(-p->padding[d].low, part, part, p->padding[d].interior + 1, true);
   switch (i.opcode()) {
     case Opcode::Slice: {

@@ -50,6 +50,15 @@ struct Unpooled {
 };
 std::optional<Unpooled> UnpooledOf(const Instruction& i);
 
+// An update of most of an array where it is known to lie: elements from `starts` on become those of `update`, or the
+// two are combined.
+struct Placed {
+  const Instruction *into = nullptr, *update = nullptr;
+  Ints starts;
+  std::optional<Opcode> combiner;
+};
+std::optional<Placed> PlacedOf(const Instruction& i);
+
 // What the operands of the operation's rule are: its own, or those of the view that it is.
 std::vector<const Instruction*> RuleOperands(const Instruction& i);
 

@@ -119,6 +119,7 @@ std::vector<Instruction*> LocalOp::Emit() {
   if (const auto r = RotationOf(op)) return {EmitRotation(*r)};
   if (const auto p = PaddedOf(op)) return {EmitPadded(*p)};
   if (const auto u = UnpooledOf(op)) return {EmitUnpooled(*u)};
+  if (const auto p = PlacedOf(op)) return {EmitPlaced(*p)};
   switch (op.opcode()) {
     case Opcode::Dot:
       i = Clone({Masked(0, Literal::Of(operands[0]->shape().type(), 0)),

@@ -66,6 +66,39 @@ Instruction* LocalOp::EmitPadded(const Padded& p) {
   return i;
 }
 
+// Elements of the part that lie within the update take theirs of it; where no part moves, they are written in place.
+Instruction* LocalOp::EmitPlaced(const Placed& p) {
+  Expr x = operands[0], update = Fetch(1, std::nullopt, nullptr);
+  const Ints& dims = shapes[0].dims();
+  Ints from(dims.size(), 0), to = dims;
+  std::vector<Expr> starts;
+  std::optional<Expr> inside;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t whole = p.into->shape().dims()[d], rows = p.update->shape().dims()[d];
+    starts.push_back(IntegerIn(computation(), PrimitiveType::S32, p.starts[d]));
+    if (whole == rows) continue;
+    const Axes cut = WindowAxes(1, d);
+    if (cut.empty()) {
+      from[d] = p.starts[d];
+      to[d] = p.starts[d] + rows;
+      continue;
+    }
+    Expr at = IotaOf(computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d)) +
+              BroadcastTo(reshard.Place(cut) * static_cast<double>(dims[d]), dims);
+    Expr here = (at >= static_cast<double>(p.starts[d])) & (at < static_cast<double>(p.starts[d] + rows));
+    inside = inside ? *inside & here : here;
+    starts[d] = IntegerIn(computation(), PrimitiveType::S32, 0);
+  }
+  const bool all = update.shape().dims() == dims;
+  Expr old = all ? x : SliceOf(x, from, to);
+  Expr rows = p.combiner ? Binary(*p.combiner, old, update) : update;
+  if (inside) {
+    const Expr mask = all ? *inside : SliceOf(*inside, from, to);
+    rows = SelectExpr(mask, rows, old);
+  }
+  return all ? rows.get() : UpdateOf(x, rows, starts).get();
+}
+
 Expr LocalOp::LocalStart(size_t d, Expr start, int64_t size) {
   const bool wide = InfoOf(start.type()).bits >= 64 || !IsSigned(start.type());
   Expr at = ConvertTo(wide ? PrimitiveType::S64 : PrimitiveType::S32, start);

@@ -45,7 +45,7 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
 // stays there or is masked.
 bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
   const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
-  if (op.Is(Opcode::Scatter)) return false;
+  if (op.Is(Opcode::Scatter) && !PlacedOf(op)) return false;
   if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) &&
       !(op.Is(Opcode::Reduce) && !CombinersOf(**op.attrs().to_apply).empty()))
     return false;

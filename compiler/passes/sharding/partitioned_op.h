@@ -70,6 +70,7 @@ struct LocalOp {
   Instruction* EmitUnpooled(const Unpooled& u);
   Instruction* EmitRotation(const Rotation& r);
   Instruction* EmitPadded(const Padded& p);
+  Instruction* EmitPlaced(const Placed& p);
   Instruction* EmitSlice();
   Instruction* EmitConcatenate();
   Instruction* EmitWindow();
