@@ -45,6 +45,15 @@ struct Item {
 struct Relation {
   OpRule rule;
   std::vector<Item> items;
+  int changes = -1;  // of its items, when it was last looked at in this round
+
+  // Whether there is something to look at.
+  bool HasChanged() {
+    const int before = changes;
+    changes = 0;
+    for (const Item& i : items) changes += i.leaf->changes;
+    return changes != before;
+  }
 };
 
 // To more elements: what is cut of the result need not be of the operand.
@@ -132,7 +141,8 @@ bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, cons
     }
     if (!grows) break;
     leaf.tiling = *next;
-    leaf.changed = any = true;
+    ++leaf.changes;
+    any = true;
   }
   return any;
 }
@@ -211,7 +221,10 @@ std::vector<Relation> RelationsOf(const Module& m, const Way& way, ModuleShardin
 void Spread(const Module& m, const Way& way, ModuleShardings* all) {
   std::vector<Relation> relations = RelationsOf(m, way, all);
   for (int round = kNames; round < kRounds; ++round) {
-    const auto look = [&](Relation* r) { return Visit(all->mesh(), static_cast<Round>(round), way, r); };
+    for (Relation& r : relations) r.changes = -1;
+    const auto look = [&](Relation* r) {
+      return r->HasChanged() && Visit(all->mesh(), static_cast<Round>(round), way, r);
+    };
     const auto back = [&] {
       bool any = false;
       for (size_t k = relations.size(); k-- > 0;) any = look(&relations[k]) || any;
@@ -234,6 +247,22 @@ std::vector<Tiling> TilingsOf(ModuleShardings* all) {
   return out;
 }
 
+double CostWith(const std::vector<Tiling>& tilings, const Module& m) {
+  const std::unique_ptr<Module> copy = m.Clone();
+  PassContext ctx;
+  ModuleShardings all;
+  if (!all.Read(copy.get()).ok()) return HUGE_VAL;
+  size_t k = 0;
+  for (const Computation* c : all.computations())
+    for (const Instruction* i : c->PostOrder())
+      for (LeafSharding& leaf : all.Of(i)) {
+        if (leaf.tiling != tilings[k]) ++leaf.changes;
+        leaf.tiling = tilings[k++];
+      }
+  all.Write();
+  return SpmdPartitioner(*copy, ctx).ok() ? CostOfPartition(*copy) : HUGE_VAL;
+}
+
 // What partitions cost is looked at where they differ.
 size_t BestOf(const Module& m, std::deque<ModuleShardings>* spread) {
   std::vector<std::vector<Tiling>> seen;
@@ -242,17 +271,8 @@ size_t BestOf(const Module& m, std::deque<ModuleShardings>* spread) {
   for (size_t k = 0; k < spread->size(); ++k) {
     seen.push_back(TilingsOf(&(*spread)[k]));
     if (k == 0 || std::find(seen.begin(), seen.end() - 1, seen[k]) != seen.end() - 1) continue;
-    const auto cost = [&](const Way& way) {
-      const std::unique_ptr<Module> copy = m.Clone();
-      PassContext ctx;
-      ModuleShardings all;
-      if (!all.Read(copy.get()).ok()) return HUGE_VAL;
-      Spread(*copy, way, &all);
-      all.Write();
-      return SpmdPartitioner(*copy, ctx).ok() ? CostOfPartition(*copy) : HUGE_VAL;
-    };
-    if (least == 0) least = cost(kWays[0]) * kGain;
-    if (const double c = cost(kWays[k]); c < least) {
+    if (least == 0) least = CostWith(seen[0], m) * kGain;
+    if (const double c = CostWith(seen[k], m); c < least) {
       least = c;
       best = k;
     }

@@ -160,7 +160,7 @@ absl::Status ModuleShardings::ReadBoundary(const Instruction* i) {
     if (boundary->inwards) {
       inner = outer;
       const bool closed = axes == mesh_.all_axes();
-      LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), closed), true, false, whole};
+      LeafSharding leaf{*tiling, std::vector<bool>(tiling->dims.size(), closed), true, 0, whole};
       entries_.push_back({std::move(leaf), operand});
       outer = &entries_.back().first;
     } else if (!outer->written) {
@@ -218,7 +218,7 @@ void ModuleShardings::AddEdges(const Instruction* i) {
 bool ModuleShardings::Mark(LeafSharding* leaf, AxisMask axes) {
   if ((leaf->tiling.manual | axes) == leaf->tiling.manual) return false;
   leaf->tiling.manual |= axes;
-  leaf->changed = !leaf->written;
+  if (!leaf->written) ++leaf->changes;
   for (Axes& d : leaf->tiling.dims)
     d.erase(std::remove_if(d.begin(), d.end(), [&](int a) { return axes >> a & 1; }), d.end());
   return true;
@@ -269,7 +269,8 @@ bool ModuleShardings::Write() {
       std::string text;
       for (const LeafSharding& l : leaves) absl::StrAppend(&text, text.empty() ? "" : ", ", mesh_.TextOf(l.tiling));
       if (i->shape().IsTuple()) text = absl::StrCat("{", text, "}");
-      const bool changed = std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changed; });
+      const bool changed =
+          std::any_of(leaves.begin(), leaves.end(), [](const LeafSharding& l) { return l.changes > 0; });
       if (!changed || (i->attrs().sharding && i->attrs().sharding->text == text)) continue;
       DropMeshSharding(&*i);
       i->mutable_attrs().sharding = attr::Raw(text);

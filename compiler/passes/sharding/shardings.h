@@ -15,7 +15,7 @@ struct LeafSharding {
   Tiling tiling;
   std::vector<bool> closed;  // dimensions that stay as they are
   bool written = false;      // by the user
-  bool changed = false;      // since it was read
+  int changes = 0;           // since it was read
   Shape shape;
 };
 
