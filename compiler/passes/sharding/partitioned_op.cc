@@ -114,19 +114,28 @@ int64_t BytesWithout(const DeviceMesh& mesh, const Tensor& t, AxisMask without) 
 }
 
 // To sum up what is partial along `axes` of factor `f` moves more than to bring operands together, and results are to
-// be cut along the last of them elsewhere: an operand that has that dimension too is exchanged, others are gathered.
-bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, size_t f, const Axes& axes) {
+// be cut along the last of them elsewhere: an operand that is to be cut there as the result is exchanged, others are
+// gathered. `chosen`: axes of factors so far.
+bool IsDearerSummed(const DeviceMesh& mesh, const std::vector<Tensor>& tensors, size_t f, const Axes& axes,
+                    const std::vector<Axes>& chosen) {
   int64_t summed = 0, gathered = 0;
-  std::vector<int> elsewhere;
+  std::vector<std::pair<int, Axes>> elsewhere;  // factors, and the axes in front
   for (const Tensor& t : tensors) {
     if (!t.result) continue;
-    for (size_t k = 0; k < t.has.size(); ++k)
-      if (MaskOf(t.has[k]) >> axes.back() & 1) elsewhere.push_back(static_cast<int>(k));
-    summed += kExchange + BytesWithout(mesh, t, MaskOf(axes));
+    Tensor computed = t;
+    for (size_t k = 0; k < t.has.size(); ++k) {
+      const auto first = std::find_if(t.has[k].begin(), t.has[k].end(), [&](int a) { return MaskOf(axes) >> a & 1; });
+      if (MaskOf(t.has[k]) >> axes.back() & 1)
+        elsewhere.push_back({static_cast<int>(k), Axes(t.has[k].begin(), first)});
+      if (!chosen[k].empty() && Has(*t.dims, static_cast<int>(k))) computed.has[k] = chosen[k];
+    }
+    summed += kExchange + BytesWithout(mesh, computed, MaskOf(axes));
   }
   for (const Tensor& t : tensors) {
     if (t.result || !StartsWith(t.has[f], axes)) continue;
-    const bool moves = std::any_of(elsewhere.begin(), elsewhere.end(), [&](int k) { return Has(*t.dims, k); });
+    const bool moves = std::any_of(elsewhere.begin(), elsewhere.end(), [&](const auto& e) {
+      return Has(*t.dims, e.first) && t.has[static_cast<size_t>(e.first)] == e.second;
+    });
     gathered += kExchange + BytesWithout(mesh, t, moves ? 0 : MaskOf(axes));
   }
   return !elsewhere.empty() && summed > gathered;
@@ -244,7 +253,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         Axes next = chosen[f];
         next.push_back(has[chosen[f].size()]);
         if (used >> next.back() & 1) continue;
-        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has)) continue;
+        if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has, chosen)) continue;
         if (rule.kinds[f] == OpRule::kLookup && IsDearerLookedUp(mesh, tensors, has)) continue;
         if (rule.kinds[f] == OpRule::kRows && IsDearerSpread(mesh, op, rule, operands, tensors, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
