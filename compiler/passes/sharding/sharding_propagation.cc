@@ -118,7 +118,7 @@ bool Extend(const DeviceMesh& mesh, Round round, const OpRule& rule, int f, cons
   std::vector<Axes> axes = AxesOfFactors(mesh, rule, item->dims, leaf.tiling);
   Axes& own = axes[static_cast<size_t>(f)];
   // A factor among several of a dimension is cut evenly in every round.
-  bool even = round != kUneven;
+  bool even = round != kUneven || leaf.even;
   for (const auto& d : item->dims) even = even || (d.size() > 1 && std::find(d.begin(), d.end(), f) != d.end());
   const bool has_factor = std::any_of(item->dims.begin(), item->dims.end(), [&](const std::vector<int>& d) {
     return std::find(d.begin(), d.end(), f) != d.end();
@@ -218,7 +218,23 @@ std::vector<Relation> RelationsOf(const Module& m, const Way& way, ModuleShardin
   return out;
 }
 
+// What only the caller takes is put together from uneven parts, unless it asks for these: values that are larger than
+// what they are made of are not cut so.
+void KeepEven(const Module& m, ModuleShardings* all) {
+  const Instruction* root = m.entry()->root();
+  if (!root->Is(Opcode::Tuple) || all->Of(root).size() != static_cast<size_t>(root->operand_count())) return;
+  for (int64_t k = 0; k < root->operand_count(); ++k) {
+    const Instruction* i = root->operand(k);
+    LeafSharding& leaf = all->Of(i)[0];
+    if (i->users().size() != 1 || leaf.written || all->Of(root)[static_cast<size_t>(k)].written) continue;
+    int64_t taken = 0;
+    for (const Instruction* o : RuleOperands(*i)) taken += o->shape().ByteSize();
+    leaf.even = taken > 0 && leaf.shape.ByteSize() > taken;
+  }
+}
+
 void Spread(const Module& m, const Way& way, ModuleShardings* all) {
+  KeepEven(m, all);
   std::vector<Relation> relations = RelationsOf(m, way, all);
   for (int round = kNames; round < kRounds; ++round) {
     for (Relation& r : relations) r.changes = -1;

@@ -17,6 +17,7 @@ struct LeafSharding {
   bool written = false;      // by the user
   int changes = 0;           // since it was read
   Shape shape;
+  bool even = false;  // is not cut unevenly
 };
 
 // A leaf outside of a manual region and the tile of it inside, cut by a rule with the region's axes (manual_region.h).
