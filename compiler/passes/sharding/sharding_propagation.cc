@@ -228,7 +228,9 @@ void KeepEven(const Module& m, ModuleShardings* all) {
     LeafSharding& leaf = all->Of(i)[0];
     if (i->users().size() != 1 || leaf.written || all->Of(root)[static_cast<size_t>(k)].written) continue;
     int64_t taken = 0;
-    for (const Instruction* o : RuleOperands(*i)) taken += o->shape().ByteSize();
+    const std::vector<const Instruction*> operands = RuleOperands(*i);
+    for (auto o = operands.begin(); o != operands.end(); ++o)
+      if (std::find(operands.begin(), o, *o) == o) taken += (*o)->shape().ByteSize();
     leaf.even = taken > 0 && leaf.shape.ByteSize() > taken;
   }
 }
