@@ -308,6 +308,13 @@ OpRule Batched(const Instruction& i, int64_t trailing) {
   return r;
 }
 
+// The first of each part, and then the first of those.
+OpRule TopK(const Instruction& i) {
+  OpRule r = Batched(i, 1);
+  r.operands[0].back() = {r.Add(i.operand(0)->shape().dims().back(), OpRule::kReduction)};
+  return r;
+}
+
 // A call whose frontend says how many leading dimensions only count problems, as JAX does of LAPACK's.
 std::optional<OpRule> BatchedCall(const Instruction& i) {
   if (!i.attrs().frontend_attributes || i.HasSideEffect() || i.operand_count() == 0) return std::nullopt;
@@ -356,7 +363,7 @@ std::optional<OpRule> RuleOfShaped(const Instruction& i) {
     case Opcode::Sort:
       return Except(i, i.operand_count(), [&](int64_t d) { return d == (*at.dimensions)[0]; });
     case Opcode::TopK:
-      return Batched(i, 1);
+      return TopK(i);
     case Opcode::Gather:
       return Gather(i);
     case Opcode::Scatter:

@@ -61,7 +61,9 @@ Axes LocalOp::PartialAxes() const {
   return out;
 }
 
-bool LocalOp::CombinesByReducing() const { return op.Is(Opcode::Reduce) && CombinersOf(**op.attrs().to_apply).empty(); }
+bool LocalOp::TakesAll() const {
+  return op.Is(Opcode::TopK) || (op.Is(Opcode::Reduce) && CombinersOf(**op.attrs().to_apply).empty());
+}
 
 Computation* LocalOp::Combiner(size_t k) const {
   const PrimitiveType t = shapes[k].type();
@@ -182,7 +184,8 @@ Instruction* LocalOp::Masked(size_t k, const Literal& value) {
 }
 
 // Each device's results along a dimension of their own.
-std::vector<Instruction*> LocalOp::ReduceAll(const std::vector<Instruction*>& values) {
+std::vector<Instruction*> LocalOp::OfAll(const std::vector<Instruction*>& values) {
+  if (op.Is(Opcode::TopK)) return FirstOfAll(values);
   std::vector<Instruction*> with;
   for (Instruction* v : values) {
     Ints dims = v->shape().dims();
@@ -196,6 +199,37 @@ std::vector<Instruction*> LocalOp::ReduceAll(const std::vector<Instruction*>& va
   std::vector<Instruction*> out;
   for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
   return out;
+}
+
+// Each device's first side by side, in the devices' order: of equal ones the first stays the first.
+std::vector<Instruction*> LocalOp::FirstOfAll(const std::vector<Instruction*>& values) {
+  const Axes partial = PartialAxes();
+  const int64_t last = shapes[0].rank() - 1, devices = mesh().SizeOf(partial);
+  Expr places = values[1];
+  const Expr before = reshard.Place(partial) * static_cast<double>(operands[0]->shape().dim(last));
+  places = places + BroadcastTo(ConvertTo(places.type(), before), places.shape().dims());
+  const auto all = [&](Expr x) {
+    const Ints dims = x.shape().dims();
+    Ints one = dims, joined = dims, order;
+    one.insert(one.begin(), 1);
+    joined.back() *= devices;
+    for (int64_t d = 1; d <= last; ++d) order.push_back(d);
+    order.insert(order.end(), {0, last + 1});
+    return ReshapeTo(TransposeBy(reshard.GatherOver(ReshapeTo(x, one), partial), order), joined);
+  };
+  Instruction* first = Clone({all(values[0]).get()});
+  Expr chosen = PartOf(first, 1);
+  Ints one = chosen.shape().dims(), batch;
+  one.push_back(1);
+  for (int64_t d = 0; d < last; ++d) batch.push_back(d);
+  Instruction* place = computation()->Add(Opcode::Gather, shapes[1], {all(places).get(), ReshapeTo(chosen, one).get()});
+  Attributes& g = place->mutable_attrs();
+  g.offset_dims = Ints{};
+  g.collapsed_slice_dims = g.start_index_map = Ints{last};
+  if (!batch.empty()) g.operand_batching_dims = g.start_indices_batching_dims = batch;
+  g.index_vector_dim = last + 1;
+  g.slice_sizes = Ints(static_cast<size_t>(last) + 1, 1);
+  return {PartOf(first, 0).get(), place};
 }
 
 // Counted in integers, so that numbers are rounded once.

@@ -84,6 +84,10 @@ bool PartsAreAlike(const DeviceMesh& mesh, const Instruction& op, const OpRule& 
         const Axes& of = axes[static_cast<size_t>(f)];
         if (of.empty()) continue;
         const int64_t parts = mesh.SizeOf(of);
+        // Values and places of all first are at most half of the array.
+        if (op.Is(Opcode::TopK) && rule.kinds[static_cast<size_t>(f)] == OpRule::kReduction &&
+            *op.attrs().k * 4 * parts > rule.sizes[static_cast<size_t>(f)])
+          return false;
         if (rule.IsWindow(f) && TakesStretch(op, k) && !StretchOf(op, k, d, parts)) return false;
         const bool updated = op.Is(Opcode::DynamicUpdateSlice) && rule.kinds[static_cast<size_t>(f)] == OpRule::kRows;
         if (updated && op.operand(1)->shape().dims()[d] * parts > op.shape().dims()[d]) return false;
@@ -318,8 +322,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
     const std::vector<Instruction*> values = local.Emit();
     const Axes partial = local.PartialAxes();
-    const bool reduced = !partial.empty() && local.CombinesByReducing();
-    const std::vector<Instruction*> combined = reduced ? local.ReduceAll(values) : values;
+    const bool reduced = !partial.empty() && local.TakesAll();
+    const std::vector<Instruction*> combined = reduced ? local.OfAll(values) : values;
     for (size_t k = 0; k < leaves.size(); ++k) {
       Part p{combined[k], tilings[k], leaves[k]};
       if (!partial.empty() && !reduced)

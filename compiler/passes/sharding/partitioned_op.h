@@ -40,9 +40,9 @@ struct LocalOp {
 
   // The leaves of the result.
   std::vector<Instruction*> Emit();
-  // Of partial results that no operation of two numbers combines: all devices' are reduced as parts were.
-  std::vector<Instruction*> ReduceAll(const std::vector<Instruction*>& values);
-  bool CombinesByReducing() const;
+  // Of partial results that no operation of two numbers combines: the operation over all devices' results.
+  std::vector<Instruction*> OfAll(const std::vector<Instruction*>& values);
+  bool TakesAll() const;
   // How partial results `k` are combined.
   Computation* Combiner(size_t k) const;
   // Axes of factors whose results are partial.
@@ -58,6 +58,7 @@ struct LocalOp {
   Instruction* Masked(size_t k, const Literal& value);
   // Where on the device index `start` of `size` elements along `d` of operand 0 lies.
   Expr LocalStart(size_t d, Expr start, int64_t size);
+  std::vector<Instruction*> FirstOfAll(const std::vector<Instruction*>& values);
   Instruction* EmitIota();
   Instruction* EmitReduce();
   Instruction* EmitGather();
