@@ -125,16 +125,29 @@ OpRule Reshape(const Instruction& x) {
 
 bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
 
-// Parts are reduced, and then what comes of them: functions and initial values of reductions are monoids.
+// A function of several pairs whose every result is one of its arguments, as of the greatest and its index.
+bool ChoosesOne(const Computation& f) {
+  const Instruction* root = f.root();
+  return root->Is(Opcode::Tuple) &&
+         std::all_of(root->operands().begin(), root->operands().end(), [](const Instruction* o) {
+           return o->Is(Opcode::Select) && o->operand(1)->Is(Opcode::Parameter) && o->operand(2)->Is(Opcode::Parameter);
+         });
+}
+
+// Parts are reduced, and then what comes of them. Other functions need not be associative.
 OpRule Reduce(const Instruction& i) {
   OpRule r;
   const Ints& reduced = *i.attrs().dimensions;
   const int64_t inputs = i.operand_count() / 2;
+  const Computation& f = **i.attrs().to_apply;
+  const bool combines = !CombinersOf(f).empty() || ChoosesOne(f);
   Tensor in, out;
   const Shape& s = i.operand(0)->shape();
   for (int64_t d = 0; d < s.rank(); ++d) {
     const bool gone = Contains(reduced, d);
-    in.push_back({r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass)});
+    in.emplace_back();
+    if (gone && !combines) continue;
+    in.back().push_back(r.Add(s.dim(d), gone ? OpRule::kReduction : OpRule::kPass));
     if (!gone) out.push_back(in.back());
   }
   for (int64_t k = 0; k < i.operand_count(); ++k) r.operands.push_back(k < inputs ? in : Whole(i.operand(k)->shape()));

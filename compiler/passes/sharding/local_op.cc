@@ -245,7 +245,7 @@ Instruction* LocalOp::EmitIota() {
 }
 
 // A part starts from what changes nothing, and the initial value counts once, after parts are combined: here, on the
-// device at place 0. Of a function without such a value the initial value is taken to be one.
+// device at place 0. A function that chooses one of its arguments starts from the initial value everywhere.
 Instruction* LocalOp::EmitReduce() {
   const Axes partial = PartialAxes();
   const std::vector<Opcode> combiners = CombinersOf(**op.attrs().to_apply);
