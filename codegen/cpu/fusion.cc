@@ -94,16 +94,8 @@ absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instructio
     ASSIGN_OR_RETURN(Val v, fusion.elements.Emit(r, x));
     values.push_back(v);
   }
-  for (size_t k = 0; k < values.size(); ++k) {
-    fusion.StoreResult(k, results[k]->shape(), values[k], x);
-  }
+  for (size_t k = 0; k < values.size(); ++k) fusion.StoreResult(k, results[k]->shape(), values[k], x);
   return absl::OkStatus();
-}
-
-int64_t MinorDim(const Shape& s) {
-  int64_t minor = s.rank() - 1;
-  while (minor > 0 && s.dim(minor) == 1) --minor;
-  return minor;
 }
 
 std::vector<Shape> Leaves(const Shape& s) { return s.IsTuple() ? s.tuple() : std::vector<Shape>{s}; }

@@ -89,8 +89,6 @@ std::vector<const Instruction*> ResultsOf(const Instruction* root);
 // lay.
 absl::Status EmitElements(FusionBody& fusion, const std::vector<const Instruction*>& results,
                           const std::vector<llvm::Value*>& at);
-// The innermost dimension that is not 1 (0 if there is none).
-int64_t MinorDim(const Shape& s);
 // The arrays of a result.
 std::vector<Shape> Leaves(const Shape& s);
 

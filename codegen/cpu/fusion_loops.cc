@@ -1,5 +1,6 @@
 // Fusions whose results are computed element by element.
 
+#include "codegen/cpu/matmul.h"
 #include "codegen/cpu/past_caches.h"
 
 namespace kiln::cpu {
@@ -63,48 +64,39 @@ bool WaitsForMemory(const Computation& f, const Shape& result) {
 // only one.
 absl::StatusOr<int64_t> PastCachesByPieces(FusionBody& fusion, const std::vector<const Instruction*>& results,
                                            PastCaches& caches) {
-  constexpr int64_t kPiece = PastCaches::kPiece;
   Ir& ir = fusion.ir;
   const Shape& s = results[0]->shape();
   Ints outer = UsefulLoops(s);
-  const int64_t minor = outer.back(), n = s.dim(minor), pieces = n / kPiece, rest = n % kPiece;
+  const int64_t minor = outer.back();
+  const Pieces pieces = Pieces::Of(s.dim(minor), PastCaches::kPiece);
   outer.pop_back();
   absl::Status status;
-  const auto piece = [&](bool past, std::vector<llvm::Value*> at, llvm::Value* first, int64_t count) {
-    at[minor] = first;
-    llvm::Value* begin = fusion.elements.Offset(s, IndexIn(s, at));
-    const auto element = [&](llvm::Value* k) {
-      at[minor] = ir.Add(first, k);
-      status.Update(EmitElements(fusion, results, at));
-    };
-    past ? caches.Piece(begin, count, element) : ir.VectorLoop(count, element, true);
-  };
-  const auto row = [&](bool past, const std::vector<llvm::Value*>& at) {
-    const auto whole = [&](llvm::Value* k) { piece(past, at, ir.Mul(k, kPiece), kPiece); };
-    ir.Loop(ir.I64(0), ir.I64(pieces), 1, whole);
-    if (rest) piece(past, at, ir.I64(n - rest), rest);
-  };
   caches.Emit([&](bool past) {
-    if (!outer.empty()) {
-      status.Update(Nest(
-          fusion, s.dims(), outer,
-          [&](const std::vector<llvm::Value*>& at) {
-            row(past, at);
-            return absl::OkStatus();
-          },
-          false));
-      return;
+    const auto piece = [&](std::vector<llvm::Value*> at, llvm::Value* first, int64_t count) {
+      at[minor] = first;
+      llvm::Value* begin = fusion.elements.Offset(s, IndexIn(s, at));
+      const auto element = [&](llvm::Value* k) {
+        at[minor] = ir.Add(first, k);
+        status.Update(EmitElements(fusion, results, at));
+      };
+      past ? caches.Piece(begin, count, element) : ir.VectorLoop(count, element, true);
+    };
+    if (outer.empty()) {
+      const std::vector<llvm::Value*> at(s.dims().size(), ir.I64(0));
+      return ir.Loop(fusion.body.begin, fusion.body.end, 1, [&](llvm::Value* k) {
+        VisitPiece(ir, pieces, k, [&](llvm::Value* first, int64_t count) { piece(at, first, count); });
+      });
     }
-    const std::vector<llvm::Value*> at(s.dims().size(), ir.I64(0));
-    ir.Loop(fusion.body.begin, fusion.body.end, 1, [&](llvm::Value* k) {
-      if (!rest) return piece(past, at, ir.Mul(k, kPiece), kPiece);
-      llvm::Value* whole = ir.b.CreateICmpSLT(k, ir.I64(pieces));
-      ir.If(whole, [&] { piece(past, at, ir.Mul(k, kPiece), kPiece); });
-      ir.If(ir.b.CreateNot(whole), [&] { piece(past, at, ir.I64(n - rest), rest); });
-    });
+    const auto row = [&](const std::vector<llvm::Value*>& at) {
+      const int64_t whole = s.dim(minor) - pieces.tail;
+      ir.Loop(ir.I64(0), ir.I64(whole), pieces.size, [&](llvm::Value* first) { piece(at, first, pieces.size); });
+      if (pieces.tail) piece(at, ir.I64(whole), pieces.tail);
+      return absl::OkStatus();
+    };
+    status.Update(Nest(fusion, s.dims(), outer, row, false));
   });
   RETURN_IF_ERROR(status);
-  return outer.empty() ? pieces + (rest != 0) : s.dim(outer[0]);
+  return outer.empty() ? pieces.count : s.dim(outer[0]);
 }
 
 }  // namespace

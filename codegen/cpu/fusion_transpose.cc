@@ -54,19 +54,15 @@ class Transpose {
 
   absl::StatusOr<int64_t> Emit() {
     if (!MayStream()) return Loops();
-    constexpr uint64_t kLine = 64;
     if (root_ != transpose_) out_ = ir_.Alloca(Word(s_), block_.other * block_.minor);
-    llvm::Value* address = b_.CreatePtrToInt(body_.results[0], b_.getInt64Ty());
-    llvm::Value* aligned = b_.CreateICmpEQ(b_.CreateAnd(address, kLine - 1), ir_.I64(0));
     absl::StatusOr<int64_t> units = 0;
-    ir_.If(aligned, [&] {
-      streams_ = true;
+    absl::Status status;
+    EmitPastCaches(ir_, {body_.results[0]}, [&](bool past) {
+      streams_ = past;
       units = Loops();
-      streams_ = false;
-      FinishPastCaches(ir_);
+      status.Update(units.status());
     });
-    RETURN_IF_ERROR(units.status());
-    ir_.If(b_.CreateNot(aligned), [&] { units = Loops(); });
+    RETURN_IF_ERROR(status);
     return units;
   }
 
@@ -80,9 +76,8 @@ class Transpose {
 
   // Whether a block's lines are those of the caches, and the result is larger than what is found there again.
   bool MayStream() const {
-    constexpr int64_t kLine = 64, kLarge = 12 << 20;
     const int64_t width = ByteWidth(s_.type());
-    if (!in_registers_ || block_.other != block_.minor || block_.minor * width != kLine || Bytes() < kLarge)
+    if (!in_registers_ || block_.other != block_.minor || block_.minor * width != kCacheLine || Bytes() < kLargeResult)
       return false;
     return s_.dim(other_) % block_.other == 0 && s_.dim(minor_) % block_.minor == 0 && !IsComplex(s_.type());
   }
@@ -110,7 +105,7 @@ class Transpose {
     }
     std::function<void(size_t)> level = [&](size_t k) {
       if (k == outer.size()) return ir_.Loop(ir_.I64(0), ir_.I64(groups), 1, line);
-      const int64_t step = outer[k] == beside_ ? block_.minor / s_.dim(minor_) : 1;
+      const int64_t step = StepOf(outer[k]);
       ir_.Loop(k == 0 ? body_.begin : ir_.I64(0), k == 0 ? body_.end : ir_.I64(s_.dim(outer[k]) / step), 1,
                [&](llvm::Value* i) {
                  at_[outer[k]] = ir_.Mul(i, step);
@@ -119,8 +114,11 @@ class Transpose {
     };
     level(0);
     RETURN_IF_ERROR(status_);
-    return outer[0] == beside_ ? s_.dim(beside_) * s_.dim(minor_) / block_.minor : s_.dim(outer[0]);
+    return s_.dim(outer[0]) / StepOf(outer[0]);
   }
+
+  // How many places of an outer dimension a block takes.
+  int64_t StepOf(int64_t d) const { return d == beside_ ? block_.minor / s_.dim(minor_) : 1; }
 
   int64_t BlocksOf(int64_t d) const {
     const int64_t block = d == other_ ? block_.other : block_.minor;
@@ -145,7 +143,7 @@ class Transpose {
     const bool computes = !array_->Is(Opcode::Parameter);
     const int64_t other = s_.dim(other_), minor = s_.dim(minor_);
     constexpr int64_t kSmallest = 4;
-    if (other < kSmallest && minor >= lanes && (computes || RowStride() == other))
+    if (other < kSmallest && minor >= lanes && (computes || StrideOf(minor_) == other))
       block_ = {other, within(std::min(lanes, minor))};
     else if (minor < kSmallest && other >= lanes && (root_ != transpose_ || s_.Strides()[other_] == minor))
       block_ = {within(std::min(lanes, other)), minor};
@@ -175,9 +173,9 @@ class Transpose {
     block_.other = block_.minor = line;
   }
 
-  // Elements between what neighbours of the minor dimension read.
-  int64_t RowStride() const {
-    return array_->shape().Strides()[(*transpose_->attrs().dimensions)[static_cast<size_t>(minor_)]];
+  // Elements between what neighbours of dimension `d` read.
+  int64_t StrideOf(int64_t d) const {
+    return array_->shape().Strides()[(*transpose_->attrs().dimensions)[static_cast<size_t>(d)]];
   }
 
   // Bits of an element.
@@ -237,7 +235,7 @@ class Transpose {
       Compute(o, m);
     } else {
       from = b_.CreateInBoundsGEP(word, elements_.Address(array_), elements_.Offset(array_->shape(), OperandIndex()));
-      row = RowStride();
+      row = StrideOf(minor_);
     }
     llvm::Value* to = tile_;
     int64_t line = block_.minor;
@@ -264,12 +262,8 @@ class Transpose {
       return;
     }
     std::vector<llvm::Value*> rows;
-    const Ints& p = *transpose_->attrs().dimensions;
-    for (int64_t r = 0; r < block_.minor; ++r) {
-      const int64_t few = s_.dim(minor_),
-                    far = beside_ < 0 ? 0 : array_->shape().Strides()[p[static_cast<size_t>(beside_)]];
-      rows.push_back(load(beside_ < 0 ? r * row : r / few * far + r % few * row, block_.other));
-    }
+    const int64_t few = beside_ < 0 ? block_.minor : s_.dim(minor_), far = beside_ < 0 ? 0 : StrideOf(beside_);
+    for (int64_t r = 0; r < block_.minor; ++r) rows.push_back(load(r / few * far + r % few * row, block_.other));
     if (block_.minor < block_.other) return store(Interleaved(rows), 0);
     TurnRows(b_, rows);
     for (int64_t r = 0; r < block_.other; ++r) store(rows[static_cast<size_t>(r)], r * line);

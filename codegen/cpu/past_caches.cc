@@ -1,23 +1,25 @@
 #include "codegen/cpu/past_caches.h"
 
-#include <algorithm>
-
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
-namespace {
-
-constexpr int64_t kLine = 64;
-
-}  // namespace
 
 void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to) {
-  llvm::StoreInst* store = ir.b.CreateAlignedStore(line, to, llvm::Align(kLine));
+  llvm::StoreInst* store = ir.b.CreateAlignedStore(line, to, llvm::Align(kCacheLine));
   llvm::Metadata* one = llvm::ConstantAsMetadata::get(ir.b.getInt32(1));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(ir.ctx, one));
 }
 
-void FinishPastCaches(Ir& ir) { ir.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); }
+void EmitPastCaches(Ir& ir, const std::vector<llvm::Value*>& results, const std::function<void(bool past)>& loops) {
+  llvm::Value* within = ir.I64(0);
+  for (llvm::Value* r : results) within = ir.b.CreateOr(within, ir.b.CreatePtrToInt(r, ir.b.getInt64Ty()));
+  llvm::Value* at_lines = ir.b.CreateICmpEQ(ir.b.CreateAnd(within, kCacheLine - 1), ir.I64(0));
+  ir.If(at_lines, [&] {
+    loops(true);
+    ir.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});  // behind what other threads wait for
+  });
+  ir.If(ir.b.CreateNot(at_lines), [&] { loops(false); });
+}
 
 PastCaches::PastCaches(FusionBody& fusion, const std::vector<const Instruction*>& results, int64_t row)
     : fusion_(fusion), ir_(fusion.ir) {
@@ -32,23 +34,17 @@ PastCaches::PastCaches(FusionBody& fusion, const std::vector<const Instruction*>
 }
 
 bool PastCaches::IsPast(const Shape& s, int64_t row) const {
-  constexpr int64_t kLarge = 12 << 20, kShortest = 64;
+  constexpr int64_t kShortest = 64;
   const int64_t width = ByteWidth(s.type());
-  return !IsComplex(s.type()) && s.ElementCount() * width >= kLarge && row >= kShortest && row * width % kLine == 0 &&
-         s.LayoutOrDefault() == shapes_[0].LayoutOrDefault();
+  return !IsComplex(s.type()) && s.ElementCount() * width >= kLargeResult && row >= kShortest &&
+         row * width % kCacheLine == 0 && s.LayoutOrDefault() == shapes_[0].LayoutOrDefault();
 }
 
 void PastCaches::Emit(const std::function<void(bool past)>& loops) {
-  llvm::IRBuilder<>& b = ir_.b;
-  llvm::Value* within = ir_.I64(0);
+  std::vector<llvm::Value*> past;
   for (size_t k = 0; k < buffers_.size(); ++k)
-    if (buffers_[k]) within = b.CreateOr(within, b.CreatePtrToInt(fusion_.body.results[k], b.getInt64Ty()));
-  llvm::Value* at_lines = b.CreateICmpEQ(b.CreateAnd(within, kLine - 1), ir_.I64(0));
-  ir_.If(at_lines, [&] {
-    loops(true);
-    FinishPastCaches(ir_);
-  });
-  ir_.If(b.CreateNot(at_lines), [&] { loops(false); });
+    if (buffers_[k]) past.push_back(fusion_.body.results[k]);
+  EmitPastCaches(ir_, past, loops);
 }
 
 void PastCaches::Piece(llvm::Value* first, int64_t count, const std::function<void(llvm::Value* k)>& element) {
@@ -65,12 +61,12 @@ void PastCaches::Piece(llvm::Value* first, int64_t count, const std::function<vo
     if (!buffers_[k]) continue;
     const int64_t width = ByteWidth(shapes_[k].type());
     llvm::Type* element_type = ir_.MemType(shapes_[k].type());
-    auto* line = llvm::FixedVectorType::get(ir_.b.getInt64Ty(), kLine / 8);
+    auto* line = llvm::FixedVectorType::get(ir_.b.getInt64Ty(), kCacheLine / 8);
     llvm::Value* to = ir_.b.CreateInBoundsGEP(element_type, fusion_.body.results[k], first);
-    ir_.Loop(ir_.I64(0), ir_.I64(count * width / kLine), 1, [&](llvm::Value* n) {
-      llvm::Value* at = ir_.Mul(n, kLine);
+    ir_.Loop(ir_.I64(0), ir_.I64(count * width / kCacheLine), 1, [&](llvm::Value* n) {
+      llvm::Value* at = ir_.Mul(n, kCacheLine);
       llvm::Value* from = ir_.b.CreateInBoundsGEP(ir_.b.getInt8Ty(), buffers_[k], at);
-      StorePastCaches(ir_, ir_.b.CreateAlignedLoad(line, from, llvm::Align(kLine)),
+      StorePastCaches(ir_, ir_.b.CreateAlignedLoad(line, from, llvm::Align(kCacheLine)),
                       ir_.b.CreateInBoundsGEP(ir_.b.getInt8Ty(), to, at));
     });
   }

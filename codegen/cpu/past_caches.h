@@ -40,9 +40,13 @@ class PastCaches {
   bool apply_ = false;
 };
 
+// Bytes of a result that caches do not keep, and of their lines.
+inline constexpr int64_t kLargeResult = 12 << 20, kCacheLine = 64;
+
+// Emits `loops` twice: where all of `results` begin at a line (`past`: whole lines may be stored past the caches), and
+// where one does not.
+void EmitPastCaches(Ir& ir, const std::vector<llvm::Value*>& results, const std::function<void(bool past)>& loops);
 // Stores a line so.
 void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to);
-// Behind such stores, before other threads are told that the results are there.
-void FinishPastCaches(Ir& ir);
 
 }  // namespace kiln::cpu

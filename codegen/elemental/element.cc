@@ -213,6 +213,12 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
   return reduced.Get();
 }
 
+int64_t MinorDim(const Shape& s) {
+  int64_t minor = s.rank() - 1;
+  while (minor > 0 && s.dim(minor) == 1) --minor;
+  return minor;
+}
+
 int64_t RunningDim(const Instruction* i) {
   if (!i->Is(Opcode::ReduceWindow) || !i->shape().IsArray()) return -1;
   const Shape& s = i->shape();

@@ -116,6 +116,9 @@ struct ScatterPlan {
 // its line, and nothing else: a running reduction. -1 of other windows.
 int64_t RunningDim(const Instruction* reduce_window);
 
+// The innermost dimension that is not 1 (0 if there is none).
+int64_t MinorDim(const Shape& s);
+
 // Reduction-safe combine: float operations of this block may be reassociated, so that loops over them vectorise.
 void AllowReassociation(Ir& ir, bool allow);
 

@@ -141,13 +141,6 @@ llvm::Value* LinearBehindPadding(ElementEmitter& elements, const Instruction* i,
                         true);
 }
 
-// The last dimension of more than one element: rows lie along it.
-int64_t Along(const Shape& s) {
-  int64_t d = s.rank() - 1;
-  while (d > 0 && s.dim(d) == 1) --d;
-  return d;
-}
-
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
@@ -159,7 +152,7 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
   // A vector is loaded under a mask where the level has masks and elements lie next to each other. Elsewhere one is
   // read at a harmless position, where there is no element, and not used. Rows are harmless ones in any case: a machine
   // takes a hundred times as long for a masked vector outside the process's memory.
-  const int64_t along = Along(i->shape());
+  const int64_t along = MinorDim(i->shape());
   const bool masked = ir.level.vector_bytes == 64 && along >= 0 && padding[static_cast<size_t>(along)].interior == 0;
   if (masked) b.GetInsertBlock()->getParent()->addFnAttr(kAsksOfRows);
   llvm::Value* inside = b.getTrue();

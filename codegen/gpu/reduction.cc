@@ -105,8 +105,7 @@ class Reduction {
   }
 
   void ChooseShape() {
-    int64_t minor = in_->rank() - 1;
-    while (minor > 0 && in_->dim(minor) == 1) --minor;
+    const int64_t minor = MinorDim(*in_);
     rows_ = std::find(reduced_.begin(), reduced_.end(), minor) != reduced_.end();
     constexpr int64_t kShort = 16, kManyOutputs = 1 << 15;
     const int64_t most = body_.team ? body_.team : kMostPerOutput;

@@ -19,15 +19,11 @@ struct Turn {
 Turn Find(const Instruction* root, const std::vector<const Instruction*>& needed) {
   Turn t;
   if (!root->shape().IsArray() || !root->shape().HasDefaultLayout() || root->shape().rank() < 2) return t;
-  int64_t minor = root->shape().rank() - 1;
-  while (minor > 0 && root->shape().dim(minor) == 1) --minor;
+  const int64_t minor = MinorDim(root->shape());
   for (const Instruction* i : needed) {
     if (!i->Is(Opcode::Transpose) || i->shape().dims() != root->shape().dims()) continue;
-    const Shape& from = i->operand(0)->shape();
-    int64_t d = from.rank() - 1;
-    while (d > 0 && from.dim(d) == 1) --d;
     const Ints& p = *i->attrs().dimensions;
-    const int64_t other = std::find(p.begin(), p.end(), d) - p.begin();
+    const int64_t other = std::find(p.begin(), p.end(), MinorDim(i->operand(0)->shape())) - p.begin();
     if (other != minor) return {i, other, minor};
   }
   return t;

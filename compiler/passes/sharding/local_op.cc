@@ -195,7 +195,6 @@ std::vector<Instruction*> LocalOp::OfAll(const std::vector<Instruction*>& values
   with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(values.size()), operands.end());
   Instruction* i = Clone(with);
   i->mutable_attrs().dimensions = Ints{0};
-  if (!op.shape().IsTuple()) return {i};
   std::vector<Instruction*> out;
   for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
   return out;
