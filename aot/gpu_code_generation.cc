@@ -285,6 +285,7 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
                                                    bool checked, const CompileOptions& options) {
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
   ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(options.gpu.targets.empty() ? "sm_80" : options.gpu.targets[0]));
+  target.tf32 = options.gpu.tf32;
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, level);

@@ -82,7 +82,7 @@ struct GpuOptions {
   bool fallback_kernels = true;
   // Whether every run gives the same bits.
   bool deterministic = false;
-  // Whether the library may multiply f32 in TF32 where the program asks for no more than the default precision.
+  // Whether f32 may be multiplied in TF32 where the program asks for no more than the default precision.
   bool tf32 = false;
   // How devices exchange arrays.
   enum class Transport { kNccl, kHost } transport = Transport::kNccl;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -137,16 +138,17 @@ int32_t ShuffleXor(int32_t value, int32_t mask) {
 // Element `k` of a word, widened.
 double Part(int32_t word, int k, int32_t kind) {
   if (kind == gpu::kBytes) return static_cast<int8_t>(word >> (8 * k));
+  if (kind == gpu::kTf32) return std::bit_cast<float>(word);
   const auto bits = static_cast<uint16_t>(word >> (16 * k));
   return DecodeFloat(kind == gpu::kHalves ? PrimitiveType::F16 : PrimitiveType::BF16, bits);
 }
 
-// mma.sync.m16n8k16 and k32, row.col: lane 4 g + t holds rows g and g + 8 of a, column g of b, and of the result
+// mma.sync.m16n8k8, k16 and k32, row.col: lane 4 g + t holds rows g and g + 8 of a, column g of b, and of the result
 // columns 2 t and 2 t + 1 of rows g and g + 8; its words are columns (rows of b) t and t + 4, in words.
 void Mma(int32_t kind, const int32_t* words, void* sums) {
   const int32_t lane = Now().current % kLanes, g = lane / 4, t = lane % 4;
   const auto* all = Meet(words, kWords);
-  const int per_word = kind == gpu::kBytes ? 4 : 2;
+  const int per_word = kind == gpu::kBytes ? 4 : kind == gpu::kTf32 ? 1 : 2;
   for (int e = 0; e < 4; ++e) {
     const int32_t column = 2 * t + e % 2;
     double sum = 0;

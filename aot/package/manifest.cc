@@ -91,7 +91,7 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
       absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
       "; sums are reassociated inside reductions and products; subnormals ",
       o.cpu.flush_subnormals ? "flushed" : "kept",
-      o.gpu.tf32 && !o.gpu.targets.empty() ? "; f32 multiplied in TF32 by cuBLASLt" : "", "\",\n\"pass_changes\":[",
+      o.gpu.tf32 && !o.gpu.targets.empty() ? "; f32 multiplied in TF32" : "", "\",\n\"pass_changes\":[",
       absl::StrJoin(m.pass_changes, ",", [](std::string* s, const std::string& c) { *s += JsonQuote(c); }),
       "],\n\"archive_hash\":", JsonQuote(absl::StrFormat("%016x", StableHash(m.code.archive))),
       ",\n\"weights_hash\":", JsonQuote(absl::StrFormat("%016x", weights_hash)), ",\n\"untuned\":[",

@@ -63,6 +63,7 @@ absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
   std::vector<GpuTarget> devices;
   for (const std::string& name : o.gpu.targets) {
     ASSIGN_OR_RETURN(GpuTarget device, FindGpuTarget(name));
+    device.tf32 = o.gpu.tf32;
     const auto same = [&](const GpuTarget& d) { return d.name == device.name; };
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back(std::move(device));
   }

@@ -14,7 +14,8 @@ absl::StatusOr<Tuner> MakeTuner(std::unique_ptr<Module> module, const CompileOpt
   if (o.gpu.targets.size() != 1)
     return InvalidArgument("error: tuning is for one GPU at a time: name it by --target, as in --target sm_90");
   if (o.gpu.tuning.level == 0) return InvalidArgument("error: tuning level 0 measures nothing");
-  ASSIGN_OR_RETURN(const GpuTarget target, FindGpuTarget(o.gpu.targets[0]));
+  ASSIGN_OR_RETURN(GpuTarget target, FindGpuTarget(o.gpu.targets[0]));
+  target.tf32 = o.gpu.tf32;
   Tuner out;
   out.name = CIdentifier(o.model.name);
   out.target = target.name;

@@ -34,7 +34,7 @@ struct EmulatorHooks {
   // The block goes on once blocks before it have counted to `count` at `counter`.
   void (*await)(const int32_t* counter, int32_t count);
 };
-enum FragmentKind { kHalves = 0, kBrainHalves = 1, kBytes = 2 };
+enum FragmentKind { kHalves = 0, kBrainHalves = 1, kBytes = 2, kTf32 = 3 };
 enum AccessKind { kReads = 0, kWrites = 1, kUpdatesAtomically = 2 };
 
 struct EmulatedPlace {

@@ -67,6 +67,12 @@ std::array<llvm::Value*, 4> Grid::Mma(PrimitiveType t, const std::array<llvm::Va
   return out;
 }
 
+llvm::Value* Grid::RoundToTf32(llvm::Value* bits) {
+  llvm::CallInst* call = llvm::cast<llvm::CallInst>(ir_.CallLibrary("kiln_gpu_round_tf32", bits->getType(), {bits}));
+  call->setDoesNotAccessMemory();
+  return call;
+}
+
 llvm::Value* Grid::Shared(llvm::Type* type, int64_t count) {
   auto* array = llvm::ArrayType::get(type, static_cast<uint64_t>(count));
   auto* g = new llvm::GlobalVariable(ir_.module, array, false, llvm::GlobalValue::InternalLinkage,

@@ -34,11 +34,15 @@ class Grid {
   // `v` of the lane whose number differs in the bits of `mask`; all lanes of the warp take part.
   Val ShuffleXor(const Val& v, int64_t mask);
 
-  // The warp's product of 16 x k and k x 8, added to 16 x 8: k is 16 for f16 and bf16, 32 for s8; sums are f32 or s32.
-  // Lanes hold fragments as mma.sync has them (row.col), four narrow elements of 8 bits or two of 16 to a word.
+  // The warp's product of 16 x k and k x 8, added to 16 x 8: k is 16 for f16 and bf16, 32 for s8, 8 for f32 (words that
+  // RoundToTf32 gave); sums are f32 or s32. Lanes hold fragments as mma.sync has them (row.col), four elements of 8
+  // bits, two of 16 or one of 32 to a word.
   static constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
   std::array<llvm::Value*, 4> Mma(PrimitiveType t, const std::array<llvm::Value*, 4>& a,
                                   const std::array<llvm::Value*, 2>& b, const std::array<llvm::Value*, 4>& sum);
+
+  // The nearest float of 10 bits of mantissa, halves away from zero, of the one with these bits; an i32.
+  llvm::Value* RoundToTf32(llvm::Value* bits);
 
   // Memory that a block shares: `count` elements, uninitialised. The address is generic.
   llvm::Value* Shared(llvm::Type* type, int64_t count);

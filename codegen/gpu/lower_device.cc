@@ -57,6 +57,10 @@ void LowerToDevice(Ir& ir, const std::vector<Program>& programs) {
   define("kiln_gpu_mma_f16",
          multiply(llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_f32_f32, llvm::FixedVectorType::get(b.getHalfTy(), 2)));
   define("kiln_gpu_mma_bf16", multiply(llvm::Intrinsic::nvvm_mma_m16n8k16_row_col_bf16, nullptr));
+  define("kiln_gpu_mma_f32", multiply(llvm::Intrinsic::nvvm_mma_m16n8k8_row_col_tf32, nullptr));
+  define("kiln_gpu_round_tf32", [&](llvm::Function* f) {
+    return b.CreateIntrinsic(llvm::Intrinsic::nvvm_f2tf32_rna, {}, {b.CreateBitCast(f->getArg(0), b.getFloatTy())});
+  });
   define("kiln_gpu_mma_s8", multiply(llvm::Intrinsic::nvvm_mma_m16n8k32_row_col_s8, nullptr));
   llvm::NamedMDNode* annotations = ir.module.getOrInsertNamedMetadata("nvvm.annotations");
   const auto note = [&](llvm::Function* f, const char* key, uint32_t value) {

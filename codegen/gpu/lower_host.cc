@@ -41,9 +41,17 @@ class HostLowering {
     Define("kiln_gpu_shuffle_xor", [&](llvm::Function* f) {
       b_.CreateRet(Together(b_.CreateCall(f->getFunctionType(), Hook(1), {f->getArg(0), f->getArg(1)})));
     });
-    for (const auto& [name, kind] :
-         {std::pair{"kiln_gpu_mma_f16", kHalves}, {"kiln_gpu_mma_bf16", kBrainHalves}, {"kiln_gpu_mma_s8", kBytes}})
+    for (const auto& [name, kind] : {std::pair{"kiln_gpu_mma_f16", kHalves},
+                                     {"kiln_gpu_mma_bf16", kBrainHalves},
+                                     {"kiln_gpu_mma_s8", kBytes},
+                                     {"kiln_gpu_mma_f32", kTf32}})
       Define(name, [&, kind](llvm::Function* f) { Multiply(f, kind); });
+    Define("kiln_gpu_round_tf32", [&](llvm::Function* f) {
+      constexpr uint32_t kHalf = 1U << 12, kDropped = (1U << 13) - 1, kInfinity = 0x7f800000, kSign = 1U << 31;
+      llvm::Value *bits = f->getArg(0), *magnitude = b_.CreateAnd(bits, b_.getInt32(~kSign));
+      llvm::Value* rounded = b_.CreateAnd(b_.CreateAdd(bits, b_.getInt32(kHalf)), b_.getInt32(~kDropped));
+      b_.CreateRet(b_.CreateSelect(b_.CreateICmpULT(magnitude, b_.getInt32(kInfinity)), rounded, bits));
+    });
     std::vector<llvm::Constant*> table;
     for (size_t k = 0; k < program_.kernels.size(); ++k) table.push_back(Describe(program_.kernels[k], meets[k]));
     llvm::Constant* kernels = Array(table, "_kernels");

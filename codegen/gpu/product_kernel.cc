@@ -1,7 +1,8 @@
 // Products of matrices tile by tile through shared memory.
 //
 // While a block multiplies one step's tiles it holds the next step's elements in registers, so that memory and
-// arithmetic overlap. tiles.h says how a block's part is divided; sums of narrow floats are in f32.
+// arithmetic overlap. tiles.h says how a block's part is divided; sums of narrow floats are in f32. On tensor cores f32
+// is rounded to TF32 where it comes into shared memory, once.
 #include "codegen/gpu/product_kernel.h"
 
 #include "codegen/elemental/element.h"
@@ -21,9 +22,12 @@ struct Side {
   llvm::Value* first;    // of that dimension, that the block has
   int64_t lines, depth;  // of the tile
   bool lines_minor;      // in the tile: element (line, depth) at depth * pitch + line
+  bool tensor;           // for fragments
   int64_t pitch = 0;
-  int64_t width = 1;  // elements along the operand's minor dimension that one thread moves together
-  llvm::Value* tile = nullptr;
+  int64_t width = 1;                 // elements along the operand's minor dimension that one thread moves together
+  int64_t size = 0;                  // of the tile, elements
+  llvm::Value* tile = nullptr;       // both of them, where there are two
+  llvm::Value* now = nullptr;        // the one of this step
   std::vector<llvm::Value*> staged;  // by chunk and place in it
 };
 
@@ -35,7 +39,8 @@ class Kernel {
   absl::Status Emit(SharedTiles* shared) {
     const bool tensor = t_.kind == Tile::kTensor;
     const int64_t row_tiles = (s_.m + t_.rows - 1) / t_.rows, column_tiles = (s_.n + t_.columns - 1) / t_.columns;
-    body_.threads = t_.down * t_.across * t_.groups * (tensor ? kWarp : 1);
+    workers_ = t_.down * t_.across * (tensor ? kWarp : 1);
+    body_.threads = workers_ * t_.groups;
     body_.blocks = s_.batch * row_tiles * column_tiles;
     const std::vector<llvm::Value*> at =
         Delinearize(ir_, body_.grid.Block(), {s_.batch, row_tiles, column_tiles}, {0, 1, 2});
@@ -45,16 +50,21 @@ class Kernel {
     depth_ = tensor && InfoOf(s_.a).bits == 8 ? 2 * t_.depth : t_.depth;
     first_row_ = ir_.Mul(at[1], t_.rows);
     first_column_ = ir_.Mul(at[2], t_.columns);
+    worker_ = t_.groups == 1 ? thread_ : b_.CreateURem(thread_, ir_.I64(workers_));
+    group_ = t_.groups == 1 ? ir_.I64(0) : b_.CreateUDiv(thread_, ir_.I64(workers_));
     if (tensor)
       StartWarps();
     else
       StartThreads();
-    for (const Term& term : p_.terms) RETURN_IF_ERROR(Multiply(term, tensor, shared));
-    if (tensor) return StoreFromWarps();
-    if (t_.groups == 1) return StoreFromThreads();
+    for (size_t k = 0; k < p_.terms.size(); ++k) {
+      if (k > 0) body_.grid.Barrier();
+      RETURN_IF_ERROR(Multiply(p_.terms[k], tensor, shared));
+    }
+    const auto store = [&] { return tensor ? StoreFromWarps() : StoreFromThreads(); };
+    if (t_.groups == 1) return store();
     MeetGroups(&shared->sums);
     absl::Status status;
-    ir_.If(b_.CreateICmpEQ(group_, ir_.I64(0)), [&] { status = StoreFromThreads(); });
+    ir_.If(b_.CreateICmpEQ(group_, ir_.I64(0)), [&] { status = store(); });
     return status;
   }
 
@@ -62,16 +72,33 @@ class Kernel {
   int64_t Parts() const { return IsComplex(sum_) ? 2 : 1; }
   // Adds the products of a term to its sums.
   absl::Status Multiply(const Term& term, bool tensor, SharedTiles* shared) {
-    Side a{&term.a, tensor ? s_.a : sum_, s_.m, first_row_, t_.rows, depth_, !tensor};
-    Side b{&term.b, tensor ? s_.b : sum_, s_.n, first_column_, t_.columns, depth_, !tensor};
-    Prepare(a, &shared->a);
-    Prepare(b, &shared->b);
+    // A word of a fragment lies along the depth; one of 32 bits may come from either order.
+    const auto lines_minor = [&](const Source& s) {
+      return tensor ? s_.a == PrimitiveType::F32 && s.depth_first : true;
+    };
+    Side a{&term.a, tensor ? s_.a : sum_, s_.m, first_row_, t_.rows, depth_, lines_minor(term.a), tensor};
+    Side b{&term.b, tensor ? s_.b : sum_, s_.n, first_column_, t_.columns, depth_, lines_minor(term.b), tensor};
+    Prepare(a);
+    Prepare(b);
+    constexpr int64_t kMostShared = 48 << 10;
+    const int64_t sums = t_.groups / 2 * t_.rows * t_.columns * ByteWidth(sum_);
+    const bool twice = 2 * (Bytes(a) + Bytes(b)) + sums <= kMostShared;
+    const auto reserve = [&](Side& s, llvm::Value** tile) {
+      if (!*tile) *tile = body_.grid.Shared(ir_.MemType(s.held), s.size * (twice ? 2 : 1));
+      s.tile = *tile;
+    };
+    reserve(a, &shared->a);
+    reserve(b, &shared->b);
     k_ = term.depth;
     at_ = term.sum;
     RETURN_IF_ERROR(Stage(a, ir_.I64(0)));
     RETURN_IF_ERROR(Stage(b, ir_.I64(0)));
     absl::Status status;
     ir_.Loop(ir_.I64(0), ir_.I64(k_), depth_, [&](llvm::Value* k0) {
+      // Of two tiles one is filled while threads still read the other.
+      llvm::Value* odd = b_.CreateURem(b_.CreateUDiv(k0, ir_.I64(depth_)), ir_.I64(2));
+      for (Side* s : {&a, &b})
+        s->now = twice ? b_.CreateInBoundsGEP(ir_.MemType(s->held), s->tile, ir_.Mul(odd, s->size)) : s->tile;
       Commit(a);
       Commit(b);
       body_.grid.Barrier();
@@ -84,7 +111,7 @@ class Kernel {
         MultiplyByWarps(a, b);
       else
         MultiplyByThreads(a, b);
-      body_.grid.Barrier();
+      if (!twice) body_.grid.Barrier();
     });
     return status;
   }
@@ -92,7 +119,9 @@ class Kernel {
   bool Raw(const Side& s) const { return s.source->array && s.source->type == s.held && !IsComplex(s.held); }
   llvm::Type* RawType(const Side& s) { return b_.getIntNTy(static_cast<unsigned>(8 * ByteWidth(s.held))); }
 
-  void Prepare(Side& s, llvm::Value** tile) {
+  int64_t Bytes(const Side& s) const { return s.size * ByteWidth(s.held); }
+
+  void Prepare(Side& s) {
     constexpr int64_t kWidest = 16;  // bytes
     const int64_t minor = s.source->depth_first ? s.lines : s.depth;
     for (s.width = kWidest / ByteWidth(s.held); s.width > 1; s.width /= 2)
@@ -100,9 +129,11 @@ class Kernel {
         break;
     s.width = std::max<int64_t>(s.width, 1);
     // Rows of words that lanes read together begin in different banks.
-    s.pitch = s.lines_minor ? s.lines + 4 : s.depth + 16 / ByteWidth(s.held);
-    if (!*tile) *tile = body_.grid.Shared(ir_.MemType(s.held), Parts() * s.pitch * (s.lines_minor ? s.depth : s.lines));
-    s.tile = *tile;
+    const int64_t by_depth = s.lines + (s.tensor ? 8 : 4), by_line = s.depth + 16 / ByteWidth(s.held);
+    s.pitch = s.lines_minor ? by_depth : by_line;
+    // Terms that share a tile may fill it in either order.
+    s.size = Parts() * (Rounds(s) ? std::max(by_depth * s.depth, by_line * s.lines)
+                                  : s.pitch * (s.lines_minor ? s.depth : s.lines));
     const int64_t chunks = Chunks(s);
     for (int64_t k = 0; k < chunks * (Raw(s) ? 1 : s.width); ++k)
       s.staged.push_back(Raw(s)
@@ -200,8 +231,9 @@ class Kernel {
         auto* type = llvm::FixedVectorType::get(RawType(s), static_cast<unsigned>(s.width));
         llvm::Value* v = b_.CreateLoad(type, s.staged[static_cast<size_t>(c)]);
         const auto place = [&](int64_t w) {
-          return b_.CreateInBoundsGEP(RawType(s), s.tile, ir_.Add(to, ir_.I64(w * step)));
+          return b_.CreateInBoundsGEP(RawType(s), s.now, ir_.Add(to, ir_.I64(w * step)));
         };
+        if (Rounds(s)) v = Rounded(v, s.width);
         const int64_t bytes = s.width * ByteWidth(s.held);
         if (step == 1 && s.pitch * ByteWidth(s.held) % bytes == 0)
           b_.CreateAlignedStore(v, place(0), llvm::Align(static_cast<uint64_t>(bytes)));
@@ -210,16 +242,25 @@ class Kernel {
             b_.CreateStore(b_.CreateExtractElement(v, static_cast<uint64_t>(w)), place(w));
         return;
       }
-      for (int64_t w = 0; w < s.width; ++w)
-        ir_.Store(s.held, GetStaged(s, c * s.width + w), s.tile, ir_.Add(to, ir_.I64(w * step)));
+      for (int64_t w = 0; w < s.width; ++w) {
+        Val v = GetStaged(s, c * s.width + w);
+        if (Rounds(s))
+          v.re = b_.CreateBitCast(body_.grid.RoundToTf32(b_.CreateBitCast(v.re, b_.getInt32Ty())), v.re->getType());
+        ir_.Store(s.held, v, s.now, ir_.Add(to, ir_.I64(w * step)));
+      }
     });
+  }
+  static bool Rounds(const Side& s) { return s.tensor && s.held == PrimitiveType::F32; }
+  llvm::Value* Rounded(llvm::Value* words, int64_t count) {
+    for (int64_t w = 0; w < count; ++w) {
+      const auto at = static_cast<uint64_t>(w);
+      words = b_.CreateInsertElement(words, body_.grid.RoundToTf32(b_.CreateExtractElement(words, at)), at);
+    }
+    return words;
   }
 
   // Threads: each has groups of up to four neighbouring rows and columns, spread over the tile.
   void StartThreads() {
-    const int64_t workers = t_.down * t_.across;
-    worker_ = t_.groups == 1 ? thread_ : b_.CreateURem(thread_, ir_.I64(workers));
-    group_ = t_.groups == 1 ? ir_.I64(0) : b_.CreateUDiv(thread_, ir_.I64(workers));
     x_ = b_.CreateURem(worker_, ir_.I64(t_.across));
     y_ = b_.CreateUDiv(worker_, ir_.I64(t_.across));
     StartSums(t_.rows / t_.down * (t_.columns / t_.across));
@@ -249,10 +290,10 @@ class Kernel {
     for (int64_t k = 0; k < each; ++k) {
       llvm::Value* at = ir_.Add(ir_.Mul(q, s.pitch), Line(worker, workers, each, k));
       if (!together) {
-        out.push_back(ir_.Load(sum_, s.tile, at));
+        out.push_back(ir_.Load(sum_, s.now, at));
       } else if (k % g == 0) {
         auto* type = llvm::FixedVectorType::get(ir_.MemType(sum_), static_cast<unsigned>(g));
-        llvm::Value* v = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(ir_.MemType(sum_), s.tile, at),
+        llvm::Value* v = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(ir_.MemType(sum_), s.now, at),
                                               llvm::Align(static_cast<uint64_t>(bytes)));
         for (int64_t e = 0; e < g; ++e) out.push_back(Val{b_.CreateExtractElement(v, static_cast<uint64_t>(e))});
       }
@@ -274,11 +315,11 @@ class Kernel {
   }
   // The sums of all groups become those of the first: the upper half gives to the lower one, until one is left.
   void MeetGroups(llvm::Value** given) {
-    const int64_t workers = t_.down * t_.across, each = t_.rows * t_.columns / workers, most = t_.groups / 2;
+    const int64_t each = t_.rows * t_.columns / workers_, most = t_.groups / 2;
     llvm::Type* type = ir_.RegType(sum_);
-    if (!*given) *given = body_.grid.Shared(type, most * each * workers * Parts());
+    if (!*given) *given = body_.grid.Shared(type, most * each * workers_ * Parts());
     const auto at = [&](llvm::Value* group, int64_t k) {
-      llvm::Value* place = ir_.Add(ir_.Add(ir_.Mul(group, each * workers), ir_.I64(k * workers)), worker_);
+      llvm::Value* place = ir_.Add(ir_.Add(ir_.Mul(group, each * workers_), ir_.I64(k * workers_)), worker_);
       return b_.CreateInBoundsGEP(type, *given, ir_.Mul(place, Parts()));
     };
     for (int64_t half = most; half > 0; half /= 2) {
@@ -334,32 +375,36 @@ class Kernel {
   int64_t WarpRows() const { return t_.rows / t_.down / Grid::kMmaRows; }
   int64_t WarpColumns() const { return t_.columns / t_.across / Grid::kMmaColumns; }
   void StartWarps() {
-    llvm::Value *lane = b_.CreateURem(thread_, ir_.I64(kWarp)), *warp = b_.CreateUDiv(thread_, ir_.I64(kWarp));
-    group_ = b_.CreateUDiv(lane, ir_.I64(4));
+    llvm::Value *lane = b_.CreateURem(worker_, ir_.I64(kWarp)), *warp = b_.CreateUDiv(worker_, ir_.I64(kWarp));
+    quad_ = b_.CreateUDiv(lane, ir_.I64(4));
     member_ = b_.CreateURem(lane, ir_.I64(4));
     warp_row_ = ir_.Mul(b_.CreateUDiv(warp, ir_.I64(t_.across)), t_.rows / t_.down);
     warp_column_ = ir_.Mul(b_.CreateURem(warp, ir_.I64(t_.across)), t_.columns / t_.across);
     StartSums(WarpRows() * WarpColumns() * 4);
   }
-  llvm::Value* Word(const Side& s, llvm::Value* line, int64_t word) {
+  llvm::Value* Word(const Side& s, llvm::Value* line, llvm::Value* word) {
     const int64_t per_word = 4 / ByteWidth(s.held);
-    llvm::Value* at = ir_.Add(ir_.Mul(line, s.pitch / per_word), ir_.Add(member_, ir_.I64(word)));
-    return b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), s.tile, at));
+    word = ir_.Add(member_, word);
+    llvm::Value* at =
+        s.lines_minor ? ir_.Add(ir_.Mul(word, s.pitch), line) : ir_.Add(ir_.Mul(line, s.pitch / per_word), word);
+    return b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), s.now, at));
   }
   void MultiplyByWarps(const Side& a, const Side& b) {
     constexpr int64_t kWords = 8;  // of a row that one instruction takes
-    const int64_t words = depth_ * ByteWidth(a.held) / 4;
+    const int64_t words = depth_ * ByteWidth(a.held) / 4 / t_.groups;
+    llvm::Value* own = ir_.Mul(group_, words);
     for (int64_t w = 0; w < words; w += kWords) {
+      llvm::Value *first = ir_.Add(own, ir_.I64(w)), *second = ir_.Add(own, ir_.I64(w + kWords / 2));
       std::vector<std::array<llvm::Value*, 4>> x;
       std::vector<std::array<llvm::Value*, 2>> y;
       for (int64_t r = 0; r < WarpRows(); ++r) {
-        llvm::Value* top = ir_.Add(ir_.Add(warp_row_, group_), ir_.I64(r * Grid::kMmaRows));
+        llvm::Value* top = ir_.Add(ir_.Add(warp_row_, quad_), ir_.I64(r * Grid::kMmaRows));
         llvm::Value* low = ir_.Add(top, ir_.I64(Grid::kMmaRows / 2));
-        x.push_back({Word(a, top, w), Word(a, low, w), Word(a, top, w + kWords / 2), Word(a, low, w + kWords / 2)});
+        x.push_back({Word(a, top, first), Word(a, low, first), Word(a, top, second), Word(a, low, second)});
       }
       for (int64_t c = 0; c < WarpColumns(); ++c) {
-        llvm::Value* column = ir_.Add(ir_.Add(warp_column_, group_), ir_.I64(c * Grid::kMmaColumns));
-        y.push_back({Word(b, column, w), Word(b, column, w + kWords / 2)});
+        llvm::Value* column = ir_.Add(ir_.Add(warp_column_, quad_), ir_.I64(c * Grid::kMmaColumns));
+        y.push_back({Word(b, column, first), Word(b, column, second)});
       }
       for (int64_t r = 0; r < WarpRows(); ++r)
         for (int64_t c = 0; c < WarpColumns(); ++c) {
@@ -376,7 +421,7 @@ class Kernel {
     for (int64_t r = 0; r < WarpRows(); ++r)
       for (int64_t c = 0; c < WarpColumns(); ++c)
         for (int64_t e = 0; e < 4; ++e) {
-          llvm::Value* row = ir_.Add(ir_.Add(warp_row_, group_), ir_.I64(r * Grid::kMmaRows + e / 2 * 8));
+          llvm::Value* row = ir_.Add(ir_.Add(warp_row_, quad_), ir_.I64(r * Grid::kMmaRows + e / 2 * 8));
           llvm::Value* column =
               ir_.Add(ir_.Add(warp_column_, ir_.Mul(member_, 2)), ir_.I64(c * Grid::kMmaColumns + e % 2));
           status.Update(StoreAt(row, column, (r * WarpColumns() + c) * 4 + e));
@@ -392,11 +437,13 @@ class Kernel {
   const Tile& t_;
   PrimitiveType sum_ = PrimitiveType::F32;
   int64_t depth_ = 0, k_ = 0;  // of a tile, and of the term that is multiplied
+  int64_t workers_ = 0;        // threads of a group
   size_t at_ = 0;              // which sums are meant
   llvm::Value *first_row_ = nullptr, *first_column_ = nullptr;
   llvm::Value *batch_ = nullptr, *thread_ = nullptr, *x_ = nullptr, *y_ = nullptr;
   llvm::Value* worker_ = nullptr;  // the thread's number in its group
-  llvm::Value *group_ = nullptr, *member_ = nullptr, *warp_row_ = nullptr, *warp_column_ = nullptr;
+  llvm::Value* group_ = nullptr;
+  llvm::Value *quad_ = nullptr, *member_ = nullptr, *warp_row_ = nullptr, *warp_column_ = nullptr;
   std::vector<std::vector<llvm::Value*>> sums_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 bool OnTensorCores(const ProductShape& p, const GpuTarget& target) {
   if (p.a != p.b || target.major < 8) return false;  // sm_75 has products of another shape
   if (p.a == PrimitiveType::S8) return p.out == PrimitiveType::S32;
+  if (p.a == PrimitiveType::F32) return target.tf32 && !p.precise && p.out == PrimitiveType::F32;
   return (p.a == PrimitiveType::F16 || p.a == PrimitiveType::BF16) && IsFloat(p.out) && p.out != PrimitiveType::F64;
 }
 
@@ -22,17 +23,6 @@ int64_t Blocks(const std::vector<ProductShape>& products, const Tile& t) {
   int64_t blocks = 0;
   for (const ProductShape& p : products) blocks += BlocksOf(p, t);
   return blocks;
-}
-
-int64_t Elements(const std::vector<ProductShape>& products) {
-  int64_t elements = 0;
-  for (const ProductShape& p : products) elements += p.batch * p.m * p.n;
-  return elements;
-}
-
-// Elements computed for nothing, past the results' edges.
-int64_t Waste(const std::vector<ProductShape>& products, const Tile& t) {
-  return Blocks(products, t) * t.rows * t.columns - Elements(products);
 }
 
 // Nanoseconds, on a device of H100's processors: of the longest product's depth.
@@ -65,7 +55,8 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
                         kernel.ElementCount() / features,
                         x.type(),
                         kernel.type(),
-                        o.type()};
+                        o.type(),
+                        AsksForPrecision(dot)};
   }
   const Shape &l = dot->operand(0)->shape(), &r = dot->operand(1)->shape(), &o = dot->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
@@ -74,7 +65,7 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
     return ErrorAt(dot, "is not a product of two batched matrices, which dot-decomposer makes of every dot",
                    absl::StatusCode::kInternal);
   return ProductShape{o.dim(0), o.dim(1), o.dim(2), l.dim((*dot->attrs().lhs_contracting_dims)[0]),
-                      l.type(), r.type(), o.type()};
+                      l.type(), r.type(), o.type(), AsksForPrecision(dot)};
 }
 
 }  // namespace
@@ -135,13 +126,7 @@ absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape
   for (int64_t number : numbers) {
     const Tile& t = AllTiles()[static_cast<size_t>(number)];
     if (tensor != (t.kind == Tile::kTensor)) continue;
-    if (!tensor) {
-      if (!best || Estimate(products, t, target) < Estimate(products, *best, target)) best = &t;
-      continue;
-    }
-    const bool fills = Blocks(products, t) >= target.multiprocessors;
-    const bool wastes = best && Waste(products, t) > Waste(products, *best) + Elements(products) / 4;
-    if (!best || (fills && !wastes && t.rows * t.columns >= best->rows * best->columns)) best = &t;
+    if (!best || Estimate(products, t, target) < Estimate(products, *best, target)) best = &t;
   }
   return *best;
 }

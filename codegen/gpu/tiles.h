@@ -23,6 +23,7 @@ struct Tile {
 struct ProductShape {
   int64_t batch, m, n, k;
   PrimitiveType a, b, out;
+  bool precise = false;  // the program asks for more than the default precision
 };
 
 // The dots or the convolution that `i` is, or that it is a fusion around: of a group of products (a fusion with several
@@ -40,9 +41,8 @@ int64_t BlocksOf(const ProductShape& p, const Tile& t);
 const std::vector<Tile>& AllTiles();
 // The numbers of the tiles that can compute `p`, the plainest first. Its types alone decide.
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target);
-// The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else, on
-// tensor cores where they serve, the largest whose blocks occupy every multiprocessor, and elsewhere the one that is
-// fastest by the times of tiles.def.
+// The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else the one
+// that is fastest by the times of tiles.def, on tensor cores where they serve.
 absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape>& products, const GpuTarget& target);
 
 }  // namespace kiln::gpu

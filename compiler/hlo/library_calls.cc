@@ -239,7 +239,8 @@ std::string ToText(const GemmConfig& c) {
 }
 
 bool AsksForPrecision(const Instruction* dot) {
-  const auto& precision = dot->attrs().operand_precision;
+  const auto &precision = dot->attrs().operand_precision, &algorithm = dot->attrs().algorithm;
+  if (algorithm && (algorithm->text == "dot_f32_f32_f32" || algorithm->text == "dot_tf32_tf32_f32_x3")) return true;
   return precision && absl::StrContains(precision->text, "high");
 }
 

@@ -27,6 +27,9 @@ struct GpuTarget {
   int64_t f32_flops_per_cycle = 0, f16_tensor_flops_per_cycle = 0;  // of one multiprocessor
   bool bf16_tensor_cores = false;
   std::string llvm_cpu, llvm_features;
+  // What a compile allows, not the device: products of f32 with factors of TF32, where the program asks for no more
+  // than the default precision.
+  bool tf32 = false;
 };
 
 // All of them, by capability.

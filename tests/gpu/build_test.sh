@@ -185,7 +185,7 @@ grep -q 'mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32' "$out/own.sm_90.pt
 # A tuning program is built here, and on a machine without a GPU says so.
 "$kiln" tune tests/gpu/pack/gemm_bf16_1024.hlo --name own --target sm_90 --config "$out/own.config" --out "$out/tuner" \
   >"$out/said"
-grep -q '1 products and convolutions, 14 candidates' "$out/said"
+grep -q '1 products and convolutions, 16 candidates' "$out/said"
 "$out/tuner" --help | grep -q -e '--redzone-bytes'
 if ! ldconfig -p | grep -q libcuda.so.1; then
   if "$out/tuner" >/dev/null 2>"$out/said"; then exit 1; fi

@@ -1,5 +1,6 @@
 // Every tile of tiles.def on products of every type that it serves: ragged and whole extents, operands either way
 // round, alone and inside a fusion. Values are small integers, so that results are exact in any order.
+#include <cmath>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -78,12 +79,64 @@ void ExpectSame(const std::string& text, size_t kernels, CompileOptions compile 
 }
 
 const std::vector<Extents> kExtents = {{1, 64, 128, 64}, {2, 37, 70, 45}, {1, 1, 129, 7}};
-const std::vector<int64_t> kThreadTiles = {0, 1, 2, 3, 4}, kTensorTiles = {5, 6, 7, 8, 9, 10};
+const std::vector<int64_t> kThreadTiles = {0, 1, 2, 3, 4}, kTensorTiles = {5, 6, 7, 8, 9, 10, 14, 15};
 
 TEST(Product, Tensor16) {
-  for (const char* type : {"f16", "bf16"}) ExpectSame(Program(type, "f32", kTensorTiles, kExtents), 6 * 3 * 4);
+  for (const char* type : {"f16", "bf16"}) ExpectSame(Program(type, "f32", kTensorTiles, kExtents), 8 * 3 * 4);
 }
-TEST(Product, Tensor8) { ExpectSame(Program("s8", "s32", kTensorTiles, kExtents), 6 * 3 * 4); }
+TEST(Product, Tensor8) { ExpectSame(Program("s8", "s32", kTensorTiles, kExtents), 8 * 3 * 4); }
+TEST(Product, TensorTf32) {
+  CompileOptions compile;
+  compile.gpu.tf32 = true;
+  ExpectSame(Program("f32", "f32", kTensorTiles, kExtents), 8 * 3 * 4, compile);
+}
+
+// Factors of TF32 are the nearest ones, halves away from zero; what is no number stays that. A program that asks for
+// precision has it, as one that is not allowed less.
+TEST(Product, Tf32RoundsWhereItMay) {
+  const auto run = [](const std::string& attributes, bool allowed) {
+    auto module =
+        ParseHlo(absl::StrCat("HloModule m\nENTRY e {\n x = f32[8,8] parameter(0)\n w = f32[8,8] parameter(1)\n"
+                              " ROOT d = f32[8,8] dot(x, w), lhs_contracting_dims={1}, "
+                              "rhs_contracting_dims={0}",
+                              attributes, "\n}\n"),
+                 "m.hlo");
+    EXPECT_TRUE(module.ok()) << module.status();
+    Literal x(Shape::Array(PrimitiveType::F32, {8, 8})), w = x;
+    const double values[] = {1 + 0x1p-11, 1 + 0x1p-12, -1 - 0x1p-11, 1 + 0x1p-10, 0x1.ffffffp-127, INFINITY, NAN, 3e38};
+    for (int64_t k = 0; k < 8; ++k) {
+      Element e;
+      e.re = values[k];
+      x.Set(8 * k, e);  // the first column, times one
+    }
+    Element one;
+    one.re = 1;
+    for (int64_t k = 0; k < 8; ++k) w.Set(k, one);
+    CompileOptions compile;
+    compile.gpu.libraries = false;
+    compile.gpu.tf32 = allowed;
+    RunOptions options;
+    options.backend = "gpu-emulated";
+    auto got = RunModule(std::move(*module), {x, w}, compile, options);
+    EXPECT_TRUE(got.ok()) << got.status();
+    std::vector<double> out;
+    for (int64_t k = 0; k < 8; ++k) out.push_back(got->results[0].Get(8 * k).re);
+    return out;
+  };
+  const std::vector<double> rounded = run("", true);
+  EXPECT_EQ(rounded[0], 1 + 0x1p-10);
+  EXPECT_EQ(rounded[1], 1);
+  EXPECT_EQ(rounded[2], -1 - 0x1p-10);
+  EXPECT_EQ(rounded[3], 1 + 0x1p-10);
+  EXPECT_EQ(rounded[5], INFINITY);
+  EXPECT_TRUE(std::isnan(rounded[6]));
+  EXPECT_TRUE(std::isfinite(rounded[7]));
+  for (const std::vector<double>& exact : {run("", false), run(", operand_precision={highest,highest}", true),
+                                           run(", operand_precision={default,high}", true)}) {
+    EXPECT_EQ(exact[0], 1 + 0x1p-11);
+    EXPECT_EQ(exact[1], 1 + 0x1p-12);
+  }
+}
 TEST(Product, ThreadsOfFloats) {
   ExpectSame(Program("f32", "f32", kThreadTiles, kExtents), 5 * 3 * 4);
   ExpectSame(Program("bf16", "f32", kThreadTiles, {{2, 37, 70, 45}}), 5 * 4);
@@ -154,8 +207,10 @@ TEST(Product, Convolutions) {
        "window={size=3x3 pad=1_1x2_2 lhs_dilate=2x1 rhs_dilate=1x2}, dim_labels=b01f_01io->b01f"},
       {"2,12,16", "3,4,32", "2,10,32", "window={size=3}, dim_labels=b0f_0io->b0f, feature_group_count=4"},
       {"2,5,5,6", "3,3,1,6", "2,3,3,6", "window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=6"}};
+  CompileOptions compile;
+  compile.gpu.tf32 = true;
   for (const auto& [in, out, tiles] : {std::tuple{"bf16", "f32", std::vector<int64_t>{-1, 0, 2, 5, 7, 8}},
-                                       {"f32", "f32", {-1, 1, 4}},
+                                       {"f32", "f32", {-1, 1, 4, 5, 10, 14, 15}},
                                        {"s8", "s32", {-1, 6, 10}},
                                        {"c64", "c64", {-1}}}) {
     std::string body;
@@ -174,7 +229,7 @@ TEST(Product, Convolutions) {
     }
     ExpectSame(absl::StrCat("HloModule m\nENTRY e {\n", body, "  ROOT t = (", absl::StrJoin(shapes, ", "), ") tuple(",
                             absl::StrJoin(names, ", "), ")\n}\n"),
-               tiles.size() * std::size(forms));
+               tiles.size() * std::size(forms), compile);
   }
 }
 
@@ -219,11 +274,13 @@ TEST(Product, TheHeuristicTakesTensorCoresAndFillsTheDevice) {
     EXPECT_TRUE(tile.ok()) << tile.status();
     return *tile;
   };
-  EXPECT_TRUE(tile("bf16", "bf16", {1, 4096, 4096, 4096}, *target) == gpu::AllTiles()[10]);
+  EXPECT_TRUE(tile("bf16", "bf16", {1, 4096, 4096, 4096}, *target) == gpu::AllTiles()[8]);
   EXPECT_TRUE(tile("bf16", "bf16", {1, 16, 4096, 4096}, *target).rows == 16);
   EXPECT_TRUE(tile("bf16", "bf16", {1, 4096, 4096, 4096}, *old).kind == gpu::Tile::kThreads);
   EXPECT_TRUE(tile("f32", "f32", {1, 4096, 4096, 4096}, *target) == gpu::AllTiles()[4]);
   EXPECT_TRUE(tile("f32", "f32", {1, 100, 100, 4096}, *target).kind == gpu::Tile::kThreads);
+  target->tf32 = true;
+  EXPECT_TRUE(tile("f32", "f32", {1, 4096, 4096, 4096}, *target).kind == gpu::Tile::kTensor);
 }
 
 }  // namespace

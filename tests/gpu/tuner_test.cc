@@ -49,7 +49,7 @@ class Tune : public testing::Test {
     auto tuner = MakeTuner(Parsed(), o, false);
     ASSERT_TRUE(tuner.ok()) << tuner.status();
     EXPECT_EQ(tuner->subjects, 2);         // equal products are one
-    EXPECT_EQ(tuner->candidates, 14 + 8);  // bf16 on every tile, f32 on those of threads
+    EXPECT_EQ(tuner->candidates, 16 + 8);  // bf16 on every tile, f32 on those of threads
     o.gpu.emulation = GpuOptions::Emulation::kPlain;
     auto emulated = MakeTuner(Parsed(), o, false);
     ASSERT_TRUE(emulated.ok()) << emulated.status();
@@ -249,7 +249,7 @@ TEST_F(Tune, TheFastestValidOneThatIsNotDeniedIsChosen) {
   o.gpu.tuning.results = *denied;
   const auto tuner = MakeTuner(Parsed(), o, false);
   ASSERT_TRUE(tuner.ok()) << tuner.status();
-  EXPECT_EQ(tuner->candidates, 14 + 8 - 1);
+  EXPECT_EQ(tuner->candidates, 16 + 8 - 1);
   auto broken = LoadTuning({list}, "");
   ASSERT_FALSE(broken.ok());
   EXPECT_NE(broken.status().message().find(list + ":1:"), std::string::npos) << broken.status();
