@@ -17,19 +17,17 @@ bool OnTensorCores(const ProductShape& p, const GpuTarget& target) {
   return (p.a == PrimitiveType::F16 || p.a == PrimitiveType::BF16) && IsFloat(p.out) && p.out != PrimitiveType::F64;
 }
 
-int64_t Ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t Blocks(const std::vector<ProductShape>& products, const Tile& t) {
   int64_t blocks = 0;
   for (const ProductShape& p : products) blocks += BlocksOf(p, t);
   return blocks;
 }
 
-// Nanoseconds, on a device of H100's processors: of the longest product's depth.
+// Nanoseconds: of the longest product's depth.
 int64_t Estimate(const std::vector<ProductShape>& products, const Tile& t, const GpuTarget& target) {
   int64_t depth = 0;
-  for (const ProductShape& p : products) depth = std::max(depth, Ceil(p.k, t.depth) * t.depth);
-  return depth * std::max(t.alone, Blocks(products, t) * t.shared / target.multiprocessors);
+  for (const ProductShape& p : products) depth = std::max(depth, p.k);
+  return t.Nanoseconds(Blocks(products, t), depth, target.multiprocessors);
 }
 
 // None: a convolution that is not computed as a product.
@@ -70,7 +68,7 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
 
 }  // namespace
 
-int64_t BlocksOf(const ProductShape& p, const Tile& t) { return p.batch * Ceil(p.m, t.rows) * Ceil(p.n, t.columns); }
+int64_t BlocksOf(const ProductShape& p, const Tile& t) { return t.Blocks(p.batch, p.m, p.n); }
 
 std::vector<const Instruction*> HeroesOf(const Instruction* i) {
   if (IsProduct(i)) return {i};
@@ -92,15 +90,6 @@ absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i) {
     if (shape) out.push_back(*shape);
   }
   return out;
-}
-
-const std::vector<Tile>& AllTiles() {
-  static const auto* tiles = new std::vector<Tile>{
-#define TILE(number, kind, rows, columns, depth, down, across, groups, alone, shared) \
-  {Tile::kind, rows, columns, depth, down, across, groups, alone, shared},
-#include "codegen/gpu/tiles.def"
-  };
-  return *tiles;
 }
 
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target) {

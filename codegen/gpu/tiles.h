@@ -1,4 +1,4 @@
-// How kiln's own products are divided among blocks and threads, and which division a product gets.
+// Which tile (compiler/target/gpu_tiles.h) a product of kiln's own gets.
 #pragma once
 
 #include <optional>
@@ -6,17 +6,9 @@
 
 #include "compiler/hlo/instruction.h"
 #include "compiler/target/gpu_target.h"
+#include "compiler/target/gpu_tiles.h"
 
 namespace kiln::gpu {
-
-struct Tile {
-  enum Kind { kThreads, kTensor } kind;
-  int64_t rows, columns, depth;
-  int64_t down, across;   // threads or warps
-  int64_t groups;         // of threads, each with a part of the depth
-  int64_t alone, shared;  // what an element of depth takes (tiles.def)
-  bool operator==(const Tile&) const = default;
-};
 
 // A product, as dot-decomposer leaves it: [batch, m, k] by [batch, k, n]. Convolutions are products too: of the windows
 // around every output (m) by the kernel (n features), batched by feature groups.
@@ -37,12 +29,10 @@ absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i);
 // How many blocks compute `p`.
 int64_t BlocksOf(const ProductShape& p, const Tile& t);
 
-// By number (tiles.def).
-const std::vector<Tile>& AllTiles();
 // The numbers of the tiles that can compute `p`, the plainest first. Its types alone decide.
 std::vector<int64_t> TilesFor(const ProductShape& p, const GpuTarget& target);
 // The one that `i` gets for its products, which are of the same types: what tuning chose (backend_config), else the one
-// that is fastest by the times of tiles.def, on tensor cores where they serve.
+// that is fastest by the times of gpu_tiles.def, on tensor cores where they serve.
 absl::StatusOr<Tile> TileOf(const Instruction* i, const std::vector<ProductShape>& products, const GpuTarget& target);
 
 }  // namespace kiln::gpu

@@ -49,13 +49,13 @@ grep -q -e 'a GPU' -e 'there is no NVIDIA driver' -e 'the NVIDIA driver does not
 cat >"$out/linked.hlo" <<'EOF'
 HloModule m
 ENTRY e {
-  a = f32[64,64] parameter(0)
+  a = f32[64,1024] parameter(0)
   w = f32[4] constant({1,2,3,4})
-  v = f32[4,16] broadcast(w), dimensions={0}
-  u = f32[64] reshape(v)
-  b = f32[64,64] broadcast(u), dimensions={1}
-  c = f32[64,64] add(a, b)
-  ROOT d = f32[64,64] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  v = f32[4,256] broadcast(w), dimensions={0}
+  u = f32[1024] reshape(v)
+  b = f32[64,1024] broadcast(u), dimensions={1}
+  c = f32[64,1024] add(a, b)
+  ROOT d = f32[64,64] dot(c, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}
 }
 EOF
 # Its folder has no other m.h.

@@ -1,4 +1,4 @@
-// Every tile of tiles.def on products of every type that it serves: ragged and whole extents, operands either way
+// Every tile of gpu_tiles.def on products of every type that it serves: ragged and whole extents, operands either way
 // round, alone and inside a fusion. Values are small integers, so that results are exact in any order.
 #include <cmath>
 #include <random>

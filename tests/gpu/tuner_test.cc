@@ -173,8 +173,8 @@ TEST_F(Tune, ACrashCostsOneCandidate) {
 TEST(TuneLibrary, AlgorithmsAreWrittenWithTheirWords) {
   constexpr char kText[] = R"(HloModule m
 ENTRY e {
-  a = f32[64,64] parameter(0)
-  b = f32[64,64] parameter(1)
+  a = f32[64,1024] parameter(0)
+  b = f32[1024,64] parameter(1)
   ROOT d = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 })";
   const auto parsed = [&] { return std::move(*ParseHlo(kText, "m.hlo")); };

@@ -5,12 +5,13 @@
 #include <limits>
 
 #include "compiler/passes/gpu/product_fusion.h"
+#include "compiler/target/gpu_tiles.h"
 
 namespace kiln {
 namespace {
 
 // What a kernel takes beside its work.
-constexpr double kMultiprocessors = 132;
+constexpr int kMultiprocessors = 132;
 // Extents of tiles: what reaches the speeds below, and what occupies more of the device but is slower.
 constexpr double kTile = 64, kSmallTile = 32, kSlowdown = 1.5;
 
@@ -53,6 +54,23 @@ double ProductFlops(const Instruction* dot) {
 bool IsForLibrary(const Instruction* dot) {
   const PrimitiveType t = dot->operand(0)->shape().type();
   return !dot->attrs().algorithm && t == dot->operand(1)->shape().type() && BitWidth(t) >= 8;
+}
+
+bool IsFastAsOwn(const Instruction* dot) {
+  // On an H100, with operands from memory: 4 x 384 x 128 takes kiln 4.5 us and cuBLASLt 8.2, 200 x 768 x 192 takes 8.3
+  // and 9.3, 32 x 512 x 784 takes 13.4 and 11.2. In TF32 both take less, and kiln wins a little longer.
+  constexpr double kLibraryUs = 6.8;
+  constexpr auto kF32 = PrimitiveType::F32;
+  const Shape& s = dot->shape();
+  if (!IsForLibrary(dot) || dot->attrs().backend_config || s.type() != kF32 || dot->operand(0)->shape().type() != kF32)
+    return false;
+  double best = std::numeric_limits<double>::infinity();
+  for (const gpu::Tile& t : gpu::AllTiles())
+    if (t.kind == gpu::Tile::kThreads) {
+      const int64_t blocks = t.Blocks(s.dim(0), s.dim(1), s.dim(2));
+      best = std::min(best, 1e-3 * static_cast<double>(t.Nanoseconds(blocks, Depth(dot), kMultiprocessors)));
+    }
+  return kKernelUs + best <= kLibraryUs;
 }
 
 double LibraryProductUs(const Instruction* dot) {

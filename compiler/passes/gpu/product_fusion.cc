@@ -10,6 +10,7 @@ namespace kiln {
 namespace {
 
 using Members = absl::flat_hash_set<const Instruction*>;
+using MayRead = std::function<bool(const Instruction*)>;
 
 bool Joins(const Instruction* o) {
   return !o->IsRoot() && o->shape().HasDefaultLayout() && o->control_predecessors().empty() &&
@@ -57,9 +58,14 @@ bool TakeOperands(const Instruction* product, bool small, Members* members) {
   return widens;
 }
 
+// An array that no other kernel would compute where it reads it.
+bool IsThereAnyway(const Instruction* o) {
+  return !o->IsElementwise() && !o->HasTrait(Moving) && !o->Is(Opcode::Iota) && !o->Is(Opcode::Reduce);
+}
+
 // What follows `hero` element by element joins, with the broadcasts that it reads, and a transpose if it is small;
 // returns the last that does.
-Instruction* TakeUsers(Instruction* hero, bool small, const ProductFusionOptions& options, Members* members) {
+Instruction* TakeUsers(Instruction* hero, bool small, const MayRead& may_read, Members* members) {
   constexpr int kMostAfter = 12;
   Instruction* root = hero;
   for (int k = 0; k < kMostAfter && root->users().size() == 1 && !root->IsRoot(); ++k) {
@@ -70,9 +76,9 @@ Instruction* TakeUsers(Instruction* hero, bool small, const ProductFusionOptions
         !user->control_successors().empty())
       break;
     const auto reads = [&](const Instruction* o) {
-      return o == root || options.may_read(o->Is(Opcode::Broadcast) && JoinsUser(o) ? o->operand(0) : o);
+      return o == root || may_read(o->Is(Opcode::Broadcast) && JoinsUser(o) ? o->operand(0) : o);
     };
-    if (options.may_read && !std::all_of(user->operands().begin(), user->operands().end(), reads)) break;
+    if (may_read && !std::all_of(user->operands().begin(), user->operands().end(), reads)) break;
     for (const Instruction* o : user->operands())
       if (o->Is(Opcode::Broadcast) && JoinsUser(o)) members->insert(o);
     members->insert(user);
@@ -106,10 +112,11 @@ Instruction* FuseAroundProduct(Instruction* product, PassContext& ctx, const Pro
   const bool small = IsSmall(product);
   if (product->Is(Opcode::Dot)) widens = TakeOperands(product, small, &members);
   if (!widens && !small) members = {product};
-  Instruction* root = TakeUsers(product, small, options, &members);
+  const bool fast = options.only_own && !widens && IsCanonicalProduct(product) && IsFastAsOwn(product);
+  Instruction* root = TakeUsers(product, small, fast && !small ? MayRead(IsThereAnyway) : options.may_read, &members);
   const bool computes = std::any_of(members.begin(), members.end(),
                                     [&](const Instruction* i) { return i != product && !i->Is(Opcode::Bitcast); });
-  if (!computes || (options.only_widened && !widens && !small) || !ctx.Take()) return nullptr;
+  if (!(computes || fast) || (options.only_own && !widens && !small && !fast) || !ctx.Take()) return nullptr;
   Instruction* fusion = FuseRegion({root}, members);
   fusion->mutable_attrs().backend_config = kProductFusionConfig;
   return fusion;

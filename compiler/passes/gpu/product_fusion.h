@@ -21,7 +21,8 @@ bool IsProductFusion(const Instruction* i);
 // element, with the broadcasts that this reads, and what its operands are made of if that widens them from integers of
 // at most 8 bits, or if the product is so small that another kernel would take longer. Null if there is nothing.
 struct ProductFusionOptions {
-  bool only_widened = false;  // nothing is done unless operands are widened or the product is small
+  // Nothing is done unless operands are widened, the product is small or it is faster than the library's.
+  bool only_own = false;
   // Whether what follows the product may read this besides; null: whatever it reads.
   std::function<bool(const Instruction*)> may_read;
 };
@@ -34,6 +35,9 @@ double ProductFlops(const Instruction* dot);
 // Whether a library would compute it, if it is left alone.
 bool IsForLibrary(const Instruction* dot);
 double LibraryProductUs(const Instruction* dot);
+// Whether its kernel ends before the library's would: small products of f32, for which cuBLASLt often starts two
+// kernels.
+bool IsFastAsOwn(const Instruction* dot);
 // Of all as one kernel: side by side, or each block adding up one place of all.
 double OwnProductsUs(const std::vector<const Instruction*>& dots, bool in_one_place = false);
 
