@@ -8,27 +8,12 @@
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/loops/step_arrays.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 
 namespace kiln {
 namespace {
-
-// Whether `i` is the same in every iteration and lies there before the loop, but for its form.
-bool IsFixed(const Instruction* loop, const Instruction* i) {
-  if (i->Is(Opcode::Reshape) || i->Is(Opcode::Transpose)) return IsFixed(loop, i->operand(0));
-  if (!i->Is(Opcode::GetTupleElement)) return i->Is(Opcode::Constant);
-  const int64_t k = *i->attrs().tuple_index;
-  return i->operand(0)->Is(Opcode::Parameter) && IsInvariant(loop, k) && InitOf(loop, k);
-}
-
-// The same value before the loop.
-Instruction* BeforeLoop(Instruction* loop, const Instruction* i) {
-  if (i->Is(Opcode::GetTupleElement)) return InitOf(loop, *i->attrs().tuple_index);
-  std::vector<Instruction*> operands;
-  for (const Instruction* o : i->operands()) operands.push_back(BeforeLoop(loop, o));
-  return loop->parent()->AddClone(i, i->shape(), operands);
-}
 
 // The slice of whole rows that the left side of `dot` is, if it is one along the first dimension.
 Instruction* SliceOfRows(const Instruction* dot) {
