@@ -3,8 +3,12 @@
 //
 // A recurrence multiplies each step's input so, a row or a few at a time: that reads all of the weights for little
 // work. Keeps: every result, but for the order in which a product is summed up. Cost: the products' results take
-// memory, as many rows as there are steps. Wherever the slice lies, clamped or not, the result's slice lies there too;
-// the product may run although the loop does not.
+// memory, as many rows as there are steps: at most four times the arrays that the loop goes through step by step, or
+// what the weights take; on CPUs, where the weights stay in a cache, once those arrays. On a GPU a step has a kernel
+// less, where the product is not a part of a sum of two. Wherever the slice lies, clamped or not, the result's slice
+// lies there too; the product may run although the loop does not.
+#include <algorithm>
+
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
@@ -31,9 +35,21 @@ int64_t Columns(const Instruction* dot) { return dot->shape().dims().back(); }
 // Rows of a step.
 int64_t Rows(const Instruction* dot) { return dot->shape().ElementCount() / Columns(dot); }
 
-bool Gains(const Instruction* loop, const Instruction* dot) {
-  constexpr int64_t kMostRows = 4;             // of a step: more are worth reading the weights again
-  constexpr int64_t kFewestBytes = 256 << 10;  // of weights: fewer stay in the second cache over the steps
+// Whether what all steps take is worth it, of weights of so many bytes and of what the loop goes through anyway.
+bool MayTake(int64_t bytes, int64_t weights, int64_t known, bool on_gpu) {
+  constexpr int64_t kSmallWeights = 256 << 10;  // stay in the second cache over the steps
+  if (on_gpu) return bytes <= 4 * known;
+  return bytes <= (weights < kSmallWeights ? known : std::max(4 * known, weights));
+}
+
+// One kernel of a GPU makes sums of products.
+bool IsPartOfSum(const Instruction* dot) {
+  const Instruction* u = dot->users().size() == 1 ? dot->users()[0] : dot;
+  return u->Is(Opcode::Add) && u->operand(0)->Is(Opcode::Dot) && u->operand(1)->Is(Opcode::Dot);
+}
+
+bool Gains(const Instruction* loop, const Instruction* dot, bool on_gpu) {
+  constexpr int64_t kMostRows = 32;  // of a step: more are worth reading the weights again
   constexpr int64_t kFewestSteps = 4;
   const auto& a = dot->attrs();
   const auto plain = [](const std::optional<Ints>& dims) { return !dims || dims->empty(); };
@@ -42,13 +58,14 @@ bool Gains(const Instruction* loop, const Instruction* dot) {
                               (left.rank() == 1 || left.rank() == 2) && right.rank() == 2 &&
                               a.lhs_contracting_dims == Ints{left.rank() - 1} && a.rhs_contracting_dims->size() == 1;
   if (!rows_by_matrix || dot->shape().HasDynamic() || dot->shape().ElementCount() == 0 || Rows(dot) > kMostRows ||
-      right.ByteSize() < kFewestBytes || !IsFixed(loop, dot->operand(1)))
+      !IsFixed(loop, dot->operand(1)) || (on_gpu && IsPartOfSum(dot)))
     return false;
   const Instruction* slice = SliceOfRows(dot);
   if (!slice || slice->operand(0)->shape().HasDynamic() || !IsFixed(loop, slice->operand(0))) return false;
   const int64_t steps = slice->operand(0)->shape().dim(0);
   const auto induction = FindInduction(loop);
-  return steps >= kFewestSteps && induction && 2 * induction->trips >= steps;
+  return steps >= kFewestSteps && induction && 2 * induction->trips >= steps &&
+         MayTake(steps * dot->shape().ByteSize(), right.ByteSize(), StepArrays(loop, *induction).known_bytes(), on_gpu);
 }
 
 // The product of all rows before the loop: [steps, rows of a step, columns].
@@ -70,12 +87,12 @@ void TakeRows(Instruction* dot, Instruction* all) {
   dot->ReplaceAllUsesWith(ReshapeTo(part, Ints(dot->shape().dims())).get());
 }
 
-bool BatchProducts(Module& m, Instruction* loop, PassContext& ctx) {
+bool BatchProducts(Module& m, Instruction* loop, bool on_gpu, PassContext& ctx) {
   std::vector<size_t> places;  // in the body's order, which its clone has too
   std::vector<Instruction*> products;
   const std::vector<Instruction*> in_body = (*loop->attrs().body)->PostOrder();
   for (size_t k = 0; k < in_body.size(); ++k) {
-    if (!in_body[k]->Is(Opcode::Dot) || !Gains(loop, in_body[k]) || !ctx.Take()) continue;
+    if (!in_body[k]->Is(Opcode::Dot) || !Gains(loop, in_body[k], on_gpu) || !ctx.Take()) continue;
     places.push_back(k);
     products.push_back(ProductOfAll(loop, in_body[k]));
   }
@@ -94,9 +111,7 @@ bool BatchProducts(Module& m, Instruction* loop, PassContext& ctx) {
   return true;
 }
 
-}  // namespace
-
-absl::StatusOr<bool> WhileLoopProductBatching(Module& m, PassContext& ctx) {
+absl::StatusOr<bool> BatchAll(Module& m, bool on_gpu, PassContext& ctx) {
   if (ctx.algebra == Algebra::kExact) return false;
   bool changed = false;
   for (Computation* c : m.PostOrder())
@@ -106,7 +121,7 @@ absl::StatusOr<bool> WhileLoopProductBatching(Module& m, PassContext& ctx) {
       if (!arrays || !HasFlatBodies(loop) || !loop->control_predecessors().empty() ||
           !loop->control_successors().empty())
         continue;
-      changed |= BatchProducts(m, loop, ctx);
+      changed |= BatchProducts(m, loop, on_gpu, ctx);
     }
   if (changed) {
     m.RemoveUnreachableComputations();
@@ -114,5 +129,11 @@ absl::StatusOr<bool> WhileLoopProductBatching(Module& m, PassContext& ctx) {
   }
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> WhileLoopProductBatching(Module& m, PassContext& ctx) { return BatchAll(m, false, ctx); }
+
+absl::StatusOr<bool> GpuWhileLoopProductBatching(Module& m, PassContext& ctx) { return BatchAll(m, true, ctx); }
 
 }  // namespace kiln
