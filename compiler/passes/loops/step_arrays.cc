@@ -69,16 +69,24 @@ Instruction* BeforeLoop(Instruction* loop, const Instruction* i) {
 StepArrays::StepArrays(const Instruction* loop, const Induction& count) : loop_(loop), count_(count) {
   const Computation* body = *loop->attrs().body;
   const Instruction* root = body->root();
+  std::map<const Instruction*, std::optional<Walk>> walks;
+  const auto walk_of = [&](const Instruction* index) {
+    const auto [it, is_new] = walks.try_emplace(index);
+    if (is_new) it->second = WalkOf(index);
+    return it->second;
+  };
   for (Instruction* i : body->PostOrder()) {
+    if (i->shape().IsScalar()) continue;  // of which slices have no index
     if (i->Is(Opcode::DynamicSlice)) {
       if (!IsFixed(loop, i->operand(0)) || !i->operand(0)->Is(Opcode::GetTupleElement)) continue;
-      if (const auto place = PlaceOf(i->operand(0), i->operand(1), i->shape())) known_[i->id()] = *place;
+      if (const auto place = PlaceOf(i->operand(0), i->operand(1), i->shape(), walk_of(i->operand(1))))
+        known_[i->id()] = *place;
     } else if (i->Is(Opcode::DynamicUpdateSlice)) {
       const Instruction* array = i->operand(0);
       if (!array->Is(Opcode::GetTupleElement) || array->operand(0) != body->parameter(0)) continue;
       const int64_t k = *array->attrs().tuple_index;
       if (root->operand(k) != i) continue;
-      auto place = PlaceOf(array, i->operand(2), i->operand(1)->shape());
+      auto place = PlaceOf(array, i->operand(2), i->operand(1)->shape(), walk_of(i->operand(2)));
       if (!place) continue;
       place->is_stored = true;
       const Instruction* stored = i->operand(1);
@@ -89,14 +97,12 @@ StepArrays::StepArrays(const Instruction* loop, const Induction& count) : loop_(
 }
 
 // Whole parts of the first dimension, of which each iteration has another.
-std::optional<StepArrays::Place> StepArrays::PlaceOf(const Instruction* array, Instruction* index,
-                                                     const Shape& part) const {
+std::optional<StepArrays::Place> StepArrays::PlaceOf(const Instruction* array, Instruction* index, const Shape& part,
+                                                     std::optional<Walk> walk) const {
   const Shape& all = array->shape();
-  if (all.rank() == 0 || all.HasDynamic() || part.dim(0) != 1) return std::nullopt;
+  if (!walk || all.HasDynamic() || part.dim(0) != 1) return std::nullopt;
   for (int64_t d = 1; d < all.rank(); ++d)
     if (part.dim(d) != all.dim(d)) return std::nullopt;
-  const std::optional<Walk> walk = WalkOf(index);
-  if (!walk) return std::nullopt;
   const int64_t last = walk->first + walk->by * (count_.trips - 1);
   if (std::min(walk->first, last) < 0 || std::max(walk->first, last) >= all.dim(0)) return std::nullopt;
   return Place{*array->attrs().tuple_index, false, *walk, index};
@@ -107,8 +113,14 @@ std::optional<Walk> StepArrays::WalkOf(const Instruction* index) const {
   const std::vector<const Instruction*> terms = IndexTerms(index, (*loop_->attrs().body)->parameter(0), count_.index);
   if (terms.empty()) return std::nullopt;
   std::map<const Instruction*, size_t> at;
-  for (size_t n = 0; n < terms.size(); ++n) at[terms[n]] = n;
-  std::vector<Element> values(terms.size());
+  std::vector<std::vector<size_t>> operands;
+  for (size_t n = 0; n < terms.size(); ++n) {
+    at[terms[n]] = n;
+    operands.emplace_back();
+    if (!terms[n]->Is(Opcode::GetTupleElement))
+      for (const Instruction* o : terms[n]->operands()) operands.back().push_back(at.at(o));
+  }
+  std::vector<Element> values(terms.size()), given(kMostTerms);
   Walk walk;
   for (int64_t t = 0; t < count_.trips; ++t) {
     for (size_t n = 0; n < terms.size(); ++n) {
@@ -118,12 +130,11 @@ std::optional<Walk> StepArrays::WalkOf(const Instruction* index) const {
         continue;
       }
       if (i->Is(Opcode::Constant)) {
-        values[n] = i->literal().Get(0);
+        if (t == 0) values[n] = i->literal().Get(0);
         continue;
       }
-      std::vector<Element> operands;
-      for (const Instruction* o : i->operands()) operands.push_back(values[at.at(o)]);
-      const absl::StatusOr<Element> value = EvaluateScalar(*i, operands.data());
+      for (size_t o = 0; o < operands[n].size(); ++o) given[o] = values[operands[n][o]];
+      const absl::StatusOr<Element> value = EvaluateScalar(*i, given.data());
       if (!value.ok()) return std::nullopt;
       values[n] = *value;
       values[n].i = i->shape().type() == PrimitiveType::Pred ? (value->i != 0) : WrapInt(i->shape().type(), value->i);

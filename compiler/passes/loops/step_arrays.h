@@ -53,7 +53,8 @@ class StepArrays {
     Instruction* index = nullptr;
   };
   std::optional<Walk> WalkOf(const Instruction* index) const;
-  std::optional<Place> PlaceOf(const Instruction* array, Instruction* index, const Shape& part) const;
+  std::optional<Place> PlaceOf(const Instruction* array, Instruction* index, const Shape& part,
+                               std::optional<Walk> walk) const;
   std::optional<Place> Find(const Instruction* base) const;
   Expr Base(const Instruction* base, Instruction* loop) const;
   Instruction* Index() const;
