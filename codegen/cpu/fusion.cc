@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "codegen/cpu/collapse.h"
+#include "codegen/cpu/moved_bits.h"
 #include "compiler/analysis/row_stencil.h"
 
 namespace kiln::cpu {
@@ -48,8 +49,10 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
     return EmitRowsInPlace(fusion);
   }
   if (const auto products = ProductsOf(body.i); !products.empty()) return EmitProducts(body, f, products);
-  if (auto collapsed = Collapse(f)) return EmitByRoot({body, *collapsed->entry()});
-  return EmitByRoot({body, f});
+  const auto moved = AsMovedBits(f);
+  const Computation& elements = moved ? *moved->entry() : f;
+  if (const auto collapsed = Collapse(elements)) return EmitByRoot({body, *collapsed->entry()});
+  return EmitByRoot({body, elements});
 }
 
 Index IndexIn(const Shape& shape, std::vector<llvm::Value*> dims) {

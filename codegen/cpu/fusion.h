@@ -30,10 +30,13 @@ struct FusionBody {
 // The product of each result of `f` and what is made of its elements.
 absl::StatusOr<int64_t> EmitProducts(Body& body, const Computation& f, const std::vector<const Instruction*>& products);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
-// Where along the minor dimension of a loop the joined arrays meet that it reads; none where they are not read in its
-// order, or meet often.
-Ints MinorCuts(const Instruction* root);
-absl::StatusOr<int64_t> EmitBetweenJoins(FusionBody& fusion, const Instruction* root, const Ints& cuts);
+// Where along each dimension of the loops over `results` the joined arrays meet that they read; none of a dimension
+// where they meet often, no dimensions where they meet nowhere.
+using Cuts = std::vector<Ints>;
+Cuts CutsOf(const std::vector<const Instruction*>& results);
+// As Nest, with a loop of its own for each piece between cuts. Its loops are parallel.
+absl::Status NestBetween(FusionBody& fusion, const Ints& dims, const Ints& order, const Cuts& cuts,
+                         const std::function<absl::Status(std::vector<llvm::Value*>)>& visit, bool units = true);
 // A transpose inside the loop of `root` that walks its operand across lines of memory, where the array is large enough
 // to leave the first cache; else null.
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root);

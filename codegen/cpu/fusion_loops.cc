@@ -15,32 +15,30 @@ bool HasShortRows(const Shape& s) {
 
 // Vectors along the dimension around short rows, with a row's elements side by side in one body. All are computed
 // before any is stored: a result may lie where an operand lay.
-absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results) {
+absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results,
+                                  const Cuts& cuts) {
   Ir& ir = fusion.ir;
   ElementEmitter& elements = fusion.elements;
   const Shape& s = results[0]->shape();
   Ints order = UsefulLoops(s);
   const int64_t units = Units(s.dims(), order), row = order.back();
   order.pop_back();
-  RETURN_IF_ERROR(Nest(
-      fusion, s.dims(), order,
-      [&](std::vector<llvm::Value*> at) -> absl::Status {
-        std::vector<std::pair<Val, llvm::Value*>> values;
-        for (int64_t k = 0; k < s.dim(row); ++k) {
-          at[static_cast<size_t>(row)] = ir.I64(k);
-          const Index x = IndexIn(s, at);
-          for (const Instruction* r : results) {
-            ASSIGN_OR_RETURN(Val v, elements.Emit(r, x));
-            values.emplace_back(v, elements.Offset(r->shape(), x));
-          }
-        }
-        for (size_t k = 0; k < values.size(); ++k) {
-          const size_t result = k % results.size();
-          ir.Store(results[result]->shape().type(), values[k].first, fusion.body.results[result], values[k].second);
-        }
-        return absl::OkStatus();
-      },
-      true));
+  RETURN_IF_ERROR(NestBetween(fusion, s.dims(), order, cuts, [&](std::vector<llvm::Value*> at) -> absl::Status {
+    std::vector<std::pair<Val, llvm::Value*>> values;
+    for (int64_t k = 0; k < s.dim(row); ++k) {
+      at[static_cast<size_t>(row)] = ir.I64(k);
+      const Index x = IndexIn(s, at);
+      for (const Instruction* r : results) {
+        ASSIGN_OR_RETURN(Val v, elements.Emit(r, x));
+        values.emplace_back(v, elements.Offset(r->shape(), x));
+      }
+    }
+    for (size_t k = 0; k < values.size(); ++k) {
+      const size_t result = k % results.size();
+      ir.Store(results[result]->shape().type(), values[k].first, fusion.body.results[result], values[k].second);
+    }
+    return absl::OkStatus();
+  }));
   return units;
 }
 
@@ -102,23 +100,26 @@ absl::StatusOr<int64_t> PastCachesByPieces(FusionBody& fusion, const std::vector
 }  // namespace
 
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
-  if (const Ints cuts = MinorCuts(root); !cuts.empty()) return EmitBetweenJoins(fusion, root, cuts);
+  const std::vector<const Instruction*> results = ResultsOf(root);
+  const Shape& s = results[0]->shape();
+  const Cuts cuts = CutsOf(results);
+  const auto elements = [&](const std::vector<llvm::Value*>& at) { return EmitElements(fusion, results, at); };
+  if (!cuts.empty() && !HasShortRows(s) && !PadsBetween(root)) {
+    RETURN_IF_ERROR(NestBetween(fusion, s.dims(), UsefulLoops(s), cuts, elements));
+    return Units(s.dims(), UsefulLoops(s));
+  }
   if (!root->Is(Opcode::Tuple)) {
     if (const Instruction* turned = TransposeAcross(fusion.f, root)) return EmitTranspose(fusion, root, turned);
     if (PadsBetween(root)) return EmitPadBetween(fusion, root);
     if (const Instruction* window = WindowAmong(root)) return EmitAroundWindow(fusion, root, window);
   }
-  const std::vector<const Instruction*> results = ResultsOf(root);
-  const Shape& s = results[0]->shape();
-  if (HasShortRows(s)) return ShortRows(fusion, results);
+  if (HasShortRows(s)) return ShortRows(fusion, results, cuts);
   if (const Ints loops = UsefulLoops(s); !loops.empty() && WaitsForMemory(fusion.f, s))
     if (PastCaches caches(fusion, results, s.dim(loops.back())); caches.Apply())
       return PastCachesByPieces(fusion, results, caches);
   const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
   const bool one = IsOneUnit(s);
-  RETURN_IF_ERROR(Nest(
-      fusion, s.dims(), order, [&](const std::vector<llvm::Value*>& at) { return EmitElements(fusion, results, at); },
-      true, !one));
+  RETURN_IF_ERROR(Nest(fusion, s.dims(), order, elements, true, !one));
   return one ? 1 : Units(s.dims(), order);
 }
 

@@ -1,5 +1,5 @@
-// Padding between elements, as the gradient of a stride has it: each row is filled, then its elements are placed. A
-// test at every element, with a division for its place, takes longer than writing some twice.
+// Padding between elements, as the gradient of a stride has it: loops run over what is padded, and the padding before,
+// between and behind it is filled in runs. A test at every element, with a division for its place, takes longer.
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
@@ -7,21 +7,143 @@
 namespace kiln::cpu {
 namespace {
 
+// A dimension of the operand in the result.
 struct Line {
-  int64_t first, end;  // of the operand's places along a dimension, what the result keeps
+  int64_t first, count;    // the places that the result keeps
+  int64_t step;            // from one to the next in the result
+  int64_t before, behind;  // places of the result around them
 };
 
-Line KeptOf(const PadDim& p, int64_t extent, int64_t result) {
+Line LineOf(const PadDim& p, int64_t extent, int64_t result) {
   const int64_t step = p.interior + 1;
   const auto up = [step](int64_t n) { return n <= 0 ? 0 : (n + step - 1) / step; };
   const int64_t first = std::min(extent, up(-p.low));
-  return {first, std::max(first, std::min(extent, up(result - p.low)))};
+  const int64_t count = std::max<int64_t>(0, std::min(extent, up(result - p.low)) - first);
+  const int64_t before = count ? p.low + first * step : result;
+  return {first, count, step, before, count ? result - before - (count - 1) * step - 1 : 0};
 }
+
+class PadBetween {
+ public:
+  PadBetween(FusionBody& fusion, const Instruction* root, const Val& fill)
+      : fusion_(fusion),
+        ir_(fusion.ir),
+        root_(root),
+        s_(root->shape()),
+        from_(root->operand(0)->shape()),
+        fill_(fill),
+        order_(UsefulLoops(s_)),
+        strides_(s_.Strides()),
+        at_(s_.dims().size(), ir_.I64(0)) {
+    for (int64_t d = 0; d < s_.rank(); ++d) {
+      lines_.push_back(LineOf((*root->attrs().padding)[static_cast<size_t>(d)], from_.dim(d), s_.dim(d)));
+      at_[static_cast<size_t>(d)] = ir_.I64(lines_.back().first);
+    }
+  }
+
+  absl::StatusOr<int64_t> Emit() {
+    const int64_t d = order_[0];
+    const Line& l = lines_[static_cast<size_t>(d)];
+    const bool none = std::any_of(lines_.begin(), lines_.end(), [](const Line& x) { return x.count == 0; });
+    ir_.Loop(fusion_.body.begin, fusion_.body.end, 1, [&](llvm::Value* i) {
+      if (none) return Fill(ir_.Mul(i, strides_[static_cast<size_t>(d)]), strides_[static_cast<size_t>(d)]);
+      llvm::Value *place = ir_.b.CreateSub(i, ir_.I64(l.before)), *step = ir_.I64(l.step);
+      llvm::Value* k = ir_.b.CreateUDiv(place, step);
+      llvm::Value* inside = ir_.b.CreateAnd(ir_.b.CreateICmpEQ(ir_.b.CreateURem(place, step), ir_.I64(0)),
+                                            ir_.b.CreateICmpULT(k, ir_.I64(l.count)));
+      llvm::Value* begin = ir_.Mul(i, strides_[static_cast<size_t>(d)]);
+      const auto row = [&] {
+        at_[static_cast<size_t>(d)] = ir_.Add(k, ir_.I64(l.first));
+        Block(1, begin);
+      };
+      EitherOr(inside, row, [&] { Fill(begin, strides_[static_cast<size_t>(d)]); });
+    });
+    RETURN_IF_ERROR(status_);
+    return s_.dim(d);
+  }
+
+ private:
+  // The elements of the dimensions from order_[level] on, which begin at element `begin` of the result.
+  void Block(size_t level, llvm::Value* begin) {
+    const auto d = static_cast<size_t>(order_[level]);
+    const Line& l = lines_[d];
+    const int64_t inner = strides_[d];
+    const bool last = level + 1 == order_.size(), whole = last && l.step > 1 && !InGroups(l);
+    Fill(begin, (whole ? s_.dim(static_cast<int64_t>(d)) : l.before) * inner);
+    llvm::Value* first = ir_.Add(begin, ir_.I64(l.before * inner));
+    const auto at = [&](llvm::Value* k) {
+      at_[d] = ir_.Add(k, ir_.I64(l.first));
+      return ir_.Add(first, ir_.Mul(k, l.step * inner));
+    };
+    if (last) {
+      Elements(l, at);
+      if (whole) return;
+    } else {
+      ir_.Loop(ir_.I64(0), ir_.I64(l.count), 1, [&](llvm::Value* k) {
+        llvm::Value* to = at(k);
+        Block(level + 1, to);
+        if (l.step > 1)
+          ir_.If(ir_.b.CreateICmpNE(k, ir_.I64(l.count - 1)),
+                 [&] { Fill(ir_.Add(to, ir_.I64(inner)), (l.step - 1) * inner); });
+      });
+    }
+    Fill(ir_.Add(first, ir_.I64(((l.count - 1) * l.step + 1) * inner)), l.behind * inner);
+  }
+
+  // Whether elements are stored with the padding behind each, in vectors that are shuffled: cheaper than stores of
+  // elements alone on a row that was filled, where there are many and they lie near each other.
+  bool InGroups(const Line& l) const {
+    constexpr int64_t kNear = 4, kMany = 32, kWide = 4;  // bytes
+    return l.step <= kNear && l.count >= kMany && ByteWidth(s_.type()) >= kWide && !IsComplex(s_.type());
+  }
+
+  void Elements(const Line& l, const std::function<llvm::Value*(llvm::Value*)>& at) {
+    const auto element = [&](llvm::Value* k, int64_t between) {
+      llvm::Value* to = at(k);
+      const auto v = fusion_.elements.Emit(root_->operand(0), IndexIn(from_, at_));
+      status_.Update(v.status());
+      if (!v.ok()) return;
+      ir_.Store(s_.type(), ir_.Convert(*v, from_.type(), s_.type()), fusion_.body.results[0], to);
+      for (int64_t j = 1; j <= between; ++j)
+        ir_.Store(s_.type(), fill_, fusion_.body.results[0], ir_.Add(to, ir_.I64(j)));
+    };
+    if (l.step == 1)
+      return ir_.VectorLoop(
+          l.count, [&](llvm::Value* k) { element(k, 0); }, true);
+    if (!InGroups(l))
+      return ir_.Loop(
+          ir_.I64(0), ir_.I64(l.count), 1, [&](llvm::Value* k) { element(k, 0); }, true);
+    ir_.Loop(
+        ir_.I64(0), ir_.I64(l.count - 1), 1, [&](llvm::Value* k) { element(k, l.step - 1); }, true);
+    element(ir_.I64(l.count - 1), 0);
+  }
+
+  void Fill(llvm::Value* begin, int64_t count) {
+    ir_.VectorLoop(
+        count, [&](llvm::Value* k) { ir_.Store(s_.type(), fill_, fusion_.body.results[0], ir_.Add(begin, k)); }, true);
+  }
+
+  void EitherOr(llvm::Value* cond, const std::function<void()>& then, const std::function<void()>& otherwise) {
+    ir_.If(cond, then);
+    ir_.If(ir_.b.CreateNot(cond), otherwise);
+  }
+
+  FusionBody& fusion_;
+  Ir& ir_;
+  const Instruction* const root_;
+  const Shape &s_, &from_;
+  const Val fill_;
+  const Ints order_, strides_;
+  std::vector<llvm::Value*> at_;  // in the operand
+  std::vector<Line> lines_;
+  absl::Status status_;
+};
 
 }  // namespace
 
 bool PadsBetween(const Instruction* root) {
-  if (!root->Is(Opcode::Pad) || root->operand(0)->shape().ElementCount() == 0) return false;
+  if (!root->Is(Opcode::Pad) || root->operand(0)->shape().ElementCount() == 0 || !root->shape().HasDefaultLayout())
+    return false;
   const Ints& dims = root->shape().dims();
   const attr::Padding& padding = *root->attrs().padding;
   return std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p.interior != 0; }) &&
@@ -29,64 +151,10 @@ bool PadsBetween(const Instruction* root) {
 }
 
 absl::StatusOr<int64_t> EmitPadBetween(FusionBody& fusion, const Instruction* root) {
-  Ir& ir = fusion.ir;
-  ElementEmitter& elements = fusion.elements;
-  const Shape &s = root->shape(), &from = root->operand(0)->shape();
-  const attr::Padding& padding = *root->attrs().padding;
-  ASSIGN_OR_RETURN(Val fill, elements.Emit(root->operand(1), Index{}));
-  fill = ir.Convert(fill, root->operand(1)->shape().type(), s.type());
-  const Ints order = UsefulLoops(s), rows(order.begin(), order.end() - 1);
-  const int64_t minor = order.back();
-  using At = std::vector<llvm::Value*>;
-  absl::Status status;
-  const auto store = [&](const Val& v, const At& at) {
-    ir.Store(s.type(), v, fusion.body.results[0], elements.Offset(s, IndexIn(s, at)));
-  };
-  RETURN_IF_ERROR(Nest(
-      fusion, s.dims(), rows,
-      [&](At at) -> absl::Status {
-        const size_t along = static_cast<size_t>(minor);
-        llvm::Value* inside = ir.b.getTrue();
-        At source(at.size());
-        for (int64_t d = 0; d < s.rank(); ++d) {
-          if (d == minor) continue;
-          const PadDim& p = padding[static_cast<size_t>(d)];
-          const auto [first, end] = KeptOf(p, from.dim(d), s.dim(d));
-          // Counted from the first element that is kept, so that what divides is not negative where it matters.
-          const int64_t begin = p.low + first * (p.interior + 1);
-          llvm::Value* place = ir.b.CreateSub(at[static_cast<size_t>(d)], ir.I64(begin));
-          llvm::Value* step = ir.I64(p.interior + 1);
-          llvm::Value* k = ir.b.CreateUDiv(place, step);
-          llvm::Value* ok = ir.b.CreateAnd(ir.b.CreateICmpEQ(ir.b.CreateURem(place, step), ir.I64(0)),
-                                           ir.b.CreateICmpULT(k, ir.I64(end - first)));
-          inside = ir.b.CreateAnd(inside, ok);
-          source[static_cast<size_t>(d)] = ir.Add(k, ir.I64(first));
-        }
-        ir.VectorLoop(
-            s.dim(minor),
-            [&](llvm::Value* j) {
-              at[along] = j;
-              store(fill, at);
-            },
-            true);
-        ir.If(inside, [&] {
-          const PadDim& p = padding[along];
-          const auto [first, end] = KeptOf(p, from.dim(minor), s.dim(minor));
-          ir.Loop(
-              ir.I64(first), ir.I64(end), 1,
-              [&](llvm::Value* k) {
-                source[along] = k;
-                at[along] = ir.b.CreateNSWAdd(ir.Mul(k, p.interior + 1), ir.I64(p.low));
-                const auto v = elements.Emit(root->operand(0), IndexIn(from, source));
-                status.Update(v.status());
-                if (v.ok()) store(ir.Convert(*v, from.type(), s.type()), at);
-              },
-              true);
-        });
-        return status;
-      },
-      false));
-  return Units(s.dims(), order);
+  const Shape& s = root->shape();
+  ASSIGN_OR_RETURN(Val fill, fusion.elements.Emit(root->operand(1), Index{}));
+  fill = fusion.ir.Convert(fill, root->operand(1)->shape().type(), s.type());
+  return PadBetween(fusion, root, fill).Emit();
 }
 
 }  // namespace kiln::cpu

@@ -174,8 +174,21 @@ absl::StatusOr<int64_t> EmitInterleaved(FusionBody& fusion, const Instruction* r
   return Units(s.dims(), order);
 }
 
+// Whether lines of the caches have elements of several operands, and the result is too large to stay there until the
+// next one comes.
+bool MixesLines(const Instruction* root) {
+  constexpr int64_t kMostCuts = 12, kShortRun = 512, kStays = 1 << 18;  // bytes
+  const Shape& s = root->shape();
+  if (!s.HasDefaultLayout() || s.ByteSize() < kStays || root->operand_count() > kMostCuts) return false;
+  const auto d = static_cast<size_t>((*root->attrs().dimensions)[0]);
+  return std::any_of(root->operands().begin(), root->operands().end(), [&](const Instruction* o) {
+    return o->shape().dim(static_cast<int64_t>(d)) * s.Strides()[d] * ByteWidth(s.type()) < kShortRun;
+  });
+}
+
 absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* root) {
   if (Interleaves(root)) return EmitInterleaved(fusion, root);
+  if (MixesLines(root)) return EmitLoops(fusion, root);
   Ir& ir = fusion.ir;
   Body& body = fusion.body;
   ElementEmitter& elements = fusion.elements;
@@ -207,21 +220,24 @@ absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* r
     return rows ? array : nullptr;
   };
   const auto piece = [&](const Instruction* o, const Instruction* rows) -> absl::Status {
-    RETURN_IF_ERROR(Nest(
-        fusion, o->shape().dims(), rows ? outer : order,
-        [&](std::vector<llvm::Value*> at) -> absl::Status {
-          if (rows) {
-            CopyRow(fusion, o->shape(), body.operands[*rows->attrs().parameter_number], at, d, base, s,
-                    root->operand_count() <= kMostInline);
-            return absl::OkStatus();
-          }
-          ASSIGN_OR_RETURN(Val v, elements.Emit(o, IndexIn(o->shape(), at)));
-          Index to{at};
-          to.dims[d] = ir.Add(at[d], ir.I64(base));
-          ir.Store(s.type(), v, body.results[0], elements.Offset(s, to));
-          return absl::OkStatus();
-        },
-        true, unit >= 0));
+    const auto row = [&](const std::vector<llvm::Value*>& at) -> absl::Status {
+      CopyRow(fusion, o->shape(), body.operands[*rows->attrs().parameter_number], at, d, base, s,
+              root->operand_count() <= kMostInline);
+      return absl::OkStatus();
+    };
+    const auto element = [&](const std::vector<llvm::Value*>& at) -> absl::Status {
+      ASSIGN_OR_RETURN(Val v, elements.Emit(o, IndexIn(o->shape(), at)));
+      Index to{at};
+      to.dims[d] = ir.Add(at[d], ir.I64(base));
+      ir.Store(s.type(), v, body.results[0], elements.Offset(s, to));
+      return absl::OkStatus();
+    };
+    const Ints& dims = o->shape().dims();
+    if (const Cuts cuts = CutsOf({o}); !rows && !cuts.empty())
+      RETURN_IF_ERROR(NestBetween(fusion, dims, UsefulFirst(dims, order), cuts, element, unit >= 0));
+    else
+      RETURN_IF_ERROR(rows ? Nest(fusion, dims, outer, row, true, unit >= 0)
+                           : Nest(fusion, dims, order, element, true, unit >= 0));
     base += o->shape().dim(d);
     return absl::OkStatus();
   };

@@ -2,6 +2,8 @@
 #include "codegen/elemental/movement.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/llvm/row_questions.h"
@@ -39,6 +41,10 @@ absl::StatusOr<Val> Slice(ElementEmitter& elements, const Instruction* i, const 
     llvm::Value* v = ir.Mul(index.dims[d], s.stride);
     in.dims.push_back(s.start ? ir.Add(v, ir.I64(s.start)) : v);
   }
+  constexpr int64_t kNear = 2;
+  if (const int64_t minor = MinorDim(i->shape());
+      minor >= 0 && (*i->attrs().slice)[static_cast<size_t>(minor)].stride > kNear)
+    ir.LoadsApart(i->shape().type());
   return elements.Emit(i->operand(0), in);
 }
 
@@ -141,6 +147,19 @@ llvm::Value* LinearBehindPadding(ElementEmitter& elements, const Instruction* i,
                         true);
 }
 
+// Which of `n` elements that lie `step` apart is at `v`, and whether one is. Places before the first are far behind the
+// last as unsigned numbers, whose quotients by a constant are cheap, and those of 32 bits most of all in vectors.
+std::pair<llvm::Value*, llvm::Value*> PlaceBetween(Ir& ir, llvm::Value* v, int64_t step, int64_t n) {
+  llvm::IRBuilder<>& b = ir.b;
+  constexpr int64_t kNarrow = int64_t{1} << 30;
+  llvm::Type* type = n * step < kNarrow ? b.getInt32Ty() : b.getInt64Ty();
+  const auto number = [&](int64_t k) { return llvm::ConstantInt::get(type, static_cast<uint64_t>(k)); };
+  llvm::Value* place = b.CreateTrunc(v, type);
+  llvm::Value* q = b.CreateUDiv(place, number(step));
+  llvm::Value* ok = b.CreateAnd(b.CreateICmpEQ(b.CreateMul(q, number(step)), place), b.CreateICmpULT(q, number(n)));
+  return {b.CreateZExt(q, b.getInt64Ty()), ok};
+}
+
 absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const Index& index) {
   Ir& ir = elements.ir();
   llvm::IRBuilder<>& b = ir.b;
@@ -167,11 +186,7 @@ absl::StatusOr<Val> Pad(ElementEmitter& elements, const Instruction* i, const In
     v = b.CreateSub(v, ir.I64(p.low), "", false, true);
     llvm::Value* ok;
     if (p.interior) {
-      llvm::Value* step = ir.I64(p.interior + 1);
-      ok = b.CreateICmpEQ(b.CreateSRem(v, step), ir.I64(0));
-      llvm::Value* q = b.CreateSDiv(v, step);
-      ok = b.CreateAnd(ok, b.CreateAnd(b.CreateICmpSGE(v, ir.I64(0)), b.CreateICmpSLT(q, ir.I64(from.dim(d)))));
-      v = q;
+      std::tie(v, ok) = PlaceBetween(ir, v, p.interior + 1, from.dim(d));
     } else {
       ok = b.CreateICmpULT(v, ir.I64(from.dim(d)));
     }

@@ -75,6 +75,8 @@ class Ir {
   // innermost loop of elements; `body` may be called several times. One that is not parallel adds up `sums` numbers,
   // each in as many registers as there is room for.
   void VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel, int64_t sums = 1);
+  // What the innermost loop loads from places apart, LLVM would put into the lanes of wide vectors one by one.
+  void LoadsApart(PrimitiveType t) { halves_ = halves_ || ByteWidth(t) < 4; }
   void If(llvm::Value* cond, const std::function<void()>& then);
   llvm::Function* current() { return b.GetInsertBlock()->getParent(); }
   // Brings the cache line at `address`, which need not be memory, into the first cache or only as far as the second.
@@ -91,8 +93,8 @@ class Ir {
   llvm::MDNode* access_group = nullptr;
 
  private:
-  // Since the innermost loop began F16 was loaded or stored. LLVM takes its wide conversions for dear, and makes
-  // vectors of four.
+  // Since the innermost loop began F16 was loaded or stored, or narrow elements at places apart. LLVM takes wide
+  // conversions for dear, and makes vectors of four; of the others it makes too wide ones.
   bool halves_ = false;
   using Hints = std::vector<llvm::Metadata*>;  // of one loop
   llvm::Metadata* Hint(const std::string& name, llvm::Metadata* value = nullptr);

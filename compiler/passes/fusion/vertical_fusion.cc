@@ -5,6 +5,7 @@
 #include "compiler/hlo/tuning.h"
 #include "compiler/hlo/uses.h"
 #include "compiler/passes/fusion/fuse.h"
+#include "compiler/passes/fusion/joins.h"
 #include "compiler/passes/fusion/recompute.h"
 
 namespace kiln {
@@ -30,12 +31,6 @@ bool WindowsAreApart(const Instruction* i) {
   const attr::Win window = i->attrs().window.value_or(attr::Win());
   return std::all_of(window.begin(), window.end(),
                      [](const WindowDim& w) { return w.DilatedSize() <= w.stride && w.lhs_dilate == 1; });
-}
-
-// Whether a loop over what pad `i` gives comes by more often than its operand has elements.
-bool LeavesHoles(const Instruction* i) {
-  return std::any_of(i->attrs().padding->begin(), i->attrs().padding->end(),
-                     [](const PadDim& d) { return d.interior > 0; });
 }
 
 // Elements that each result of a reduction of one array is made of.
@@ -70,18 +65,6 @@ bool FusibleConsumer(const Instruction* i) {
     default:
       return false;
   }
-}
-
-// Where only extents of 1 differ. A bitcast that says something of another layout stays outside: loops find their
-// elements in row-major arrays with less arithmetic.
-bool DegenerateBitcast(const Instruction* i) {
-  if (!i->shape().HasDefaultLayout() || !i->operand(0)->shape().HasDefaultLayout()) return false;
-  Ints a, b;
-  for (int64_t d : i->shape().dims())
-    if (d != 1) a.push_back(d);
-  for (int64_t d : i->operand(0)->shape().dims())
-    if (d != 1) b.push_back(d);
-  return a == b;
 }
 
 // Windows that a gather takes.
@@ -179,7 +162,7 @@ class Fuser {
       return few && ReshapesProducer(p) && Judge(p->operand(0), c) != Verdict::kNo ? Verdict::kDear : Verdict::kNo;
     }
     if (p->Is(Opcode::Pad) && c->Is(Opcode::Reduce)) return Verdict::kNo;
-    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(c))
+    if (p->Is(Opcode::Transpose) && p->operand(0)->shape().ElementCount() > 1024 && !TransposeFuses(p, c))
       return Verdict::kNo;
     if (p->Is(Opcode::Concatenate) && p->operand_count() > 4) return Verdict::kNo;
     if (!few) return Verdict::kNo;
@@ -270,45 +253,8 @@ class Fuser {
 
   bool FusesJoined(const Instruction* c, const Instruction* p, bool reads_once) const {
     return TakesWindow(c, p) || NamesPlaces(c, p) || (limits_.concatenations && reads_once) ||
-           (limits_.joins && reads_once && Meetings(c) + Meetings(p) <= limits_.joins && JoinsPieces(p) &&
-            ReadsInOrder(c));
-  }
-
-  // Places where joined arrays meet along the innermost dimension, each of which ends a loop.
-  static int64_t Meetings(const Instruction* i) {
-    if (i->Is(Opcode::Concatenate)) {
-      const Ints& dims = i->shape().dims();
-      const bool inner =
-          std::all_of(dims.begin() + (*i->attrs().dimensions)[0] + 1, dims.end(), [](int64_t d) { return d == 1; });
-      return inner ? i->operand_count() - 1 : 0;
-    }
-    int64_t n = 0;
-    if (i->Is(Opcode::Fusion))
-      for (const auto& x : (*i->attrs().calls)->instructions()) n += Meetings(x.get());
-    return n;
-  }
-
-  // Joined arrays in several rows of which nothing is computed.
-  static bool JoinsPieces(const Instruction* p) {
-    const Shape& s = p->shape();
-    const auto computed = [](const Instruction* o) { return FusibleProducer(o) && !o->Is(Opcode::Slice); };
-    return s.rank() > 1 && s.HasDefaultLayout() && s.ElementCount() > s.dims().back() &&
-           std::none_of(p->operands().begin(), p->operands().end(), computed);
-  }
-
-  // A loop over elements that visits those of its operands as they lie.
-  static bool ReadsInOrder(const Instruction* c) {
-    const auto in_order = [](const Instruction* i) {
-      if (i->Is(Opcode::Slice))
-        return std::all_of(i->attrs().slice->begin(), i->attrs().slice->end(),
-                           [](const SliceDim& d) { return d.stride == 1; });
-      return i->IsElementwise() || i->Is(Opcode::Parameter) || i->Is(Opcode::Constant) || i->Is(Opcode::Broadcast) ||
-             i->Is(Opcode::Concatenate) || i->Is(Opcode::Iota);
-    };
-    if (!RootOf(c)->IsElementwise() || !RootOf(c)->shape().HasDefaultLayout()) return false;
-    if (!c->Is(Opcode::Fusion)) return true;
-    const auto& all = (*c->attrs().calls)->instructions();
-    return std::all_of(all.begin(), all.end(), [&](const auto& i) { return in_order(i.get()); });
+           (limits_.joins && (reads_once || GathersFew(c, p)) && Meetings(c) + Meetings(p) <= limits_.joins &&
+            JoinsPieces(p) && std::none_of(p->operands().begin(), p->operands().end(), Expensive) && ReadsInOrder(c));
   }
 
   // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather: whose number is read
@@ -362,9 +308,15 @@ class Fuser {
   }
 
   // Strided reads inside a reduction or a second transpose are worse than a tiled transpose of their own.
-  static bool TransposeFuses(const Instruction* c) {
+  // Loops that end where arrays meet walk rows, too.
+  static bool TransposeFuses(const Instruction* p, const Instruction* c) {
     const Instruction* r = RootOf(c);
-    return !r->Is(Opcode::Reduce) && !r->Is(Opcode::Concatenate);
+    if (r->Is(Opcode::Reduce) || r->Is(Opcode::Concatenate)) return false;
+    constexpr int64_t kMany = 2;  // of a part elements are read apart
+    if (!c->Is(Opcode::Fusion) || KeepsRows(p) || r->shape().IsTuple()) return true;
+    if (r->shape().ElementCount() * kMany <= p->shape().ElementCount()) return true;
+    const auto& all = (*c->attrs().calls)->instructions();
+    return std::none_of(all.begin(), all.end(), [](const auto& i) { return i->Is(Opcode::Concatenate); });
   }
 
   bool JoinsAll(const Instruction* p, const std::vector<Instruction*>& users) {

@@ -25,21 +25,24 @@ Instruction* WithoutIdleInterior(Instruction* i) {
   return p == *i->attrs().padding ? nullptr : PadAs(i->shape(), i->operand(0), i->operand(1), std::move(p));
 }
 
-// A negative edge cuts off: that is a slice.
+// A negative edge cuts off: what is left of the array is padded.
 Instruction* CutApart(Instruction* i) {
   attr::Padding p = *i->attrs().padding;
-  Ints from, to, dims;
+  const Shape& from = i->operand(0)->shape();
+  if (i->shape().ElementCount() == 0 || HasOwnLayout(i)) return nullptr;
+  Ints first, end, dims;
   for (size_t d = 0; d < p.size(); ++d) {
-    const int64_t low = std::min<int64_t>(p[d].low, 0), high = std::min<int64_t>(p[d].high, 0);
-    p[d].low -= low;
-    p[d].high -= high;
-    dims.push_back(i->shape().dim(static_cast<int64_t>(d)) - low - high);
-    from.push_back(-low);
-    to.push_back(dims.back() + high);
+    const int64_t n = i->shape().dim(static_cast<int64_t>(d)), step = p[d].interior + 1;
+    const auto places = [step](int64_t before) { return before <= 0 ? 0 : (before + step - 1) / step; };
+    first.push_back(places(-p[d].low));
+    end.push_back(std::min(from.dim(static_cast<int64_t>(d)), places(n - p[d].low)));
+    if (first.back() >= end.back()) return Spread(i->operand(1), i->shape().dims());
+    dims.push_back(end.back() - first.back());
+    p[d].low += first.back() * step;
+    p[d].high = n - p[d].low - (dims.back() - 1) * step - 1;
   }
-  if (dims == i->shape().dims()) return nullptr;
-  Instruction* wide = PadAs(Shape::Array(i->shape().type(), dims), i->operand(0), i->operand(1), std::move(p));
-  return SliceOf(wide, from, to).get();
+  if (dims == from.dims()) return nullptr;
+  return PadAs(i->shape(), SliceOf(i->operand(0), first, end).get(), i->operand(1), std::move(p));
 }
 
 // Where some dimensions are padded and the others only repeat, the smaller array is padded.

@@ -140,6 +140,30 @@ Instruction* OfReverse(Instruction* i) {
   return dims.empty() ? inner->operand(0) : ReverseBy(inner->operand(0), dims);
 }
 
+// What is padded is reversed, and padded from the other side.
+Instruction* OfPad(Instruction* i) {
+  const Instruction* pad = i->operand(0);
+  if (!pad->Is(Opcode::Pad) || !HasOneUser(pad) || HasOwnLayout(i)) return nullptr;
+  attr::Padding padding = *pad->attrs().padding;
+  for (int64_t d : *i->attrs().dimensions) std::swap(padding[d].low, padding[d].high);
+  Instruction* x = ReverseBy(pad->operand(0), *i->attrs().dimensions);
+  Instruction* out = i->parent()->Add(Opcode::Pad, i->shape(), {x, pad->operand(1)});
+  out->mutable_attrs().padding = std::move(padding);
+  return out;
+}
+
+// Pieces are reversed, the last one first where they follow each other.
+Instruction* OfConcatenation(Instruction* i) {
+  const Instruction* c = i->operand(0);
+  if (!c->Is(Opcode::Concatenate) || !HasOneUser(c) || HasOwnLayout(i)) return nullptr;
+  const Ints& dims = *i->attrs().dimensions;
+  std::vector<Expr> parts;
+  for (Instruction* o : c->operands()) parts.emplace_back(ReverseBy(o, dims));
+  const int64_t d = (*c->attrs().dimensions)[0];
+  if (std::find(dims.begin(), dims.end(), d) != dims.end()) std::reverse(parts.begin(), parts.end());
+  return ConcatOf(parts, d).get();
+}
+
 // f(x, s) with one value for s is reversed in x.
 Instruction* OfBinaryWithScalar(Instruction* i) {
   Instruction* f = i->operand(0);
@@ -282,6 +306,23 @@ const Rule kRules[] = {
      " ROOT r = $T[4,6] reverse(a), dimensions={1}",
      "a = $T[4,6] maximum(p, q)\n ROOT r = $T[4,6] reverse(a), dimensions={1}",
      OfBinaryWithScalar},
+    {"reverse-of-pad",
+     {Opcode::Reverse},
+     kAllTypes,
+     Numerics::Exact,
+     "b = $T[7,13] pad(p, s), padding=1_2x1_1_1\n ROOT r = $T[7,13] reverse(b), dimensions={0}",
+     "b = $T[7,6] pad(p, s), padding=1_2x0_0\n t = $T[7,6] reverse(b), dimensions={0}\n"
+     " ROOT r = $T[14,6] concatenate(t, b), dimensions={0}",
+     OfPad},
+    {"reverse-of-concatenation",
+     {Opcode::Reverse},
+     kAllTypes,
+     Numerics::Exact,
+     "t = $T[2,6] slice(p), slice={[1:3], [0:6]}\n b = $T[6,6] concatenate(q, t), dimensions={0}\n"
+     " ROOT r = $T[6,6] reverse(b), dimensions={0,1}",
+     "b = $T[8,6] concatenate(p, q), dimensions={0}\n t = $T[8,6] reverse(b), dimensions={0}\n"
+     " ROOT r = $T[16,6] concatenate(t, b), dimensions={0}",
+     OfConcatenation},
     {"reverse-of-inserted-ones",
      {Opcode::Reverse},
      kAllTypes,

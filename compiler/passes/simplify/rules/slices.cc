@@ -1,4 +1,7 @@
 // Slices of everything, of slices, broadcasts, pads, reversals and concatenations.
+#include <algorithm>
+#include <optional>
+
 #include "compiler/passes/simplify/rules/rule.h"
 #include "compiler/passes/simplify/rules/terms.h"
 
@@ -50,25 +53,63 @@ Instruction* OfBroadcast(Instruction* i) {
   return BroadcastTo(x, i->shape().dims(), map).get();
 }
 
-// Of padding alone, of what was padded exactly, and of a part of it.
-Instruction* OfPad(Instruction* i) {
-  const Instruction* pad = i->operand(0);
-  if (!pad->Is(Opcode::Pad) || i->shape().ElementCount() == 0) return nullptr;
-  Instruction* x = pad->operand(0);
-  attr::Slices inner = *i->attrs().slice;
-  bool whole = i->shape().dims() == x->shape().dims(), within = true;
-  for (size_t d = 0; d < inner.size(); ++d) {
-    const PadDim& p = (*pad->attrs().padding)[d];
-    SliceDim& s = inner[d];
-    const int64_t n = x->shape().dim(static_cast<int64_t>(d)), last = LastOf(i, d);
-    if (n == 0 || last < p.low || s.start > p.low + (n - 1) * (p.interior + 1))
-      return Spread(pad->operand(1), i->shape().dims());
-    whole = whole && s.start == p.low && s.stride == p.interior + 1;
-    within = within && s.start >= p.low && last < p.low + n && s.stride == 1 && p.interior == 0;
-    s = {s.start - p.low, last + 1 - p.low, s.stride};
+// What a slice takes of a dimension that is padded: which elements of the operand, and where they are in the slice.
+struct Taken {
+  SliceDim of_operand;
+  PadDim padding;
+};
+
+// None if it takes padding alone; false where elements that it takes are not a slice of the operand.
+bool TakenOf(const SliceDim& s, const PadDim& p, int64_t n, int64_t taken, std::optional<Taken>* out) {
+  const int64_t step = p.interior + 1;
+  if (step % s.stride != 0 && s.stride % step != 0) return false;
+  int64_t first = 0;  // place in the slice that is an element, not what is between
+  while (first < std::min(taken, step) && ((s.start + first * s.stride - p.low) % step + step) % step != 0) ++first;
+  const int64_t every = std::max<int64_t>(1, step / s.stride), apart = std::max<int64_t>(1, s.stride / step);
+  int64_t at = s.start + first * s.stride - p.low;  // of the padded array, from its first element on
+  if (at < 0) {
+    const int64_t skipped = (-at + every * s.stride - 1) / (every * s.stride);
+    first += skipped * every;
+    at += skipped * every * s.stride;
   }
-  if (whole) return x;
-  return within ? SliceAs(i, x, std::move(inner)) : nullptr;
+  out->reset();
+  if (first >= taken || at % step != 0 || at / step >= n) return true;
+  const int64_t count = std::min((taken - 1 - first) / every, (n - 1 - at / step) / apart) + 1;
+  *out = Taken{{at / step, at / step + (count - 1) * apart + 1, apart},
+               {first, taken - 1 - first - (count - 1) * every, every - 1}};
+  return true;
+}
+
+// The part of the operand that is left, padded by what is left of the padding.
+Instruction* OfPad(Instruction* i) {
+  Instruction* pad = i->operand(0);
+  if (!pad->Is(Opcode::Pad) || i->shape().ElementCount() == 0 || HasOwnLayout(i)) return nullptr;
+  Instruction* x = pad->operand(0);
+  attr::Slices inner;
+  attr::Padding padding;
+  Ints dims;
+  for (size_t d = 0; d < pad->attrs().padding->size(); ++d) {
+    const auto k = static_cast<int64_t>(d);
+    std::optional<Taken> taken;
+    if (!TakenOf((*i->attrs().slice)[d], (*pad->attrs().padding)[d], x->shape().dim(k), i->shape().dim(k), &taken))
+      return nullptr;
+    if (!taken) return Spread(pad->operand(1), i->shape().dims());
+    inner.push_back(taken->of_operand);
+    padding.push_back(taken->padding);
+    dims.push_back((inner.back().limit - inner.back().start - 1) / inner.back().stride + 1);
+  }
+  const bool padded = std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p != PadDim{}; });
+  if (padded && !HasOneUser(pad)) return nullptr;
+  if (dims != x->shape().dims()) {
+    const Shape part = Shape::Array(x->shape().type(), dims);
+    Instruction* slice = i->parent()->Add(Opcode::Slice, part, {x});
+    slice->mutable_attrs().slice = std::move(inner);
+    x = slice;
+  }
+  if (!padded) return x;
+  Instruction* out = i->parent()->Add(Opcode::Pad, i->shape(), {x, pad->operand(1)});
+  out->mutable_attrs().padding = std::move(padding);
+  return out;
 }
 
 // What is left is reversed.
@@ -119,7 +160,41 @@ Instruction* OfReshape(Instruction* i) {
   return ReshapeTo(SliceOf(x, from, to), i->shape().dims()).get();
 }
 
-// A concatenation of the operands that the slice touches.
+// A concatenation of what the slice takes of the operands that it touches, where nothing else reads what they make and
+// a good part of it is not taken. Slices that are nearly whole, as those of a stencil are, leave what they may share.
+Instruction* OfConcatenation(Instruction* i) {
+  const Instruction* x = i->operand(0);
+  if (!x->Is(Opcode::Concatenate) || i->shape().ElementCount() == 0 || !HasOneUser(x) || HasOwnLayout(i))
+    return nullptr;
+  const int64_t d = (*x->attrs().dimensions)[0], last = LastOf(i, static_cast<size_t>(d));
+  const SliceDim& s = (*i->attrs().slice)[d];
+  struct Part {
+    Instruction* of;
+    int64_t from, to;  // its first and its last element that is taken
+  };
+  std::vector<Part> taken;
+  int64_t base = 0;
+  for (Instruction* part : x->operands()) {
+    const int64_t n = part->shape().dim(d), skipped = s.start >= base ? 0 : (base - s.start + s.stride - 1) / s.stride;
+    const int64_t from = s.start + skipped * s.stride - base, to = std::min(last - base, n - 1);
+    if (from <= to) taken.push_back({part, from, to});
+    base += n;
+  }
+  constexpr int64_t kOf = 4, kAtMost = 3;
+  if (taken.size() < 2 || i->shape().ElementCount() * kOf > x->shape().ElementCount() * kAtMost) return nullptr;
+  std::vector<Expr> parts;
+  for (const auto& [part, from, to] : taken) {
+    attr::Slices moved = *i->attrs().slice;
+    moved[d] = {from, to + 1, s.stride};
+    Ints dims = i->shape().dims();
+    dims[d] = (to - from) / s.stride + 1;
+    parts.emplace_back(i->parent()->Add(Opcode::Slice, Shape::Array(i->shape().type(), dims), {part}));
+    parts.back().get()->mutable_attrs().slice = std::move(moved);
+  }
+  return ConcatOf(parts, d).get();
+}
+
+// A concatenation of the operands that the slice touches, which other slices may share.
 Instruction* OfFewerOperands(Instruction* i) {
   const Instruction* x = i->operand(0);
   if (!x->Is(Opcode::Concatenate) || i->shape().ElementCount() == 0) return nullptr;
@@ -161,6 +236,30 @@ Instruction* OfOneOperand(Instruction* i) {
   return nullptr;
 }
 
+// Whether elements of it are elements of pieces, and nothing else reads them.
+bool IsMadeOfPieces(const Instruction* x) {
+  return (x->Is(Opcode::Concatenate) || x->Is(Opcode::Pad)) && HasOneUser(x);
+}
+
+// What is computed of pieces is computed of what the slice takes of them.
+Instruction* OfElementwise(Instruction* i) {
+  const Instruction* f = i->operand(0);
+  if (!f->IsElementwise() || !HasOneUser(f) || f->HasSideEffect() || HasOwnLayout(i)) return nullptr;
+  const Ints& dims = f->shape().dims();
+  bool pieces = false;
+  for (const Instruction* o : f->operands()) {
+    if (o->shape().dims() != dims) return nullptr;
+    pieces = pieces || IsMadeOfPieces(o);
+  }
+  if (!pieces) return nullptr;
+  std::vector<Instruction*> parts;
+  for (Instruction* o : f->operands()) {
+    parts.push_back(i->parent()->Add(Opcode::Slice, Shape::Array(o->shape().type(), i->shape().dims()), {o}));
+    parts.back()->mutable_attrs().slice = i->attrs().slice;
+  }
+  return i->parent()->AddClone(f, i->shape(), std::move(parts));
+}
+
 const Rule kRules[] = {
     {"slice-of-everything",
      {Opcode::Slice},
@@ -187,8 +286,9 @@ const Rule kRules[] = {
      {Opcode::Slice},
      kAllTypes,
      Numerics::Exact,
-     "b = $T[9,6] pad(p, s), padding=2_3x0_0\n ROOT r = $T[2,5] slice(b), slice={[3:5], [0:5]}",
-     "b = $T[9,6] pad(p, s), padding=2_3x0_0\n ROOT r = $T[3,5] slice(b), slice={[1:4], [0:5]}",
+     "b = $T[9,13] pad(p, s), padding=2_3x1_1_1\n ROOT r = $T[5,9] slice(b), slice={[0:9:2], [3:12]}",
+     "b = $T[9,6] pad(p, s), padding=2_3x0_0\n t = $T[3,6] slice(b), slice={[1:4], [0:6]}\n"
+     " ROOT r = $T[12,6] concatenate(t, b), dimensions={0}",
      OfPad},
     {"slice-of-reverse",
      {Opcode::Slice},
@@ -211,12 +311,22 @@ const Rule kRules[] = {
      "ROOT r = $T[4,1] slice(p), slice={[0:4], [3:6:4]}",
      "ROOT r = $T[4,2] slice(p), slice={[0:4], [1:6:4]}",
      WithoutIdleStrides},
+    {"slice-of-concatenation",
+     {Opcode::Slice},
+     kAllTypes,
+     Numerics::Exact,
+     "c = $T[12,6] concatenate(p, q, p), dimensions={0}\n ROOT r = $T[4,3] slice(c), slice={[1:11:3], [1:6:2]}",
+     "c = $T[8,6] concatenate(p, q), dimensions={0}\n t = $T[6,6] slice(c), slice={[1:7], [0:6]}\n"
+     " ROOT r = $T[14,6] concatenate(t, c), dimensions={0}",
+     OfConcatenation},
     {"slice-of-fewer-operands",
      {Opcode::Slice},
      kAllTypes,
      Numerics::Exact,
-     "c = $T[12,6] concatenate(p, q, p), dimensions={0}\n ROOT r = $T[4,6] slice(c), slice={[6:10], [0:6]}",
-     "c = $T[12,6] concatenate(p, q, p), dimensions={0}\n ROOT r = $T[8,6] slice(c), slice={[2:10], [0:6]}",
+     "c = $T[12,6] concatenate(p, q, p), dimensions={0}\n t = $T[4,6] slice(c), slice={[6:10], [0:6]}\n"
+     " ROOT r = $T[4,6] slice(c), slice={[6:10], [0:6]}",
+     "c = $T[8,6] concatenate(p, q), dimensions={0}\n t = $T[6,6] slice(c), slice={[1:7], [0:6]}\n"
+     " ROOT r = $T[14,6] concatenate(t, c), dimensions={0}",
      OfFewerOperands},
     {"slice-of-operand",
      {Opcode::Slice},
@@ -225,6 +335,14 @@ const Rule kRules[] = {
      "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[2,6] slice(c), slice={[5:7], [0:6]}",
      "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[4,6] slice(c), slice={[3:7], [0:6]}",
      OfOneOperand},
+    {"slice-of-elementwise",
+     {Opcode::Slice},
+     kInts | kFloats | kPred,
+     Numerics::Exact,
+     "c = $T[8,6] concatenate(p, q), dimensions={0}\n m = $T[8,6] maximum(c, c)\n"
+     " ROOT r = $T[4,6] slice(m), slice={[3:7], [0:6]}",
+     "m = $T[4,6] maximum(p, q)\n ROOT r = $T[2,6] slice(m), slice={[1:3], [0:6]}",
+     OfElementwise},
 };
 
 }  // namespace
