@@ -63,8 +63,8 @@ absl::StatusOr<ConvConfig> ConvConfigOf(const Instruction* call);
 std::optional<std::string> ConfigField(absl::string_view config, absl::string_view key);
 
 // What tuning chose for `i` on a target, a number of the library's or, for kiln's own kernels, of
-// compiler/target/gpu_tiles.def; -1 if nothing. The configuration holds it as "selected_algorithm": a number for every target,
-// or "sm_80=3;sm_90=7".
+// compiler/target/gpu_tiles.def; -1 if nothing. The configuration holds it as "selected_algorithm": a number for every
+// target, or "sm_80=3;sm_90=7".
 int64_t ChosenAlgorithm(const Instruction* i, absl::string_view target);
 // Sets it; `i` must have no configuration or one that ToText wrote, or a fusion's.
 void SetAlgorithm(Instruction* i, const std::string& choice);

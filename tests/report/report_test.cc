@@ -74,15 +74,15 @@ TEST(Report, OfAGpuWhereNoCpuIsAskedFor) {
   auto e = Explain(std::move(*m), o);
   ASSERT_TRUE(e.ok()) << e.status();
   const std::string text = ExplainInText(*e);
-  for (const char* part : {"(sm_90)", "while-init-splitter", "cublas-gemm-rewriter"})
+  for (const char* part : {"(sm_90)", "while-init-splitter", "triton-gemm-rewriter"})
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
-  int64_t calls = 0;
+  int64_t products = 0;
   for (const auto& k : e->kernels) {
-    if (k.opcode != "custom-call") continue;
-    ++calls;
-    EXPECT_EQ(k.flops, 2 * 64 * 64 * 64);
+    if (k.opcode != "dot") continue;
+    ++products;
+    EXPECT_GE(k.flops, 2 * 64 * 64 * 64);
   }
-  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(products, 2);
 }
 
 // Of loops over as many numbers, and a product of narrower ones.
