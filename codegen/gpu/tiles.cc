@@ -30,6 +30,14 @@ int64_t Estimate(const std::vector<ProductShape>& products, const Tile& t, const
   return t.Nanoseconds(Blocks(products, t), depth, target.multiprocessors);
 }
 
+// All products of a kernel get one tile: what one of them asks for is the others' too.
+bool AnyIsPrecise(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion)) return AsksForPrecision(i);
+  const auto& all = (*i->attrs().calls)->instructions();
+  return std::any_of(all.begin(), all.end(),
+                     [](const auto& x) { return IsProduct(x.get()) && AsksForPrecision(x.get()); });
+}
+
 // None: a convolution that is not computed as a product.
 absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
   if (dot->Is(Opcode::Convolution)) {
@@ -53,8 +61,7 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
                         kernel.ElementCount() / features,
                         x.type(),
                         kernel.type(),
-                        o.type(),
-                        AsksForPrecision(dot)};
+                        o.type()};
   }
   const Shape &l = dot->operand(0)->shape(), &r = dot->operand(1)->shape(), &o = dot->shape();
   const auto contracts_one = [](const std::optional<Ints>& dims) { return dims && dims->size() == 1; };
@@ -63,7 +70,7 @@ absl::StatusOr<std::optional<ProductShape>> ShapeOf(const Instruction* dot) {
     return ErrorAt(dot, "is not a product of two batched matrices, which dot-decomposer makes of every dot",
                    absl::StatusCode::kInternal);
   return ProductShape{o.dim(0), o.dim(1), o.dim(2), l.dim((*dot->attrs().lhs_contracting_dims)[0]),
-                      l.type(), r.type(), o.type(), AsksForPrecision(dot)};
+                      l.type(), r.type(), o.type()};
 }
 
 }  // namespace
@@ -86,8 +93,10 @@ std::vector<const Instruction*> HeroesOf(const Instruction* i) {
 absl::StatusOr<std::vector<ProductShape>> ProductsOf(const Instruction* i) {
   std::vector<ProductShape> out;
   for (const Instruction* hero : HeroesOf(i)) {
-    ASSIGN_OR_RETURN(const std::optional<ProductShape> shape, ShapeOf(hero));
-    if (shape) out.push_back(*shape);
+    ASSIGN_OR_RETURN(std::optional<ProductShape> shape, ShapeOf(hero));
+    if (!shape) continue;
+    shape->precise = AnyIsPrecise(i);
+    out.push_back(*shape);
   }
   return out;
 }

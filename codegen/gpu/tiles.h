@@ -15,7 +15,7 @@ namespace kiln::gpu {
 struct ProductShape {
   int64_t batch, m, n, k;
   PrimitiveType a, b, out;
-  bool precise = false;  // the program asks for more than the default precision
+  bool precise = false;  // the program asks for more than the default precision, of any product of the kernel
 };
 
 // The dots or the convolution that `i` is, or that it is a fusion around: of a group of products (a fusion with several

@@ -262,6 +262,36 @@ TEST(Product, RefusesATileThatCannotServe) {
       << model.status();
 }
 
+// Products of one kernel share a tile, which the one that asks for precision decides.
+TEST(Product, OneThatAsksForPrecisionDecidesForTheKernel) {
+  auto target = FindGpuTarget("sm_90");
+  ASSERT_TRUE(target.ok());
+  target->tf32 = true;
+  for (const auto& [precision, kind] :
+       {std::pair{"", gpu::Tile::kTensor}, {", operand_precision={highest,highest}", gpu::Tile::kThreads}}) {
+    auto m = ParseHlo(absl::StrCat(R"(HloModule m
+f {
+  x = f32[1,64,64] parameter(0)
+  w = f32[1,64,64] parameter(1)
+  a = f32[1,64,64] dot(x, w), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+  b = f32[1,64,64] dot(w, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1})",
+                                   precision, R"(
+  ROOT t = (f32[1,64,64], f32[1,64,64]) tuple(a, b)
+}
+ENTRY e {
+  x = f32[1,64,64] parameter(0)
+  w = f32[1,64,64] parameter(1)
+  ROOT r = (f32[1,64,64], f32[1,64,64]) fusion(x, w), kind=kCustom, calls=f, backend_config={"fusion_backend_config":{"kind":"__triton_gemm"}}
+})"),
+                      "m.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    const Instruction* fusion = (*m)->entry()->root();
+    const auto tile = gpu::TileOf(fusion, *gpu::ProductsOf(fusion), *target);
+    ASSERT_TRUE(tile.ok()) << tile.status();
+    EXPECT_EQ(tile->kind, kind) << precision;
+  }
+}
+
 TEST(Product, TheHeuristicTakesTensorCoresAndFillsTheDevice) {
   auto target = FindGpuTarget("sm_90");
   auto old = FindGpuTarget("sm_75");
