@@ -41,6 +41,11 @@ Side Canonical(Instruction* x, const Ints& batch, const Ints& contracting, int64
   };
   if (in_order(order(free, contracting))) return {ReshapeTo(x, {b, f, k}), false};
   if (in_order(order(contracting, free))) return {ReshapeTo(x, {b, k, f}), true};
+  // What follows one another stays so: rows are moved, not elements.
+  int64_t minor = x->shape().rank() - 1;
+  while (minor > 0 && x->shape().dim(minor) == 1) --minor;
+  if (std::find(free.begin(), free.end(), minor) != free.end())
+    return {ReshapeTo(TransposeBy(x, order(contracting, free)), {b, k, f}), true};
   return {ReshapeTo(TransposeBy(x, order(free, contracting)), {b, f, k}), false};
 }
 

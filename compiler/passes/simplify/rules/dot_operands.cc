@@ -61,6 +61,103 @@ Instruction* TransposeOfDot(Instruction* i) {
   return DotLike(dot, dot->operand(1), r, dot->operand(0), l, true).get();
 }
 
+// `x` with the dimensions `free` in the order that `order` has of them.
+Expr WithFree(Instruction* x, const Ints& free, const Ints& order) {
+  Ints p = FirstDims(x->shape().rank());
+  for (size_t k = 0; k < free.size(); ++k) p[static_cast<size_t>(free[k])] = free[static_cast<size_t>(order[k])];
+  return IsIdentity(p) ? Expr(x) : TransposeBy(x, p);
+}
+
+// A dot as its result is to be read: of operands of `dot`, perhaps exchanged, transposed by `order`.
+struct TransposedDot {
+  Instruction* dot;
+  bool exchanged;
+  Ints order;
+
+  Instruction* Operand(int64_t k) const { return dot->operand(exchanged ? 1 - k : k); }
+  DotSide Side(int64_t k) const { return SideOf(dot, exchanged ? 1 - k : k); }
+};
+
+// The transpose as one of operands that are much smaller than the product, where it exchanges the dimensions of each
+// side among themselves; null where it does not.
+Instruction* OfTransposedOperands(const TransposedDot& t) {
+  DotSide sides[] = {t.Side(0), t.Side(1)};
+  const size_t counts[] = {sides[0].batch.size(), sides[0].free.size(), sides[1].free.size()};
+  Ints orders[3];  // of the batch, and of each side's own dimensions
+  int64_t moved = 0, first = 0;
+  for (int part = 0; part < 3; ++part) {
+    const auto count = static_cast<int64_t>(counts[part]);
+    for (int64_t k = first; k < first + count; ++k) {
+      orders[part].push_back(t.order[static_cast<size_t>(k)] - first);
+      if (orders[part].back() < 0 || orders[part].back() >= count) return nullptr;
+    }
+    first += count;
+    if (part > 0 && !IsIdentity(orders[part])) moved += t.Operand(part - 1)->shape().ByteSize();
+  }
+  if (moved == 0 || moved > t.dot->shape().ByteSize() / 2) return nullptr;
+  for (DotSide& s : sides) {
+    const Ints batch = s.batch;
+    for (size_t k = 0; k < batch.size(); ++k) s.batch[k] = batch[static_cast<size_t>(orders[0][k])];
+  }
+  return DotLike(t.dot, WithFree(t.Operand(0), sides[0].free, orders[1]), sides[0],
+                 WithFree(t.Operand(1), sides[1].free, orders[2]), sides[1], t.exchanged)
+      .get();
+}
+
+Instruction* TransposeOfDotToOperands(Instruction* i) {
+  Instruction* dot = i->operand(0);
+  if (!IsPlainDot(dot) || !HasOneUser(dot)) return nullptr;
+  return OfTransposedOperands({dot, false, *i->attrs().dimensions});
+}
+
+Ints LongDims(const Shape& s) {
+  Ints out;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    if (s.dim(d) != 1) out.push_back(d);
+  return out;
+}
+
+// The dimensions of `from`, those of extent 1 aside, in the order that transpose `i` gives what it reads, which has the
+// elements of `from` in a shape that differs by extents of 1; none if it does not.
+Ints OrderOf(const Instruction* i, const Shape& from) {
+  const Shape& read = i->operand(0)->shape();
+  const Ints of_read = LongDims(read), of_from = LongDims(from);
+  if (of_read.size() != of_from.size()) return {};
+  Ints order;
+  for (const int64_t d : *i->attrs().dimensions) {
+    const auto at = std::find(of_read.begin(), of_read.end(), d);
+    if (at == of_read.end()) continue;
+    order.push_back(of_from[static_cast<size_t>(at - of_read.begin())]);
+    if (from.dim(order.back()) != read.dim(d)) return {};
+  }
+  return order;
+}
+
+// A transpose, behind a reshape that adds or drops extents of 1 or behind none, that makes the last dimension of the
+// left side the last one: that of the product with its sides exchanged moves rows, where this one moves elements.
+Instruction* TransposeOfDotToRows(Instruction* i) {
+  constexpr int64_t kShortestRow = 32;  // bytes; shorter ones are as slow to move
+  Instruction* dot = i->operand(0);
+  if (dot->Is(Opcode::Reshape) && HasOneUser(dot)) dot = dot->operand(0);
+  if (!IsPlainDot(dot) || !HasOneUser(dot) || i->shape().HasDynamic()) return nullptr;
+  const Shape& s = dot->shape();
+  const Ints dims = LongDims(s);
+  Ints order = OrderOf(i, s);
+  if (order.empty()) return nullptr;
+  const DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
+  const auto batch = static_cast<int64_t>(l.batch.size()), left = static_cast<int64_t>(l.free.size()),
+             right = static_cast<int64_t>(r.free.size());
+  const auto is_left = [&](int64_t d) { return d >= batch && d < batch + left; };
+  if (!is_left(order.back()) || dims.back() < batch + left || s.dim(order.back()) * ByteWidth(s.type()) < kShortestRow)
+    return nullptr;
+  for (int64_t d = 0; d < s.rank(); ++d)
+    if (s.dim(d) == 1) order.insert(order.begin() + std::min<int64_t>(d, static_cast<int64_t>(order.size())), d);
+  for (int64_t& d : order) d = d < batch ? d : is_left(d) ? d + right : d - left;
+  Instruction* out = OfTransposedOperands({dot, true, order});
+  if (!out) out = TransposeBy(DotLike(dot, dot->operand(1), r, dot->operand(0), l, true), order).get();
+  return ReshapeTo(out, i->shape().dims()).get();
+}
+
 // A matrix that was transposed before it meets a vector is read as it was.
 Instruction* OfVectorAndTranspose(Instruction* i) {
   if (!IsPlainDot(i)) return nullptr;
@@ -230,6 +327,30 @@ const Rule kRules[] = {
      " d = $T[2,4,6] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2},"
      " rhs_contracting_dims={1}\n ROOT r = $T[6,2,4] transpose(d), dimensions={2,0,1} }",
      TransposeOfDot,
+     true},
+    {"transpose-of-dot-to-operands",
+     {Opcode::Transpose},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,3,4,2] parameter(0)\n b = $T[2,9,2] parameter(1)\n"
+     " d = $T[2,3,4,9] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n ROOT r = $T[2,4,3,9] transpose(d), dimensions={0,2,1,3} }",
+     "ENTRY e { a = $T[2,3,4,9] parameter(0)\n b = $T[2,2,9] parameter(1)\n"
+     " d = $T[2,3,4,2] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n ROOT r = $T[2,4,3,2] transpose(d), dimensions={0,2,1,3} }",
+     TransposeOfDotToOperands,
+     true},
+    {"transpose-of-dot-to-rows",
+     {Opcode::Transpose},
+     kInts | kFloats | kComplex,
+     Numerics::Order,
+     "ENTRY e { a = $T[2,3,32,2] parameter(0)\n b = $T[2,3,2,6] parameter(1)\n"
+     " d = $T[2,3,32,6] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n ROOT r = $T[2,6,3,32] transpose(d), dimensions={0,3,1,2} }",
+     "ENTRY e { a = $T[2,3,4,5] parameter(0)\n b = $T[2,3,5,6] parameter(1)\n"
+     " d = $T[2,3,4,6] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3},"
+     " rhs_contracting_dims={2}\n ROOT r = $T[2,4,3,6] transpose(d), dimensions={0,2,1,3} }",
+     TransposeOfDotToRows,
      true},
     {"dot-of-reordered-contraction",
      {Opcode::Dot},
