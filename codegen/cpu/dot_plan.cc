@@ -90,7 +90,8 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles)
 PrimitiveType SummedInto(PrimitiveType c) { return IsIntegral(c) && InfoOf(c).bits < 32 ? PrimitiveType::S32 : c; }
 
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
-                              std::optional<PrimitiveType> stored, const ProductChoice& choice, int64_t alike) {
+                              std::optional<PrimitiveType> stored, const ProductChoice& choice, int64_t alike,
+                              std::optional<int64_t> rows) {
   // Long sums go in pieces of k, so that a block of rows stays in cache.
   constexpr int64_t kWholeSum = 1024, kPieceOfSum = 512;
   constexpr int64_t kSlabPadding = 16;  // elements between rows of a slab, which so begin in different cache sets
@@ -136,9 +137,9 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Blocks of about one size, so that threads share them evenly.
   const int64_t blocks = (s.m + block - 1) / block, even = (s.m + blocks - 1) / blocks;
   block = std::min(block, (even + tile_rows - 1) / tile_rows * tile_rows);
-  p.parts = ColumnParts(s, s.batch * Pieces::Of(s.m, block).count, alike, tiles);
+  p.parts = rows ? Pieces{s.n, 1, 0} : ColumnParts(s, s.batch * Pieces::Of(s.m, block).count, alike, tiles);
   const int64_t units = alike * s.batch * Pieces::Of(s.m, block).count * p.parts.count;
-  block = RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows, tiles);
+  block = rows.value_or(RowsForThreads(block, units, alike * s.batch * s.m * s.k * s.n / units, tile_rows, tiles));
   p.rows = Pieces::Of(s.m, block);
   const int64_t width = p.parts.size;
   int64_t columns = width;
@@ -172,7 +173,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
 }  // namespace
 
 absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, std::optional<PrimitiveType> stored,
-                                int64_t alike) {
+                                int64_t alike, std::optional<int64_t> rows) {
   DotPlan plan{};
   ASSIGN_OR_RETURN(plan.shape, ShapeOf(dot));
   const DotShape& s = plan.shape;
@@ -195,7 +196,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
     plan.units = s.batch * plan.vector.pieces.count;
   } else {
     plan.algorithm = DotAlgorithm::kProducts;
-    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot), alike);
+    plan.blocked = PlanBlockedDot(level, s, plan.sum, stored, ChoiceOf(level, dot), alike, rows);
     plan.units = s.batch * plan.blocked.rows.count * plan.blocked.parts.count;
   }
   if (s.panel && plan.algorithm != DotAlgorithm::kProducts)

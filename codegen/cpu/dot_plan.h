@@ -58,9 +58,11 @@ struct DotPlan {
 };
 
 // `stored`: the type of what an epilogue stores, if there is one. `alike`: so many products of the same A are computed
-// together; the units are one's. Fails where `dot` is not of the form that
-// dot-decomposer gives, or where plain sums would have to be stored as another type first.
+// together; the units are one's. `rows`: of A that a unit has, with all columns of its results, where that is decided
+// elsewhere. Fails where `dot` is not of the form that dot-decomposer gives, or where plain sums would have to be
+// stored as another type first.
 absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot,
-                                std::optional<PrimitiveType> stored = std::nullopt, int64_t alike = 1);
+                                std::optional<PrimitiveType> stored = std::nullopt, int64_t alike = 1,
+                                std::optional<int64_t> rows = std::nullopt);
 
 }  // namespace kiln::cpu

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "codegen/cpu/collapse.h"
 #include "codegen/cpu/moved_bits.h"
+#include "codegen/cpu/strip_plan.h"
 #include "compiler/analysis/row_stencil.h"
 
 namespace kiln::cpu {
@@ -48,6 +49,7 @@ absl::StatusOr<int64_t> EmitFusion(Body& body) {
     FusionBody fusion(body, f);
     return EmitRowsInPlace(fusion);
   }
+  if (TakesStrips(body.i)) return EmitStrips(body, f);
   if (const auto products = ProductsOf(body.i); !products.empty()) return EmitProducts(body, f, products);
   const auto moved = AsMovedBits(f);
   const Computation& elements = moved ? *moved->entry() : f;

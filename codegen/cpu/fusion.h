@@ -29,6 +29,8 @@ struct FusionBody {
 
 // The product of each result of `f` and what is made of its elements.
 absl::StatusOr<int64_t> EmitProducts(Body& body, const Computation& f, const std::vector<const Instruction*>& products);
+// Two products and the rows between them.
+absl::StatusOr<int64_t> EmitStrips(Body& body, const Computation& f);
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
 // Where along each dimension of the loops over `results` the joined arrays meet that they read; none of a dimension
 // where they meet often, no dimensions where they meet nowhere.

@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/fusion.h"
+#include "codegen/cpu/strip_plan.h"
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/product_behind.h"
 #include "codegen/llvm/debug_info.h"
@@ -42,7 +43,7 @@ absl::StatusOr<int64_t> EmitCopy(Body& body) {
 // Whether a fusion reads no numbers but bf16 and integers, and makes none of bits: a NaN then has the bits of an
 // operand, or those that the machine gives its own.
 bool NansAreShort(const Instruction* fusion) {
-  if (!fusion->Is(Opcode::Fusion)) return false;
+  if (!fusion->Is(Opcode::Fusion) || TakesStrips(fusion)) return false;
   const auto made = [](const std::unique_ptr<Instruction>& i) {
     const Shape& s = i->shape();
     if (i->Is(Opcode::BitcastConvert) || !s.IsArray()) return i->Is(Opcode::BitcastConvert);
@@ -143,7 +144,8 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64}, false),
                                    llvm::Function::ExternalLinkage, symbol, ir.module);
   f->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || !ProductsOf(i).empty()) f->addFnAttr(kCallsMicroKernels);
+  if (i->Is(Opcode::Dot) || i->Is(Opcode::Convolution) || TakesStrips(i) || !ProductsOf(i).empty())
+    f->addFnAttr(kCallsMicroKernels);
   if (body_fn->hasFnAttribute(kAsksOfRows)) f->addFnAttr(kAsksOfRows);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;

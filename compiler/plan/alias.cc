@@ -41,25 +41,6 @@ bool ComputedApart(const Instruction* i) {
                      [](const auto& x) { return x->Is(Opcode::Transpose) || x->Is(Opcode::Dot); });
 }
 
-// True if fusion `i` computes row by row (row fusions and triton-softmax-rewriter) and reads operand `k`, which has the
-// rows of the results, in the row that it writes and in no other: what is written of a row is written after its
-// reductions.
-bool ReadsInOwnRow(const Instruction* i, int64_t k) {
-  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
-      !absl::StrContains(i->attrs().backend_config->text, "block_level"))
-    return false;
-  const int64_t elements = i->operand(k)->shape().ElementCount();
-  const auto whole = [&](const Shape& s) {
-    return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
-  };
-  return whole(i->operand(k)->shape()) &&
-         EveryUseKeeps((*i->attrs().calls)->parameter(k),
-                       [](const Instruction* u) { return u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple); },
-                       [&](const Instruction* u, const Instruction*) {
-                         return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && whole(u->shape());
-                       });
-}
-
 // The results of fusion `i` that read operand `k` at the element they write; none if anything reads it elsewhere.
 std::vector<const Instruction*> ReadersAtOwnElement(const Instruction* i, int64_t k) {
   const Instruction* root = (*i->attrs().calls)->root();
@@ -201,6 +182,22 @@ bool ReadsAtOwnElement(const Instruction* i, int64_t k) {
   return EveryUseKeeps(
       f->parameter(k), [&](const Instruction* u) { return u == root && root->Is(Opcode::Tuple); },
       [&](const Instruction* u, const Instruction*) { return keeps(u); });
+}
+
+bool ReadsInOwnRow(const Instruction* i, int64_t k) {
+  if (!i->Is(Opcode::Fusion) || !i->attrs().backend_config ||
+      !absl::StrContains(i->attrs().backend_config->text, "block_level"))
+    return false;
+  const int64_t elements = i->operand(k)->shape().ElementCount();
+  const auto whole = [&](const Shape& s) {
+    return s.IsArray() && s.ElementCount() == elements && s.HasDefaultLayout();
+  };
+  return whole(i->operand(k)->shape()) &&
+         EveryUseKeeps((*i->attrs().calls)->parameter(k),
+                       [](const Instruction* u) { return u->Is(Opcode::Reduce) || u->Is(Opcode::Tuple); },
+                       [&](const Instruction* u, const Instruction*) {
+                         return (u->IsElementwise() || u->Is(Opcode::Bitcast)) && whole(u->shape());
+                       });
 }
 
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {

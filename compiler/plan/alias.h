@@ -44,7 +44,12 @@ bool KeepsOldRows(const Instruction* i);
 bool UpdatesInPlace(const Instruction* i);
 // True if fusion `i`, a loop whose results all have one shape, reads operand `k` only at the element it writes.
 bool ReadsAtOwnElement(const Instruction* i, int64_t k);
-// True if moreover the operand and result `output` take the same bytes, so that both may be one buffer.
+// True if fusion `i` computes row by row (row fusions and triton-softmax-rewriter) and reads operand `k`, which has the
+// rows of the results, in the row that it writes and in no other: what is written of a row is written after its
+// reductions.
+bool ReadsInOwnRow(const Instruction* i, int64_t k);
+// True if the operand is read in one of these ways and takes the bytes of result `output`, so that both may be one
+// buffer.
 bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output = 0);
 
 }  // namespace kiln

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/dot_plan.h"
+#include "codegen/cpu/strip_plan.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/hlo/parser.h"
 #include "gmock/gmock.h"
@@ -50,6 +51,47 @@ std::unique_ptr<Module> WithChoice(const std::string& text, const std::string& c
   auto m = Parse(text);
   if (m) SetAlgorithm(m->entry()->root(), choice);
   return m;
+}
+
+// Attention over `n` positions of 64 features: 4 batches of `m` rows.
+absl::StatusOr<StripPlan> StripsOf(const CpuLevel& level, const std::string& type, int64_t m, int64_t n) {
+  const std::string scores = absl::StrCat(type, "[4,", m, ",", n, "]"), other = absl::StrCat(type, "[4,", n, ",64]"),
+                    rows = absl::StrCat(type, "[4,", m, ",64]");
+  const auto module = ParseHlo(
+      absl::StrCat("HloModule m\nrows {\n ROOT s = ", scores, " parameter(0)\n}\nENTRY e {\n q = ", rows,
+                   " parameter(0)\n k = ", other, " parameter(1)\n v = ", other, " parameter(2)\n s = ", scores,
+                   " dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+                   "rhs_contracting_dims={2}\n p = ",
+                   scores, " fusion(s), kind=kCustom, calls=rows\n ROOT o = ", rows,
+                   " dot(p, v), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+                   "rhs_contracting_dims={1}\n}\n"),
+      "t.hlo");
+  EXPECT_TRUE(module.ok()) << module.status();
+  return PlanStrips(level, *(*module)->entry());
+}
+
+TEST(StripPlan, StripsStayInTheSecondCache) {
+  const auto v3 = StripsOf(Avx2(), "f32", 1024, 1024), v4 = StripsOf(Avx512(), "f32", 1024, 1024),
+             amx = StripsOf(Amx(), "bf16", 1024, 1024);
+  ASSERT_TRUE(v3.ok() && v4.ok() && amx.ok()) << v3.status() << v4.status() << amx.status();
+  EXPECT_THAT(v3->strips, Cut(64, 16, 0));
+  EXPECT_THAT(v4->strips, Cut(128, 8, 0));
+  EXPECT_EQ(v3->units, 64);
+  // Both products and what is between them work on the same rows.
+  for (const auto* plan : {&*v3, &*v4, &*amx}) {
+    EXPECT_EQ(plan->first.units, plan->units);
+    EXPECT_EQ(plan->second.units, plan->units);
+    EXPECT_EQ(plan->first.blocked.rows.size, plan->strips.size);
+    EXPECT_EQ(plan->second.blocked.rows.size, plan->strips.size);
+    EXPECT_TRUE(plan->one_buffer);
+  }
+}
+
+// Long rows are held in fewer strips than fit half of the cache: panels of the other operands have to pay.
+TEST(StripPlan, LongRowsAreNotHeldOneByOne) {
+  const auto plan = StripsOf(Avx2(), "f32", 512, 4096);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->strips, Cut(48, 11, 32));
 }
 
 // Three products of one A have units enough where one must cut its columns for several threads.
