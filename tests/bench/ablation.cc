@@ -1,6 +1,7 @@
 // Leaves out each pass of the CPU and the GPU pipeline in turn and tabulates what that changes on a set of programs.
 //
-// usage: ablation OUT.md GOLDEN_DIR MODULE...
+// usage: ablation OUT.md GOLDEN_DIR [--missing] MODULE...
+// --missing: passes that have a row in OUT.md keep it.
 // Instructions, kernels and arena are those of the planned program. Times on CPUs are those of one thread, the least of
 // several runs, and of the whole compile for one CPU level, with and without the pass in turn; times on GPUs are those
 // that `kiln explain` estimates. Times are taken and results compared (in the emulator, of GPUs) on at most kCompared
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -190,9 +192,37 @@ std::vector<Program> LoadPrograms(const Subject& s, char** begin, char** end) {
   return programs;
 }
 
-// Runs each, in this process' children, once: those that are fast enough will be run again.
-void RunPrograms(const Subject& s, std::vector<Program>* programs) {
+// The rows of a page by title and pass.
+using Rows = std::map<std::pair<std::string, std::string>, std::string>;
+
+Rows RowsOf(const std::string& page) {
+  Rows rows;
+  std::string title;
+  for (absl::string_view line : absl::StrSplit(page, '\n')) {
+    if (absl::ConsumePrefix(&line, "## ")) title = std::string(line.substr(0, line.rfind(',')));
+    const size_t end = line.find("` |");
+    if (absl::StartsWith(line, "| `") && end != absl::string_view::npos)
+      rows[{title, std::string(line.substr(3, end - 3))}] = absl::StrCat(line, "\n");
+  }
+  return rows;
+}
+
+// The passes that need a row.
+std::vector<std::string> Wanted(const Subject& s, const Rows& kept) {
+  std::vector<std::string> out = (s.target == ProgramTarget::kGpu ? GpuPipeline() : CpuPipeline()).Passes();
+  out.erase(std::remove_if(out.begin(), out.end(),
+                           [&](const auto& pass) {
+                             return kept.count({s.title, pass}) > 0;
+                           }),
+            out.end());
+  return out;
+}
+
+// Runs each that a wanted pass changes, in this process' children, once: those that are fast enough will be run again.
+void RunPrograms(const Subject& s, const std::vector<std::string>& wanted, std::vector<Program>* programs) {
   for (Program& p : *programs) {
+    if (std::none_of(wanted.begin(), wanted.end(), [&](const auto& pass) { return p.changing.count(pass) > 0; }))
+      continue;
     const auto start = std::chrono::steady_clock::now();
     auto times = Time(s, p, "");
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -269,12 +299,17 @@ std::string Row(const std::string& pass, const Effect& e) {
 }
 
 // `faults` counts rows that say something is wrong.
-std::string Table(const Subject& s, const std::vector<Program>& programs, const std::string& golden, int* faults) {
+std::string Table(const Subject& s, const std::vector<Program>& programs, const std::string& golden, const Rows& kept,
+                  int* faults) {
   std::string table = absl::StrFormat(
       "\n## %s, %d programs\n\n| pass | programs changed | instructions | kernels | arena | %s | compile time | |\n"
       "|---|---|---|---|---|---|---|---|\n",
       s.title, programs.size(), s.target == ProgramTarget::kGpu ? "estimated time" : "run time");
   for (const std::string& pass : (s.target == ProgramTarget::kGpu ? GpuPipeline() : CpuPipeline()).Passes()) {
+    if (const auto row = kept.find({s.title, pass}); row != kept.end()) {
+      table += row->second;
+      continue;
+    }
     Effect effect;
     MeasurePlans(s, programs, pass, &effect);
     RunChanged(s, pass, &effect);
@@ -303,9 +338,16 @@ constexpr char kPage[] =
     "here meets has one of its own, where the golden test shows that it fires.\n";
 
 int Main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: ablation OUT.md GOLDEN_DIR MODULE...\n");
+  const bool missing = argc > 3 && absl::string_view(argv[3]) == "--missing";
+  char** modules = argv + 3 + missing;
+  if (modules >= argv + argc) {
+    std::fprintf(stderr, "usage: ablation OUT.md GOLDEN_DIR [--missing] MODULE...\n");
     return 2;
+  }
+  Rows kept;
+  if (missing) {
+    const absl::StatusOr<std::string> page = ReadFile(argv[1]);
+    if (page.ok()) kept = RowsOf(*page);
   }
   // One core for this process and for those that it starts.
   cpu_set_t one;
@@ -315,9 +357,9 @@ int Main(int argc, char** argv) {
   std::string page = absl::StrFormat(kPage, kCompared);
   int faults = 0;
   for (const Subject& s : {Cpu(), Gpu()}) {
-    std::vector<Program> programs = LoadPrograms(s, argv + 3, argv + argc);
-    RunPrograms(s, &programs);
-    page += Table(s, programs, argv[2], &faults);
+    std::vector<Program> programs = LoadPrograms(s, modules, argv + argc);
+    RunPrograms(s, Wanted(s, kept), &programs);
+    page += Table(s, programs, argv[2], kept, &faults);
   }
   if (absl::Status s = WriteFile(argv[1], page); !s.ok()) {
     std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
