@@ -20,13 +20,13 @@ int64_t StackOfRow(const BlockedDotPlan& p) {
 }
 
 // Rows of a strip, each of `bytes`: as many as stay in the second cache, or as pay for making panels of the other
-// operands once more; and no more than the stack holds beside those panels.
+// operands once more if they fit a large one; and no more than the stack holds beside those panels.
 int64_t StripRows(const CpuLevel& level, const DotPlan& first, const DotPlan& second, int64_t bytes) {
-  constexpr int64_t kFewest = 48, kStep = 32, kStackBytes = 1280 << 10;
+  constexpr int64_t kFewest = 48, kStep = 32, kLargeStrip = 1 << 20, kStackBytes = 1280 << 10;
   const DotShape& s = first.shape;
   const int64_t stack = kStackBytes / (bytes + StackOfRow(first.blocked) + StackOfRow(second.blocked));
   const int64_t most = std::min({s.m, first.blocked.rows.size, second.blocked.rows.size, stack});
-  const int64_t rows = std::min(most, std::max(StripBytes(level) / bytes, kFewest));
+  const int64_t rows = std::min(most, std::max(StripBytes(level) / bytes, std::min(kFewest, kLargeStrip / bytes)));
   const int64_t strips = (s.m + rows - 1) / rows, even = (s.m + strips - 1) / strips;
   return std::min(rows, (even + kStep - 1) / kStep * kStep);
 }

@@ -87,11 +87,12 @@ TEST(StripPlan, StripsStayInTheSecondCache) {
   }
 }
 
-// Long rows are held in fewer strips than fit half of the cache: panels of the other operands have to pay.
+// More long rows are held than fit half of the cache: panels of the other operands have to pay.
 TEST(StripPlan, LongRowsAreNotHeldOneByOne) {
-  const auto plan = StripsOf(Avx2(), "f32", 512, 4096);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_THAT(plan->strips, Cut(48, 11, 32));
+  const auto long_rows = StripsOf(Avx2(), "f32", 512, 4096), longest = StripsOf(Avx2(), "f32", 512, 16384);
+  ASSERT_TRUE(long_rows.ok() && longest.ok()) << long_rows.status() << longest.status();
+  EXPECT_THAT(long_rows->strips, Cut(48, 11, 32));
+  EXPECT_THAT(longest->strips, Cut(16, 32, 0));
 }
 
 // Three products of one A have units enough where one must cut its columns for several threads.

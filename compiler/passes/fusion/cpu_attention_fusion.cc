@@ -17,8 +17,8 @@
 namespace kiln {
 namespace {
 
-// Bytes of a row: 48 rows of so many are 1 MiB.
-constexpr int64_t kLongestRow = (1 << 20) / 48;
+// Bytes of a row: 16 rows of so many are 1 MiB.
+constexpr int64_t kLongestRow = 64 << 10;
 
 struct Chain {
   std::vector<Instruction*> members;  // the second product first
