@@ -1,19 +1,25 @@
-// Values around convolutions are held in the order of dimensions that leaves the fewest bytes to transpose.
+// Values around convolutions, and between transposes of rows, are held in the order of dimensions that leaves the
+// fewest bytes to transpose.
 //
-// What: for each order P that convolutions read or write, every value between them that can be computed in either order
-//   (elementwise, broadcast, window, pad, slice, concatenate, reduce) is given one: as written, or permuted by P.
+// What: for each order P that convolutions read or write, or that a large transpose of rows comes from, every value
+// that
+//   can be computed in either order (elementwise, broadcast, window, pad, slice, concatenate, reduce) is given one: as
+//   written, or permuted by P.
 // Why: canonical convolutions are channels-last. In a program that was written channels-first, each would otherwise sit
-//   between two transposes of whole activations; the parameters and results alone have to be transposed.
+//   between two transposes of whole activations; the parameters and results alone have to be transposed. Attention that
+//   is mapped over an axis (jax.vmap) has its scores transposed in front of the softmax and back behind it.
 // How: a minimum cut. Source side: as written; sink side: permuted. A value whose users stand on the other side costs
-//   its bytes once, however many they are; parameters, results and operations not listed stay as written.
+//   its bytes once, however many they are; parameters, results and operations not listed stay as written. A dot takes
+//   either order of an operand, at the cost of what has to be transposed for it.
 // Guarantees: nothing changes unless fewer bytes are transposed. Sums of a reduction may run in another order.
 // Cost: one maximum flow over the values of each computation for each order.
 #include <algorithm>
-#include <limits>
-#include <queue>
+#include <set>
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/layout/flow_network.h"
+#include "compiler/passes/simplify/dot_form.h"
 
 namespace kiln {
 namespace {
@@ -35,102 +41,30 @@ bool TransposesBy(const Instruction* i, const Ints& p) {
   return i->Is(Opcode::Transpose) && *i->attrs().dimensions == p;
 }
 
-// Flow network with integer capacities: Dinic's algorithm.
-class FlowNetwork {
- public:
-  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
+// Whether transpose `i` leaves its rows whole.
+bool MovesRows(const Instruction* i) {
+  constexpr int64_t kShortestRow = 32;  // bytes; shorter ones are as slow to move as elements
+  const Shape& s = i->shape();
+  return i->Is(Opcode::Transpose) && i->attrs().dimensions->back() == s.rank() - 1 &&
+         s.dim(s.rank() - 1) * ByteWidth(s.type()) >= kShortestRow;
+}
 
-  int AddNode() {
-    edges_.emplace_back();
-    return static_cast<int>(edges_.size()) - 1;
-  }
-  void AddEdge(int from, int to, int64_t capacity) {
-    edges_[from].push_back({to, static_cast<int>(edges_[to].size()), capacity});
-    edges_[to].push_back({from, static_cast<int>(edges_[from].size()) - 1, 0});
-  }
-  int64_t MaximumFlow(int source, int sink) {
-    int64_t flow = 0;
-    while (FindLevels(source, sink)) {
-      next_.assign(edges_.size(), 0);
-      while (const int64_t pushed = Push(source, sink)) flow += pushed;
-    }
-    return flow;
-  }
-  // After MaximumFlow: the smallest sink side of a minimum cut.
-  std::vector<bool> ReachesSink(int sink) const {
-    std::vector<bool> reaches(edges_.size());
-    std::vector<int> stack = {sink};
-    reaches[sink] = true;
-    while (!stack.empty()) {
-      const int n = stack.back();
-      stack.pop_back();
-      for (const Edge& e : edges_[n])
-        if (!reaches[e.to] && edges_[e.to][e.back].capacity > 0) {
-          reaches[e.to] = true;
-          stack.push_back(e.to);
-        }
-    }
-    return reaches;
-  }
-
- private:
-  struct Edge {
-    int to, back;
-    int64_t capacity;
+// Whether a product of matrices reads an array of `s` as it is: its batch first, then what it keeps and what it
+// contracts, in either order. Extents of 1 do not matter.
+bool InOrder(const Shape& s, DotSide side) {
+  std::sort(side.free.begin(), side.free.end());
+  const auto ascends = [&](std::initializer_list<const Ints*> parts) {
+    int64_t last = -1;
+    for (const Ints* part : parts)
+      for (const int64_t d : *part) {
+        if (s.dim(d) == 1) continue;
+        if (d < last) return false;
+        last = d;
+      }
+    return true;
   };
-
-  bool FindLevels(int source, int sink) {
-    level_.assign(edges_.size(), -1);
-    level_[source] = 0;
-    std::queue<int> queue({source});
-    while (!queue.empty()) {
-      const int n = queue.front();
-      queue.pop();
-      for (const Edge& e : edges_[n])
-        if (e.capacity > 0 && level_[e.to] < 0) {
-          level_[e.to] = level_[n] + 1;
-          queue.push(e.to);
-        }
-    }
-    return level_[sink] >= 0;
-  }
-
-  // One augmenting path along rising levels, without recursion: programs are deep. 0 if there is none.
-  int64_t Push(int source, int sink) {
-    std::vector<Edge*> path;
-    int n = source;
-    while (n != sink) {
-      Edge* step = nullptr;
-      for (size_t& k = next_[n]; k < edges_[n].size(); ++k) {
-        Edge& e = edges_[n][k];
-        if (e.capacity > 0 && level_[e.to] == level_[n] + 1) {
-          step = &e;
-          break;
-        }
-      }
-      if (step) {
-        path.push_back(step);
-        n = step->to;
-        continue;
-      }
-      if (path.empty()) return 0;
-      n = edges_[path.back()->to][path.back()->back].to;
-      path.pop_back();
-      ++next_[n];
-    }
-    int64_t pushed = kUnlimited;
-    for (const Edge* e : path) pushed = std::min(pushed, e->capacity);
-    for (Edge* e : path) {
-      e->capacity -= pushed;
-      edges_[e->to][e->back].capacity += pushed;
-    }
-    return pushed;
-  }
-
-  std::vector<std::vector<Edge>> edges_;
-  std::vector<int> level_;
-  std::vector<size_t> next_;
-};
+  return ascends({&side.batch, &side.free, &side.contracting}) || ascends({&side.batch, &side.contracting, &side.free});
+}
 
 // The operands [first, last) of `i` that have its order of dimensions; none if `i` has to stay as written.
 struct DataOperands {
@@ -256,9 +190,18 @@ class Placement {
       if (to_permuted >= 0) flow_.AddEdge(to_permuted, user, FlowNetwork::kUnlimited);
       if (to_written >= 0) flow_.AddEdge(user, to_written, FlowNetwork::kUnlimited);
     };
+    int64_t cost = 0;
     for (const Instruction* u : i->users()) {
       if (ToPermuted(u)) {
         wanted_permuted = true;
+        continue;
+      }
+      if (node != nodes_.end() && TakesEither(i, u)) {
+        if (!u->Is(Opcode::Dot)) continue;
+        const DotCosts costs = CostsInDot(u, u->OperandIndex(i));
+        flow_.AddEdge(own, kSink, costs.written);
+        flow_.AddEdge(kSource, own, costs.permuted);
+        cost += costs.written;
         continue;
       }
       for (int64_t k = 0; k < u->operand_count(); ++k) {
@@ -270,7 +213,37 @@ class Placement {
     }
     if (i->IsRoot()) use_by(kSource);
     if (wanted_permuted) use_by(kSink);
-    return available ? (wanted_as_written ? bytes : 0) : wanted_permuted ? bytes : 0;
+    return cost + (available ? (wanted_as_written ? bytes : 0) : wanted_permuted ? bytes : 0);
+  }
+
+  // The dimensions of a dot's operand by where the permuted form has them.
+  DotSide PermutedSide(DotSide side) const {
+    for (Ints* dims : {&side.batch, &side.contracting, &side.free})
+      for (int64_t& d : *dims) d = inverse_[d];
+    return side;
+  }
+
+  // What a dot has transposed for an operand in either order.
+  struct DotCosts {
+    int64_t written = 0, permuted = 0;
+  };
+  DotCosts CostsInDot(const Instruction* dot, int64_t k) const {
+    const Shape& s = dot->operand(k)->shape();
+    const DotSide written = SideOf(dot, k), permuted = PermutedSide(written);
+    const bool reordered = !std::is_sorted(permuted.free.begin(), permuted.free.end());
+    return {InOrder(s, written) ? 0 : s.ByteSize(),
+            (InOrder(PermutedShape(s), permuted) ? 0 : s.ByteSize()) + (reordered ? dot->shape().ByteSize() : 0)};
+  }
+
+  // Whether either order of `i` serves `user`: a dot by its dimension numbers, with a transpose of its result where
+  // that is smaller; a transpose of rows, which becomes one with what is in front of it.
+  bool TakesEither(const Instruction* i, const Instruction* user) const {
+    if (user->Is(Opcode::Transpose)) return MovesRows(user);
+    if (!IsPlainDot(user) || user->operand(0) == user->operand(1) || !user->control_predecessors().empty() ||
+        !user->control_successors().empty())
+      return false;
+    const DotCosts costs = CostsInDot(user, user->OperandIndex(i));
+    return costs.permuted <= costs.written + i->shape().ByteSize();
   }
 
   // What an operation costs by itself on the permuted side.
@@ -367,12 +340,35 @@ class Placement {
     if (i->Is(Opcode::Reduce)) return c_->Remove(i);
     Instruction* const moved = permuted_[i];
     for (Instruction* u : std::vector<Instruction*>(i->users())) {
-      if (!ToPermuted(u)) continue;
-      u->ReplaceAllUsesWith(moved);
+      if (ToPermuted(u))
+        u->ReplaceAllUsesWith(moved);
+      else if (u->Is(Opcode::Dot) && TakesEither(i, u))
+        u->ReplaceAllUsesWith(DotOfPermuted(u, u->OperandIndex(i), moved));
+      else
+        continue;
       c_->Remove(u);
     }
     if (i->IsRoot() || !i->users().empty()) i->ReplaceAllUsesWith(TransposeBy(moved, inverse_).get());
     c_->Remove(i);
+  }
+
+  // `dot` with `moved` for operand `k`.
+  Instruction* DotOfPermuted(Instruction* dot, int64_t k, Instruction* moved) const {
+    DotSide sides[] = {SideOf(dot, 0), SideOf(dot, 1)};
+    sides[k] = PermutedSide(sides[k]);
+    std::vector<Instruction*> operands = dot->operands();
+    operands[static_cast<size_t>(k)] = moved;
+    // Where the result has the dimensions that the operand keeps.
+    const Ints& free = sides[k].free;
+    Ints sorted = free, order;
+    std::sort(sorted.begin(), sorted.end());
+    const auto first = static_cast<int64_t>(sides[0].batch.size() + (k ? sides[0].free.size() : 0));
+    for (int64_t d = 0; d < dot->shape().rank(); ++d) {
+      const bool kept = d >= first && d < first + static_cast<int64_t>(free.size());
+      order.push_back(kept ? first + (std::find(sorted.begin(), sorted.end(), free[d - first]) - sorted.begin()) : d);
+    }
+    const Expr moved_dot = DotLike(dot, operands[0], sides[0], operands[1], sides[1]);
+    return std::is_sorted(order.begin(), order.end()) ? moved_dot.get() : TransposeBy(moved_dot, order).get();
   }
 
   Computation* const c_;
@@ -386,8 +382,10 @@ class Placement {
 };
 
 // The orders, other than that of the program, in which convolutions read what was transposed for them, or write what is
-// transposed back.
-std::vector<Ints> OrdersOfConvolutions(const Computation& c) {
+// transposed back; and a few of those on both sides of large transposes of rows, and of two that undo each other.
+std::vector<Ints> Orders(const Computation& c) {
+  constexpr int64_t kLarge = 32 << 10;
+  constexpr size_t kMostOthers = 8;
   std::vector<Ints> orders;
   auto add = [&](Ints p) {
     if (std::find(orders.begin(), orders.end(), p) == orders.end()) orders.push_back(std::move(p));
@@ -399,6 +397,21 @@ std::vector<Ints> OrdersOfConvolutions(const Computation& c) {
     for (const Instruction* u : i->users())
       if (u->Is(Opcode::Transpose)) add(Inverse(*u->attrs().dimensions));
   }
+  const size_t most = orders.size() + kMostOthers;
+  std::vector<const Instruction*> transposes;
+  std::set<Ints> permutations;
+  for (const Instruction* i : c.PostOrder()) {
+    if (!i->Is(Opcode::Transpose) || i->shape().HasDynamic()) continue;
+    transposes.push_back(i);
+    permutations.insert(*i->attrs().dimensions);
+  }
+  for (const Instruction* i : transposes) {
+    const Ints &p = *i->attrs().dimensions, inverse = Inverse(p);
+    const bool large = MovesRows(i) && i->shape().ByteSize() >= kLarge;
+    if (orders.size() >= most || !(large || (p != inverse && permutations.count(inverse)))) continue;
+    add(p);
+    add(inverse);
+  }
   return orders;
 }
 
@@ -406,11 +419,19 @@ std::vector<Ints> OrdersOfConvolutions(const Computation& c) {
 
 absl::StatusOr<bool> TransposePlacement(Module& m, PassContext& ctx) {
   bool changed = false;
-  for (const auto& c : m.computations())
-    for (const Ints& order : OrdersOfConvolutions(*c)) {
+  for (const auto& c : m.computations()) {
+    std::set<Ints> tried;
+    std::vector<Ints> orders = Orders(*c);
+    for (size_t k = 0; k < orders.size(); ++k) {
+      if (!tried.insert(orders[k]).second) continue;
       if (!ctx.Take()) return changed;
-      changed |= Placement(c.get(), order).Run();
+      if (!Placement(c.get(), orders[k]).Run()) continue;
+      changed = true;
+      // What is moved may be transposed for its readers, and back behind them.
+      const std::vector<Ints> more = Orders(*c);
+      orders.insert(orders.end(), more.begin(), more.end());
     }
+  }
   return changed;
 }
 
