@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/numbers.h"
+#include "compiler/sharding/reducer.h"
 #include "compiler/sharding/window_rule.h"
 
 namespace kiln {
@@ -125,22 +126,12 @@ OpRule Reshape(const Instruction& x) {
 
 bool Contains(const Ints& v, int64_t d) { return std::find(v.begin(), v.end(), d) != v.end(); }
 
-// A function of several pairs whose every result is one of its arguments, as of the greatest and its index.
-bool ChoosesOne(const Computation& f) {
-  const Instruction* root = f.root();
-  return root->Is(Opcode::Tuple) &&
-         std::all_of(root->operands().begin(), root->operands().end(), [](const Instruction* o) {
-           return o->Is(Opcode::Select) && o->operand(1)->Is(Opcode::Parameter) && o->operand(2)->Is(Opcode::Parameter);
-         });
-}
-
-// Parts are reduced, and then what comes of them. Other functions need not be associative.
+// Parts are reduced, and then what comes of them.
 OpRule Reduce(const Instruction& i) {
   OpRule r;
   const Ints& reduced = *i.attrs().dimensions;
   const int64_t inputs = i.operand_count() / 2;
-  const Computation& f = **i.attrs().to_apply;
-  const bool combines = !CombinersOf(f).empty() || ChoosesOne(f);
+  const bool combines = !CombinersOf(**i.attrs().to_apply).empty() || IsReducedByParts(i);
   Tensor in, out;
   const Shape& s = i.operand(0)->shape();
   for (int64_t d = 0; d < s.rank(); ++d) {

@@ -94,10 +94,55 @@ std::optional<Expr> Scattered(Growth& g, Computation* c, Expr x) {
   return g.Tame(i);
 }
 
+// Functions of two pairs: the greatest and how often it occurs, sums and squares, sums since a flag, and one that is
+// not associative.
+Computation* PairReducer(Growth& g, PrimitiveType t) {
+  Computation* f = g.module->AddComputation("pairs");
+  const Shape one = Shape::Scalar(t);
+  Expr a = f->AddParameter(0, one, "a"), b = f->AddParameter(1, one, "b"), c = f->AddParameter(2, one, "c"),
+       d = f->AddParameter(3, one, "d");
+  switch (g.Pick(4)) {
+    case 0: {
+      Expr m = Binary(Opcode::Maximum, a, c);
+      Expr left = SelectExpr(a == m, b, b.Like(0)), right = SelectExpr(c == m, d, d.Like(0));
+      f->set_root(TupleOf({m, left + right}));
+      break;
+    }
+    case 1:
+      f->set_root(TupleOf({a + c, b + d + a * c}));
+      break;
+    case 2: {
+      Expr starts = CompareExpr(Direction::NE, c, c.Like(0));
+      f->set_root(TupleOf({SelectExpr(starts, c, a), SelectExpr(starts, d, b + d)}));
+      break;
+    }
+    default:
+      f->set_root(TupleOf({a - c, Binary(Opcode::Minimum, b + d, b.Like(9))}));
+  }
+  return f;
+}
+
+std::optional<Expr> ReducePairs(Growth& g, Computation* c, Expr x) {
+  if (x.shape().rank() == 0 || !Growth::Number(x)) return std::nullopt;
+  const PrimitiveType t = g.Chance(50) ? PrimitiveType::F32 : PrimitiveType::S32;
+  Ints reduced, rest;
+  for (int64_t d = 0; d < x.shape().rank(); ++d) (g.Chance(60) ? reduced : rest).push_back(d);
+  Ints dims;
+  for (int64_t d : rest) dims.push_back(x.shape().dim(d));
+  Expr first = ConvertTo(t, g.Tame(x)), second = g.Fit(c, t, x.shape().dims());
+  Expr i = c->AddConstant(Literal::Of(t, g.Chance(50) ? -5 : 0)), j = c->AddConstant(Literal::Of(t, 0));
+  const Shape part = Shape::Array(t, dims);
+  Instruction* r = c->Add(Opcode::Reduce, Shape::Tuple({part, part}), {first.get(), second.get(), i.get(), j.get()});
+  r->mutable_attrs().dimensions = reduced;
+  r->mutable_attrs().to_apply = PairReducer(g, t);
+  return g.Tame(PartOf(r, g.Between(0, 1)));
+}
+
 }  // namespace
 
 std::vector<Maker> LibraryMakers() {
-  return {{4, Transformed}, {4, ComplexProduct}, {4, Solved}, {4, Factored}, {4, Drawn}, {4, Scattered}};
+  return {{4, Transformed}, {4, ComplexProduct}, {4, Solved},     {4, Factored},
+          {4, Drawn},       {4, Scattered},      {6, ReducePairs}};
 }
 
 }  // namespace kiln

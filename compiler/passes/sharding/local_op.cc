@@ -159,6 +159,10 @@ std::vector<Instruction*> LocalOp::Emit() {
     default:
       i = Clone(operands);
   }
+  return ResultsOf(i);
+}
+
+std::vector<Instruction*> LocalOp::ResultsOf(Instruction* i) const {
   if (!op.shape().IsTuple()) return {i};
   std::vector<Instruction*> out;
   for (size_t k = 0; k < shapes.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
@@ -183,20 +187,63 @@ Instruction* LocalOp::Masked(size_t k, const Literal& value) {
   return x.get();
 }
 
-// Each device's results along a dimension of their own.
-std::vector<Instruction*> LocalOp::OfAll(const std::vector<Instruction*>& values) {
-  if (op.Is(Opcode::TopK)) return FirstOfAll(values);
-  std::vector<Instruction*> with;
-  for (Instruction* v : values) {
-    Ints dims = v->shape().dims();
-    dims.insert(dims.begin(), 1);
-    with.push_back(reshard.GatherOver(ReshapeTo(v, dims), PartialAxes()).get());
+std::vector<Part> LocalOp::OfAll(const std::vector<Part>& partial, const std::vector<Tiling>& wanted) {
+  if (!op.Is(Opcode::TopK)) return ReducedAgain(partial, wanted);
+  std::vector<Part> out = partial;
+  const std::vector<Instruction*> first = FirstOfAll({partial[0].value, partial[1].value});
+  for (size_t k = 0; k < out.size(); ++k) out[k].value = first[k];
+  return out;
+}
+
+// A dimension of which each device reduces its share again: one that results are to be cut along, or the first that
+// divides where all devices' results are many bytes. None where each reduces all of them.
+std::optional<size_t> LocalOp::SharedDimension(const std::vector<Part>& partial,
+                                               const std::vector<Tiling>& wanted) const {
+  const Axes over = PartialAxes();
+  const int64_t devices = mesh().SizeOf(over);
+  int64_t bytes = 0;
+  for (const Part& p : partial) bytes += p.value->shape().ByteSize();
+  std::optional<size_t> shared;
+  for (size_t d = partial[0].tiling.dims.size(); d-- > 0;) {
+    const Axes& has = partial[0].tiling.dims[d];
+    if (shapes[0].dim(static_cast<int64_t>(d)) % devices ||
+        partial[0].whole.dim(static_cast<int64_t>(d)) % (mesh().SizeOf(has) * devices))
+      continue;
+    Axes cut = has;
+    cut.insert(cut.end(), over.begin(), over.end());
+    if (wanted[0].dims[d] == cut) return d;
+    if (bytes * (devices - 2) > kExchange) shared = d;
   }
-  with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(values.size()), operands.end());
+  return shared;
+}
+
+// Each device's results along a dimension of their own, in front.
+std::vector<Part> LocalOp::ReducedAgain(const std::vector<Part>& partial, const std::vector<Tiling>& wanted) {
+  const Axes over = PartialAxes();
+  const std::optional<size_t> shared = SharedDimension(partial, wanted);
+  std::vector<Part> out = partial;
+  std::vector<Instruction*> with;
+  for (size_t k = 0; k < partial.size(); ++k) {
+    const auto in_front = [](Ints dims, int64_t n) {
+      dims.insert(dims.begin(), n);
+      return dims;
+    };
+    const Part& p = partial[k];
+    Part all{ReshapeTo(p.value, in_front(p.value->shape().dims(), 1)).get(), p.tiling, p.whole};
+    all.whole = Shape::Array(p.whole.type(), in_front(p.whole.dims(), mesh().SizeOf(over)));
+    all.tiling.dims.insert(all.tiling.dims.begin(), over);
+    Tiling again = all.tiling;
+    again.dims[0].clear();
+    if (shared) again.dims[*shared + 1].insert(again.dims[*shared + 1].end(), over.begin(), over.end());
+    with.push_back(reshard.To(all, again).value);
+    out[k].tiling.dims.assign(again.dims.begin() + 1, again.dims.end());
+    shapes[k] = LocalShape(mesh(), p.whole, out[k].tiling);
+  }
+  with.insert(with.end(), operands.begin() + static_cast<std::ptrdiff_t>(partial.size()), operands.end());
   Instruction* i = Clone(with);
   i->mutable_attrs().dimensions = Ints{0};
-  std::vector<Instruction*> out;
-  for (size_t k = 0; k < values.size(); ++k) out.push_back(PartOf(i, static_cast<int64_t>(k)).get());
+  const std::vector<Instruction*> results = ResultsOf(i);
+  for (size_t k = 0; k < out.size(); ++k) out[k].value = results[k];
   return out;
 }
 
@@ -244,7 +291,7 @@ Instruction* LocalOp::EmitIota() {
 }
 
 // A part starts from what changes nothing, and the initial value counts once, after parts are combined: here, on the
-// device at place 0. A function that chooses one of its arguments starts from the initial value everywhere.
+// device at place 0. Functions of several operations start from the initial values everywhere (IsReducedByParts).
 Instruction* LocalOp::EmitReduce() {
   const Axes partial = PartialAxes();
   const std::vector<Opcode> combiners = CombinersOf(**op.attrs().to_apply);

@@ -322,13 +322,12 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     }
     const std::vector<Instruction*> values = local.Emit();
     const Axes partial = local.PartialAxes();
-    const bool reduced = !partial.empty() && local.TakesAll();
-    const std::vector<Instruction*> combined = reduced ? local.OfAll(values) : values;
-    for (size_t k = 0; k < leaves.size(); ++k) {
-      Part p{combined[k], tilings[k], leaves[k]};
-      if (!partial.empty() && !reduced)
-        p = reshard->Combine(p, partial, local.Combiner(k), Settled(mesh, p, wanted[k]));
-      out.push_back(p);
+    for (size_t k = 0; k < leaves.size(); ++k) out.push_back({values[k], tilings[k], leaves[k]});
+    if (!partial.empty() && local.TakesAll()) {
+      out = local.OfAll(out, wanted);
+    } else if (!partial.empty()) {
+      for (size_t k = 0; k < out.size(); ++k)
+        out[k] = reshard->Combine(out[k], partial, local.Combiner(k), Settled(mesh, out[k], wanted[k]));
     }
     if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }

@@ -40,8 +40,9 @@ struct LocalOp {
 
   // The leaves of the result.
   std::vector<Instruction*> Emit();
-  // Of partial results that no operation of two numbers combines: the operation over all devices' results.
-  std::vector<Instruction*> OfAll(const std::vector<Instruction*>& values);
+  // Of partial results that no operation of two numbers combines: the operation over all devices' results. They may be
+  // cut along the axes that they were partial along.
+  std::vector<Part> OfAll(const std::vector<Part>& partial, const std::vector<Tiling>& wanted);
   bool TakesAll() const;
   // How partial results `k` are combined.
   Computation* Combiner(size_t k) const;
@@ -58,6 +59,9 @@ struct LocalOp {
   Instruction* Masked(size_t k, const Literal& value);
   // Where on the device index `start` of `size` elements along `d` of operand 0 lies.
   Expr LocalStart(size_t d, Expr start, int64_t size);
+  std::vector<Instruction*> ResultsOf(Instruction* i) const;
+  std::optional<size_t> SharedDimension(const std::vector<Part>& partial, const std::vector<Tiling>& wanted) const;
+  std::vector<Part> ReducedAgain(const std::vector<Part>& partial, const std::vector<Tiling>& wanted);
   std::vector<Instruction*> FirstOfAll(const std::vector<Instruction*>& values);
   Instruction* EmitIota();
   Instruction* EmitReduce();
