@@ -444,6 +444,11 @@ std::optional<OpRule> RuleOf(const Instruction& i) {
   return RuleOfShaped(i);
 }
 
+bool IsOfBatches(const Instruction& i) {
+  return i.Is(Opcode::Sort) || i.Is(Opcode::Fft) || i.Is(Opcode::Cholesky) || i.Is(Opcode::TriangularSolve) ||
+         i.Is(Opcode::CustomCall);
+}
+
 std::vector<Axes> AxesOfFactors(const DeviceMesh& mesh, const OpRule& rule, const OpRule::Tensor& tensor,
                                 const Tiling& t) {
   std::vector<Axes> out(rule.sizes.size());

@@ -42,6 +42,10 @@ struct OpRule {
 // for tuples and control flow.
 std::optional<OpRule> RuleOf(const Instruction& i);
 
+// An operation over many rows, matrices or lines that are alike, whose dimensions without factors have to be whole:
+// what cuts these had better cut others.
+bool IsOfBatches(const Instruction& i);
+
 // The opcode of a reduction's function (a, b) -> op(a, b), where the order of elements does not matter.
 std::optional<Opcode> CombinerOf(const Computation& function);
 

@@ -183,6 +183,25 @@ bool IsLookedUp(const Instruction& op, const OpRule& rule, const std::vector<Ten
   return cuts_rows && tensors[0].bytes > tensors[1].bytes + tensors[2].bytes;
 }
 
+// What cuts a dimension that has to be whole cuts another instead.
+void MoveAxes(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Part>& operands,
+              const std::vector<Tensor>& tensors, AxisMask used, std::vector<Axes>* chosen) {
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    for (size_t d = 0; d < rule.operands[k].size(); ++d) {
+      const Axes& freed = operands[k].tiling.dims[d];
+      bool placed = freed.empty() || !rule.operands[k][d].empty() || (MaskOf(freed) & used);
+      for (size_t f = 0; f < rule.sizes.size() && !placed; ++f) {
+        std::vector<Axes> with = *chosen;
+        with[f].insert(with[f].end(), freed.begin(), freed.end());
+        placed = rule.kinds[f] == OpRule::kPass && Has(rule.operands[k], static_cast<int>(f)) &&
+                 rule.sizes[f] % mesh.SizeOf(with[f]) == 0 && Fits(mesh, rule, tensors, with);
+        if (!placed) continue;
+        *chosen = with;
+        used |= MaskOf(freed);
+      }
+    }
+}
+
 Tiling Whole(const Shape& s, AxisMask manual) {
   Tiling t;
   t.dims.resize(static_cast<size_t>(s.rank()));
@@ -281,15 +300,7 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
     chosen[static_cast<size_t>(best.factor)].push_back(best.axis);
     used |= AxisMask{1} << best.axis;
   }
-  // A sorted dimension is whole; what cut it cuts another instead.
-  if (op.Is(Opcode::Sort) && !operands.empty()) {
-    const Axes& freed = operands[0].tiling.dims[static_cast<size_t>((*op.attrs().dimensions)[0])];
-    for (size_t f = 0; f < rule.sizes.size() && !freed.empty() && !(MaskOf(freed) & used); ++f) {
-      std::vector<Axes> with = chosen;
-      with[f].insert(with[f].end(), freed.begin(), freed.end());
-      if (rule.sizes[f] % mesh.SizeOf(with[f]) == 0 && Fits(mesh, rule, tensors, with)) return with;
-    }
-  }
+  if (IsOfBatches(op)) MoveAxes(mesh, rule, operands, tensors, used, &chosen);
   return chosen;
 }
 
@@ -332,7 +343,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].whole.IsArray() && !(op.Is(Opcode::Sort) && wanted[k].IsWhole()))
+    if (out[k].whole.IsArray() && !(IsOfBatches(op) && wanted[k].IsWhole()))
       out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }

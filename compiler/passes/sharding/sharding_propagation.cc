@@ -45,7 +45,8 @@ struct Item {
 struct Relation {
   OpRule rule;
   std::vector<Item> items;
-  int changes = -1;  // of its items, when it was last looked at in this round
+  bool even = false;  // takes no part where dimensions are cut unevenly
+  int changes = -1;   // of its items, when it was last looked at in this round
 
   // Whether there is something to look at.
   bool HasChanged() {
@@ -101,6 +102,29 @@ Relation RelationOf(const Instruction& i, const OpRule& rule, ModuleShardings* a
   for (size_t k = 0; k < rule.results.size(); ++k)
     r.items.push_back({&all->Of(&i)[k], rule.results[k], broadcast ? kAll : round});
   return r;
+}
+
+// What cuts a dimension of an operand that has to be whole, cuts another of the results.
+void AddMoves(const Instruction& i, const OpRule& rule, ModuleShardings* all, std::vector<Relation>* out) {
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    for (size_t d = 0; d < rule.operands[k].size(); ++d)
+      for (size_t e = 0; e < rule.operands[k].size() && rule.operands[k][d].empty(); ++e) {
+        const std::vector<int>& to = rule.operands[k][e];
+        if (to.size() != 1) continue;
+        Relation r;
+        r.even = true;
+        const int f = r.rule.Add(rule.sizes[static_cast<size_t>(to[0])]);
+        OpRule::Tensor operand(rule.operands[k].size());
+        operand[d] = {f};
+        r.items.push_back({&all->Of(i.operand(static_cast<int64_t>(k)))[0], operand, kRounds});
+        for (size_t n = 0; n < rule.results.size(); ++n) {
+          OpRule::Tensor result(rule.results[n].size());
+          for (size_t dim = 0; dim < result.size(); ++dim)
+            if (rule.results[n][dim] == to) result[dim] = {f};
+          r.items.push_back({&all->Of(&i)[n], result, kMost});
+        }
+        out->push_back(std::move(r));
+      }
 }
 
 // No device is without a part of a dimension of factor `f`.
@@ -201,7 +225,9 @@ std::vector<Relation> RelationsOf(const Module& m, const Way& way, ModuleShardin
     const AxisMask manual = leaves.empty() ? 0 : leaves[0].tiling.manual;
     std::optional<OpRule> rule = RuleOf(*order[k]);
     if (!rule && manual) rule = WrittenCollectiveRule(*order[k], all->mesh(), manual);
-    if (rule) at[k].push_back(RelationOf(*order[k], *rule, all));
+    if (!rule) continue;
+    at[k].push_back(RelationOf(*order[k], *rule, all));
+    if (IsOfBatches(*order[k])) AddMoves(*order[k], *rule, all, &at[k]);
   }
   // Beside the leaf that takes the value; what a manual region takes is no instruction's, and stands beside its source.
   const auto place = [&](const LeafSharding* to, const LeafSharding* from) {
@@ -241,7 +267,7 @@ void Spread(const Module& m, const Way& way, ModuleShardings* all) {
   for (int round = kNames; round < kRounds; ++round) {
     for (Relation& r : relations) r.changes = -1;
     const auto look = [&](Relation* r) {
-      return r->HasChanged() && Visit(all->mesh(), static_cast<Round>(round), way, r);
+      return (round != kUneven || !r->even) && r->HasChanged() && Visit(all->mesh(), static_cast<Round>(round), way, r);
     };
     const auto back = [&] {
       bool any = false;
