@@ -24,15 +24,6 @@ Part SplatOf(const Part& p, const Tiling& target, Resharder* reshard) {
   return {reshard->computation()->AddConstant(Literal::Splat(local, one)), target, p.whole};
 }
 
-// Axes are added and none is taken away: a slice.
-bool IsSliced(const Part& p, const Tiling& target) {
-  for (size_t d = 0; d < target.dims.size(); ++d) {
-    const Axes &has = p.tiling.dims[d], &wants = target.dims[d];
-    if (has.size() > wants.size() || !std::equal(has.begin(), has.end(), wants.begin())) return false;
-  }
-  return true;
-}
-
 // An exchange; the value is still the same operation.
 Part Move(const Part& p, const Tiling& target, Resharder* reshard) {
   const Part out = reshard->To(p, target);
@@ -47,7 +38,7 @@ class Remaker {
 
   // Bytes of the exchange that brings the part there.
   int64_t BytesMoved(const Part& p, const Tiling& target) const {
-    if (IsSliced(p, target) || IsSplat(p) || reshard_.Known(p, target)) return 0;
+    if (reshard_.IsFree(p, target) || IsSplat(p) || reshard_.Known(p, target)) return 0;
     return std::max(p.value->shape().ByteSize(), LocalShape(mesh_, p.whole, target).ByteSize());
   }
 

@@ -20,6 +20,17 @@ size_t CommonPrefix(const Axes& a, const Axes& b) {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Axes are added and none is taken away, and parts divide into parts.
+bool IsSlice(const DeviceMesh& mesh, const Part& from, const Tiling& target) {
+  for (size_t d = 0; d < target.dims.size(); ++d) {
+    const Axes &has = from.tiling.dims[d], &wants = target.dims[d];
+    if (!IsPrefix(has, wants)) return false;
+    const int64_t extent = from.whole.dims()[d], part = CeilDiv(extent, mesh.SizeOf(wants)) * mesh.SizeOf(wants);
+    if (!has.empty() && part != CeilDiv(extent, mesh.SizeOf(has)) * mesh.SizeOf(has)) return false;
+  }
+  return true;
+}
+
 // `x` with zeros behind dimension `d`, or cut off there, so that it has `extent` elements.
 Expr Resized(Expr x, size_t d, int64_t extent) {
   Ints dims = x.shape().dims();
@@ -29,6 +40,11 @@ Expr Resized(Expr x, size_t d, int64_t extent) {
   if (more == 0) return x;
   Expr zero = x.computation()->AddConstant(Literal::Of(x.type(), 0));
   return ConcatOf({x, BroadcastTo(zero, dims)}, static_cast<int64_t>(d));
+}
+
+// Arguments of computations are there as long as these run.
+bool Stays(const Instruction& i) {
+  return i.Is(Opcode::Parameter) || (i.Is(Opcode::GetTupleElement) && i.operand(0)->Is(Opcode::Parameter));
 }
 
 // The same value at every place along dimension `d`.
@@ -91,6 +107,11 @@ const Part* Resharder::Known(const Part& from, const Tiling& target) const {
 Part Resharder::To(const Part& from, const Tiling& target) {
   if (from.tiling.dims == target.dims) return from;
   if (const Part* known = Known(from, target)) return *known;
+  if (const Part* origin = OriginOf(from); origin && !IsSlice(mesh_, from, target) && IsSlice(mesh_, *origin, target)) {
+    const Part p = To(*origin, target);
+    Keep(from, p);
+    return p;
+  }
   Part p = from;
   while (p.tiling.dims != target.dims) {
     if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
@@ -98,7 +119,23 @@ Part Resharder::To(const Part& from, const Tiling& target) {
     GatherOne(&p, target);
   }
   Keep(from, p);
+  const Part* origin = OriginOf(from);
+  if (IsSlice(mesh_, from, target)) KeepOrigin(p, origin ? *origin : from);
   return p;
+}
+
+bool Resharder::IsFree(const Part& from, const Tiling& target) const {
+  const Part* origin = OriginOf(from);
+  return IsSlice(mesh_, from, target) || (origin && IsSlice(mesh_, *origin, target));
+}
+
+void Resharder::KeepOrigin(const Part& cut, const Part& origin) {
+  if (Stays(*origin.value) && cut.value != origin.value) origins_.insert({{cut.value->id(), cut.whole.dims()}, origin});
+}
+
+const Part* Resharder::OriginOf(const Part& p) const {
+  const auto known = origins_.find({p.value->id(), p.whole.dims()});
+  return known != origins_.end() ? &known->second : nullptr;
 }
 
 bool Resharder::SliceFree(Part* p, const Tiling& target) {

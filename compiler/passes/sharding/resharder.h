@@ -44,6 +44,10 @@ class Resharder {
   // The form that a part has been brought to, or null; and another way to have come there.
   const Part* Known(const Part& from, const Tiling& target) const;
   void Keep(const Part& from, const Part& moved) { moved_[from.value->id()].push_back({from, moved}); }
+  // Whether no exchange brings the part there: it is cut further, as it is or as an argument that it was cut from.
+  bool IsFree(const Part& from, const Tiling& target) const;
+  // `cut` is a part of what `origin` holds, which stays.
+  void KeepOrigin(const Part& cut, const Part& origin);
   // How values were made (remake.h), by their ids.
   std::map<int64_t, Recipe>& recipes() { return recipes_; }
   // Blocks along dimension 0 of all devices that differ in `axes`.
@@ -57,6 +61,7 @@ class Resharder {
   Part Combine(const Part& partial, const Axes& axes, Computation* function, const Tiling& target);
 
  private:
+  const Part* OriginOf(const Part& p) const;
   bool SliceFree(Part* p, const Tiling& target);
   bool Exchange(Part* p, const Tiling& target);
   bool CanMove(const Part& p, size_t from, size_t to, int64_t n) const;
@@ -75,6 +80,7 @@ class Resharder {
   std::map<Axes, Instruction*> places_;
   std::map<std::vector<int64_t>, Instruction*> made_;
   std::map<int64_t, Recipe> recipes_;
+  std::map<std::pair<int64_t, Ints>, Part> origins_;  // by ids of values that are cut from them, and whole extents
   // By the value's id: parts and each form that they have been brought to. A value may be the part of several arrays,
   // such as one and the beginning of it.
   std::map<int64_t, std::vector<std::pair<Part, Part>>> moved_;

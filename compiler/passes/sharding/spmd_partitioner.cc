@@ -242,6 +242,8 @@ Part Partitioner::EnterRegion(const Part& whole, const std::optional<Tiling>& re
     outside.dims[d].insert(outside.dims[d].end(), inside.dims[d].begin(), inside.dims[d].end());
   out.tiling.dims = inside.dims;
   out.value = s->reshard.To(whole, outside).value;
+  if (s->reshard.IsFree(whole, *region))
+    s->reshard.KeepOrigin(out, {s->reshard.To(whole, *region).value, WholeTiling(tile.shape), tile.shape});
   return out;
 }
 
