@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/sharding/exact_number.h"
+#include "compiler/sharding/op_rule.h"
 
 namespace kiln {
 namespace {
@@ -75,6 +76,7 @@ class Proof {
       : f_(f), init_(std::move(init)), positive_(std::move(positive)) {}
 
   bool Holds(bool in_any_order);
+  bool KeepsInit();
 
  private:
   template <typename Check>
@@ -233,6 +235,14 @@ bool Proof::Holds(bool in_any_order) {
   return InEveryCase({kInit, kFirst, kSecond}, [&] {
     const Numbers &i = values_[0], &b = values_[2], a = f(i, values_[1]), both = f(a, b);
     return SameAs(both, f(i, f(values_[1], b))) && SameAs(f(i, a), a) && SameAs(f(a, f(i, b)), both);
+  });
+}
+
+bool Proof::KeepsInit() {
+  KeepPositive();
+  return InEveryCase({kInit, kFirst}, [&] {
+    const Numbers &i = values_[0], a = Apply(i, values_[1]);
+    return SameAs(Apply(a, i), a) && SameAs(Apply(i, i), i);
   });
 }
 
@@ -411,12 +421,11 @@ bool IsPositive(const Instruction* i) {
          i->literal().Get(0).re > 0;
 }
 
-}  // namespace
-
-bool IsReducedByParts(const Instruction& reduce) {
+std::optional<Proof> ProofFor(const Instruction& reduce) {
   const Computation& f = **reduce.attrs().to_apply;
   const int64_t n = reduce.operand_count() / 2;
-  if (f.parameters().size() != static_cast<size_t>(2 * n) || f.instruction_count() > kMostOperations) return false;
+  if (f.parameters().size() != static_cast<size_t>(2 * n) || f.instruction_count() > kMostOperations)
+    return std::nullopt;
   std::vector<std::optional<ExactNumber>> init;
   std::vector<bool> positive;
   for (int64_t k = 0; k < n; ++k) {
@@ -424,9 +433,22 @@ bool IsReducedByParts(const Instruction& reduce) {
     init.push_back(i->Is(Opcode::Constant) ? NumberOf(i->literal()) : std::nullopt);
     positive.push_back(init.back() && IsPositive(reduce.operand(k)));
   }
+  return Proof(f, std::move(init), std::move(positive));
+}
+
+}  // namespace
+
+bool IsReducedByParts(const Instruction& reduce) {
   int64_t gone = 0;
   for (int64_t d : *reduce.attrs().dimensions) gone += reduce.operand(0)->shape().dim(d) > 1;
-  return Proof(f, std::move(init), std::move(positive)).Holds(gone > 1);
+  std::optional<Proof> proof = ProofFor(reduce);
+  return proof && proof->Holds(gone > 1);
+}
+
+bool MayBePadded(const Instruction& reduce) {
+  if (!CombinersOf(**reduce.attrs().to_apply).empty()) return true;
+  std::optional<Proof> proof = ProofFor(reduce);
+  return proof && proof->KeepsInit();
 }
 
 }  // namespace kiln

@@ -19,4 +19,8 @@ namespace kiln {
 // goes, else for stretches in their order.
 bool IsReducedByParts(const Instruction& reduce);
 
+// Whether a reduction that is made of those of its parts gives the same where the initial values, or what changes
+// nothing, stand behind the elements of a part, or are all of it.
+bool MayBePadded(const Instruction& reduce);
+
 }  // namespace kiln

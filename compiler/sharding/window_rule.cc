@@ -428,10 +428,7 @@ std::optional<Stretch> StretchOf(const Instruction& i, size_t k, size_t d, int64
   if (i.Is(Opcode::Convolution)) return ConvolutionStretch(i, d, parts);
   if (const auto u = UnpooledOf(i)) return SelectAndScatterStretch(*u, k, d, parts);
   const int64_t part = CeilDiv(shape.dims()[d], parts);
-  if (const auto r = RotationOf(i)) {
-    if (shape.dims()[d] % parts) return std::nullopt;
-    return Stretch{r->by, part, part};
-  }
+  if (const auto r = RotationOf(i)) return Stretch{r->by, part, part};
   if (const auto p = PlacedOf(i)) return Take(k == 0 ? 0 : -p->starts[d], part, part, 1);
   if (const auto p = PaddedOf(i)) return Take(-p->padding[d].low, part, part, p->padding[d].interior + 1, true);
   switch (i.opcode()) {

@@ -214,5 +214,23 @@ TEST(Reducer, FunctionsThatMayBeAppliedInAnotherOrder) {
   }
 }
 
+TEST(Reducer, InitialValuesThatMayFillUpAPart) {
+  const Case cases[] = {
+      {"exponentials", "f32 f32", "-inf 0", kExponentials, false, false},
+      {"exponentials from a number", "f32 f32", "-1e30 0", kExponentials, true, true},
+      {"moments", "f32 f32 f32", "0 0 0", kMoments, true, true, "2"},
+      {"greatest", "f32 s32", "-inf 0", kGreatest, true, true},
+      {"recurrence", "f32 f32", "1 0", kRecurrence, true, true},
+      {"largest", "f32", "0", kLargest, true, true},
+      {"segments from a flag", "pred f32", "true 0", kSegments, false, false},
+      {"last", "f32", "0", kLast, false, false},
+  };
+  for (const Case& c : cases) {
+    auto m = ParseHlo(Text(c, false), c.name);
+    ASSERT_TRUE(m.ok()) << m.status();
+    EXPECT_EQ(MayBePadded(*(*m)->entry()->root()), c.in_order) << c.name;
+  }
+}
+
 }  // namespace
 }  // namespace kiln

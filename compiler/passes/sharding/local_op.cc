@@ -124,8 +124,7 @@ std::vector<Instruction*> LocalOp::Emit() {
   if (const auto p = PlacedOf(op)) return {EmitPlaced(*p)};
   switch (op.opcode()) {
     case Opcode::Dot:
-      i = Clone({Masked(0, Literal::Of(operands[0]->shape().type(), 0)),
-                 Masked(1, Literal::Of(operands[1]->shape().type(), 0))});
+      i = Clone({Masked(0, Zero(0)), Masked(1, Zero(1))});
       break;
     case Opcode::DynamicSlice:
       i = EmitDynamicSlice();
@@ -169,7 +168,11 @@ std::vector<Instruction*> LocalOp::ResultsOf(Instruction* i) const {
   return out;
 }
 
-Instruction* LocalOp::Masked(size_t k, const Literal& value) {
+std::function<Expr()> LocalOp::Zero(size_t k) const {
+  return [this, k] { return computation()->AddConstant(Literal::Of(operands[k]->shape().type(), 0)); };
+}
+
+Instruction* LocalOp::Masked(size_t k, const std::function<Expr()>& value) {
   Expr x = operands[k];
   const Ints dims = x.shape().dims();
   for (size_t d = 0; d < rule.operands[k].size(); ++d) {
@@ -182,7 +185,7 @@ Instruction* LocalOp::Masked(size_t k, const Literal& value) {
     if (extent % mesh().SizeOf(cut) == 0) continue;
     Expr first = reshard.Place(cut) * static_cast<double>(dims[d]);
     Expr at = IotaOf(computation(), PrimitiveType::S32, dims, static_cast<int64_t>(d)) + BroadcastTo(first, dims);
-    x = SelectExpr(at < static_cast<double>(extent), x, BroadcastTo(computation()->AddConstant(value), dims));
+    x = SelectExpr(at < static_cast<double>(extent), x, BroadcastTo(value(), dims));
   }
   return x.get();
 }
@@ -294,18 +297,23 @@ Instruction* LocalOp::EmitIota() {
 // device at place 0. Functions of several operations start from the initial values everywhere (IsReducedByParts).
 Instruction* LocalOp::EmitReduce() {
   const Axes partial = PartialAxes();
+  if (partial.empty()) return Clone(operands);
   const std::vector<Opcode> combiners = CombinersOf(**op.attrs().to_apply);
-  if (partial.empty() || combiners.empty()) return Clone(operands);
   std::vector<Instruction*> with = operands;
-  for (size_t k = 0; k < combiners.size(); ++k) {
-    Instruction*& init = with[combiners.size() + k];
+  const size_t arrays = operands.size() / 2;
+  for (size_t k = 0; k < arrays; ++k) {
+    Instruction*& init = with[arrays + k];
+    if (combiners.empty()) {
+      with[k] = Masked(k, [&] { return init; });
+      continue;
+    }
     const Literal identity = Identity(combiners[k], init->shape().type());
-    with[k] = Masked(k, identity);
-    const Instruction* given = op.operand(static_cast<int64_t>(combiners.size() + k));
+    const auto nothing = [&] { return computation()->AddConstant(identity); };
+    with[k] = Masked(k, nothing);
+    const Instruction* given = op.operand(static_cast<int64_t>(arrays + k));
     if (given->Is(Opcode::Constant) && given->literal() == identity) continue;
     Expr place = reshard.Place(partial);
-    init =
-        SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), init, computation()->AddConstant(identity)).get();
+    init = SelectExpr(CompareExpr(Direction::EQ, place, place.Like(0)), init, nothing()).get();
   }
   return Clone(with);
 }

@@ -39,7 +39,22 @@ Instruction* LocalOp::PartBehind(Instruction* i, const Stretch& s, size_t in, si
 }
 
 Instruction* LocalOp::EmitRotation(const Rotation& r) {
-  if (!WindowAxes(0, r.dim).empty()) return Fetch(0, std::nullopt, nullptr);
+  const Axes cut = WindowAxes(0, r.dim);
+  if (!cut.empty()) {
+    const int64_t extent = parts[0].whole.dims()[r.dim], parted = mesh().SizeOf(cut);
+    if (extent % parted == 0) return Fetch(0, std::nullopt, nullptr);
+    // What comes before the end and what begins again lie apart.
+    const Stretch ahead = *StretchOf(op, 0, r.dim, parted);
+    Stretch around = ahead;
+    around.first -= extent;
+    const Ints& dims = shapes[0].dims();
+    Expr at = IotaOf(computation(), PrimitiveType::S32, dims, static_cast<int64_t>(r.dim)) +
+              BroadcastTo(reshard.Place(cut) * static_cast<double>(dims[r.dim]), dims);
+    return SelectExpr(at < static_cast<double>(extent - r.by),
+                      FetchStretch(parts[0], r.dim, cut, ahead, std::nullopt, false, &reshard),
+                      FetchStretch(parts[0], r.dim, cut, around, std::nullopt, false, &reshard))
+        .get();
+  }
   Ints from(shapes[0].dims().size(), 0), to = shapes[0].dims();
   from[r.dim] = r.by;
   Expr head = SliceOf(operands[0], from, to);
@@ -267,11 +282,10 @@ Instruction* LocalOp::EmitWindow() {
   for (size_t k = 0; k < arrays; ++k) {
     stretches.clear();
     const bool padded = op.Is(Opcode::ReduceWindow);
-    Expr zero = computation()->AddConstant(Literal::Of(operands[k]->shape().type(), 0));
-    with[k] = Fetch(k, padded ? Expr(operands[arrays + k]) : zero, &stretches);
+    with[k] = Fetch(k, padded ? Expr(operands[arrays + k]) : Zero(k)(), &stretches);
   }
   const bool convolution = op.Is(Opcode::Convolution);
-  if (convolution) with[1] = Masked(1, Literal::Of(operands[1]->shape().type(), 0));
+  if (convolution) with[1] = Masked(1, Zero(1));
   Instruction* i = Clone(with);
   if (!op.attrs().window) return i;
   const auto sides = [&](size_t s) {

@@ -45,10 +45,7 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
 // stays there or is masked.
 bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
   const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
-  if (op.Is(Opcode::Scatter) && !PlacedOf(op)) return false;
-  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) &&
-      !(op.Is(Opcode::Reduce) && !CombinersOf(**op.attrs().to_apply).empty()))
-    return false;
+  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) && !(op.Is(Opcode::Reduce) && MayBePadded(op))) return false;
   if (kind == OpRule::kUpdates) return false;
   const auto alone = [&](const OpRule::Tensor& t) {
     return std::all_of(t.begin(), t.end(), [&](const std::vector<int>& d) {
@@ -95,18 +92,19 @@ bool PartsAreAlike(const DeviceMesh& mesh, const Instruction& op, const OpRule& 
   return true;
 }
 
-// Uneven parts of factor `f`: an operand has them, and results are to have them.
+// Uneven parts of factor `f`: an operand has them, or there is none, and results are to have them, or are so small that
+// they had better be moved than the operand.
 bool IsMadeUneven(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors,
                   int f, const Axes& axes) {
   if (!MayBeUneven(op, rule, f) || !FillsParts(rule, tensors, f, mesh.SizeOf(axes))) return false;
-  bool given = false;
+  int64_t given = 0, moved = 0;
   for (const Tensor& t : tensors) {
     if (!Has(*t.dims, f)) continue;
     const bool cut = StartsWith(t.has[static_cast<size_t>(f)], axes);
-    if (t.result && !cut) return false;
-    given = given || (!t.result && cut);
+    if (t.result && !cut) moved += t.bytes;
+    if (!t.result && cut) given += t.bytes;
   }
-  return given;
+  return (given > 0 || op.Is(Opcode::Iota)) && moved * 2 <= given;
 }
 
 // Bytes that a device has of the tensor where it is cut as it is, but not along the axes.

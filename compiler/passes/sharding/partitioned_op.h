@@ -6,8 +6,11 @@
 // asked.
 #pragma once
 
+#include <functional>
+
 #include "compiler/passes/sharding/resharder.h"
 #include "compiler/sharding/manual_region.h"
+#include "compiler/sharding/reducer.h"
 #include "compiler/sharding/window_rule.h"
 
 namespace kiln {
@@ -56,7 +59,8 @@ struct LocalOp {
   Axes AxesOf(const OpRule::Tensor& t, size_t d) const;
   Instruction* Clone(const std::vector<Instruction*>& with);
   // What fills up uneven parts of dimensions that are summed up becomes `value`.
-  Instruction* Masked(size_t k, const Literal& value);
+  Instruction* Masked(size_t k, const std::function<Expr()>& value);
+  std::function<Expr()> Zero(size_t k) const;  // of operand `k`'s type
   // Where on the device index `start` of `size` elements along `d` of operand 0 lies.
   Expr LocalStart(size_t d, Expr start, int64_t size);
   std::vector<Instruction*> ResultsOf(Instruction* i) const;
