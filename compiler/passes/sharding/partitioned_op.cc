@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/passes/sharding/remake.h"
+#include "compiler/passes/sharding/sort_exchange.h"
 
 namespace kiln {
 namespace {
@@ -311,6 +312,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
   std::vector<Part> out;
   if (!rule) {
     out = ComputeWhole(op, operands, manual, reshard);
+  } else if (auto sorted = SortByExchange(op, operands, wanted, reshard)) {
+    out = *std::move(sorted);
   } else {
     const std::vector<Axes> axes = ChooseAxes(mesh, op, *rule, operands, wanted, manual);
     LocalOp local{op, *rule, axes, *reshard, {}, {}, {}};

@@ -212,9 +212,7 @@ void Resharder::AllToAll(Part* p, size_t from, size_t to, const Axes& axes) {
   Ints split = dims;
   split[to] /= n;
   split.insert(split.begin() + static_cast<std::ptrdiff_t>(to), n);
-  Expr x = ReshapeTo(p->value, split);
-  Instruction* all = Collective(Opcode::AllToAll, Shape::Array(x.type(), split), x, axes);
-  all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(to)};
+  Expr all = SwapBlocks(ReshapeTo(p->value, split), to, axes);
   // The dimension of members goes in front of the one that they are parts of.
   Ints order;
   for (size_t d = 0; d < split.size(); ++d)
@@ -315,6 +313,12 @@ Expr Resharder::GatherOver(Expr x, const Axes& axes) {
   dims[0] *= mesh_.SizeOf(axes);
   Instruction* all = Collective(Opcode::AllGather, Shape::Array(x.type(), dims), x, axes);
   all->mutable_attrs().dimensions = Ints{0};
+  return all;
+}
+
+Expr Resharder::SwapBlocks(Expr x, size_t dim, const Axes& axes) {
+  Instruction* all = Collective(Opcode::AllToAll, Shape::Array(x.type(), x.shape().dims()), x, axes);
+  all->mutable_attrs().dimensions = Ints{static_cast<int64_t>(dim)};
   return all;
 }
 

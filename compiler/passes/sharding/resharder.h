@@ -52,6 +52,9 @@ class Resharder {
   std::map<int64_t, Recipe>& recipes() { return recipes_; }
   // Blocks along dimension 0 of all devices that differ in `axes`.
   Expr GatherOver(Expr x, const Axes& axes);
+  // Of all devices that differ in `axes`: block j along `dim`, which has as many blocks, is what device j had as the
+  // block of this device.
+  Expr SwapBlocks(Expr x, size_t dim, const Axes& axes);
   // `x` of the first device of a pair, on the second; zero on devices that are the second of none.
   Expr PermuteTo(Expr x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
   // What was made before of the same value, by a key of the caller's; null for what is new.
