@@ -253,11 +253,46 @@ std::vector<Part> SortExchange::Run() {
   return out;
 }
 
-bool IsUsed(const Instruction& op, size_t k) {
-  return op.IsRoot() || std::any_of(op.users().begin(), op.users().end(), [&](const Instruction* u) {
-           if (!u->Is(Opcode::GetTupleElement)) return true;
-           return static_cast<size_t>(*u->attrs().tuple_index) == k && (u->IsRoot() || !u->users().empty());
-         });
+// Who reads result `k`; of what the caller reads, itself.
+std::vector<const Instruction*> ReadersOf(const Instruction& op, size_t k) {
+  std::vector<const Instruction*> out;
+  for (const Instruction* u : op.users()) {
+    if (!op.shape().IsTuple() || !u->Is(Opcode::GetTupleElement)) {
+      out.push_back(u);
+    } else if (static_cast<size_t>(*u->attrs().tuple_index) == k) {
+      out.insert(out.end(), u->users().begin(), u->users().end());
+      if (u->IsRoot()) out.push_back(u);
+    }
+  }
+  if (op.IsRoot()) out.push_back(&op);
+  return out;
+}
+
+// Few elements of `x` are looked up, wherever they are.
+bool TakesFew(const Instruction* i, const Shape& x) {
+  constexpr int64_t kFew = 8;
+  const bool looks_up = i->Is(Opcode::Gather) || i->Is(Opcode::DynamicSlice) || i->Is(Opcode::Slice);
+  return looks_up && i->shape().ElementCount() * kFew <= x.ElementCount();
+}
+
+// How results are cut: as they are wanted, or as operands are where they are wanted whole, but for few elements.
+std::optional<Tiling> TargetOf(const Instruction& op, const std::vector<Part>& operands,
+                               const std::vector<Tiling>& wanted) {
+  const auto along = static_cast<size_t>((*op.attrs().dimensions)[0]);
+  const auto is_cut = [&](const Tiling& t) { return !t.dims[along].empty(); };
+  std::optional<Tiling> out;
+  for (const Tiling& t : wanted)
+    if (!out && is_cut(t)) out = t;
+  for (const Part& p : operands)
+    if (!out && is_cut(p.tiling)) out = p.tiling;
+  if (!out) return std::nullopt;
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    if (wanted[k].dims == out->dims) continue;
+    for (const Instruction* reader : ReadersOf(op, k))
+      if (!TakesFew(reader, operands[k].whole)) return std::nullopt;
+  }
+  for (const Part& p : operands) out->manual |= p.tiling.manual;
+  return out->Used() & out->manual ? std::nullopt : out;
 }
 
 }  // namespace
@@ -265,15 +300,9 @@ bool IsUsed(const Instruction& op, size_t k) {
 std::optional<std::vector<Part>> SortByExchange(const Instruction& op, const std::vector<Part>& operands,
                                                 const std::vector<Tiling>& wanted, Resharder* reshard) {
   if (!op.Is(Opcode::Sort)) return std::nullopt;
-  const auto along = static_cast<size_t>((*op.attrs().dimensions)[0]);
-  const auto of = std::find_if(wanted.begin(), wanted.end(), [&](const Tiling& t) { return !t.dims[along].empty(); });
-  if (of == wanted.end()) return std::nullopt;
-  Tiling target = *of;
-  for (const Part& p : operands) target.manual |= p.tiling.manual;
-  if (target.Used() & target.manual) return std::nullopt;
-  for (size_t k = 0; k < wanted.size(); ++k)
-    if (wanted[k].dims != target.dims && IsUsed(op, k)) return std::nullopt;
-  SortExchange sort(op, operands, target, reshard);
+  const std::optional<Tiling> target = TargetOf(op, operands, wanted);
+  if (!target) return std::nullopt;
+  SortExchange sort(op, operands, *target, reshard);
   if (!sort.Pays()) return std::nullopt;
   return sort.Run();
 }

@@ -1,4 +1,4 @@
-// A sort along a dimension that is cut, of which each device keeps its part.
+// A sort along a dimension that is cut, of which each device keeps its part, or of which few elements are wanted.
 //
 // What: two devices exchange their sorted parts, and each keeps its half of both. More sort by columns (Leighton 1985):
 //   each sorts its part, they exchange blocks as in a transposition and back, with a sort behind each, and neighbours
