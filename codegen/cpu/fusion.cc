@@ -11,7 +11,21 @@
 namespace kiln::cpu {
 namespace {
 
+// Where dynamic slices begin is computed once, before the loops: LLVM leaves a load in a loop that some elements do
+// not need, as in one that asks what is padding, and makes no vectors of it.
+absl::Status EmitStarts(FusionBody& fusion) {
+  for (const auto& i : fusion.f.instructions()) {
+    if (!i->Is(Opcode::DynamicSlice)) continue;
+    for (int64_t k = 1; k < i->operand_count(); ++k) {
+      ASSIGN_OR_RETURN(const Val start, fusion.elements.Emit(i->operand(k), Index{}));
+      fusion.elements.Preset(i->operand(k), start);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> EmitByRoot(FusionBody fusion) {
+  RETURN_IF_ERROR(EmitStarts(fusion));
   const Instruction* root = fusion.f.root();
   switch (root->opcode()) {
     case Opcode::Reduce:

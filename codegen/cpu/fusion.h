@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root);
 // Where along each dimension of the loops over `results` the joined arrays meet that they read; none of a dimension
 // where they meet often, no dimensions where they meet nowhere.
 using Cuts = std::vector<Ints>;
-Cuts CutsOf(const std::vector<const Instruction*>& results);
+Cuts CutsOf(const Computation& f, const std::vector<const Instruction*>& results);
 // As Nest, with a loop of its own for each piece between cuts. Its loops are parallel.
 absl::Status NestBetween(FusionBody& fusion, const Ints& dims, const Ints& order, const Cuts& cuts,
                          const std::function<absl::Status(std::vector<llvm::Value*>)>& visit, bool units = true);

@@ -26,7 +26,12 @@ using Axes = std::vector<Axis>;
 
 class Joins {
  public:
-  explicit Joins(const Shape& s) : dims_(s.dims()), minor_(MinorDim(s)), cuts_(dims_.size()) {}
+  Joins(const Shape& s, bool moves)
+      : dims_(s.dims()),
+        minor_(MinorDim(s)),
+        short_rows_(minor_ >= 0 && dims_[static_cast<size_t>(minor_)] < kShort),
+        moves_(moves),
+        cuts_(dims_.size()) {}
 
   void Add(const Instruction* i, const Axes& axes) {
     if (seen_.size() >= kMostPlaces || !seen_.insert({i, axes}).second) return;
@@ -42,6 +47,10 @@ class Joins {
         return Add(i->operand(0), OfReverse(i, axes));
       case Opcode::Pad:
         return Add(i->operand(0), OfPad(i, axes));
+      case Opcode::Broadcast:
+        return Add(i->operand(0), OfBroadcast(i, axes));
+      case Opcode::DynamicSlice:
+        return Add(i->operand(0), OfDynamicSlice(i, axes));
       case Opcode::Transpose:
         return WalksAlong(i) ? Add(i->operand(0), OfTranspose(i, axes)) : void();
       case Opcode::Concatenate:
@@ -59,6 +68,7 @@ class Joins {
 
  private:
   static constexpr size_t kMostPlaces = 400;
+  static constexpr int64_t kShort = 16;
 
   static Axes OfSlice(const Instruction* i, Axes axes) {
     for (size_t d = 0; d < axes.size(); ++d) {
@@ -76,13 +86,13 @@ class Joins {
     return axes;
   }
 
-  // Edges are cuts of short rows: what is padded elsewhere is read under masks, of which complex numbers have none.
+  // Edges are cuts of loops that compute nothing, and short rows have those of their own: what is padded elsewhere is
+  // read under masks, of which complex numbers have none.
   Axes OfPad(const Instruction* i, Axes axes) {
-    constexpr int64_t kShort = 16;
     for (size_t d = 0; d < axes.size(); ++d) {
       const PadDim& p = (*i->attrs().padding)[d];
       const int64_t dim = axes[d].dim;
-      if (dim == minor_ && dims_[static_cast<size_t>(dim)] < kShort) {
+      if (short_rows_ ? dim == minor_ : moves_) {
         Cut(axes[d], p.low);
         Cut(axes[d], i->shape().dim(static_cast<int64_t>(d)) - p.high);
       }
@@ -102,6 +112,21 @@ class Joins {
     Axes in(axes.size());
     for (size_t d = 0; d < axes.size(); ++d) in[static_cast<size_t>((*i->attrs().dimensions)[d])] = axes[d];
     return in;
+  }
+
+  static Axes OfBroadcast(const Instruction* i, const Axes& axes) {
+    Axes in;
+    for (int64_t d : *i->attrs().dimensions) in.push_back(axes[static_cast<size_t>(d)]);
+    return in;
+  }
+
+  // A slice as long as the operand begins where it does.
+  static Axes OfDynamicSlice(const Instruction* i, Axes axes) {
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const auto dim = static_cast<int64_t>(d);
+      if (i->shape().dim(dim) != i->operand(0)->shape().dim(dim)) axes[d] = {};
+    }
+    return axes;
   }
 
   // Windows that are as long as the operand begin where it does.
@@ -159,15 +184,26 @@ class Joins {
 
   const Ints dims_;
   const int64_t minor_;
+  const bool short_rows_;
+  const bool moves_;  // whether all that the loops do is to move elements
   std::set<std::pair<const Instruction*, Axes>> seen_;
   std::vector<std::set<int64_t>> cuts_;
 };
 
+// Whether loops over `result` compute nothing but places to read.
+bool OnlyMoves(const Computation& f, const Shape& result) {
+  constexpr int64_t kFew = 16;  // elements of the result for one that is computed
+  const auto& all = f.instructions();
+  return std::none_of(all.begin(), all.end(), [&](const auto& i) {
+    return i->IsElementwise() && i->shape().ElementCount() * kFew > result.ElementCount();
+  });
+}
+
 }  // namespace
 
-Cuts CutsOf(const std::vector<const Instruction*>& roots) {
+Cuts CutsOf(const Computation& f, const std::vector<const Instruction*>& roots) {
   const Shape& s = roots[0]->shape();
-  Joins joins(s);
+  Joins joins(s, OnlyMoves(f, s));
   Axes axes;
   for (int64_t d = 0; d < s.rank(); ++d) axes.push_back({d});
   for (const Instruction* r : roots) joins.Add(r, axes);

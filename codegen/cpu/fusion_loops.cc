@@ -13,6 +13,20 @@ bool HasShortRows(const Shape& s) {
   return order.size() > 1 && s.dim(order.back()) <= kMost && s.dim(order[order.size() - 2]) >= kLeastRows;
 }
 
+// Whether `root` does nothing but turn lines of narrow elements in memory into rows of a few: several lines are put
+// together in registers faster than square blocks of so few elements are turned.
+bool TurnsToShortRows(const Instruction* root) {
+  constexpr int64_t kMost = 8, kWidest = 2, kLeastRows = 16;  // bytes; fewer than the least are for blocks
+  if (!root->Is(Opcode::Transpose) || !root->operand(0)->Is(Opcode::Parameter)) return false;
+  const Shape &s = root->shape(), &from = root->operand(0)->shape();
+  const int64_t width = ByteWidth(s.type());
+  const Ints order = UsefulLoops(s);
+  if (width > kWidest || order.size() < 2 || !s.HasDefaultLayout() || !from.HasDefaultLayout()) return false;
+  const int64_t around = order[order.size() - 2], few = s.dim(order.back());
+  return few >= 3 + width && few <= kMost && s.dim(around) >= kLeastRows &&
+         (*root->attrs().dimensions)[static_cast<size_t>(around)] == MinorDim(from);
+}
+
 // Vectors along the dimension around short rows, with a row's elements side by side in one body. All are computed
 // before any is stored: a result may lie where an operand lay.
 absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results,
@@ -102,18 +116,19 @@ absl::StatusOr<int64_t> PastCachesByPieces(FusionBody& fusion, const std::vector
 absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   const std::vector<const Instruction*> results = ResultsOf(root);
   const Shape& s = results[0]->shape();
-  const Cuts cuts = CutsOf(results);
+  const Cuts cuts = CutsOf(fusion.f, results);
   const auto elements = [&](const std::vector<llvm::Value*>& at) { return EmitElements(fusion, results, at); };
   if (!cuts.empty() && !HasShortRows(s) && !PadsBetween(root)) {
     RETURN_IF_ERROR(NestBetween(fusion, s.dims(), UsefulLoops(s), cuts, elements));
     return Units(s.dims(), UsefulLoops(s));
   }
   if (!root->Is(Opcode::Tuple)) {
-    if (const Instruction* turned = TransposeAcross(fusion.f, root)) return EmitTranspose(fusion, root, turned);
+    if (const Instruction* turned = TransposeAcross(fusion.f, root); turned && !TurnsToShortRows(root))
+      return EmitTranspose(fusion, root, turned);
     if (PadsBetween(root)) return EmitPadBetween(fusion, root);
     if (const Instruction* window = WindowAmong(root)) return EmitAroundWindow(fusion, root, window);
   }
-  if (HasShortRows(s)) return ShortRows(fusion, results, cuts);
+  if (HasShortRows(s) || TurnsToShortRows(root)) return ShortRows(fusion, results, cuts);
   if (const Ints loops = UsefulLoops(s); !loops.empty() && WaitsForMemory(fusion.f, s))
     if (PastCaches caches(fusion, results, s.dim(loops.back())); caches.Apply())
       return PastCachesByPieces(fusion, results, caches);

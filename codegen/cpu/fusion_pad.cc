@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
+#include "codegen/cpu/matmul.h"
 
 namespace kiln::cpu {
 namespace {
@@ -42,6 +43,7 @@ class PadBetween {
   }
 
   absl::StatusOr<int64_t> Emit() {
+    if (order_.size() == 1) return EmitLine();
     const int64_t d = order_[0];
     const Line& l = lines_[static_cast<size_t>(d)];
     const bool none = std::any_of(lines_.begin(), lines_.end(), [](const Line& x) { return x.count == 0; });
@@ -63,6 +65,36 @@ class PadBetween {
   }
 
  private:
+  // The only dimension, in pieces of what is padded.
+  absl::StatusOr<int64_t> EmitLine() {
+    constexpr int64_t kPiece = 2048;  // elements
+    const auto d = static_cast<size_t>(order_[0]);
+    const Line& l = lines_[d];
+    const Pieces pieces = Pieces::Of(l.count, std::clamp<int64_t>(l.count, 1, kPiece));
+    ir_.Loop(fusion_.body.begin, fusion_.body.end, 1, [&](llvm::Value* k) {
+      ir_.If(ir_.b.CreateICmpEQ(k, ir_.I64(0)), [&] { Fill(ir_.I64(0), l.before); });
+      VisitPiece(ir_, pieces, k, [&](llvm::Value* from, int64_t count) { Piece(l, d, from, count); });
+    });
+    RETURN_IF_ERROR(status_);
+    return std::max<int64_t>(1, pieces.count);
+  }
+
+  // `count` elements of the only dimension from `from` on, with the padding behind each.
+  void Piece(const Line& l, size_t d, llvm::Value* from, int64_t count) {
+    if (count == 0) return;
+    llvm::Value* begin = ir_.Add(ir_.Mul(from, l.step), ir_.I64(l.before));
+    const Line piece = {l.first, count, l.step, 0, 0};
+    const int64_t places = (count - 1) * l.step + 1;
+    if (l.step > 1 && !InGroups(piece)) Fill(begin, places);
+    Elements(piece, [&](llvm::Value* k) {
+      at_[d] = ir_.Add(ir_.Add(from, k), ir_.I64(l.first));
+      return ir_.Add(begin, ir_.Mul(k, l.step));
+    });
+    llvm::Value *behind = ir_.Add(begin, ir_.I64(places)), *last = ir_.I64(l.count - count);
+    EitherOr(
+        ir_.b.CreateICmpEQ(from, last), [&] { Fill(behind, l.behind); }, [&] { Fill(behind, l.step - 1); });
+  }
+
   // The elements of the dimensions from order_[level] on, which begin at element `begin` of the result.
   void Block(size_t level, llvm::Value* begin) {
     const auto d = static_cast<size_t>(order_[level]);
@@ -93,8 +125,8 @@ class PadBetween {
   // Whether elements are stored with the padding behind each, in vectors that are shuffled: cheaper than stores of
   // elements alone on a row that was filled, where there are many and they lie near each other.
   bool InGroups(const Line& l) const {
-    constexpr int64_t kNear = 4, kMany = 32, kWide = 4;  // bytes
-    return l.step <= kNear && l.count >= kMany && ByteWidth(s_.type()) >= kWide && !IsComplex(s_.type());
+    constexpr int64_t kNear = 4, kMany = 32;
+    return l.step <= kNear && l.count >= kMany && !IsComplex(s_.type());
   }
 
   void Elements(const Line& l, const std::function<llvm::Value*(llvm::Value*)>& at) {
@@ -147,7 +179,7 @@ bool PadsBetween(const Instruction* root) {
   const Ints& dims = root->shape().dims();
   const attr::Padding& padding = *root->attrs().padding;
   return std::any_of(padding.begin(), padding.end(), [](const PadDim& p) { return p.interior != 0; }) &&
-         std::count_if(dims.begin(), dims.end(), [](int64_t n) { return n != 1; }) > 1;
+         std::any_of(dims.begin(), dims.end(), [](int64_t n) { return n != 1; });
 }
 
 absl::StatusOr<int64_t> EmitPadBetween(FusionBody& fusion, const Instruction* root) {

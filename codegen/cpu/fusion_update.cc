@@ -233,7 +233,7 @@ absl::StatusOr<int64_t> EmitConcatenate(FusionBody& fusion, const Instruction* r
       return absl::OkStatus();
     };
     const Ints& dims = o->shape().dims();
-    if (const Cuts cuts = CutsOf({o}); !rows && !cuts.empty())
+    if (const Cuts cuts = CutsOf(fusion.f, {o}); !rows && !cuts.empty())
       RETURN_IF_ERROR(NestBetween(fusion, dims, UsefulFirst(dims, order), cuts, element, unit >= 0));
     else
       RETURN_IF_ERROR(rows ? Nest(fusion, dims, outer, row, true, unit >= 0)

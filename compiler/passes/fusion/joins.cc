@@ -1,6 +1,7 @@
 #include "compiler/passes/fusion/joins.h"
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/passes/fusion/fuse.h"
 
@@ -42,6 +43,29 @@ bool IsInOrder(const Instruction* i) {
 }
 
 }  // namespace
+
+bool LeavesHolesInRows(const Instruction* i) {
+  const Ints& dims = i->shape().dims();
+  for (size_t d = dims.size(); d-- > 0;)
+    if (dims[d] != 1) return (*i->attrs().padding)[d].interior > 0;
+  return false;
+}
+
+bool OnlyMoves(const Instruction* c) {
+  static constexpr std::array kMovements = {
+      Opcode::Slice,     Opcode::DynamicSlice, Opcode::Reverse, Opcode::Parameter, Opcode::Constant,
+      Opcode::Broadcast, Opcode::Concatenate,  Opcode::Iota,    Opcode::Gather,    Opcode::Pad,
+      Opcode::Transpose, Opcode::Bitcast,      Opcode::Reshape};
+  constexpr int64_t kFew = 16;  // elements of the result for one that is computed
+  const auto moves = [&](const Instruction* i) {
+    const bool moved = std::find(kMovements.begin(), kMovements.end(), i->opcode()) != kMovements.end();
+    return moved || (i->IsElementwise() && i->shape().ElementCount() * kFew <= c->shape().ElementCount());
+  };
+  if (!c->shape().IsArray()) return false;
+  if (!c->Is(Opcode::Fusion)) return moves(c);
+  const auto& all = (*c->attrs().calls)->instructions();
+  return std::all_of(all.begin(), all.end(), [&](const auto& i) { return moves(i.get()); });
+}
 
 bool LeavesHoles(const Instruction* i) {
   return std::any_of(i->attrs().padding->begin(), i->attrs().padding->end(),

@@ -7,6 +7,12 @@
 
 namespace kiln {
 
+// Whether pad `i` puts anything between the elements of rows.
+bool LeavesHolesInRows(const Instruction* i);
+
+// Whether the loop of `c` computes nothing but places to read.
+bool OnlyMoves(const Instruction* c);
+
 // Whether a loop over what pad `i` gives comes by more often than its operand has elements.
 bool LeavesHoles(const Instruction* i);
 

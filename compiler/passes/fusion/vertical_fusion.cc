@@ -195,6 +195,7 @@ class Fuser {
     // where a window of it is taken, as rolling an array does, or where the place is known, as in indices of a gather,
     // or where the loop ends wherever arrays meet.
     if (p->Is(Opcode::Concatenate) && !FusesJoined(c, p, reads_once)) return false;
+    if (p->Is(Opcode::Pad) && limits_.joins && !FusesPadded(c, p)) return false;
     if ((Expensive(p) && !reads_once) || p->Is(Opcode::Reduce)) return false;
     if (!reads_once && HoldsWindow(c))
       return p->Is(Opcode::Broadcast) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant) ||
@@ -257,6 +258,19 @@ class Fuser {
             JoinsPieces(p) && std::none_of(p->operands().begin(), p->operands().end(), Expensive) && ReadsInOrder(c));
   }
 
+  // To ask of a narrow element whether it is padding is dearer than to write it and read it again, where rows have
+  // holes or blocks of few elements are turned.
+  static bool FusesPadded(const Instruction* c, const Instruction* p) {
+    constexpr int64_t kFew = 16;
+    if (ByteWidth(p->shape().type()) >= kNarrow || !OnlyMoves(c)) return true;
+    const Instruction* r = RootOf(c);
+    if (r->Is(Opcode::Transpose) && !KeepsRows(r) && r->shape().dims().back() < kFew) return false;
+    return !LeavesHolesInRows(p) || TakesWindow(c, p);
+  }
+
+  // Bytes of elements that are as dear to ask for as to move.
+  static constexpr int64_t kNarrow = 4;
+
   // Whether all that the consumer reads of `p`, a concatenation, is the places of a gather: whose number is read
   // where is then known.
   static bool NamesPlaces(const Instruction* c, const Instruction* p) {
@@ -309,10 +323,14 @@ class Fuser {
 
   // Strided reads inside a reduction or a second transpose are worse than a tiled transpose of their own.
   // Loops that end where arrays meet walk rows, too.
-  static bool TransposeFuses(const Instruction* p, const Instruction* c) {
+  bool TransposeFuses(const Instruction* p, const Instruction* c) const {
     const Instruction* r = RootOf(c);
     if (r->Is(Opcode::Reduce) || r->Is(Opcode::Concatenate)) return false;
     constexpr int64_t kMany = 2;  // of a part elements are read apart
+    if (limits_.joins && !KeepsRows(p) && OnlyMoves(c)) {
+      const bool narrow = ByteWidth(p->shape().type()) < kNarrow;
+      if (r->Is(Opcode::Broadcast) || (r->Is(Opcode::Pad) && narrow)) return false;
+    }
     if (!c->Is(Opcode::Fusion) || KeepsRows(p) || r->shape().IsTuple()) return true;
     if (r->shape().ElementCount() * kMany <= p->shape().ElementCount()) return true;
     const auto& all = (*c->attrs().calls)->instructions();

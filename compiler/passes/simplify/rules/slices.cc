@@ -236,6 +236,22 @@ Instruction* OfOneOperand(Instruction* i) {
   return nullptr;
 }
 
+// A transpose moves no more than what is taken of it.
+Instruction* OfTranspose(Instruction* i) {
+  const Instruction* t = i->operand(0);
+  if (!t->Is(Opcode::Transpose) || !HasOneUser(t) || HasOwnLayout(i)) return nullptr;
+  const Ints& p = *t->attrs().dimensions;
+  attr::Slices moved(p.size());
+  Ints dims(p.size());
+  for (size_t k = 0; k < p.size(); ++k) {
+    moved[static_cast<size_t>(p[k])] = (*i->attrs().slice)[k];
+    dims[static_cast<size_t>(p[k])] = i->shape().dims()[k];
+  }
+  Instruction* taken = i->parent()->Add(Opcode::Slice, Shape::Array(i->shape().type(), dims), {t->operand(0)});
+  taken->mutable_attrs().slice = std::move(moved);
+  return TransposeBy(taken, p).get();
+}
+
 // Whether elements of it are elements of pieces, and nothing else reads them.
 bool IsMadeOfPieces(const Instruction* x) {
   return (x->Is(Opcode::Concatenate) || x->Is(Opcode::Pad)) && HasOneUser(x);
@@ -335,6 +351,14 @@ const Rule kRules[] = {
      "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[2,6] slice(c), slice={[5:7], [0:6]}",
      "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[4,6] slice(c), slice={[3:7], [0:6]}",
      OfOneOperand},
+    {"slice-of-transpose",
+     {Opcode::Slice},
+     kAllTypes,
+     Numerics::Exact,
+     "t = $T[6,4] transpose(p), dimensions={1,0}\n ROOT r = $T[2,3] slice(t), slice={[1:5:2], [0:3]}",
+     "t = $T[6,4] transpose(p), dimensions={1,0}\n u = $T[2,4] slice(t), slice={[1:3], [0:4]}\n"
+     " ROOT r = $T[8,4] concatenate(u, t), dimensions={0}",
+     OfTranspose},
     {"slice-of-elementwise",
      {Opcode::Slice},
      kInts | kFloats | kPred,
