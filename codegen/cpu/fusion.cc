@@ -6,6 +6,7 @@
 #include "codegen/cpu/collapse.h"
 #include "codegen/cpu/moved_bits.h"
 #include "codegen/cpu/strip_plan.h"
+#include "compiler/analysis/overwritten.h"
 #include "compiler/analysis/row_stencil.h"
 
 namespace kiln::cpu {
@@ -52,6 +53,7 @@ absl::StatusOr<int64_t> EmitByRoot(FusionBody fusion) {
 }  // namespace
 
 absl::StatusOr<int64_t> EmitFusion(Body& body) {
+  if (StartsOverwritten(body.i)) return 1;
   const Computation& f = **body.i->attrs().calls;
   if (const auto& config = body.i->attrs().backend_config; config && absl::StrContains(config->text, "block_level")) {
     FusionBody fusion(body, f);

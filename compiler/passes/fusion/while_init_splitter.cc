@@ -7,6 +7,7 @@
 // copy is best a copy. On CPUs only fills for loops: there are no launches to share.
 #include <algorithm>
 
+#include "compiler/analysis/overwritten.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
@@ -16,10 +17,11 @@
 namespace kiln {
 namespace {
 
-// A loop that writes what it computes from constants alone.
+// A loop that writes what it computes from constants alone, or need not write.
 bool IsFill(const Instruction* i) {
-  if (!i->Is(Opcode::Fusion) || i->attrs().fusion_kind != FusionKind::kLoop || !i->shape().IsArray() ||
-      i->operand_count() > 0 || !i->control_predecessors().empty() || !i->control_successors().empty())
+  const bool loop = i->Is(Opcode::Fusion) && (i->attrs().fusion_kind == FusionKind::kLoop || StartsOverwritten(i));
+  if (!loop || !i->shape().IsArray() || i->operand_count() > 0 || !i->control_predecessors().empty() ||
+      !i->control_successors().empty())
     return false;
   constexpr int64_t kMostInstructions = 4;
   const Computation* f = *i->attrs().calls;

@@ -89,6 +89,7 @@ StepArrays::StepArrays(const Instruction* loop, const Induction& count) : loop_(
       auto place = PlaceOf(array, i->operand(2), i->operand(1)->shape(), walk_of(i->operand(2)));
       if (!place) continue;
       place->is_stored = true;
+      if (array->shape().dim(0) == count.trips) filled_.push_back(k);
       const Instruction* stored = i->operand(1);
       while (stored->Is(Opcode::Reshape)) stored = stored->operand(0);
       known_.emplace(stored->id(), *place);

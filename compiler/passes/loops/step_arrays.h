@@ -37,6 +37,8 @@ class StepArrays {
   int64_t known_bytes() const;
   // Whether they go down: new ones do what the first of them does.
   bool down() const { return !known_.empty() && known_.begin()->second.walk.by < 0; }
+  // Elements of the state that are arrays of which the loop stores every part, another in each iteration.
+  const std::vector<int64_t>& filled() const { return filled_; }
   // Of the array that keeps `base`.
   Shape ShapeOf(const Instruction* base) const;
 
@@ -62,6 +64,7 @@ class StepArrays {
   const Instruction* loop_;
   Induction count_;
   std::map<int64_t, Place> known_;  // by the id of the value
+  std::vector<int64_t> filled_;
 };
 
 }  // namespace kiln
