@@ -2,8 +2,8 @@
 //
 // What: proves of a reduction's function that it may be applied in another order, by its values as expressions
 //   (exact_number.h) of three operands in every order that what it compares may have, ties among them.
-// Guarantees: a function that passes gives the same but for rounding, whatever finite numbers are reduced. One that does
-//   not may still be associative.
+// Guarantees: a function that passes gives the same but for rounding, whatever finite numbers are reduced. One that
+//   does not may still be associative.
 // Reach: (max, sum of exponentials), (mean, squares, count), complex and matrix products, linear recurrences, the
 //   greatest and its index, logaddexp, and their like.
 // Cost: the function's operations some hundred times for each number that it compares; a function of more than one

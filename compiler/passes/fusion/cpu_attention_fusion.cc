@@ -30,13 +30,15 @@ bool IsFree(const Instruction* i) {
          i->control_predecessors().empty() && i->control_successors().empty();
 }
 
-// A product of matrices of floats, as codegen/cpu computes in blocks of rows; weights have panels of their own.
+// A product of matrices of floats, as codegen/cpu computes in blocks of rows: all of them doubles, or none. Weights
+// have panels of their own.
 bool IsProduct(const Instruction* i) {
   if (!i->Is(Opcode::Dot) || !IsFree(i) || i->attrs().sparsity || !IsFloat(i->shape().type())) return false;
   const Shape &s = i->shape(), &l = i->operand(0)->shape(), &r = i->operand(1)->shape();
-  return s.rank() == 3 && s.dim(1) > 1 && s.dim(2) > 1 && s.ElementCount() > 0 && l.ElementCount() > 0 &&
-         IsFloat(l.type()) && IsFloat(r.type()) && l.HasDefaultLayout() && r.HasDefaultLayout() &&
-         !WithoutBitcasts(i->operand(1))->Is(Opcode::Constant);
+  const auto as_result = [&](PrimitiveType t) { return (t == PrimitiveType::F64) == (s.type() == PrimitiveType::F64); };
+  return as_result(l.type()) && as_result(r.type()) && s.rank() == 3 && s.dim(1) > 1 && s.dim(2) > 1 &&
+         s.ElementCount() > 0 && l.ElementCount() > 0 && IsFloat(l.type()) && IsFloat(r.type()) &&
+         l.HasDefaultLayout() && r.HasDefaultLayout() && !WithoutBitcasts(i->operand(1))->Is(Opcode::Constant);
 }
 
 // Appends the bitcasts from `i` on and what they show, if nothing else reads any of them; null if something does.
