@@ -370,6 +370,7 @@ void EmitMatmul(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, 
   std::optional<int64_t> known;
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(count)) known = constant->getSExtValue();
   if (known == 1 && FewRowsApply(ir.level, shape, rows)) return EmitFewRows(ir, shape, rows, b, ranges(ir.I64(0)));
+  if (known == 1 && FewLinesApply(ir.level, shape, rows)) return EmitFewLines(ir, shape, rows, b, ranges(ir.I64(0)));
   const MatmulPlan plan = PlanMatmul(ir.level, shape, rows, known);
   if (shape.tiles) return EmitTileProducts(ir, shape, plan, rows, b, count, ranges);
   VectorProducts(ir, shape, plan, rows, count, ranges).Emit(b);

@@ -35,6 +35,9 @@ void EmitFewColumns(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value*
 // The same for the rows of one range, for products to which FewRowsApply.
 void EmitFewRows(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, const RowRange& range);
 
+// The same for products to which FewLinesApply.
+void EmitFewLines(Ir& ir, const MatmulShape& shape, int64_t rows, llvm::Value* b, const RowRange& range);
+
 // A unit as one of `parts` of a whole. What a whole needs first (a slab) is not there yet for its first part, nor for
 // the first unit of a range that begins with another: `fresh`, or null where each unit is a whole.
 struct PartOfUnit {

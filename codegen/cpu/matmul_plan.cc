@@ -266,6 +266,18 @@ bool FewRowsApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
          !s.choice.vectors && s.choice.packing == ProductChoice::kPlanned && s.K() <= MostExact(s);
 }
 
+bool FewLinesApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
+  // Fewer rows take tiles of more columns, which are read about as well where lines are short.
+  constexpr int64_t kMostRows = 12, kEnoughRows = 8, kFarBytes = 1024, kLongLine = 16 << 10, kSecondCache = 1 << 20;
+  const bool as_it_lies = s.b_type == s.compute || (s.b_type == PrimitiveType::BF16 && s.compute == PrimitiveType::F32);
+  const int64_t line = s.b_k_stride * ByteWidth(s.b_type);
+  return IsFloat(s.compute) && Group(s.compute) == 1 && as_it_lies && s.c_type == s.compute && !s.tiles &&
+         !s.complex_b && !s.reverse_b && s.segments.empty() && s.b_tap_rows == 0 && s.panel_columns == 0 &&
+         s.part_of_b == PartOfB::kAll && s.b_n_stride == 1 && s.n % Lanes(l, s.compute) == 0 && rows <= kMostRows &&
+         line >= (rows < kEnoughRows ? kLongLine : kFarBytes) && line * s.run > kSecondCache && !s.choice.vectors &&
+         s.choice.packing == ProductChoice::kPlanned;
+}
+
 int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, int64_t k, const ProductChoice& choice,

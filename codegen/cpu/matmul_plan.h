@@ -114,6 +114,9 @@ bool FewRowsApply(const CpuLevel& level, const MatmulShape& shape, int64_t rows)
 // How many columns are then computed side by side.
 int64_t ColumnsTogether(const CpuLevel& level, int64_t rows);
 
+// True if the lines of a large B, which lie along its columns, are better read in long pieces than down its columns.
+bool FewLinesApply(const CpuLevel& level, const MatmulShape& shape, int64_t rows);
+
 // Sums in one vector register.
 int64_t Lanes(const CpuLevel& level, PrimitiveType t);
 

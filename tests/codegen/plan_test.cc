@@ -53,6 +53,22 @@ std::unique_ptr<Module> WithChoice(const std::string& text, const std::string& c
   return m;
 }
 
+// Weights of [features in, features out] by a few rows.
+TEST(MatmulPlan, LargeWeightsAreReadByLines) {
+  const auto applies = [](int64_t rows, const std::string& n, const std::string& k) {
+    const auto plan = DotOf(Avx512(), absl::StrCat("f32[1,", rows, ",", k, "]"), absl::StrCat("f32[1,", k, ",", n, "]"),
+                            absl::StrCat("f32[1,", rows, ",", n, "]"));
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return FewLinesApply(Avx512(), plan->blocked.product, rows);
+  };
+  EXPECT_TRUE(applies(12, "1024", "1024"));
+  EXPECT_TRUE(applies(8, "1024", "1024"));
+  EXPECT_TRUE(applies(2, "4096", "1024"));
+  EXPECT_FALSE(applies(4, "1024", "1024"));   // tiles of many columns
+  EXPECT_FALSE(applies(13, "1024", "1024"));  // two tiles, which fetch
+  EXPECT_FALSE(applies(12, "128", "1024"));   // at hand
+}
+
 // Attention over `n` positions of 64 features: 4 batches of `m` rows.
 absl::StatusOr<StripPlan> StripsOf(const CpuLevel& level, const std::string& type, int64_t m, int64_t n) {
   const std::string scores = absl::StrCat(type, "[4,", m, ",", n, "]"), other = absl::StrCat(type, "[4,", n, ",64]"),

@@ -36,10 +36,11 @@ struct DotCase {
   bool a_turned, b_turned;
 };
 constexpr DotCase kDots[] = {
-    {1, 16, 32, 64, false, false},  {2, 3, 16, 3, false, false},    {1, 17, 33, 7, false, true},
-    {1, 33, 64, 130, true, true},   {2, 14, 31, 1030, true, false}, {1, 100, 48, 65, false, true},
-    {1, 5, 17, 4099, false, false}, {1, 1, 20, 9, false, false},    {1, 40, 1, 12, false, false},
-    {1, 40, 3, 70, false, false},   {2, 19, 2, 130, true, true},    {1, 23, 4, 33, false, true},
+    {1, 16, 32, 64, false, false},   {2, 3, 16, 3, false, false},    {1, 17, 33, 7, false, true},
+    {1, 33, 64, 130, true, true},    {2, 14, 31, 1030, true, false}, {1, 100, 48, 65, false, true},
+    {1, 5, 17, 4099, false, false},  {1, 1, 20, 9, false, false},    {1, 40, 1, 12, false, false},
+    {1, 40, 3, 70, false, false},    {2, 19, 2, 130, true, true},    {1, 23, 4, 33, false, true},
+    {1, 9, 1040, 301, false, false},
 };
 
 struct ConvolutionCase {
