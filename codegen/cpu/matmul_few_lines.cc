@@ -47,8 +47,7 @@ class FewLines {
   void Clear(llvm::Value* c, llvm::Value* columns) {
     for (int64_t row = 0; row < rows_; ++row)
       b_.CreateMemSet(b_.CreateInBoundsGEP(element_, c, ir_.I64(row * s_.c_stride)), b_.getInt8(0),
-                      ir_.Mul(columns, ByteWidth(s_.compute)),
-                      llvm::Align(static_cast<uint64_t>(ByteWidth(s_.compute))));
+                      ir_.Mul(columns, ByteWidth(s_.compute)), Alignment(s_.compute));
   }
 
   llvm::Align Alignment(PrimitiveType t) const { return llvm::Align(static_cast<uint64_t>(ByteWidth(t))); }

@@ -6,6 +6,7 @@
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/simplify/dot_form.h"
 
 namespace kiln {
 namespace {
@@ -29,18 +30,8 @@ Side Canonical(Instruction* x, const Ints& batch, const Ints& contracting, int64
     p.insert(p.end(), v.begin(), v.end());
     return p;
   };
-  // Extents of 1 do not decide an order.
-  auto in_order = [&](const Ints& p) {
-    int64_t last = -1;
-    for (int64_t d : p) {
-      if (x->shape().dim(d) == 1) continue;
-      if (d < last) return false;
-      last = d;
-    }
-    return true;
-  };
-  if (in_order(order(free, contracting))) return {ReshapeTo(x, {b, f, k}), false};
-  if (in_order(order(contracting, free))) return {ReshapeTo(x, {b, k, f}), true};
+  if (Ascend(x->shape(), {batch, free, contracting})) return {ReshapeTo(x, {b, f, k}), false};
+  if (Ascend(x->shape(), {batch, contracting, free})) return {ReshapeTo(x, {b, k, f}), true};
   // What follows one another stays so: rows are moved, not elements.
   int64_t minor = x->shape().rank() - 1;
   while (minor > 0 && x->shape().dim(minor) == 1) --minor;

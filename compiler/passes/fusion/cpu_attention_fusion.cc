@@ -8,6 +8,7 @@
 // what reads it.
 #include <algorithm>
 
+#include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
 #include "compiler/passes/gpu/kernel_depths.h"
@@ -82,10 +83,8 @@ Chain ChainBehind(Instruction* second) {
 absl::StatusOr<bool> CpuAttentionFusion(Module& m, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : ControlComputations(m)) {
-    std::vector<Instruction*> dots = c->PostOrder();
-    dots.erase(std::remove_if(dots.begin(), dots.end(), [](const auto* i) { return !i->Is(Opcode::Dot); }), dots.end());
     absl::flat_hash_set<const Instruction*> taken;
-    for (Instruction* second : dots) {
+    for (Instruction* second : OfOpcode(c, Opcode::Dot)) {
       if (taken.contains(second)) continue;
       const Chain chain = ChainBehind(second);
       if (!chain.first || !ctx.Take()) continue;

@@ -1,10 +1,9 @@
 // Values around convolutions, and between transposes of rows, are held in the order of dimensions that leaves the
 // fewest bytes to transpose.
 //
-// What: for each order P that convolutions read or write, or that a large transpose of rows comes from, every value
-// that
-//   can be computed in either order (elementwise, broadcast, window, pad, slice, concatenate, reduce) is given one: as
-//   written, or permuted by P.
+// What: for each order P that convolutions read or write, or that stands on a side of a large transpose of rows, every
+//   value that can be computed in either order (elementwise, broadcast, window, pad, slice, concatenate, reduce) is
+//   given one: as written, or permuted by P.
 // Why: canonical convolutions are channels-last. In a program that was written channels-first, each would otherwise sit
 //   between two transposes of whole activations; the parameters and results alone have to be transposed. Attention that
 //   is mapped over an axis (jax.vmap) has its scores transposed in front of the softmax and back behind it.
@@ -43,7 +42,6 @@ bool TransposesBy(const Instruction* i, const Ints& p) {
 
 // Whether transpose `i` leaves its rows whole.
 bool MovesRows(const Instruction* i) {
-  constexpr int64_t kShortestRow = 32;  // bytes; shorter ones are as slow to move as elements
   const Shape& s = i->shape();
   return i->Is(Opcode::Transpose) && i->attrs().dimensions->back() == s.rank() - 1 &&
          s.dim(s.rank() - 1) * ByteWidth(s.type()) >= kShortestRow;
@@ -53,17 +51,7 @@ bool MovesRows(const Instruction* i) {
 // contracts, in either order. Extents of 1 do not matter.
 bool InOrder(const Shape& s, DotSide side) {
   std::sort(side.free.begin(), side.free.end());
-  const auto ascends = [&](std::initializer_list<const Ints*> parts) {
-    int64_t last = -1;
-    for (const Ints* part : parts)
-      for (const int64_t d : *part) {
-        if (s.dim(d) == 1) continue;
-        if (d < last) return false;
-        last = d;
-      }
-    return true;
-  };
-  return ascends({&side.batch, &side.free, &side.contracting}) || ascends({&side.batch, &side.contracting, &side.free});
+  return Ascend(s, {side.batch, side.free, side.contracting}) || Ascend(s, {side.batch, side.contracting, side.free});
 }
 
 // The operands [first, last) of `i` that have its order of dimensions; none if `i` has to stay as written.

@@ -54,6 +54,17 @@ DotSide SideOf(const Instruction* dot, int64_t operand) {
   return side;
 }
 
+bool Ascend(const Shape& s, const std::vector<Ints>& groups) {
+  int64_t last = -1;
+  for (const Ints& group : groups)
+    for (const int64_t d : group) {
+      if (s.dim(d) == 1) continue;
+      if (d < last) return false;
+      last = d;
+    }
+  return true;
+}
+
 bool IsPlainDot(const Instruction* i) {
   if (IsPartialSum(i)) return false;
   return i->Is(Opcode::Dot) && i->operand_count() == 2 && !i->attrs().sparsity && !i->shape().HasDynamic() &&

@@ -21,6 +21,12 @@ inline bool Holds(const Ints& v, int64_t x) {
 
 DotSide SideOf(const Instruction* dot, int64_t operand);
 
+// Whether `groups`, dimensions of `s` one after the other, ascend. Extents of 1 do not decide an order.
+bool Ascend(const Shape& s, const std::vector<Ints>& groups);
+
+// Bytes of the shortest rows that a transpose moves faster than their elements.
+inline constexpr int64_t kShortestRow = 32;
+
 // A dot without sparsity or dynamic extents.
 bool IsPlainDot(const Instruction* i);
 

@@ -136,7 +136,6 @@ Ints OrderOf(const Instruction* i, const Shape& from) {
 // A transpose, behind a reshape that adds or drops extents of 1 or behind none, that makes the last dimension of the
 // left side the last one: that of the product with its sides exchanged moves rows, where this one moves elements.
 Instruction* TransposeOfDotToRows(Instruction* i) {
-  constexpr int64_t kShortestRow = 32;  // bytes; shorter ones are as slow to move
   Instruction* dot = i->operand(0);
   if (dot->Is(Opcode::Reshape) && HasOneUser(dot)) dot = dot->operand(0);
   if (!IsPlainDot(dot) || !HasOneUser(dot) || i->shape().HasDynamic()) return nullptr;
