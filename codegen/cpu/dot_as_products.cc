@@ -199,6 +199,17 @@ class BlockedDot {
       });
       return;
     }
+    if (const int64_t side = SquareSide(rows, depth)) {
+      // The last square of a row of squares begins where it ends with the others.
+      const auto place = [&](llvm::Value* at, int64_t extent) {
+        return extent % side ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, at, ir_.I64(extent - side)) : at;
+      };
+      ir_.Loop(ir_.I64(0), ir_.I64(rows), side, [&](llvm::Value* x) {
+        ir_.Loop(ir_.I64(0), ir_.I64(depth), side,
+                 [&](llvm::Value* q) { PackSquare(a, place(x, rows), place(q, depth), side); });
+      });
+      return;
+    }
     constexpr int64_t kTransposed = 16;  // columns of a transposed A together, which fill a cache line of f32
     ir_.Loop(ir_.I64(0), ir_.I64(rows), kTransposed, [&](llvm::Value* x0) {
       llvm::Value* x1 =
@@ -208,6 +219,46 @@ class BlockedDot {
             x0, x1, 1, [&](llvm::Value* x) { move(x, q); }, true);
       });
     });
+  }
+
+  // What squares of a transposed A turn into before they are stored.
+  PrimitiveType Computed() const { return in_parts_ ? PrimitiveType::F32 : Held(); }
+
+  // Elements of a side of the squares in which a transposed A is copied; 0: element by element.
+  int64_t SquareSide(int64_t rows, int64_t depth) const {
+    constexpr int64_t kMost = 16, kLeast = 4;
+    if (s_.a_m != 1 || !HasVectorsAs(ir_.level, s_.a, Computed())) return 0;
+    int64_t side = std::min<int64_t>(kMost, ir_.level.vector_bytes / ByteWidth(Computed()));
+    while (side > std::min(rows, depth)) side /= 2;
+    return side < kLeast ? 0 : side;
+  }
+
+  // Copies `side` rows of the slab from `x` on, `side` elements of each from `q` on, of A's lines that are columns.
+  void PackSquare(llvm::Value* a, llvm::Value* x, llvm::Value* q, int64_t side) {
+    llvm::Type* element = ir_.MemType(s_.a);
+    std::vector<llvm::Value*> lines;
+    for (int64_t e = 0; e < side; ++e) {
+      llvm::Value* at = ir_.Add(x, ir_.Mul(ir_.Add(q, ir_.I64(e)), s_.a_k));
+      llvm::Value* line = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(side)),
+                                               b_.CreateInBoundsGEP(element, a, at),
+                                               llvm::Align(static_cast<uint64_t>(ByteWidth(s_.a))));
+      lines.push_back(AsComputed(ir_, s_.a, Computed(), line));
+    }
+    const auto store = [&](std::vector<llvm::Value*> square, int64_t offset) {
+      square = Transposed(b_, std::move(square));
+      llvm::Type* held = llvm::cast<llvm::FixedVectorType>(square[0]->getType())->getElementType();
+      for (int64_t e = 0; e < side; ++e) {
+        llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(x, ir_.I64(e)), SlabStride()), ir_.Add(q, ir_.I64(offset)));
+        b_.CreateAlignedStore(square[e], b_.CreateInBoundsGEP(held, slab_, at),
+                              llvm::Align(static_cast<uint64_t>(ByteWidth(Held()))));
+      }
+    };
+    if (!in_parts_) return store(std::move(lines), 0);
+    for (const PartOfB part : {PartOfB::kHigh, PartOfB::kLow}) {
+      std::vector<llvm::Value*> parts;
+      for (llvm::Value* line : lines) parts.push_back(BitsOfPart(ir_, line, part));
+      store(std::move(parts), part == PartOfB::kHigh ? 0 : p_.depth.size);
+    }
   }
 
   Body& body_;

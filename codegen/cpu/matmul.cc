@@ -265,7 +265,7 @@ class VectorProducts {
   template <typename At, typename RowsFrom, typename Copy>
   void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowsFrom& rows_from,
                 const Copy& copy) {
-    const int64_t lanes = LoadsVectors() ? plan_.lanes : 1;
+    const int64_t lanes = HasVectorsAs(ir_.level, s_.b_type, s_.compute) ? plan_.lanes : 1;
     const int64_t whole_length = lanes > 1 ? length / lanes * lanes : 0, whole_columns = columns / lanes * lanes;
     // Short runs keep both sides in cache.
     constexpr int64_t kShortRun = 16;
@@ -293,14 +293,6 @@ class VectorProducts {
     });
     rest(0, whole_length, whole_columns);
     rest(whole_length, length, 0);
-  }
-
-  // Whether a vector of B becomes one of what is computed with in a few instructions.
-  bool LoadsVectors() const {
-    using P = PrimitiveType;
-    if (s_.b_type == s_.compute) return !IsComplex(s_.compute);
-    return s_.compute == P::F32 && (s_.b_type == P::S8 || s_.b_type == P::U8 || s_.b_type == P::BF16 ||
-                                    (s_.b_type == P::F16 && ir_.level.f16c));
   }
 
   llvm::Value* LoadVector(llvm::Value* offset) {

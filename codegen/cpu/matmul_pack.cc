@@ -182,6 +182,12 @@ std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Val
   return rows;
 }
 
+bool HasVectorsAs(const CpuLevel& level, PrimitiveType type, PrimitiveType compute) {
+  using P = PrimitiveType;
+  if (type == compute) return !IsComplex(compute);
+  return compute == P::F32 && (type == P::S8 || type == P::U8 || type == P::BF16 || (type == P::F16 && level.f16c));
+}
+
 llvm::Value* AsComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, llvm::Value* v) {
   if (type == compute) return v;
   llvm::IRBuilder<>& b = ir.b;

@@ -11,7 +11,9 @@ namespace kiln::cpu {
 // `rows` as columns: as many vectors as each has elements, a power of two.
 std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows);
 
-// A vector of B as it lies in memory as one of what is computed with: the same, or 8-bit integers, bf16 or f16 as f32.
+// A vector of an operand as it lies in memory as one of what is computed with: the same, or 8-bit integers, bf16 or f16
+// as f32. The second: whether those are such types.
+bool HasVectorsAs(const CpuLevel& level, PrimitiveType type, PrimitiveType compute);
 llvm::Value* AsComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, llvm::Value* v);
 
 // Stack for the panels of a product, at least `bytes` bytes: the same for all products of a function, one at a time.

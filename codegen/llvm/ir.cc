@@ -108,10 +108,7 @@ Val Ir::Load(PrimitiveType t, llvm::Value* base, llvm::Value* element) {
     if (t == PrimitiveType::F32 || t == PrimitiveType::F64) return {v};
     if (t == PrimitiveType::BF16)
       return {b.CreateBitCast(b.CreateShl(b.CreateZExt(v, b.getInt32Ty()), 16), b.getFloatTy())};
-    if (t == PrimitiveType::F16 && level.f16c) {
-      halves_ = true;
-      return {FromHalf(v)};
-    }
+    if (t == PrimitiveType::F16 && level.f16c) return {FromHalf(v)};
     llvm::Value* bits = b.CreateZExt(v, b.getInt32Ty());
     if (InfoOf(t).flavour == FloatFlavour::Exponent) return {CallLibrary("kiln_e8m0_to_f32", b.getFloatTy(), {bits})};
     const TypeInfo& f = InfoOf(t);
@@ -144,7 +141,6 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
       const bool rounded = match(x, m_BitCast(m_Shl(m_ZExt(m_Value(bits)), m_SpecificInt(16))));
       x = rounded && bits->getType() == mem ? bits : Bf16Bits(*this, x);
     } else if (t == PrimitiveType::F16 && level.f16c) {
-      halves_ = true;
       x = ToHalf(x);
     } else {
       const TypeInfo& f = InfoOf(t);
@@ -164,11 +160,13 @@ void Ir::Store(PrimitiveType t, const Val& v, llvm::Value* base, llvm::Value* el
 // LLVM would make operations on f16 of those on f32 around the conversions of its own type; a GPU's flush the subnormal
 // numbers of f16 where those of f32 are flushed.
 llvm::Value* Ir::FromHalf(llvm::Value* bits) {
+  halves_ = true;
   if (!level.HasVectors()) return b.CreateIntrinsic(llvm::Intrinsic::convert_from_fp16, {b.getFloatTy()}, {bits});
   return b.CreateFPExt(b.CreateBitCast(bits, b.getHalfTy()), b.getFloatTy());
 }
 
 llvm::Value* Ir::ToHalf(llvm::Value* x) {
+  halves_ = true;
   if (!level.HasVectors()) return b.CreateIntrinsic(llvm::Intrinsic::convert_to_fp16, {b.getFloatTy()}, {x});
   return b.CreateBitCast(b.CreateFPTrunc(x, b.getHalfTy()), b.getInt16Ty());
 }

@@ -93,7 +93,7 @@ class Ir {
   llvm::MDNode* access_group = nullptr;
 
  private:
-  // Since the innermost loop began F16 was loaded or stored, or narrow elements at places apart. LLVM takes wide
+  // Since the innermost loop began F16 was converted, or narrow elements loaded from places apart. LLVM takes wide
   // conversions for dear, and makes vectors of four; of the others it makes too wide ones.
   bool halves_ = false;
   using Hints = std::vector<llvm::Metadata*>;  // of one loop

@@ -40,7 +40,8 @@ constexpr DotCase kDots[] = {
     {1, 33, 64, 130, true, true},    {2, 14, 31, 1030, true, false}, {1, 100, 48, 65, false, true},
     {1, 5, 17, 4099, false, false},  {1, 1, 20, 9, false, false},    {1, 40, 1, 12, false, false},
     {1, 40, 3, 70, false, false},    {2, 19, 2, 130, true, true},    {1, 23, 4, 33, false, true},
-    {1, 9, 1040, 301, false, false},
+    {1, 9, 1040, 301, false, false}, {1, 37, 48, 21, true, false},   {3, 16, 16, 48, true, true},
+    {1, 5, 40, 6, true, false},
 };
 
 struct ConvolutionCase {
