@@ -43,8 +43,13 @@ Ints LoopSpace(const Computation& f) {
 
 using Values = absl::flat_hash_set<const Instruction*>;
 
-// What nothing reads but as a single number, such as an element that is sliced out of a parameter: it has no part in
-// the loop space.
+// Whether `u` brings `i`, a value of fewer dimensions that the computation makes, into the loop space.
+bool Spreads(const Instruction* u, const Instruction* i) {
+  return u->Is(Opcode::Broadcast) && !i->Is(Opcode::Parameter) && i->shape().rank() < u->shape().rank();
+}
+
+// What has no part in the loop space: what nothing reads but as a single number, such as an element that is sliced out
+// of a parameter, and what is made of fewer dimensions before it is broadcast, such as a mean of a sum.
 Values Aside(const Computation& f) {
   Values aside;
   const std::vector<const Instruction*> roots = Roots(f);
@@ -53,8 +58,8 @@ Values Aside(const Computation& f) {
     const std::vector<Instruction*>& users = (*i)->users();
     const bool number = (*i)->shape().IsArray() && (*i)->shape().rank() == 0;
     const bool result = *i == f.root() || std::find(roots.begin(), roots.end(), *i) != roots.end();
-    if (!result &&
-        (number || std::all_of(users.begin(), users.end(), [&](const Instruction* u) { return aside.contains(u); })))
+    if (!result && (number || std::all_of(users.begin(), users.end(),
+                                          [&](const Instruction* u) { return aside.contains(u) || Spreads(u, *i); })))
       aside.insert(*i);
   }
   return aside;
@@ -80,8 +85,12 @@ bool Moves(const Instruction* i) {
 // Which neighbours among the dimensions of the loop space must stay apart.
 class Boundaries {
  public:
-  Boundaries(const Computation& f, const Ints& space)
-      : roots_(Roots(f)), space_(space), n_(static_cast<int64_t>(space.size())), split_(space.size() - 1, false) {}
+  Boundaries(const Computation& f, const Ints& space, const Values& aside)
+      : roots_(Roots(f)),
+        aside_(aside),
+        space_(space),
+        n_(static_cast<int64_t>(space.size())),
+        split_(space.size() - 1, false) {}
 
   // Adds what `i` keeps apart; false if it does not let dimensions merge at all.
   bool Add(const Instruction* i) {
@@ -161,8 +170,11 @@ class Boundaries {
 
   bool AddBroadcast(const Instruction* i) {
     const Instruction* o = i->operand(0);
-    if (o->shape().rank() > 0 && !o->Is(Opcode::Parameter)) return false;
     const Ints& map = *i->attrs().dimensions;
+    if (o->shape().rank() > 0 && aside_.contains(o))
+      for (int64_t d : map) KeepApart(d);
+    else if (o->shape().rank() > 0 && !o->Is(Opcode::Parameter))
+      return false;
     for (int64_t d = 0; d + 1 < n_; ++d) {
       auto a = std::find(map.begin(), map.end(), d), b = std::find(map.begin(), map.end(), d + 1);
       const bool ha = a != map.end(), hb = b != map.end();
@@ -179,6 +191,7 @@ class Boundaries {
   }
 
   const std::vector<const Instruction*> roots_;
+  const Values& aside_;
   const Ints& space_;
   const int64_t n_;
   std::vector<bool> split_;  // [d]: dimensions d and d+1 must stay apart
@@ -354,7 +367,7 @@ std::unique_ptr<Module> Collapse(const Computation& f) {
   if (space.size() < 2) return nullptr;
   const Values aside = Aside(f);
   if (!StandApart(aside)) return nullptr;
-  Boundaries boundaries(f, space);
+  Boundaries boundaries(f, space, aside);
   for (const auto& i : f.instructions())
     if (!aside.contains(i.get()) && !boundaries.Add(i.get())) return nullptr;
   for (const Instruction* p : f.parameters())

@@ -8,8 +8,8 @@
 namespace kiln::cpu {
 
 // A copy of `f` in which dimensions of the loop space are merged wherever every instruction treats them alike
-// (elementwise operations, broadcasts and transposes of parameters, slices and the like that leave the dimensions
-// whole, reductions at the root, several results). nullptr if nothing merges.
+// (elementwise operations, broadcasts, transposes of parameters, slices and the like that leave the dimensions whole,
+// reductions at the root, several results). nullptr if nothing merges.
 std::unique_ptr<Module> Collapse(const Computation& f);
 
 }  // namespace kiln::cpu
