@@ -2,10 +2,14 @@
 // cache while a loop runs over it for each reduction, and one more for the results.
 //
 // A row is `length` elements that follow one another in every array of rows; how many dimensions an array has does not
-// matter. Transcendental values that several of the loops read are kept in a buffer, others are computed again. The
-// loop for the results asks for the next row, a few lines at a time: the loops before it then find that row in the
-// cache, where they would wait for memory and it for them.
+// matter. Where they do for what is broadcast (a factor for each channel of a group), loops run over pieces of the row
+// in which that stays the same or follows the elements, so that no place is computed by division in them.
+// Transcendental values that several of the loops read are kept in a buffer, others are computed again. The loop for
+// the results asks for the next row, a few lines at a time: the loops before it then find that row in the cache, where
+// they would wait for memory and it for them.
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "codegen/cpu/past_caches.h"
 #include "codegen/cpu/row_passes.h"
@@ -21,7 +25,8 @@ class Rows {
   absl::StatusOr<int64_t> Emit() {
     ASSIGN_OR_RETURN(plan_, RowPasses::Of(fusion_, /*together=*/false));
     plan_.KeepInBuffers(fusion_, plan_.length);
-    past_.emplace(fusion_, plan_.outputs, plan_.length);
+    piece_ = PieceOfRow();
+    past_.emplace(fusion_, plan_.outputs, piece_);
     absl::Status status;
     ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* row) {
       row_ = row;
@@ -32,12 +37,86 @@ class Rows {
   }
 
  private:
-  // Element `k` of the row, or the row itself, in an array of `s`.
+  // How many of the first dimensions leave `count` elements to the others; none where a dimension would be cut.
+  static std::optional<size_t> DimsBefore(const Ints& dims, int64_t count) {
+    size_t d = dims.size();
+    int64_t behind = 1;
+    while (d > 0 && behind < count) behind *= dims[--d];
+    return behind == count ? std::optional<size_t>(d) : std::nullopt;
+  }
+
+  // The least run of elements at whose end a broadcast to `i` goes on to other dimensions of its operand; 0: none.
+  static int64_t RunOfBroadcast(const Instruction* i) {
+    const Ints &from = *i->attrs().dimensions, &dims = i->shape().dims();
+    const auto reads = [&](size_t d) {
+      return std::find(from.begin(), from.end(), static_cast<int64_t>(d)) != from.end();
+    };
+    int64_t run = 1;
+    for (size_t d = dims.size(); d-- > 1;) {
+      run *= dims[d];
+      if (reads(d) != reads(d - 1)) return run;
+    }
+    return 0;
+  }
+
+  // Elements of the pieces that loops run over: all, or as few as keep what is broadcast in order.
+  int64_t PieceOfRow() const {
+    constexpr int64_t kShortest = 16;
+    int64_t piece = plan_.length;
+    std::vector<const Instruction*> broadcasts;
+    for (const auto& i : fusion_.f.instructions()) {
+      const Shape& s = i->shape();
+      if (!i->Is(Opcode::Broadcast) || !plan_.IsWhole(s) || s.rank() == 0 || s.dim(MinorDim(s)) == plan_.length)
+        continue;
+      const int64_t run = RunOfBroadcast(i.get());
+      if (run == 0) continue;
+      broadcasts.push_back(i.get());
+      piece = std::min(piece, run);
+    }
+    const auto keeps = [&](const Instruction* i) { return DimsBefore(i->shape().dims(), piece).has_value(); };
+    const bool whole = plan_.length % piece == 0 && std::all_of(broadcasts.begin(), broadcasts.end(), keeps);
+    return piece >= kShortest && whole ? piece : plan_.length;
+  }
+
+  // The element of the row that is element `k` of the piece.
+  llvm::Value* InRow(llvm::Value* k) { return at_piece_ ? ir_.Add(ir_.Mul(at_piece_, piece_), k) : k; }
+
+  // Where it is among the elements of all rows. Behind a reshape the same element is found by its place in the row.
+  llvm::Value* Linear(llvm::Value* k) {
+    const auto here = std::make_pair(k, b_.GetInsertBlock());
+    if (here == linear_of_) return linear_;
+    linear_of_ = here;
+    linear_ = ir_.Add(ir_.Mul(row_, plan_.length), InRow(k));
+    if (at_piece_) elements_.ReshapeTo(linear_, [this, k](const Shape& s) { return At(s, k); });
+    return linear_;
+  }
+
+  // Pieces of the row, one after the other.
+  void ForPieces(const std::function<void()>& body) {
+    if (piece_ == plan_.length) return body();
+    ir_.Loop(ir_.I64(0), ir_.I64(plan_.length / piece_), 1, [&](llvm::Value* p) {
+      at_piece_ = p;
+      body();
+    });
+    at_piece_ = nullptr;
+    elements_.ReshapeTo(nullptr, nullptr);
+  }
+
+  // Element `k` of the piece of the row, or the row itself (null), in an array of `s`.
   Index At(const Shape& s, llvm::Value* k) {
     if (!plan_.IsWhole(s)) return Index{Delinearize(ir_, row_, s.dims()), row_};
-    llvm::Value* linear = ir_.Add(ir_.Mul(row_, plan_.length), k);
+    llvm::Value* linear = Linear(k);
     const int64_t minor = MinorDim(s);
-    if (s.rank() == 0 || s.dim(minor) != plan_.length) return Index{Delinearize(ir_, linear, s.dims()), linear};
+    if (s.rank() == 0 || s.dim(minor) != plan_.length) {
+      const std::optional<size_t> before = at_piece_ ? DimsBefore(s.dims(), piece_) : std::nullopt;
+      if (!before) return Index{Delinearize(ir_, linear, s.dims()), linear};
+      const auto split = s.dims().begin() + static_cast<ptrdiff_t>(*before);
+      llvm::Value* piece = ir_.Add(ir_.Mul(row_, plan_.length / piece_), at_piece_);
+      Index x{Delinearize(ir_, piece, Ints(s.dims().begin(), split)), linear};
+      for (llvm::Value* v : Delinearize(ir_, k, Ints(split, s.dims().end()))) x.dims.push_back(v);
+      return x;
+    }
+    k = InRow(k);
     Index x{Delinearize(ir_, row_, Ints(s.dims().begin(), s.dims().begin() + minor)), linear};
     x.dims.push_back(k);
     x.dims.resize(static_cast<size_t>(s.rank()), ir_.I64(0));
@@ -60,7 +139,7 @@ class Rows {
 
   absl::Status UseKept(size_t p, llvm::Value* k) {
     return plan_.UseKept(
-        fusion_, p, [&](const Shape& s) { return At(s, k); }, k);
+        fusion_, p, [&](const Shape& s) { return At(s, k); }, InRow(k));
   }
 
   absl::Status Store(bool whole, llvm::Value* k) {
@@ -77,7 +156,7 @@ class Rows {
       const absl::Status kept = UseKept(p, k);
       status.Update(kept.ok() ? sums.Add(only, At(i->operand(0)->shape(), k)) : kept);
     };
-    ir_.VectorLoop(plan_.length, step, false);
+    ForPieces([&] { ir_.VectorLoop(piece_, step, false); });
     RETURN_IF_ERROR(status);
     return sums.Result(only);
   }
@@ -97,18 +176,20 @@ class Rows {
   // row: that is more code, which archives hold for every level.
   void ForResults(const std::function<void(llvm::Value*)>& step) {
     constexpr int64_t kTogether = PastCaches::kPiece, kLongest = 4096;  // elements
-    const bool fetches = ir_.level.vector_bytes == 64 && plan_.length >= kTogether && plan_.length <= kLongest;
-    if (!fetches) return ir_.VectorLoop(plan_.length, step, true);
+    const bool fetches = ir_.level.vector_bytes == 64 && piece_ >= kTogether && plan_.length <= kLongest;
+    if (!fetches) return ForPieces([&] { ir_.VectorLoop(piece_, step, true); });
     const auto parts = [&](bool past) {
       const auto part = [&](llvm::Value* first, int64_t count) {
-        FetchOfNextRow(first, count);
+        FetchOfNextRow(InRow(first), count);
         const auto element = [&](llvm::Value* k) { step(ir_.Add(first, k)); };
-        past ? past_->Piece(ir_.Add(ir_.Mul(row_, plan_.length), first), count, element)
+        past ? past_->Piece(ir_.Add(ir_.Mul(row_, plan_.length), InRow(first)), count, element)
              : ir_.VectorLoop(count, element, true);
       };
-      const int64_t whole = plan_.length / kTogether * kTogether;
-      ir_.Loop(ir_.I64(0), ir_.I64(whole), kTogether, [&](llvm::Value* first) { part(first, kTogether); });
-      if (whole < plan_.length) part(ir_.I64(whole), plan_.length - whole);
+      const int64_t whole = piece_ / kTogether * kTogether;
+      ForPieces([&] {
+        ir_.Loop(ir_.I64(0), ir_.I64(whole), kTogether, [&](llvm::Value* first) { part(first, kTogether); });
+        if (whole < piece_) part(ir_.I64(whole), piece_ - whole);
+      });
     };
     past_->Apply() ? past_->Emit(parts) : parts(false);
   }
@@ -135,7 +216,10 @@ class Rows {
   ElementEmitter& elements_;
   RowPasses plan_;
   std::optional<PastCaches> past_;
-  llvm::Value* row_ = nullptr;
+  int64_t piece_ = 0;
+  llvm::Value *row_ = nullptr, *at_piece_ = nullptr;  // the latter: null where a row is one piece
+  std::pair<llvm::Value*, llvm::BasicBlock*> linear_of_ = {nullptr, nullptr};
+  llvm::Value* linear_ = nullptr;
 };
 
 }  // namespace

@@ -5,7 +5,10 @@
 // The caller decides who visits which index; layouts are applied only where a parameter is loaded.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -34,6 +37,16 @@ class ElementEmitter {
   // their places.
   void ReadFrom(const Instruction* i, llvm::Value* copy, const Shape& shape, const Ints& offset = {}) {
     copies_.insert_or_assign(i, Copy{copy, shape, offset});
+  }
+  // From now on the element at row-major position `linear` (null: none) lies at `place` in an array of as many elements
+  // that it is reshaped to or from: the caller knows its dimensions there without divisions.
+  void ReshapeTo(llvm::Value* linear, std::function<Index(const Shape&)> place) {
+    reshaped_ = linear;
+    place_ = std::move(place);
+  }
+  // That place; none elsewhere.
+  std::optional<Index> PlaceOf(const Index& index, const Shape& shape) const {
+    return index.linear && index.linear == reshaped_ ? std::optional<Index>(place_(shape)) : std::nullopt;
   }
   // The reductions of the window at `index`, one for each operand array.
   absl::StatusOr<std::vector<Val>> EmitWindow(const Instruction* i, const Index& index);
@@ -80,6 +93,8 @@ class ElementEmitter {
   absl::flat_hash_map<Key, Val> cache_;
   absl::flat_hash_map<const Instruction*, Val> preset_;
   absl::flat_hash_map<const Instruction*, Copy> copies_;
+  llvm::Value* reshaped_ = nullptr;
+  std::function<Index(const Shape&)> place_;
   const Instruction* inside_ = nullptr;
   std::vector<bool> inside_dims_;
 };

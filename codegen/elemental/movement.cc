@@ -56,6 +56,7 @@ absl::StatusOr<Val> Reshape(ElementEmitter& elements, const Instruction* i, cons
   llvm::IRBuilder<>& b = ir.b;
   const Shape &from = i->operand(0)->shape(), &to = i->shape();
   if (from.dims() == to.dims()) return elements.Emit(i->operand(0), index);
+  if (const std::optional<Index> place = elements.PlaceOf(index, from)) return elements.Emit(i->operand(0), *place);
   Index in;
   in.dims.assign(static_cast<size_t>(from.rank()), ir.I64(0));
   if (from.ElementCount() == 0) return elements.Emit(i->operand(0), in);
