@@ -9,6 +9,7 @@
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/product_behind.h"
 #include "codegen/llvm/debug_info.h"
+#include "codegen/llvm/gathers.h"
 #include "codegen/llvm/row_questions.h"
 
 namespace kiln::cpu {
@@ -149,8 +150,13 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
   if (body_fn->hasFnAttribute(kAsksOfRows)) f->addFnAttr(kAsksOfRows);
   b.SetInsertPoint(llvm::BasicBlock::Create(ir.ctx, "entry", f));
   std::vector<llvm::Value*> args;
-  for (size_t k = 0; k < operands + results + 1; ++k)
-    args.push_back(b.CreateLoad(ptr, b.CreateInBoundsGEP(ptr, f->getArg(0), ir.I64(static_cast<int64_t>(k)))));
+  for (size_t k = 0; k < operands + results + 1; ++k) {
+    auto* address = b.CreateLoad(ptr, b.CreateInBoundsGEP(ptr, f->getArg(0), ir.I64(static_cast<int64_t>(k))));
+    args.push_back(address);
+    if (k >= operands || !body_fn->hasParamAttribute(static_cast<unsigned>(k), llvm::Attribute::NoAlias)) continue;
+    const Shape& s = i->operand(static_cast<int64_t>(k))->shape();
+    if (s.IsArray() && s.ByteSize() > 0 && s.ByteSize() <= kShortTable) MarkTable(address, s.ByteSize());
+  }
   args.push_back(f->getArg(1));
   args.push_back(f->getArg(2));
   b.CreateCall(body_fn, args);

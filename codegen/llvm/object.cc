@@ -7,6 +7,7 @@
 
 #include "codegen/kernels/bitcode.h"
 #include "codegen/llvm/empty_text.h"
+#include "codegen/llvm/gathers.h"
 #include "codegen/llvm/halves.h"
 #include "codegen/llvm/inverse_roots.h"
 #include "codegen/llvm/rare_calls.h"
@@ -140,8 +141,8 @@ constexpr char kTidyPasses[] = "function(instcombine<no-verify-fixpoint>,simplif
 
 enum class CodeState { kFresh, kOptimised };
 
-absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanitizer sanitizer, int64_t* text_bytes,
-                                 std::string* ir_text, CodeState state) {
+absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::TargetMachine& tm, Sanitizer sanitizer,
+                                 int64_t* text_bytes, std::string* ir_text, CodeState state) {
   std::string problem;
   llvm::raw_string_ostream os(problem);
   if (llvm::verifyModule(m, &os)) return Internal("invalid IR: ", os.str());
@@ -189,6 +190,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, llvm::TargetMachine& tm, Sanit
     for (llvm::Function& f : m) {
       WidenHalves().run(f, fam);
       RewriteInverseRoots(f);
+      RewriteGathers(f, level);
     }
     ReduceStrength(m, fam);
   }
@@ -247,7 +249,7 @@ absl::StatusOr<std::string> CompileToObject(llvm::Module& m, const CpuLevel& lev
   RETURN_IF_ERROR(LinkKernelLibrary(m, level.fma));
   AddVariantsOfRareCalls(m, level);
   Retarget(m, level);
-  return Emit(m, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
+  return Emit(m, level, *tm, sanitizer, text_bytes, ir_text, CodeState::kFresh);
 }
 
 absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const std::vector<int64_t>& batches,
@@ -275,7 +277,7 @@ absl::StatusOr<std::string> BatchDispatchObject(const std::string& name, const s
   b.SetInsertPoint(none);
   b.CreateRet(b.getInt32(static_cast<uint32_t>(otherwise)));
   Retarget(m, level);
-  return Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
+  return Emit(m, level, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kFresh);
 }
 
 namespace {
@@ -330,7 +332,8 @@ absl::StatusOr<std::string> EmitConstant(const std::string& symbol, const std::s
   values.push_back(text(done, bytes.size()));
   data->setInitializer(llvm::ConstantStruct::get(type, values));
   data->setAlignment(llvm::Align(16));
-  ASSIGN_OR_RETURN(const std::string object, Emit(m, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised));
+  ASSIGN_OR_RETURN(const std::string object,
+                   Emit(m, level, *tm, Sanitizer::kNone, nullptr, nullptr, CodeState::kOptimised));
   return WithoutEmptyText(object);
 }
 
