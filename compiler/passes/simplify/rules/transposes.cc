@@ -1,9 +1,10 @@
-// Transposes of transposes and of broadcasts, and those that move nothing.
+// Transposes of transposes, broadcasts and concatenations, and those that move nothing.
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/simplify/rules/permutation.h"
 #include "compiler/passes/simplify/rules/rule.h"
+#include "compiler/passes/simplify/rules/terms.h"
 
 namespace kiln {
 namespace {
@@ -16,12 +17,33 @@ Instruction* OfTranspose(Instruction* i) {
   return TransposeBy(x->operand(0), composed).get();
 }
 
-Instruction* MovesExtentsOfOne(Instruction* i) {
+// Whether dimensions of such extents, in another order, are the same elements one after the other.
+bool MovesOnlyOnes(const Ints& dims, const Ints& permutation) {
   Ints moved;
-  for (int64_t d : *i->attrs().dimensions)
-    if (i->operand(0)->shape().dim(d) != 1) moved.push_back(d);
-  if (!std::is_sorted(moved.begin(), moved.end())) return nullptr;
+  for (int64_t d : permutation)
+    if (dims[static_cast<size_t>(d)] != 1) moved.push_back(d);
+  return std::is_sorted(moved.begin(), moved.end());
+}
+
+Instruction* MovesExtentsOfOne(Instruction* i) {
+  if (!MovesOnlyOnes(i->operand(0)->shape().dims(), *i->attrs().dimensions)) return nullptr;
   return ReshapeTo(i->operand(0), i->shape().dims()).get();
+}
+
+// Lines that are stacked and then turned lie side by side from the start.
+Instruction* OfLines(Instruction* i) {
+  constexpr int64_t kMost = 8;  // that loops put side by side
+  const Instruction* x = i->operand(0);
+  if (!x->Is(Opcode::Concatenate) || !HasOneUser(x) || HasOwnLayout(i) || x->operand_count() > kMost) return nullptr;
+  const Ints& p = *i->attrs().dimensions;
+  std::vector<Expr> lines;
+  for (Instruction* o : x->operands()) {
+    if (!MovesOnlyOnes(o->shape().dims(), p)) return nullptr;
+    Ints dims;
+    for (int64_t d : p) dims.push_back(o->shape().dim(d));
+    lines.push_back(ReshapeTo(o, dims));
+  }
+  return ConcatOf(lines, std::find(p.begin(), p.end(), (*x->attrs().dimensions)[0]) - p.begin()).get();
 }
 
 Instruction* OfBroadcast(Instruction* i) {
@@ -65,6 +87,15 @@ const Rule kRules[] = {
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[4,2,6] transpose(b), dimensions={1,0,2}",
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[6,2,4] transpose(b), dimensions={2,0,1}",
      OfBroadcast},
+    {"transpose-of-stacked-lines",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[1,24] reshape(p)\n b = $T[1,24] reshape(q)\n c = $T[2,24] concatenate(a, b), dimensions={0}\n"
+     " ROOT r = $T[24,2] transpose(c), dimensions={1,0}",
+     "c = $T[8,6] concatenate(p, q), dimensions={0}\n ROOT r = $T[6,8] transpose(c), dimensions={1,0}",
+     OfLines,
+     true},
 };
 
 }  // namespace
