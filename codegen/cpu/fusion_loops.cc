@@ -6,11 +6,20 @@
 namespace kiln::cpu {
 namespace {
 
-// Whether rows are so short that a loop along them is no vector: what differs along them cannot be merged away.
-bool HasShortRows(const Shape& s) {
-  constexpr int64_t kMost = 4, kLeastRows = 16;
+// How many of the innermost dimensions are rows so short that a loop along them is no vector, or matrices so small:
+// what differs along them cannot be merged away. 0: none. Matrices are turned in registers where there are 32.
+size_t ShortDims(const CpuLevel& level, const Shape& s) {
+  constexpr int64_t kMostOfRow = 4, kMostOfMatrix = 16, kLeastRows = 16, kManyRegisters = 32, kNarrow = 4;
+  const bool matrices =
+      level.vector_registers == kManyRegisters && ByteWidth(s.type()) >= kNarrow && !IsComplex(s.type());
   const Ints order = UsefulLoops(s);
-  return order.size() > 1 && s.dim(order.back()) <= kMost && s.dim(order[order.size() - 2]) >= kLeastRows;
+  int64_t elements = 1;
+  for (size_t n = 1; n < order.size(); ++n) {
+    elements *= s.dim(order[order.size() - n]);
+    if (n == 1 ? elements > kMostOfRow : elements > kMostOfMatrix || !matrices) return 0;
+    if (s.dim(order[order.size() - n - 1]) >= kLeastRows) return n;
+  }
+  return 0;
 }
 
 // Whether `root` does nothing but turn lines of narrow elements in memory into rows of a few: several lines are put
@@ -27,20 +36,28 @@ bool TurnsToShortRows(const Instruction* root) {
          (*root->attrs().dimensions)[static_cast<size_t>(around)] == MinorDim(from);
 }
 
-// Vectors along the dimension around short rows, with a row's elements side by side in one body. All are computed
-// before any is stored: a result may lie where an operand lay.
-absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results,
+// Vectors along the dimension around `short_dims` dimensions of few elements, with all of these side by side in one
+// body. They are computed before any is stored: a result may lie where an operand lay, and stores that are neighbours
+// are turned in registers (codegen/llvm/short_rows.h).
+absl::StatusOr<int64_t> ShortRows(FusionBody& fusion, const std::vector<const Instruction*>& results, size_t short_dims,
                                   const Cuts& cuts) {
   Ir& ir = fusion.ir;
   ElementEmitter& elements = fusion.elements;
   const Shape& s = results[0]->shape();
-  Ints order = UsefulLoops(s);
-  const int64_t units = Units(s.dims(), order), row = order.back();
-  order.pop_back();
+  Ints order = UsefulLoops(s), row;
+  const int64_t units = Units(s.dims(), order);
+  row.assign(order.end() - static_cast<ptrdiff_t>(short_dims), order.end());
+  order.resize(order.size() - short_dims);
+  int64_t elements_of_row = 1;
+  for (int64_t d : row) elements_of_row *= s.dim(d);
   RETURN_IF_ERROR(NestBetween(fusion, s.dims(), order, cuts, [&](std::vector<llvm::Value*> at) -> absl::Status {
     std::vector<std::pair<Val, llvm::Value*>> values;
-    for (int64_t k = 0; k < s.dim(row); ++k) {
-      at[static_cast<size_t>(row)] = ir.I64(k);
+    for (int64_t k = 0; k < elements_of_row; ++k) {
+      int64_t rest = k;
+      for (auto d = row.rbegin(); d != row.rend(); ++d) {
+        at[static_cast<size_t>(*d)] = ir.I64(rest % s.dim(*d));
+        rest /= s.dim(*d);
+      }
       const Index x = IndexIn(s, at);
       for (const Instruction* r : results) {
         ASSIGN_OR_RETURN(Val v, elements.Emit(r, x));
@@ -118,17 +135,20 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   const Shape& s = results[0]->shape();
   const Cuts cuts = CutsOf(fusion.f, results);
   const auto elements = [&](const std::vector<llvm::Value*>& at) { return EmitElements(fusion, results, at); };
-  if (!cuts.empty() && !HasShortRows(s) && !PadsBetween(root)) {
+  const size_t short_dims = ShortDims(fusion.ir.level, s);
+  if (!cuts.empty() && !short_dims && !PadsBetween(root)) {
     RETURN_IF_ERROR(NestBetween(fusion, s.dims(), UsefulLoops(s), cuts, elements));
     return Units(s.dims(), UsefulLoops(s));
   }
+  if (short_dims > 1 && (root->Is(Opcode::Tuple) || !(PadsBetween(root) || WindowAmong(root))))
+    return ShortRows(fusion, results, short_dims, cuts);
   if (!root->Is(Opcode::Tuple)) {
     if (const Instruction* turned = TransposeAcross(fusion.f, root); turned && !TurnsToShortRows(root))
       return EmitTranspose(fusion, root, turned);
     if (PadsBetween(root)) return EmitPadBetween(fusion, root);
     if (const Instruction* window = WindowAmong(root)) return EmitAroundWindow(fusion, root, window);
   }
-  if (HasShortRows(s) || TurnsToShortRows(root)) return ShortRows(fusion, results, cuts);
+  if (short_dims == 1 || TurnsToShortRows(root)) return ShortRows(fusion, results, 1, cuts);
   if (const Ints loops = UsefulLoops(s); !loops.empty() && WaitsForMemory(fusion.f, s))
     if (PastCaches caches(fusion, results, s.dim(loops.back())); caches.Apply())
       return PastCachesByPieces(fusion, results, caches);
