@@ -1,5 +1,7 @@
 // Fusions whose results are computed element by element.
 
+#include <algorithm>
+
 #include "codegen/cpu/matmul.h"
 #include "codegen/cpu/past_caches.h"
 
@@ -89,6 +91,27 @@ bool WaitsForMemory(const Computation& f, const Shape& result) {
   return functions <= kMostFunctions;
 }
 
+// The loops of `root`, outermost first. A large transpose of whole lines goes along its operand: what is read in the
+// order of memory is there before it is needed, and a few places to write to at a time cost no more than one.
+Ints OrderOf(const Instruction* root, const Shape& s) {
+  constexpr int64_t kLargeArray = 1 << 20, kMostPlaces = 16;
+  Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  if (!root->Is(Opcode::Transpose) || !root->operand(0)->Is(Opcode::Parameter) || s.ByteSize() < kLargeArray)
+    return order;
+  const Shape& from = root->operand(0)->shape();
+  const Ints& p = *root->attrs().dimensions;
+  const int64_t minor = MinorDim(s);
+  if (!s.HasDefaultLayout() || !from.HasDefaultLayout() || p[static_cast<size_t>(minor)] != MinorDim(from) ||
+      s.dim(minor) * ByteWidth(s.type()) < kCacheLine)
+    return order;
+  Ints along = UsefulLoops(s);
+  std::sort(along.begin(), along.end(),
+            [&](int64_t a, int64_t b) { return p[static_cast<size_t>(a)] < p[static_cast<size_t>(b)]; });
+  if (along.size() < 3 || s.dim(along[along.size() - 2]) > kMostPlaces) return order;
+  std::copy(along.begin(), along.end(), order.begin());
+  return order;
+}
+
 // Results that are stored past the caches, in pieces of rows. Units: rows of the first dimension, or the pieces of the
 // only one.
 absl::StatusOr<int64_t> PastCachesByPieces(FusionBody& fusion, const std::vector<const Instruction*>& results,
@@ -152,7 +175,7 @@ absl::StatusOr<int64_t> EmitLoops(FusionBody& fusion, const Instruction* root) {
   if (const Ints loops = UsefulLoops(s); !loops.empty() && WaitsForMemory(fusion.f, s))
     if (PastCaches caches(fusion, results, s.dim(loops.back())); caches.Apply())
       return PastCachesByPieces(fusion, results, caches);
-  const Ints order = UsefulFirst(s.dims(), LoopOrder(s));
+  const Ints order = OrderOf(root, s);
   const bool one = IsOneUnit(s);
   RETURN_IF_ERROR(Nest(fusion, s.dims(), order, elements, true, !one));
   return one ? 1 : Units(s.dims(), order);
