@@ -98,36 +98,44 @@ class Library {
     return together + together % 2;
   }
 
+  // A matrix of the batch is a unit, if it needs scratch where that of each lies on its stack.
   absl::StatusOr<int64_t> Solve() {
-    const PrimitiveType t = i_->shape().type();
-    if (t != PrimitiveType::F32 && t != PrimitiveType::F64)
+    const PrimitiveType t = i_->shape().type(), part = ComponentType(t);
+    if (part != PrimitiveType::F32 && part != PrimitiveType::F64)
       return ErrorAt(i_, absl::StrCat(TextOf(t), " has no kernel"), absl::StatusCode::kUnimplemented);
-    const std::string suffix = t == PrimitiveType::F64 ? "_f64" : "_f32";
     const Shape& a = i_->operand(0)->shape();
-    const int64_t n = a.dims().back(), batches = n ? a.ElementCount() / (n * n) : 0;
+    const int64_t n = a.dims().back(), batches = n ? a.ElementCount() / (n * n) : 0, bytes = LibraryScratch(i_);
     auto flag = [&](bool v) { return b_.getInt32(v); };
     if (batches == 0) return 1;
-    // The matrices of the call's units.
-    llvm::Value* count = b_.CreateSub(body_.end, body_.begin);
+    const bool units = bytes <= stack_bytes_;
+    llvm::Value* count = units ? b_.CreateSub(body_.end, body_.begin) : ir_.I64(batches);
     const auto from_first = [&](llvm::Value* p, const Shape& s) {
-      return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / batches));
+      return units ? b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / batches)) : p;
     };
     const Attributes& at = i_->attrs();
     const Shape& x = i_->shape();
     llvm::Value *matrices = from_first(body_.operands[0], a), *results = from_first(body_.results[0], x);
-    if (i_->Is(Opcode::Cholesky)) {
-      ir_.CallLibrary("kiln_linalg_cholesky" + suffix, b_.getVoidTy(),
-                      {matrices, results, count, ir_.I64(n), flag(at.lower.value_or(false))});
-      return batches;
-    }
-    const bool trans = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE) != TransposeA::NO_TRANSPOSE;
+    const auto call = [&](absl::string_view routine, std::vector<llvm::Value*> args) {
+      if (IsComplex(t)) args.push_back(Scratch(bytes));
+      ir_.CallLibrary(absl::StrCat("kiln_linalg_", routine, Suffix(t)), b_.getVoidTy(), args);
+      return units ? batches : int64_t{1};
+    };
+    if (i_->Is(Opcode::Cholesky))
+      return call("cholesky", {matrices, results, count, ir_.I64(n), flag(at.lower.value_or(false))});
+    const TransposeA how = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE);
     b_.CreateMemCpy(results, llvm::Align(1), from_first(body_.operands[1], x), llvm::Align(1),
                     ir_.Mul(count, x.ByteSize() / batches));
-    ir_.CallLibrary("kiln_linalg_triangular_solve" + suffix, b_.getVoidTy(),
-                    {matrices, results, count, ir_.I64(x.dim(x.rank() - 2)), ir_.I64(x.dims().back()),
-                     flag(at.left_side.value_or(false)), flag(at.lower.value_or(false)),
-                     flag(at.unit_diagonal.value_or(false)), flag(trans)});
-    return batches;
+    std::vector<llvm::Value*> args = {matrices,
+                                      results,
+                                      count,
+                                      ir_.I64(x.dim(x.rank() - 2)),
+                                      ir_.I64(x.dims().back()),
+                                      flag(at.left_side.value_or(false)),
+                                      flag(at.lower.value_or(false)),
+                                      flag(at.unit_diagonal.value_or(false)),
+                                      flag(how != TransposeA::NO_TRANSPOSE)};
+    if (IsComplex(t)) args.push_back(flag(how == TransposeA::ADJOINT));
+    return call("triangular_solve", std::move(args));
   }
 
   absl::StatusOr<int64_t> Rng() {
@@ -174,31 +182,55 @@ class Library {
     for (size_t k = 0; k < body_.results.size(); ++k)
       y.push_back(from_first(body_.results[k], i_->shape().IsTuple() ? i_->shape().tuple()[k] : i_->shape()));
     llvm::Value *m = ir_.I64(c.rows), *n = ir_.I64(c.cols), *work = Scratch(bytes);
-    llvm::Value* wide = ir_.I64(t == PrimitiveType::F64);
-    const auto call = [&](absl::string_view routine, bool typed, llvm::ArrayRef<llvm::Value*> args) {
-      const absl::string_view suffix = !typed ? "" : t == PrimitiveType::F64 ? "_f64" : "_f32";
-      ir_.CallLibrary(absl::StrCat("kiln_linalg_", routine, suffix), b_.getVoidTy(), args);
+    llvm::Value* none = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    llvm::Value *wide = ir_.I64(ComponentType(t) == PrimitiveType::F64), *parts = ir_.I64(Parts(t));
+    const auto extent = [&](const Shape& s, int64_t from_last) { return ir_.I64(s.dim(s.rank() - from_last)); };
+    const auto call = [&](absl::string_view routine, llvm::ArrayRef<llvm::Value*> args) {
+      ir_.CallLibrary(absl::StrCat("kiln_linalg_", routine), b_.getVoidTy(), args);
       return units ? c.batch : int64_t{1};
+    };
+    const auto typed = [&](absl::string_view routine, llvm::ArrayRef<llvm::Value*> args) {
+      return call(absl::StrCat(routine, Suffix(t)), args);
     };
     switch (c.routine) {
       case LapackRoutine::kGetrf:
-        return call("getrf", true, {x[0], y[0], y[1], y[2], m, n, count, work});
+        return typed("getrf", {x[0], y[0], y[1], y[2], m, n, count, work});
       case LapackRoutine::kGeqrf:
-        return call("geqrf", true, {x[0], y[0], y[1], m, n, count, work});
+        return typed("geqrf", {x[0], y[0], y[1], m, n, count, work});
       case LapackRoutine::kOrgqr:
-        return call("orgqr", true,
-                    {x[0], x[1], y[0], m, n, ir_.I64(i_->operand(1)->shape().dims().back()), count, work});
+        return typed("orgqr", {x[0], x[1], y[0], m, n, extent(i_->operand(1)->shape(), 1), count, work});
+      case LapackRoutine::kOrmqr:
+        return typed("ormqr", {x[0], x[1], x[2], y[0], m, n, extent(i_->operand(1)->shape(), 1),
+                               extent(i_->shape(), c.left ? 1 : 2), count, ir_.I64(c.left), ir_.I64(c.adjoint), work});
+      case LapackRoutine::kGeqp3:
+        return call("geqp3", {x[0], x[1], y[0], y[1], y[2], m, n, count, wide, parts, work});
       case LapackRoutine::kSyevd: {
-        llvm::Value* info = y.size() > 2 ? y[2] : llvm::ConstantPointerNull::get(b_.getPtrTy());
-        return call("syevd", false,
+        llvm::Value* info = y.size() > 2 ? y[2] : none;
+        return call(IsComplex(t) ? "heevd" : "syevd",
                     {x[0], y[0], y[1], info, n, count, wide, ir_.I64(c.lower), ir_.I64(c.vectors && IsRead(0)), work});
       }
-      case LapackRoutine::kGesdd: {
-        const Shape &u = i_->shape().tuple()[2], &vt = i_->shape().tuple()[3];
-        return call("gesdd", false,
-                    {x[0], y[0], y[1], y[2], y[3], y[4], m, n, ir_.I64(u.dims().back()), ir_.I64(vt.dim(vt.rank() - 2)),
-                     count, wide, ir_.I64(c.vectors && (IsRead(2) || IsRead(3))), work});
+      case LapackRoutine::kGesdd:
+        return call(
+            IsComplex(t) ? "complex_gesdd" : "gesdd",
+            {x[0], y[0], y[1], y[2], y[3], y[4], m, n, extent(i_->shape().tuple()[2], 1),
+             extent(i_->shape().tuple()[3], 2), count, wide, ir_.I64(c.vectors && (IsRead(2) || IsRead(3))), work});
+      case LapackRoutine::kGehrd:
+        return call("gehrd", {x[0], y[0], y[1], y[2], n, ir_.I64(c.low), ir_.I64(c.high), count, wide, parts, work});
+      case LapackRoutine::kSytrd:
+        return call("sytrd", {x[0], y[0], y[1], y[2], y[3], y[4], n, count, wide, parts, ir_.I64(c.lower), work});
+      case LapackRoutine::kGeev: {
+        // Complex eigenvalues are one result.
+        if (IsComplex(t)) y.insert(y.begin() + 1, none);
+        return call("geev", {x[0], y[0], y[1], y[2], y[3], y[4], n, count, wide, parts, ir_.I64(c.left_vectors),
+                             ir_.I64(c.vectors), work});
       }
+      case LapackRoutine::kGees: {
+        if (IsComplex(t)) y.insert(y.begin() + 3, none);
+        return call("gees",
+                    {x[0], y[0], y[1], y[2], y[3], y[4], y[5], n, count, wide, parts, ir_.I64(c.vectors), work});
+      }
+      case LapackRoutine::kGtsv:
+        return typed("gtsv", {x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], y[4], m, n, count});
     }
     return 1;
   }
@@ -211,18 +243,70 @@ class Library {
     return i_->IsRoot() || !absl::c_all_of(i_->users(), other);
   }
 
+  // Of a routine's name, for each type one.
+  static std::string Suffix(PrimitiveType t) { return absl::StrCat(IsComplex(t) ? "_c" : "_f", 8 * ByteWidth(t)); }
+  // How many numbers an element is.
+  static int64_t Parts(PrimitiveType t) { return IsComplex(t) ? 2 : 1; }
+
+  // As linalg_complex_solve.inc says it. Of real matrices nothing is copied.
+  static int64_t SolveScratch(const Instruction* i) {
+    constexpr int64_t kBlock = 32;
+    const PrimitiveType t = i->shape().type();
+    const int64_t n = i->operand(0)->shape().dims().back(),
+                  batches = n ? i->operand(0)->shape().ElementCount() / (n * n) : 0;
+    if (!IsComplex(t) || batches == 0) return 0;
+    const int64_t work =
+        i->Is(Opcode::Cholesky) ? kBlock * n : 2 * i->shape().ElementCount() / batches + kBlock * kBlock;
+    return ByteWidth(ComponentType(t)) * (2 * n * n + work);
+  }
+
+  // As linalg*.inc say it at each routine.
+  static int64_t LapackScratch(const Instruction* i, const LapackCall& c) {
+    constexpr int64_t kBlock = 32, kWide = 8;
+    const int64_t m = c.rows, n = c.cols, l = std::max(m, n), k = std::min(m, n);
+    const PrimitiveType t = i->operand(0)->shape().type();
+    const int64_t parts = Parts(t), width = ByteWidth(ComponentType(t));
+    const auto reflectors = [&](int64_t columns) {
+      return parts > 1 ? 2 * m * columns + kBlock * (3 * m + 2 * columns + 2 * kBlock)
+                       : kBlock * (m + columns + kBlock);
+    };
+    switch (c.routine) {
+      case LapackRoutine::kGetrf:
+        return width * (parts > 1 ? 2 * m * n + 3 * kBlock * m : kBlock * m);
+      case LapackRoutine::kGeqrf:
+      case LapackRoutine::kOrgqr:
+        return width * reflectors(n);
+      case LapackRoutine::kOrmqr: {
+        const int64_t columns = i->shape().dim(i->shape().rank() - (c.left ? 1 : 2));
+        return width * (reflectors(columns) + (parts > 1 || c.left ? 0 : m * columns));
+      }
+      case LapackRoutine::kGeqp3:
+        return kWide * (parts * m * n + 2 * n);
+      case LapackRoutine::kSyevd:
+        return kWide * (parts * (2 * n * n + n) + 4 * n);
+      case LapackRoutine::kGesdd: {
+        const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
+        const int64_t vectors = std::max(u.dims().back(), vt.dim(vt.rank() - 2));
+        return kWide * (parts * (l * k + l * vectors + 2 * k * k + l) + 6 * k);
+      }
+      case LapackRoutine::kGehrd:
+        return kWide * (parts * (n * n + n) + 3 * n);
+      case LapackRoutine::kSytrd:
+        return kWide * (parts * (n * n + n) + 4 * n);
+      case LapackRoutine::kGeev:
+        return kWide * (3 * parts * n * n + parts * n + 10 * n);
+      case LapackRoutine::kGees:
+        return kWide * (2 * parts * n * n + parts * n + 5 * n);
+      case LapackRoutine::kGtsv:
+        return 0;
+    }
+    return 0;
+  }
+
  public:
   static int64_t LibraryScratch(const Instruction* i) {
-    if (auto c = LapackOf(i)) {
-      constexpr int64_t kBlock = 32, kWide = 8;  // as linalg.c has them
-      const int64_t l = std::max(c->rows, c->cols), k = std::min(c->rows, c->cols);
-      const int64_t width = ByteWidth(i->operand(0)->shape().type());
-      if (c->routine == LapackRoutine::kGetrf) return width * kBlock * c->rows;
-      if (c->routine == LapackRoutine::kSyevd) return kWide * (2 * k * k + 4 * k);
-      if (c->routine != LapackRoutine::kGesdd) return width * kBlock * (c->rows + c->cols + kBlock);
-      const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
-      return kWide * (l * k + l * std::max(u.dims().back(), vt.dim(vt.rank() - 2)) + 2 * k * k + 4 * k + l);
-    }
+    if (const auto c = LapackOf(i)) return LapackScratch(i, *c);
+    if (i->Is(Opcode::Cholesky) || i->Is(Opcode::TriangularSolve)) return SolveScratch(i);
     if (i->Is(Opcode::Sort)) return SortScratchBytes(i);
     if (i->Is(Opcode::TopK)) return TopKScratchBytes(i);
     if (i->Is(Opcode::Fft)) return FftWorkBytes(i) + FftHalfBytes(i);

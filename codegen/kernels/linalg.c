@@ -1,12 +1,18 @@
-// Dense linear algebra of real matrices, row major: Cholesky, triangular solves, LU and QR in the matrix's own type;
-// symmetric eigenvalues and singular values in double, whatever the arrays hold (`wide`: f64).
+// Dense linear algebra of row-major matrices: Cholesky, triangular solves, LU, QR and tridiagonal systems in the
+// matrix's own type; eigenvalues, singular values, pivoted QR and the reductions to few diagonals in double, whatever
+// the arrays hold (`wide`: f64; `parts`: 2 if complex).
 #include <stddef.h>
 #include <stdint.h>
+
+// Products as written down: numbers that are not finite need no care here.
+#pragma STDC CX_LIMITED_RANGE ON
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // A copy for each call would cost time to compile and no less to run.
 #define OUTLINE __attribute__((noinline)) static
+// What real and complex matrices share, and each has a copy of: there the choices are constants.
+#define INLINE __attribute__((always_inline)) static inline
 // Loops over what is left of vectors, and over what is copied once: no versions in vectors.
 #define ONE_BY_ONE _Pragma("clang loop vectorize(disable) unroll(disable)")
 
@@ -25,23 +31,22 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 #define LANES 16
 #define SMALL_SQUARE 1e-30f
 #define NAME(x) kiln_linalg_##x##_f32
-#include "linalg_blas.inc"
-#include "linalg_factor.inc"
-#include "linalg_solve.inc"
+#define COMPLEX_NAME(x) kiln_linalg_##x##_c64
+#include "linalg_typed.inc"
 #undef REAL
 #undef LANES
 #undef SMALL_SQUARE
 #undef NAME
+#undef COMPLEX_NAME
 #define REAL double
 #define LANES 8
 #define SMALL_SQUARE 1e-280
 #define NAME(x) kiln_linalg_##x##_f64
-#include "linalg_blas.inc"
-#include "linalg_factor.inc"
-#include "linalg_solve.inc"
+#define COMPLEX_NAME(x) kiln_linalg_##x##_c128
+#include "linalg_typed.inc"
 
-static double get(const void* p, int64_t k, int wide) { return wide ? ((const double*)p)[k] : ((const float*)p)[k]; }
-static void put(void* p, int64_t k, double v, int wide) {
+INLINE double get(const void* p, int64_t k, int wide) { return wide ? ((const double*)p)[k] : ((const float*)p)[k]; }
+INLINE void put(void* p, int64_t k, double v, int wide) {
   if (wide)
     ((double*)p)[k] = v;
   else
@@ -52,6 +57,16 @@ static const void* cstep(const void* p, int64_t elements, int wide) {
   return (const char*)p + elements * (wide ? 8 : 4);
 }
 
+INLINE NAME(number) get_number(const void* p, int64_t k, int wide, int64_t parts) {
+  return __builtin_complex(get(p, k * parts, wide), parts > 1 ? get(p, k * parts + 1, wide) : 0.0);
+}
+INLINE void put_number(void* p, int64_t k, NAME(number) v, int wide, int64_t parts) {
+  put(p, k * parts, __real__ v, wide);
+  if (parts > 1) put(p, k * parts + 1, __imag__ v, wide);
+}
+#define NOT_A_NUMBER __builtin_complex(__builtin_nan(""), __builtin_nan(""))
+// Of sizes, NaN if any is.
+INLINE double larger(double most, double x) { return __builtin_fabs(x) > most || x != x ? __builtin_fabs(x) : most; }
+
 // These are of double too.
-#include "linalg_eigen.inc"
-#include "linalg_singular.inc"
+#include "linalg_double.inc"

@@ -6,34 +6,26 @@
 #include <numeric>
 
 #include "compiler/eval/families.h"
+#include "compiler/eval/matrix.h"
 
 namespace kiln {
 namespace {
 
-struct Matrix {
-  Matrix(int64_t r, int64_t c) : rows(r), cols(c), v(r * c) {}
-  double& at(int64_t r, int64_t c) { return v[r * cols + c]; }
-  double at(int64_t r, int64_t c) const { return v[r * cols + c]; }
-  int64_t rows, cols;
-  std::vector<double> v;
-};
-
-Matrix Identity(int64_t n) {
-  Matrix m(n, n);
-  for (int64_t k = 0; k < n; ++k) m.at(k, k) = 1;
-  return m;
-}
-
 Matrix Read(const Literal& l, int64_t batch, int64_t rows, int64_t cols) {
   Matrix m(rows, cols);
-  for (int64_t k = 0; k < rows * cols; ++k) m.v[k] = l.Get(batch * rows * cols + k).re;
+  const bool complex = IsComplex(l.shape().type());
+  for (int64_t k = 0; k < rows * cols; ++k) {
+    const Element e = l.Get(batch * rows * cols + k);
+    m.v[k] = Number(e.re, complex ? e.im : 0);
+  }
   return m;
 }
 
-void Write(Literal* l, int64_t batch, const std::vector<double>& v) {
+void Write(Literal* l, int64_t batch, const std::vector<Number>& v) {
   for (size_t k = 0; k < v.size(); ++k) {
     Element e;
-    e.re = v[k];
+    e.re = v[k].real();
+    e.im = v[k].imag();
     l->Set(batch * static_cast<int64_t>(v.size()) + static_cast<int64_t>(k), e);
   }
 }
@@ -44,35 +36,44 @@ void WriteInt(Literal* l, int64_t at, int64_t v) {
   l->Set(at, e);
 }
 
-// Eigenvalues and eigenvectors (columns) of a symmetric matrix, ascending: rotations that clear one element each.
-std::pair<std::vector<double>, Matrix> Eigen(Matrix a) {
+// Eigenvalues and eigenvectors (columns) of a Hermitian matrix, ascending: rotations that clear one element each.
+std::pair<std::vector<Number>, Matrix> Eigen(Matrix a) {
   const int64_t n = a.rows;
+  double most = 0;
+  for (const Number& x : a.v) most = std::max(most, std::abs(x));
   Matrix v = Identity(n);
-  for (int sweep = 0; sweep < 60; ++sweep)
+  bool turned = true;
+  for (int sweep = 0; sweep < 60 && turned; ++sweep) {
+    turned = false;
     for (int64_t p = 0; p < n; ++p)
       for (int64_t q = p + 1; q < n; ++q) {
-        if (std::fabs(a.at(p, q)) <= 1e-300) continue;
-        const double angle = 0.5 * std::atan2(2 * a.at(p, q), a.at(q, q) - a.at(p, p)), c = std::cos(angle),
+        const double size = std::abs(a.at(p, q));
+        if (!(size > 1e-18 * most)) continue;
+        turned = true;
+        const Number phase = a.at(p, q) / size;
+        const double angle = 0.5 * std::atan2(2 * size, (a.at(q, q) - a.at(p, p)).real()), c = std::cos(angle),
                      s = std::sin(angle);
         for (Matrix* m : {&a, &v})
           for (int64_t k = 0; k < n; ++k) {
-            const double x = m->at(k, p), y = m->at(k, q);
+            const Number x = m->at(k, p), y = m->at(k, q) * std::conj(phase);
             m->at(k, p) = c * x - s * y;
             m->at(k, q) = s * x + c * y;
           }
         for (int64_t k = 0; k < n; ++k) {
-          const double x = a.at(p, k), y = a.at(q, k);
+          const Number x = a.at(p, k), y = a.at(q, k) * phase;
           a.at(p, k) = c * x - s * y;
           a.at(q, k) = s * x + c * y;
         }
       }
+  }
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return a.at(x, x) < a.at(y, y); });
-  std::vector<double> values;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t x, int64_t y) { return a.at(x, x).real() < a.at(y, y).real(); });
+  std::vector<Number> values;
   Matrix sorted(n, n);
   for (int64_t k = 0; k < n; ++k) {
-    values.push_back(a.at(order[k], order[k]));
+    values.push_back(a.at(order[k], order[k]).real());
     for (int64_t r = 0; r < n; ++r) sorted.at(r, k) = v.at(r, order[k]);
   }
   return {values, sorted};
@@ -86,16 +87,31 @@ void Orthonormalise(Matrix* m) {
         for (int64_t r = 0; r < m->rows; ++r) m->at(r, j) = r == unit;
       for (int twice = 0; twice < 2; ++twice)
         for (int64_t p = 0; p < j; ++p) {
-          double d = 0;
-          for (int64_t r = 0; r < m->rows; ++r) d += m->at(r, j) * m->at(r, p);
+          Number d = 0;
+          for (int64_t r = 0; r < m->rows; ++r) d += std::conj(m->at(r, p)) * m->at(r, j);
           for (int64_t r = 0; r < m->rows; ++r) m->at(r, j) -= d * m->at(r, p);
         }
       double n = 0;
-      for (int64_t r = 0; r < m->rows; ++r) n += m->at(r, j) * m->at(r, j);
+      for (int64_t r = 0; r < m->rows; ++r) n += std::norm(m->at(r, j));
       if (n < 1e-6 && unit + 1 < m->rows) continue;
       for (int64_t r = 0; r < m->rows; ++r) m->at(r, j) /= std::sqrt(n);
       break;
     }
+}
+
+// The product of the first reflectors that a matrix keeps.
+Matrix ProductOf(const Matrix& a, const Literal& scales, int64_t batch) {
+  const int64_t m = a.rows, count = scales.shape().dims().back();
+  const Matrix tau = Read(scales, batch, 1, count);
+  Matrix q = Identity(m);
+  for (int64_t j = count - 1; j >= 0; --j) {
+    Reflector h;
+    h.v.resize(m);
+    h.v[j] = 1;
+    for (int64_t r = j + 1; r < m; ++r) h.v[r] = a.at(r, j);
+    ApplyLeft(h, tau.v[j], 0, &q);
+  }
+  return q;
 }
 
 // One matrix of a batch: the call, which matrix, the operands and the results.
@@ -108,7 +124,14 @@ struct Factorisation {
   int64_t rows() const { return call.rows; }
   int64_t cols() const { return call.cols; }
   Literal* result(size_t k) const { return &(*results)[k]; }
+  Matrix Operand(size_t k, int64_t r, int64_t c) const { return Read(*operands[k], batch, r, c); }
+  void Give(size_t k, const Matrix& m) const { Write(result(k), batch, m.v); }
+  void Give(size_t k, const std::vector<Number>& v) const { Write(result(k), batch, v); }
+  void GiveInfo(size_t k, int64_t info) const { WriteInt(result(k), batch, info); }
 };
+
+// What pivots are chosen by.
+double Size(Number x) { return std::fabs(x.real()) + std::fabs(x.imag()); }
 
 // LU with partial pivoting: the factors, the pivots from 1, and the first column without one.
 void Getrf(const Factorisation& f, Matrix a) {
@@ -117,10 +140,10 @@ void Getrf(const Factorisation& f, Matrix a) {
   for (int64_t j = 0; j < k; ++j) {
     int64_t p = j;
     for (int64_t r = j; r < m; ++r)
-      if (std::fabs(a.at(r, j)) > std::fabs(a.at(p, j))) p = r;
+      if (Size(a.at(r, j)) > Size(a.at(p, j))) p = r;
     WriteInt(f.result(1), f.batch * k + j, p + 1);
     for (int64_t c = 0; c < n; ++c) std::swap(a.at(p, c), a.at(j, c));
-    if (a.at(j, j) == 0) {
+    if (a.at(j, j) == 0.0) {
       if (!info) info = j + 1;
       continue;
     }
@@ -129,108 +152,276 @@ void Getrf(const Factorisation& f, Matrix a) {
       for (int64_t c = j + 1; c < n; ++c) a.at(r, c) -= a.at(r, j) * a.at(j, c);
     }
   }
-  Write(f.result(0), f.batch, a.v);
-  WriteInt(f.result(2), f.batch, info);
+  f.Give(0, a);
+  f.GiveInfo(2, info);
 }
 
 // QR by reflections: R with the vectors below it, and their scales.
 void Geqrf(const Factorisation& f, Matrix a) {
   const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
-  std::vector<double> tau(k);
+  std::vector<Number> tau(k);
   for (int64_t j = 0; j < k; ++j) {
-    double s = 0;
-    for (int64_t r = j + 1; r < m; ++r) s += a.at(r, j) * a.at(r, j);
-    if (s == 0) continue;
-    const double alpha = a.at(j, j), beta = -std::copysign(std::sqrt(alpha * alpha + s), alpha);
-    tau[j] = (beta - alpha) / beta;
-    for (int64_t r = j + 1; r < m; ++r) a.at(r, j) /= alpha - beta;
-    a.at(j, j) = beta;
-    for (int64_t c = j + 1; c < n; ++c) {
-      double d = a.at(j, c);
-      for (int64_t r = j + 1; r < m; ++r) d += a.at(r, j) * a.at(r, c);
-      a.at(j, c) -= tau[j] * d;
-      for (int64_t r = j + 1; r < m; ++r) a.at(r, c) -= tau[j] * d * a.at(r, j);
-    }
+    const Reflector h = ReflectorOf(a, j, j, m);
+    ApplyLeft(h, std::conj(tau[j] = h.tau), j + 1, &a);
+    Keep(h, j, j, m, &a);
   }
-  Write(f.result(0), f.batch, a.v);
-  Write(f.result(1), f.batch, tau);
+  f.Give(0, a);
+  f.Give(1, tau);
+}
+
+// Likewise of the columns in an order of their own: those that are marked, then always the longest that is left.
+void Geqp3(const Factorisation& f, Matrix a) {
+  const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
+  std::vector<int64_t> order(n);
+  std::iota(order.begin(), order.end(), 1);
+  const auto swap = [&](int64_t x, int64_t y) {
+    for (int64_t r = 0; r < m; ++r) std::swap(a.at(r, x), a.at(r, y));
+    std::swap(order[x], order[y]);
+  };
+  int64_t fixed = 0;
+  for (int64_t c = 0; c < n; ++c)
+    if (f.operands[1]->Get(f.batch * n + c).i != 0) swap(c, fixed++);
+  const auto length = [&](int64_t c, int64_t from) {
+    double s = 0;
+    for (int64_t r = from; r < m; ++r) s += std::norm(a.at(r, c));
+    return s;
+  };
+  std::vector<Number> tau(k);
+  for (int64_t j = 0; j < k; ++j) {
+    int64_t best = j;
+    for (int64_t c = j + 1; j >= fixed && c < n; ++c)
+      if (length(c, j) > length(best, j)) best = c;
+    swap(j, best);
+    const Reflector h = ReflectorOf(a, j, j, m);
+    ApplyLeft(h, std::conj(tau[j] = h.tau), j + 1, &a);
+    Keep(h, j, j, m, &a);
+  }
+  f.Give(0, a);
+  for (int64_t c = 0; c < n; ++c) WriteInt(f.result(1), f.batch * n + c, order[c]);
+  f.Give(2, tau);
 }
 
 // The first columns of Q, from what Geqrf gives.
-void Orgqr(const Factorisation& f, Matrix a) {
-  const int64_t m = f.rows(), n = f.cols();
-  const Literal& scales = *f.operands[1];
-  const int64_t count = scales.shape().dims().back();
-  Matrix q = Identity(m);
-  for (int64_t j = count - 1; j >= 0; --j) {  // q = (I - tau v v^T) q
-    const double tau = scales.Get(f.batch * count + j).re;
-    std::vector<double> v(m);
-    v[j] = 1;
-    for (int64_t r = j + 1; r < m; ++r) v[r] = a.at(r, j);
-    for (int64_t c = 0; c < m; ++c) {
-      double d = 0;
-      for (int64_t r = 0; r < m; ++r) d += v[r] * q.at(r, c);
-      for (int64_t r = 0; r < m; ++r) q.at(r, c) -= tau * d * v[r];
-    }
-  }
-  Matrix head(m, n);
-  for (int64_t r = 0; r < m; ++r)
-    for (int64_t c = 0; c < n; ++c) head.at(r, c) = q.at(r, c);
-  Write(f.result(0), f.batch, head.v);
+void Orgqr(const Factorisation& f, const Matrix& a) {
+  const Matrix q = ProductOf(a, *f.operands[1], f.batch);
+  Matrix head(f.rows(), f.cols());
+  for (int64_t r = 0; r < f.rows(); ++r)
+    for (int64_t c = 0; c < f.cols(); ++c) head.at(r, c) = q.at(r, c);
+  f.Give(0, head);
 }
 
-// Eigenvectors and eigenvalues of a symmetric matrix of which one triangle counts.
-void Syevd(const Factorisation& f, Matrix a) {
-  for (int64_t r = 0; r < a.cols; ++r)
-    for (int64_t c = 0; c < r; ++c) (f.call.lower ? a.at(c, r) : a.at(r, c)) = f.call.lower ? a.at(r, c) : a.at(c, r);
-  const auto [values, vectors] = Eigen(a);
-  Write(f.result(0), f.batch, vectors.v);
-  Write(f.result(1), f.batch, values);
+void Ormqr(const Factorisation& f, const Matrix& a) {
+  Matrix q = ProductOf(a, *f.operands[1], f.batch);
+  if (f.call.adjoint) q = Adjoint(q);
+  const Shape& s = f.result(0)->shape();
+  const Matrix c = f.Operand(2, s.dim(s.rank() - 2), s.dims().back());
+  f.Give(0, f.call.left ? Times(q, c) : Times(c, q));
+}
+
+// The Hermitian matrix of which one triangle counts.
+Matrix FromTriangle(const Matrix& a, bool lower) {
+  Matrix out = a;
+  for (int64_t r = 0; r < a.cols; ++r) {
+    out.at(r, r) = a.at(r, r).real();
+    for (int64_t c = 0; c < r; ++c)
+      if (lower)
+        out.at(c, r) = std::conj(a.at(r, c));
+      else
+        out.at(r, c) = std::conj(a.at(c, r));
+  }
+  return out;
+}
+
+// Its eigenvectors and eigenvalues.
+void Syevd(const Factorisation& f, const Matrix& a) {
+  const Matrix whole = FromTriangle(a, f.call.lower);
+  const auto [values, vectors] = Eigen(whole);
+  f.Give(0, vectors);
+  f.Give(1, values);
+  if (f.results->size() > 2) f.GiveInfo(2, !IsFinite(whole));
 }
 
 // Singular values, descending, and their vectors if the call asks for them.
-void Gesdd(const Factorisation& f, Matrix a) {
+void Gesdd(const Factorisation& f, const Matrix& a) {
   const int64_t m = f.rows(), n = f.cols(), k = std::min(m, n);
-  Write(f.result(0), f.batch, a.v);
-  // Of [0 A; A^T 0] the positive eigenvalues are the singular values, their vectors (u; v) / sqrt 2.
+  f.Give(0, a);
+  f.GiveInfo(4, !IsFinite(a));
+  // Of [0 A; A^H 0] the positive eigenvalues are the singular values, their vectors (u; v) / sqrt 2.
   Matrix both(m + n, m + n);
   for (int64_t r = 0; r < m; ++r)
-    for (int64_t c = 0; c < n; ++c) both.at(r, m + c) = both.at(m + c, r) = a.at(r, c);
+    for (int64_t c = 0; c < n; ++c) both.at(m + c, r) = std::conj(both.at(r, m + c) = a.at(r, c));
   const auto [values, vectors] = Eigen(both);
   const Shape &us = f.result(2)->shape(), &vs = f.result(3)->shape();
   Matrix u(m, us.dims().back()), v(n, vs.dim(vs.rank() - 2));
-  std::vector<double> sigma(k);
+  std::vector<Number> sigma(k);
   for (int64_t j = 0; j < k; ++j) {
     const int64_t from = m + n - 1 - j;
-    sigma[j] = std::max(values[from], 0.0);
-    if (sigma[j] < 1e-12 * sigma[0]) continue;
+    sigma[j] = std::max(values[from].real(), 0.0);
+    if (sigma[j].real() < 1e-12 * sigma[0].real()) continue;
     for (int64_t r = 0; r < m && j < u.cols; ++r) u.at(r, j) = vectors.at(r, from) * std::sqrt(2.0);
     for (int64_t r = 0; r < n && j < v.cols; ++r) v.at(r, j) = vectors.at(m + r, from) * std::sqrt(2.0);
   }
-  Write(f.result(1), f.batch, sigma);
+  f.Give(1, sigma);
   if (!f.call.vectors) return;
   Orthonormalise(&u);
   Orthonormalise(&v);
-  Matrix vt(v.cols, n);
-  for (int64_t r = 0; r < v.cols; ++r)
-    for (int64_t c = 0; c < n; ++c) vt.at(r, c) = v.at(c, r);
-  Write(f.result(2), f.batch, u.v);
-  Write(f.result(3), f.batch, vt.v);
+  f.Give(2, u);
+  f.Give(3, Adjoint(v));
+}
+
+// H with Q^H A Q = H, by a reflector for each column; the vectors stand in place of the zeros.
+void Gehrd(const Factorisation& f, Matrix a) {
+  const int64_t n = f.rows();
+  std::vector<Number> tau(n - 1);
+  std::vector<Reflector> all;
+  for (int64_t k = f.call.low - 1; k + 1 < f.call.high; ++k) {
+    all.push_back(ReflectorOf(a, k, k + 1, f.call.high));
+    tau[k] = all.back().tau;
+    ApplyRight(all.back(), &a);
+    ApplyLeft(all.back(), std::conj(tau[k]), 0, &a);
+  }
+  for (size_t k = 0; k < all.size(); ++k) {
+    const int64_t column = f.call.low - 1 + static_cast<int64_t>(k);
+    Keep(all[k], column, column + 1, f.call.high, &a);
+  }
+  f.Give(0, a);
+  f.Give(1, tau);
+  f.GiveInfo(2, 0);
+}
+
+// The same of a Hermitian matrix. The upper triangle is the lower one of the turned matrix.
+void Sytrd(const Factorisation& f, const Matrix& a) {
+  const int64_t n = f.rows();
+  const bool lower = f.call.lower;
+  Matrix whole = FromTriangle(a, lower), kept = lower ? a : Turned(a);
+  if (!lower) whole = Turned(whole);
+  std::vector<Number> diagonal(n), beside(n - 1), tau(n - 1);
+  for (int64_t k = 0; k < n; ++k) {
+    kept.at(k, k) = diagonal[k] = whole.at(k, k).real();
+    if (k + 1 == n) break;
+    const Reflector h = ReflectorOf(whole, k, k + 1, n);
+    tau[k] = h.tau;
+    beside[k] = h.left;
+    ApplyRight(h, &whole);
+    ApplyLeft(h, std::conj(h.tau), 0, &whole);
+    Keep(h, k, k + 1, n, &kept);
+  }
+  if (!lower)
+    for (std::vector<Number>* v : {&diagonal, &beside, &tau}) std::reverse(v->begin(), v->end());
+  f.Give(0, lower ? kept : Turned(kept));
+  f.Give(1, diagonal);
+  f.Give(2, beside);
+  f.Give(3, tau);
+  f.GiveInfo(4, 0);
+}
+
+// Of real matrices the eigenvalues' parts are two results.
+size_t GiveEigenvalues(const Factorisation& f, size_t at, const std::vector<Number>& values) {
+  f.Give(at, values);
+  if (IsComplex(f.operands[0]->shape().type())) return at + 1;
+  std::vector<Number> imaginary;
+  for (const Number& v : values) imaginary.push_back(v.imag());
+  f.Give(at + 1, imaginary);
+  return at + 2;
+}
+
+// The left eigenvectors are the adjoint's, of conjugate eigenvalues.
+void Geev(const Factorisation& f, const Matrix& a) {
+  const SchurForm form = SchurOf(a, !IsComplex(f.operands[0]->shape().type()));
+  const size_t at = GiveEigenvalues(f, 0, form.values);
+  f.GiveInfo(at + 2, !form.converged);
+  if (f.call.vectors) f.Give(at + 1, EigenvectorsOf(form));
+  if (!f.call.left_vectors) return;
+  // T^H, turned, is triangular like T; the first column is then the last.
+  const auto reversed = [](const Matrix& m) {
+    Matrix out(m.rows, m.cols);
+    for (int64_t r = 0; r < m.rows; ++r)
+      for (int64_t c = 0; c < m.cols; ++c) out.at(r, c) = m.at(r, m.cols - 1 - c);
+    return out;
+  };
+  f.Give(at, reversed(EigenvectorsOf({Turned(Adjoint(form.t)), reversed(form.z), {}})));
+}
+
+void Gees(const Factorisation& f, const Matrix& a) {
+  const SchurForm form = SchurOf(a, !IsComplex(f.operands[0]->shape().type()));
+  f.Give(0, form.t);
+  if (f.call.vectors) f.Give(1, form.z);
+  const size_t at = GiveEigenvalues(f, 2, form.values);
+  f.GiveInfo(at, 0);
+  f.GiveInfo(at + 1, !form.converged);
+}
+
+// Elimination of one diagonal; rows that are swapped reach a second place beyond theirs.
+void Gtsv(const Factorisation& f) {
+  const int64_t n = f.rows(), right = f.cols();
+  std::vector<Number> l = f.Operand(0, 1, n).v, d = f.Operand(1, 1, n).v, u = f.Operand(2, 1, n).v;
+  Matrix x = f.Operand(3, n, right);
+  int64_t info = 0;
+  for (int64_t i = 0; i + 1 < n && !info; ++i) {
+    const Number below = l[i + 1];
+    if (i + 2 < n) l[i + 1] = 0;
+    const bool swapped = !(Size(d[i]) >= Size(below));
+    if (!swapped && d[i] == 0.0) {
+      info = i + 1;
+      break;
+    }
+    Number rows[2][3] = {{d[i], u[i], 0}, {below, d[i + 1], i + 2 < n ? u[i + 1] : 0}};
+    if (swapped) {
+      std::swap(rows[0], rows[1]);
+      for (int64_t c = 0; c < right; ++c) std::swap(x.at(i, c), x.at(i + 1, c));
+    }
+    const Number factor = rows[1][0] / rows[0][0];
+    d[i] = rows[0][0];
+    u[i] = rows[0][1];
+    d[i + 1] = rows[1][1] - factor * rows[0][1];
+    if (i + 2 < n) {
+      l[i + 1] = rows[0][2];
+      u[i + 1] = rows[1][2] - factor * rows[0][2];
+    }
+    for (int64_t c = 0; c < right; ++c) x.at(i + 1, c) -= factor * x.at(i, c);
+  }
+  if (!info && n > 0 && d[n - 1] == 0.0) info = n;
+  for (int64_t i = n - 1; i >= 0 && !info; --i)
+    for (int64_t c = 0; c < right; ++c) {
+      if (i + 1 < n) x.at(i, c) -= u[i] * x.at(i + 1, c);
+      if (i + 2 < n) x.at(i, c) -= l[i + 1] * x.at(i + 2, c);
+      x.at(i, c) /= d[i];
+    }
+  f.Give(0, l);
+  f.Give(1, d);
+  f.Give(2, u);
+  f.Give(3, x);
+  f.GiveInfo(4, info);
 }
 
 void Factorise(const Factorisation& f) {
-  Matrix a = Read(*f.operands[0], f.batch, f.rows(), f.cols());
+  if (f.call.routine == LapackRoutine::kGtsv) return Gtsv(f);
+  Matrix a = f.Operand(0, f.rows(), f.cols());
   switch (f.call.routine) {
     case LapackRoutine::kGetrf:
       return Getrf(f, std::move(a));
     case LapackRoutine::kGeqrf:
       return Geqrf(f, std::move(a));
     case LapackRoutine::kOrgqr:
-      return Orgqr(f, std::move(a));
+      return Orgqr(f, a);
+    case LapackRoutine::kOrmqr:
+      return Ormqr(f, a);
+    case LapackRoutine::kGeqp3:
+      return Geqp3(f, std::move(a));
     case LapackRoutine::kSyevd:
-      return Syevd(f, std::move(a));
+      return Syevd(f, a);
     case LapackRoutine::kGesdd:
-      return Gesdd(f, std::move(a));
+      return Gesdd(f, a);
+    case LapackRoutine::kGehrd:
+      return Gehrd(f, std::move(a));
+    case LapackRoutine::kSytrd:
+      return Sytrd(f, a);
+    case LapackRoutine::kGeev:
+      return Geev(f, a);
+    case LapackRoutine::kGees:
+      return Gees(f, a);
+    case LapackRoutine::kGtsv:
+      return;
   }
 }
 

@@ -1,9 +1,8 @@
-// cholesky of types without a kernel: narrow floats in f32; complex matrices column by column in a loop.
+// cholesky of complex matrices column by column in a loop.
 #include <limits>
 
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/expand/linalg_upcast.h"
 
 namespace kiln {
 namespace {
@@ -23,12 +22,6 @@ Expr Adjoint(Expr x) {
 absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Expr a = i->operand(0);
   Computation* c = i->parent();
-  if (IsFloat(a.type())) {
-    Instruction* wide = c->Add(Opcode::Cholesky, Shape::Array(PrimitiveType::F32, a.shape().dims()),
-                               {ConvertTo(PrimitiveType::F32, a).get()});
-    wide->mutable_attrs() = i->attrs();
-    return ConvertTo(a.type(), wide).get();
-  }
   const bool lower = i->attrs().lower.value_or(false);
   if (!lower) a = Adjoint(a);  // the upper triangle becomes the lower one
   const int64_t rank = a.shape().rank(), n = a.shape().dims().back();
@@ -68,7 +61,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
 
 absl::StatusOr<bool> CholeskyExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx, [](Instruction* i) { return i->Is(Opcode::Cholesky) && !HasLinalgKernel(i->shape().type()); }, Expand);
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::Cholesky) && IsComplex(i->shape().type()); }, Expand);
 }
 
 }  // namespace kiln

@@ -1,14 +1,11 @@
-// triangular-solve of types without a kernel: narrow floats in f32; complex systems row by row in a loop, each row's
-// known part a product with the solved ones.
+// triangular-solve of complex systems row by row in a loop, each row's known part a product with the solved ones.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/expand/linalg_upcast.h"
 
 namespace kiln {
 namespace {
 
 Expr Conjugate(Expr x) {
-  if (!IsComplex(x.type())) return x;
   Expr re = Unary(Opcode::Real, x), im = -Unary(Opcode::Imag, x);
   return x.computation()->Add(Opcode::Complex, Shape::Array(x.type(), x.shape().dims()), {re.get(), im.get()});
 }
@@ -54,13 +51,6 @@ Expr Solve(Expr a, Expr b, bool lower, bool unit) {
 absl::StatusOr<Instruction*> Expand(Instruction* i) {
   Expr a = i->operand(0), b = i->operand(1);
   const Attributes& t = i->attrs();
-  if (IsFloat(b.type())) {
-    Expr wide[2] = {ConvertTo(PrimitiveType::F32, a), ConvertTo(PrimitiveType::F32, b)};
-    Instruction* solved = i->parent()->Add(Opcode::TriangularSolve, Shape::Array(PrimitiveType::F32, b.shape().dims()),
-                                           {wide[0].get(), wide[1].get()});
-    solved->mutable_attrs() = t;
-    return ConvertTo(b.type(), solved).get();
-  }
   bool lower = t.lower.value_or(false);
   const bool left = t.left_side.value_or(false), unit = t.unit_diagonal.value_or(false);
   const TransposeA how = t.transpose_a.value_or(TransposeA::NO_TRANSPOSE);
@@ -78,8 +68,7 @@ absl::StatusOr<Instruction*> Expand(Instruction* i) {
 
 absl::StatusOr<bool> TriangularSolveExpander(Module& m, PassContext& ctx) {
   return ExpandEach(
-      m, ctx, [](Instruction* i) { return i->Is(Opcode::TriangularSolve) && !HasLinalgKernel(i->shape().type()); },
-      Expand);
+      m, ctx, [](Instruction* i) { return i->Is(Opcode::TriangularSolve) && IsComplex(i->shape().type()); }, Expand);
 }
 
 }  // namespace kiln
