@@ -155,7 +155,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
     args.push_back(address);
     if (k >= operands || !body_fn->hasParamAttribute(static_cast<unsigned>(k), llvm::Attribute::NoAlias)) continue;
     const Shape& s = i->operand(static_cast<int64_t>(k))->shape();
-    if (s.IsArray() && s.ByteSize() > 0 && s.ByteSize() <= kShortTable) MarkTable(address, s.ByteSize());
+    if (s.IsArray() && s.ByteSize() > 0) MarkArray(address, s.ByteSize());
   }
   args.push_back(f->getArg(1));
   args.push_back(f->getArg(2));

@@ -1,5 +1,6 @@
 #include "codegen/llvm/gathers.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -16,8 +17,8 @@ namespace {
 
 namespace in = llvm::Intrinsic;
 
-constexpr char kTable[] = "kiln.table";
-constexpr int64_t kRegister = 64;  // bytes
+constexpr char kArray[] = "kiln.array";
+constexpr int64_t kRegister = 64, kShortTable = 512, kSecondCache = 1 << 20;  // bytes
 
 class Gathers {
  public:
@@ -28,15 +29,17 @@ class Gathers {
     for (llvm::BasicBlock& block : f_)
       for (llvm::Instruction& i : block)
         if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
-            call && call->getIntrinsicID() == in::masked_gather && IsAll(call->getArgOperand(2)))
+            call && call->getIntrinsicID() == in::masked_gather && llvm::isa<llvm::Constant>(call->getArgOperand(2)))
           gathers.push_back(call);
     for (llvm::IntrinsicInst* gather : gathers) Rewrite(gather);
   }
 
  private:
-  static bool IsAll(const llvm::Value* mask) {
-    const auto* c = llvm::dyn_cast<llvm::Constant>(mask);
-    return c && c->isAllOnesValue();
+  // Of the array that lies there and that nothing writes; 0: not known.
+  static int64_t BytesOf(const llvm::Value* address) {
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(address);
+    const llvm::MDNode* mark = load ? load->getMetadata(kArray) : nullptr;
+    return mark ? llvm::mdconst::extract<llvm::ConstantInt>(mark->getOperand(0))->getSExtValue() : 0;
   }
 
   void Rewrite(llvm::IntrinsicInst* gather) {
@@ -44,11 +47,54 @@ class Gathers {
     llvm::Value* addresses = gather->getArgOperand(0);
     const std::optional<Places> places = PlacesOf(b, addresses, layout_);
     if (!places) return;
-    llvm::Value* v = FromTable(b, gather, *places);
+    const bool all = IsAll(gather->getArgOperand(2));
+    const int64_t bytes = BytesOf(places->base);
+    llvm::Value* v = FromRun(b, gather, *places);
+    if (!v && (!all || (!places->first && bytes > kSecondCache && !StepOf(places->lanes)))) return;
+    if (!v && bytes && bytes <= kShortTable) v = FromTable(b, gather, *places);
     if (!v) v = FromLoads(b, gather, *places);
     gather->replaceAllUsesWith(v);
     gather->eraseFromParent();
     llvm::RecursivelyDeleteTriviallyDeadInstructions(addresses);
+  }
+
+  // Lanes a few elements apart, picked from registers that are loaded with those elements and none besides. Null: they
+  // lie otherwise, or are so few that they are as fast one by one.
+  llvm::Value* FromRun(llvm::IRBuilder<>& b, llvm::IntrinsicInst* gather, const Places& p) {
+    constexpr int64_t kFarthest = 4;
+    auto* type = llvm::cast<llvm::FixedVectorType>(gather->getType());
+    auto* taken = llvm::cast<llvm::Constant>(gather->getArgOperand(2));
+    const auto width = static_cast<int64_t>(layout_.getTypeStoreSize(type->getElementType()).getFixedValue());
+    const auto unit = static_cast<int64_t>(layout_.getTypeAllocSize(p.unit).getFixedValue());
+    const auto lanes = static_cast<int64_t>(type->getNumElements());
+    const int64_t bytes = StepOf(p.lanes).value_or(0) * unit, step = bytes / width;
+    if ((width != 4 && width != 8) || bytes % width != 0 || step < 1 || step > kFarthest) return nullptr;
+    std::vector<std::vector<llvm::Constant*>> masks;  // of the registers
+    int64_t count = 0;
+    for (int64_t k = 0; k < lanes; ++k) {
+      const auto* one = llvm::dyn_cast_or_null<llvm::ConstantInt>(taken->getAggregateElement(static_cast<unsigned>(k)));
+      if (!one) return nullptr;
+      if (one->isZero()) continue;
+      const auto at = static_cast<size_t>(step * k / lanes);
+      masks.resize(std::max(masks.size(), at + 1),
+                   std::vector<llvm::Constant*>(static_cast<size_t>(lanes), b.getFalse()));
+      masks[at][static_cast<size_t>(step * k % lanes)] = b.getTrue();
+      ++count;
+    }
+    if (count < 2 * std::ssize(masks)) return nullptr;
+    llvm::Value *base = FirstAddress(b, p), *v = llvm::PoisonValue::get(type);
+    for (int64_t r = 0; r < std::ssize(masks); ++r) {
+      llvm::Value* from = b.CreateConstGEP1_64(b.getInt8Ty(), base, static_cast<uint64_t>(r * lanes * width));
+      llvm::Value* loaded =
+          b.CreateMaskedLoad(type, from, llvm::Align(static_cast<uint64_t>(width)),
+                             llvm::ConstantVector::get(masks[static_cast<size_t>(r)]), llvm::PoisonValue::get(type));
+      std::vector<int> pick;
+      for (int64_t k = 0; k < lanes; ++k)
+        pick.push_back(static_cast<int>(step * k / lanes == r ? lanes + step * k % lanes : k));
+      v = b.CreateShuffleVector(v, loaded, pick);
+    }
+    llvm::Value* otherwise = gather->getArgOperand(3);
+    return llvm::isa<llvm::UndefValue>(otherwise) || IsAll(taken) ? v : b.CreateSelect(taken, v, otherwise);
   }
 
   llvm::Value* FromLoads(llvm::IRBuilder<>& b, llvm::IntrinsicInst* gather, const Places& p) {
@@ -108,17 +154,15 @@ class Gathers {
     return true;
   }
 
-  // Null: the array is no short table.
+  // Of a short table; null: its elements are no lanes of registers.
   llvm::Value* FromTable(llvm::IRBuilder<>& b, llvm::IntrinsicInst* gather, const Places& p) {
     auto* type = llvm::cast<llvm::FixedVectorType>(gather->getType());
     llvm::Type* element = type->getElementType();
-    auto* address = llvm::dyn_cast<llvm::LoadInst>(p.base);
-    const llvm::MDNode* mark = address && !p.shift ? address->getMetadata(kTable) : nullptr;
     const unsigned bits = layout_.getTypeSizeInBits(element);
-    if (!mark || (bits != 32 && bits != 64) || element->isPointerTy() ||
+    if (p.shift || (bits != 32 && bits != 64) || element->isPointerTy() ||
         layout_.getTypeSizeInBits(p.unit) != layout_.getTypeSizeInBits(element))
       return nullptr;
-    const std::vector<llvm::Value*>& table = Table(address, mark, element);
+    const std::vector<llvm::Value*>& table = Table(llvm::cast<llvm::LoadInst>(p.base), element);
     const unsigned lanes = kRegister * 8 / bits, count = type->getNumElements();
     auto* place = llvm::FixedVectorType::get(b.getIntNTy(bits), count);
     llvm::Value* at = b.CreateIntCast(p.lanes, place, p.is_signed);
@@ -152,11 +196,11 @@ class Gathers {
   }
 
   // The registers of the table that lies there, filled where its address is known first.
-  const std::vector<llvm::Value*>& Table(llvm::LoadInst* address, const llvm::MDNode* mark, llvm::Type* element) {
+  const std::vector<llvm::Value*>& Table(llvm::LoadInst* address, llvm::Type* element) {
     std::vector<llvm::Value*>& table = tables_[{address, element}];
     if (!table.empty()) return table;
     llvm::IRBuilder<> b(address->getNextNode());
-    const auto bytes = llvm::mdconst::extract<llvm::ConstantInt>(mark->getOperand(0))->getSExtValue();
+    const int64_t bytes = BytesOf(address);
     const auto width = static_cast<int64_t>(layout_.getTypeStoreSize(element).getFixedValue());
     const auto lanes = static_cast<unsigned>(kRegister / width);
     auto* type = llvm::FixedVectorType::get(element, lanes);
@@ -182,10 +226,10 @@ class Gathers {
 
 }  // namespace
 
-void MarkTable(llvm::LoadInst* address, int64_t bytes) {
+void MarkArray(llvm::LoadInst* address, int64_t bytes) {
   llvm::LLVMContext& ctx = address->getContext();
   auto* number = llvm::ConstantInt::get(llvm::Type::getInt64Ty(ctx), static_cast<uint64_t>(bytes));
-  address->setMetadata(kTable, llvm::MDNode::get(ctx, llvm::ConstantAsMetadata::get(number)));
+  address->setMetadata(kArray, llvm::MDNode::get(ctx, llvm::ConstantAsMetadata::get(number)));
 }
 
 void RewriteGathers(llvm::Function& f, const CpuLevel& level) {

@@ -86,7 +86,22 @@ std::optional<Places> PlacesOf(llvm::IRBuilder<>& b, llvm::Value* addresses, con
   llvm::Value* narrow = nullptr;
   if (match(p.lanes, m_ZExt(m_Value(narrow)))) p.is_signed = false;
   if (!p.is_signed || match(p.lanes, m_SExt(m_Value(narrow)))) p.lanes = narrow;
+  llvm::Value *x = nullptr, *y = nullptr;
+  if (!p.is_signed &&
+      (match(narrow, m_DisjointOr(m_Value(x), m_Value(y))) || match(narrow, m_NUWAdd(m_Value(x), m_Value(y))))) {
+    if (!llvm::getSplatValue(x)) std::swap(x, y);
+    if (llvm::Value* same = llvm::getSplatValue(x)) {
+      same = b.CreateZExt(same, b.getInt64Ty());
+      p.first = p.first ? b.CreateAdd(p.first, same) : same;
+      p.lanes = y;
+    }
+  }
   return p;
+}
+
+bool IsAll(const llvm::Value* mask) {
+  const auto* c = llvm::dyn_cast<llvm::Constant>(mask);
+  return c && c->isAllOnesValue();
 }
 
 std::optional<int64_t> StepOf(const llvm::Value* lanes) {

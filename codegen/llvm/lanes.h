@@ -20,6 +20,9 @@ struct Places {
 // Of a vector of addresses; nothing: they are made in another way.
 std::optional<Places> PlacesOf(llvm::IRBuilder<>& b, llvm::Value* addresses, const llvm::DataLayout& layout);
 
+// Whether a mask takes every lane.
+bool IsAll(const llvm::Value* mask);
+
 // How far each lane of integers is from the one before, where all are as far: those of an induction variable are.
 std::optional<int64_t> StepOf(const llvm::Value* lanes);
 

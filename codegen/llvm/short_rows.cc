@@ -14,11 +14,6 @@ namespace {
 
 namespace in = llvm::Intrinsic;
 
-bool IsAll(const llvm::Value* mask) {
-  const auto* c = llvm::dyn_cast<llvm::Constant>(mask);
-  return c && c->isAllOnesValue();
-}
-
 // A gather or scatter of one element of every row.
 struct Column {
   llvm::IntrinsicInst* access;
