@@ -51,6 +51,7 @@ std::optional<Places> PlacesOf(llvm::IRBuilder<>& b, llvm::Value* addresses, con
   Places p{nullptr, 0, nullptr, nullptr, nullptr, true};
   const auto bytes = [&](llvm::Type* unit) { return static_cast<int64_t>(layout.getTypeAllocSize(unit)); };
   llvm::Value* at = addresses;
+  std::vector<std::pair<llvm::Type*, llvm::Value*>> moves;  // of all lanes alike
   while (!p.base) {
     auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(at);
     if (!gep || gep->getNumIndices() != 1) return std::nullopt;
@@ -63,11 +64,14 @@ std::optional<Places> PlacesOf(llvm::IRBuilder<>& b, llvm::Value* addresses, con
       break;
     }
     llvm::Value* same = index->getType()->isVectorTy() ? llvm::getSplatValue(index) : index;
-    auto* by = llvm::dyn_cast_or_null<llvm::ConstantInt>(same);
-    if (!by) return std::nullopt;
-    p.shift += by->getSExtValue() * bytes(gep->getSourceElementType());
+    if (!same) return std::nullopt;
+    if (auto* by = llvm::dyn_cast<llvm::ConstantInt>(same))
+      p.shift += by->getSExtValue() * bytes(gep->getSourceElementType());
+    else
+      moves.emplace_back(gep->getSourceElementType(), same);
     at = gep->getPointerOperand();
   }
+  for (const auto& [unit, by] : moves) p.base = b.CreateGEP(unit, p.base, by);
   const auto take_first = [&] {
     llvm::Value *x = nullptr, *y = nullptr;
     if (!match(p.lanes, m_AddLike(m_Value(x), m_Value(y)))) return false;
