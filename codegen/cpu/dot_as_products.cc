@@ -235,14 +235,10 @@ class BlockedDot {
 
   // Copies `side` rows of the slab from `x` on, `side` elements of each from `q` on, of A's lines that are columns.
   void PackSquare(llvm::Value* a, llvm::Value* x, llvm::Value* q, int64_t side) {
-    llvm::Type* element = ir_.MemType(s_.a);
     std::vector<llvm::Value*> lines;
     for (int64_t e = 0; e < side; ++e) {
       llvm::Value* at = ir_.Add(x, ir_.Mul(ir_.Add(q, ir_.I64(e)), s_.a_k));
-      llvm::Value* line = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(side)),
-                                               b_.CreateInBoundsGEP(element, a, at),
-                                               llvm::Align(static_cast<uint64_t>(ByteWidth(s_.a))));
-      lines.push_back(AsComputed(ir_, s_.a, Computed(), line));
+      lines.push_back(LoadComputed(ir_, s_.a, Computed(), side, b_.CreateInBoundsGEP(ir_.MemType(s_.a), a, at)));
     }
     const auto store = [&](std::vector<llvm::Value*> square, int64_t offset) {
       square = Transposed(b_, std::move(square));

@@ -43,8 +43,6 @@ absl::Status NestBetween(FusionBody& fusion, const Ints& dims, const Ints& order
 // to leave the first cache; else null.
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root);
 absl::StatusOr<int64_t> EmitTranspose(FusionBody& fusion, const Instruction* root, const Instruction* transpose);
-// Turns as many vectors as each has lanes, a power of 2: lane r of vector k becomes lane k of vector r.
-void TurnRows(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows);
 absl::StatusOr<int64_t> EmitRows(FusionBody& fusion);
 // How many rows that `reduce` reduces lie side by side; 1: each lies in one piece.
 int64_t ColumnsSideBySide(const Instruction* reduce);

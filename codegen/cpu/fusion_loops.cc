@@ -18,7 +18,8 @@ size_t ShortDims(const CpuLevel& level, const Shape& s) {
   int64_t elements = 1;
   for (size_t n = 1; n < order.size(); ++n) {
     elements *= s.dim(order[order.size() - n]);
-    if (n == 1 ? elements > kMostOfRow : elements > kMostOfMatrix || !matrices) return 0;
+    const bool fits = n == 1 ? elements <= kMostOfRow : matrices && elements <= kMostOfMatrix;
+    if (!fits) return 0;
     if (s.dim(order[order.size() - n - 1]) >= kLeastRows) return n;
   }
   return 0;

@@ -4,6 +4,7 @@
 // blocks of the operand are turned in registers; a step of all lines is then one vector. Each line sums in its own
 // order, so results are those of one line alone.
 #include "codegen/cpu/fusion.h"
+#include "codegen/llvm/lanes.h"
 
 namespace kiln::cpu {
 namespace {
@@ -92,7 +93,7 @@ class ScanLines {
     const auto place = [&](llvm::Value* base, int64_t at) { return b_.CreateInBoundsGEP(word_, base, ir_.I64(at)); };
     std::vector<llvm::Value*> rows;
     for (int64_t r = 0; r < lanes_; ++r) rows.push_back(b_.CreateAlignedLoad(vector, place(from, r * row), align));
-    TurnRows(b_, rows);
+    TurnBlocks(b_, rows);
     for (int64_t r = 0; r < lanes_; ++r)
       b_.CreateAlignedStore(rows[static_cast<size_t>(r)], place(to, r * line), align);
   }

@@ -18,6 +18,7 @@
 
 #include "codegen/cpu/past_caches.h"
 #include "codegen/elemental/own_place.h"
+#include "codegen/llvm/lanes.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -265,7 +266,7 @@ class Transpose {
     const int64_t few = beside_ < 0 ? block_.minor : s_.dim(minor_), far = beside_ < 0 ? 0 : StrideOf(beside_);
     for (int64_t r = 0; r < block_.minor; ++r) rows.push_back(load(r / few * far + r % few * row, block_.other));
     if (block_.minor < block_.other) return store(Interleaved(rows), 0);
-    TurnRows(b_, rows);
+    TurnBlocks(b_, rows);
     for (int64_t r = 0; r < block_.other; ++r) store(rows[static_cast<size_t>(r)], r * line);
   }
 
@@ -369,25 +370,6 @@ class Transpose {
 };
 
 }  // namespace
-
-// Halves of vectors change places, then quarters, and so on.
-void TurnRows(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows) {
-  const auto n = static_cast<int>(rows.size());
-  for (int half = n / 2; half > 0; half /= 2) {
-    std::vector<int> low, high;
-    for (int lane = 0; lane < n; ++lane) {
-      const bool second = (lane & half) != 0;
-      low.push_back(second ? n + lane - half : lane);
-      high.push_back(second ? n + lane : lane + half);
-    }
-    for (int r = 0; r < n; ++r) {
-      if (r & half) continue;
-      llvm::Value *a = rows[static_cast<size_t>(r)], *c = rows[static_cast<size_t>(r + half)];
-      rows[static_cast<size_t>(r)] = b.CreateShuffleVector(a, c, low);
-      rows[static_cast<size_t>(r + half)] = b.CreateShuffleVector(a, c, high);
-    }
-  }
-}
 
 const Instruction* TransposeAcross(const Computation& f, const Instruction* root) {
   constexpr int64_t kWorthBlocks = 4096;  // elements

@@ -296,11 +296,8 @@ class VectorProducts {
   }
 
   llvm::Value* LoadVector(llvm::Value* offset) {
-    llvm::Type* element = ir_.MemType(s_.b_type);
-    auto* many = llvm::FixedVectorType::get(element, static_cast<unsigned>(plan_.lanes));
-    llvm::Value* v = b_.CreateAlignedLoad(many, b_.CreateInBoundsGEP(element, b_array_, offset),
-                                          llvm::Align(static_cast<uint64_t>(ByteWidth(s_.b_type))));
-    return AsComputed(ir_, s_.b_type, s_.compute, v);
+    llvm::Value* from = b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, offset);
+    return LoadComputed(ir_, s_.b_type, s_.compute, plan_.lanes, from);
   }
 
   template <typename At, typename RowsFrom>

@@ -75,14 +75,13 @@ class FewLines {
   // A vector of columns of every row.
   void Columns(llvm::Value* a, llvm::Value* b, llvm::Value* c, llvm::Value* column, int64_t lines) {
     llvm::Type* memory = ir_.MemType(s_.b_type);
-    auto* many = llvm::FixedVectorType::get(memory, static_cast<unsigned>(lanes_));
     std::vector<llvm::Value*> of_b;
     for (int64_t q = 0; q < lines; ++q) {
       const auto line = [&](int64_t k) {
         return b_.CreateInBoundsGEP(memory, b, ir_.Add(column, ir_.I64(k * s_.b_k_stride)));
       };
       ir_.Prefetch(line(q + lines), Ir::Cache::kFirst);
-      of_b.push_back(AsComputed(ir_, s_.b_type, s_.compute, b_.CreateAlignedLoad(many, line(q), Alignment(s_.b_type))));
+      of_b.push_back(LoadComputed(ir_, s_.b_type, s_.compute, lanes_, line(q)));
     }
     for (int64_t row = 0; row < rows_; ++row) {
       llvm::Value* at = b_.CreateInBoundsGEP(element_, c, ir_.Add(column, ir_.I64(row * s_.c_stride)));

@@ -198,6 +198,12 @@ llvm::Value* AsComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, llvm:
   return IsSigned(type) ? b.CreateSIToFP(v, wide) : b.CreateUIToFP(v, wide);
 }
 
+llvm::Value* LoadComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, int64_t lanes, llvm::Value* address) {
+  auto* many = llvm::FixedVectorType::get(ir.MemType(type), static_cast<unsigned>(lanes));
+  const llvm::Align align(static_cast<uint64_t>(ByteWidth(type)));
+  return AsComputed(ir, type, compute, ir.b.CreateAlignedLoad(many, address, align));
+}
+
 llvm::Value* PanelStack(Ir& ir, int64_t bytes) {
   constexpr char kMark[] = "kiln.panels";
   for (llvm::Instruction& i : ir.current()->getEntryBlock()) {

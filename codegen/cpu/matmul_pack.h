@@ -11,10 +11,15 @@ namespace kiln::cpu {
 // `rows` as columns: as many vectors as each has elements, a power of two.
 std::vector<llvm::Value*> Transposed(llvm::IRBuilder<>& b, std::vector<llvm::Value*> rows);
 
-// A vector of an operand as it lies in memory as one of what is computed with: the same, or 8-bit integers, bf16 or f16
-// as f32. The second: whether those are such types.
+// Whether a vector of `type` becomes one of `compute` in a few instructions: the same type, or 8-bit integers, bf16 or
+// f16 as f32.
 bool HasVectorsAs(const CpuLevel& level, PrimitiveType type, PrimitiveType compute);
+
+// A vector of such a type, as it lies in memory, as one of `compute`.
 llvm::Value* AsComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, llvm::Value* v);
+
+// The same of the `lanes` elements that lie at `address`.
+llvm::Value* LoadComputed(Ir& ir, PrimitiveType type, PrimitiveType compute, int64_t lanes, llvm::Value* address);
 
 // Stack for the panels of a product, at least `bytes` bytes: the same for all products of a function, one at a time.
 llvm::Value* PanelStack(Ir& ir, int64_t bytes);

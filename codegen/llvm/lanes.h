@@ -29,7 +29,7 @@ std::optional<int64_t> StepOf(const llvm::Value* lanes);
 // The address of lane 0 of places that are a step apart.
 llvm::Value* FirstAddress(llvm::IRBuilder<>& b, const Places& places);
 
-// `rows` of as many lanes, which are blocks of as many as there are rows: in each block, lane r of row k becomes lane k
+// Turns `rows`, a power of 2 of them, whose lanes are blocks of as many: in each block, lane r of row k becomes lane k
 // of row r.
 void TurnBlocks(llvm::IRBuilder<>& b, std::vector<llvm::Value*>& rows);
 

@@ -1,7 +1,7 @@
-// cholesky and triangular-solve of narrow floats in f32, which has kernels.
+// cholesky and triangular-solve of narrow floats in f32: kernels compute in f32 and f64, and in complex numbers of
+// them.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
-#include "compiler/passes/expand/linalg_upcast.h"
 
 namespace kiln {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 bool IsNarrow(Instruction* i) {
   if (!i->Is(Opcode::Cholesky) && !i->Is(Opcode::TriangularSolve)) return false;
   const PrimitiveType t = i->shape().type();
-  return IsFloat(t) && !HasLinalgKernel(t);
+  return IsFloat(t) && t != PrimitiveType::F32 && t != PrimitiveType::F64;
 }
 
 Instruction* Widen(Instruction* i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/passes/simplify/dot_form.h"
 #include "compiler/passes/simplify/rules/permutation.h"
 #include "compiler/passes/simplify/rules/rule.h"
 #include "compiler/passes/simplify/rules/terms.h"
@@ -17,16 +18,8 @@ Instruction* OfTranspose(Instruction* i) {
   return TransposeBy(x->operand(0), composed).get();
 }
 
-// Whether dimensions of such extents, in another order, are the same elements one after the other.
-bool MovesOnlyOnes(const Ints& dims, const Ints& permutation) {
-  Ints moved;
-  for (int64_t d : permutation)
-    if (dims[static_cast<size_t>(d)] != 1) moved.push_back(d);
-  return std::is_sorted(moved.begin(), moved.end());
-}
-
 Instruction* MovesExtentsOfOne(Instruction* i) {
-  if (!MovesOnlyOnes(i->operand(0)->shape().dims(), *i->attrs().dimensions)) return nullptr;
+  if (!Ascend(i->operand(0)->shape(), {*i->attrs().dimensions})) return nullptr;
   return ReshapeTo(i->operand(0), i->shape().dims()).get();
 }
 
@@ -38,7 +31,7 @@ Instruction* OfLines(Instruction* i) {
   const Ints& p = *i->attrs().dimensions;
   std::vector<Expr> lines;
   for (Instruction* o : x->operands()) {
-    if (!MovesOnlyOnes(o->shape().dims(), p)) return nullptr;
+    if (!Ascend(o->shape(), {p})) return nullptr;
     Ints dims;
     for (int64_t d : p) dims.push_back(o->shape().dim(d));
     lines.push_back(ReshapeTo(o, dims));
