@@ -48,6 +48,8 @@ class Library {
   }
 
  private:
+  static constexpr int64_t kVectorBytes = 64;  // of the vectors of codegen/kernels
+
   llvm::Value* Scratch(int64_t bytes) {
     return bytes <= stack_bytes_ ? static_cast<llvm::Value*>(ir_.Alloca(b_.getInt8Ty(), std::max<int64_t>(bytes, 64)))
                                  : body_.scratch;
@@ -98,6 +100,31 @@ class Library {
     return together + together % 2;
   }
 
+  // As linalg_side_by_side.inc says it: matrices that are factored one to a lane, of which each unit has lanes full.
+  struct SideBySide {
+    llvm::Value *first, *count, *work;
+    int64_t units;
+  };
+
+  static int64_t LanesOf(PrimitiveType t) { return kVectorBytes / ByteWidth(t); }
+
+  // `vectors` lie on the stack, and in second caches; and few lanes are empty.
+  bool AreSideBySide(PrimitiveType t, int64_t vectors, int64_t batches) const {
+    return !IsComplex(t) && vectors * kVectorBytes <= stack_bytes_ / 4 * 3 && batches >= LanesOf(t) / 4;
+  }
+
+  SideBySide Beside(PrimitiveType t, int64_t vectors, int64_t batches) {
+    const int64_t lanes = LanesOf(t);
+    llvm::Value *first = ir_.Mul(body_.begin, lanes),
+                *end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Mul(body_.end, lanes), ir_.I64(batches));
+    llvm::AllocaInst* work = ir_.Alloca(b_.getInt8Ty(), vectors * kVectorBytes);
+    return {first, b_.CreateSub(end, first), work, (batches + lanes - 1) / lanes};
+  }
+
+  llvm::Value* AtMatrix(llvm::Value* p, llvm::Value* number, const Shape& s, int64_t batches) {
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(number, s.ByteSize() / batches));
+  }
+
   // A matrix of the batch is a unit, if it needs scratch where that of each lies on its stack.
   absl::StatusOr<int64_t> Solve() {
     const PrimitiveType t = i_->shape().type(), part = ComponentType(t);
@@ -114,28 +141,37 @@ class Library {
     };
     const Attributes& at = i_->attrs();
     const Shape& x = i_->shape();
-    llvm::Value *matrices = from_first(body_.operands[0], a), *results = from_first(body_.results[0], x);
-    const auto call = [&](absl::string_view routine, std::vector<llvm::Value*> args) {
-      if (IsComplex(t)) args.push_back(Scratch(bytes));
-      ir_.CallLibrary(absl::StrCat("kiln_linalg_", routine, Suffix(t)), b_.getVoidTy(), args);
-      return units ? batches : int64_t{1};
-    };
-    if (i_->Is(Opcode::Cholesky))
-      return call("cholesky", {matrices, results, count, ir_.I64(n), flag(at.lower.value_or(false))});
     const TransposeA how = at.transpose_a.value_or(TransposeA::NO_TRANSPOSE);
-    b_.CreateMemCpy(results, llvm::Align(1), from_first(body_.operands[1], x), llvm::Align(1),
-                    ir_.Mul(count, x.ByteSize() / batches));
-    std::vector<llvm::Value*> args = {matrices,
-                                      results,
-                                      count,
-                                      ir_.I64(x.dim(x.rank() - 2)),
-                                      ir_.I64(x.dims().back()),
-                                      flag(at.left_side.value_or(false)),
-                                      flag(at.lower.value_or(false)),
-                                      flag(at.unit_diagonal.value_or(false)),
-                                      flag(how != TransposeA::NO_TRANSPOSE)};
-    if (IsComplex(t)) args.push_back(flag(how == TransposeA::ADJOINT));
-    return call("triangular_solve", std::move(args));
+    std::vector<llvm::Value*> form = {flag(at.lower.value_or(false))};
+    if (i_->Is(Opcode::TriangularSolve))
+      form = {ir_.I64(x.dim(x.rank() - 2)),           ir_.I64(x.dims().back()),
+              flag(at.left_side.value_or(false)),     form[0],
+              flag(at.unit_diagonal.value_or(false)), flag(how != TransposeA::NO_TRANSPOSE)};
+    else
+      form.insert(form.begin(), ir_.I64(n));
+    const auto call = [&](absl::string_view routine, std::vector<llvm::Value*> args, llvm::Value* work) {
+      absl::c_copy(form, std::back_inserter(args));
+      if (IsComplex(t) && i_->Is(Opcode::TriangularSolve)) args.push_back(flag(how == TransposeA::ADJOINT));
+      if (work) args.push_back(work);
+      ir_.CallLibrary(
+          absl::StrCat("kiln_linalg_", i_->Is(Opcode::Cholesky) ? "cholesky" : "triangular_solve", routine, Suffix(t)),
+          b_.getVoidTy(), args);
+    };
+    const int64_t vectors = n * n + (i_->Is(Opcode::TriangularSolve) ? x.ElementCount() / batches : 0);
+    if (AreSideBySide(t, vectors, batches)) {
+      const SideBySide side = Beside(t, vectors, batches);
+      std::vector<llvm::Value*> args = {AtMatrix(body_.operands[0], side.first, a, batches)};
+      if (body_.operands.size() > 1) args.push_back(AtMatrix(body_.operands[1], side.first, x, batches));
+      args.insert(args.end(), {AtMatrix(body_.results[0], side.first, x, batches), side.count});
+      call("_side_by_side", std::move(args), side.work);
+      return side.units;
+    }
+    llvm::Value *matrices = from_first(body_.operands[0], a), *results = from_first(body_.results[0], x);
+    if (i_->Is(Opcode::TriangularSolve))
+      b_.CreateMemCpy(results, llvm::Align(1), from_first(body_.operands[1], x), llvm::Align(1),
+                      ir_.Mul(count, x.ByteSize() / batches));
+    call("", {matrices, results, count}, IsComplex(t) ? Scratch(bytes) : nullptr);
+    return units ? batches : int64_t{1};
   }
 
   absl::StatusOr<int64_t> Rng() {
@@ -192,6 +228,16 @@ class Library {
     const auto typed = [&](absl::string_view routine, llvm::ArrayRef<llvm::Value*> args) {
       return call(absl::StrCat(routine, Suffix(t)), args);
     };
+    if (c.routine == LapackRoutine::kGetrf && c.rows == c.cols && AreSideBySide(t, c.cols * c.cols, c.batch)) {
+      const SideBySide side = Beside(t, c.cols * c.cols, c.batch);
+      const auto at = [&](llvm::Value* p, const Shape& s) { return AtMatrix(p, side.first, s, c.batch); };
+      const std::vector<Shape>& results = i_->shape().tuple();
+      ir_.CallLibrary(
+          absl::StrCat("kiln_linalg_getrf_side_by_side", Suffix(t)), b_.getVoidTy(),
+          {at(body_.operands[0], results[0]), at(body_.results[0], results[0]), at(body_.results[1], results[1]),
+           at(body_.results[2], results[2]), ir_.I64(c.cols), side.count, side.work});
+      return side.units;
+    }
     switch (c.routine) {
       case LapackRoutine::kGetrf:
         return typed("getrf", {x[0], y[0], y[1], y[2], m, n, count, work});

@@ -30,9 +30,14 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 #define REAL float
 #define LANES 16
 #define SMALL_SQUARE 1e-30f
+#define INTERLEAVE_FIRST(x, y) __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define INTERLEAVE_LAST(x, y) \
+  __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define NAME(x) kiln_linalg_##x##_f32
 #define COMPLEX_NAME(x) kiln_linalg_##x##_c64
 #include "linalg_typed.inc"
+#undef INTERLEAVE_FIRST
+#undef INTERLEAVE_LAST
 #undef REAL
 #undef LANES
 #undef SMALL_SQUARE
@@ -41,6 +46,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 #define REAL double
 #define LANES 8
 #define SMALL_SQUARE 1e-280
+#define INTERLEAVE_FIRST(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
+#define INTERLEAVE_LAST(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
 #define NAME(x) kiln_linalg_##x##_f64
 #define COMPLEX_NAME(x) kiln_linalg_##x##_c128
 #include "linalg_typed.inc"

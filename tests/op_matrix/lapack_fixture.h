@@ -155,7 +155,7 @@ inline std::vector<Case> SmallCases() {
 
 inline std::string LapackCaseName(const testing::TestParamInfo<Case>& i) {
   const Case& c = i.param;
-  return absl::StrCat(c.backend, "_", c.type, "_", c.m, "x", c.n, c.singular ? "_singular" : "");
+  return absl::StrCat(c.backend, "_", c.type, "_", c.m, "x", c.n, "_", c.batch, c.singular ? "_singular" : "");
 }
 
 }  // namespace kiln

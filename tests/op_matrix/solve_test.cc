@@ -11,11 +11,9 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kBatch = 2;
-
 // Rows of numbers below one, with a diagonal that lets sums of `n` products stay small.
-Literal Matrices(PrimitiveType type, int64_t rows, int64_t cols, double diagonal, bool symmetric) {
-  Literal l(Shape::Array(type, {kBatch, rows, cols}));
+Literal Matrices(PrimitiveType type, int64_t batch, int64_t rows, int64_t cols, double diagonal, bool symmetric) {
+  Literal l(Shape::Array(type, {batch, rows, cols}));
   for (int64_t k = 0; k < l.size(); ++k) {
     const int64_t b = k / (rows * cols), r = k / cols % rows, c = k % cols;
     Element e;
@@ -56,9 +54,9 @@ double OfTriangle(const Literal& a, const Form& f, int64_t b, int64_t r, int64_t
 
 // The largest difference of op(A) X, or X op(A), and B.
 double Error(const Form& f, const Literal& a, const Literal& x, const Literal& b) {
-  const int64_t rows = b.shape().dim(1), cols = b.shape().dim(2), n = a.shape().dim(1);
+  const int64_t batch = b.shape().dim(0), rows = b.shape().dim(1), cols = b.shape().dim(2), n = a.shape().dim(1);
   double error = 0;
-  for (int64_t q = 0; q < kBatch; ++q)
+  for (int64_t q = 0; q < batch; ++q)
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c) {
         double sum = -At(b, q, r, c);
@@ -69,26 +67,29 @@ double Error(const Form& f, const Literal& a, const Literal& x, const Literal& b
   return error;
 }
 
-class Solve : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+// One matrix, or so many that they are taken side by side, and lanes stay empty.
+class Solve : public testing::TestWithParam<std::tuple<const char*, const char*, int64_t>> {
  protected:
   std::string type() const { return std::get<0>(GetParam()); }
   PrimitiveType element() const { return type() == "f64" ? PrimitiveType::F64 : PrimitiveType::F32; }
+  int64_t batch() const { return std::get<2>(GetParam()); }
   double tolerance() const { return type() == "f64" ? 1e-12 : 1e-4; }
 };
 
 // All forms for matrices of n x n and `other` right-hand sides, in one program.
 TEST_P(Solve, GivesBackTheRightHandSide) {
-  for (const int64_t n : {1, 5, 32, 33, 70})
-    for (const int64_t other : {1, 3, 16, 37}) {
-      const Literal a = Matrices(element(), n, n, static_cast<double>(n), false);
+  const bool many = batch() > 1;
+  for (const int64_t n : many ? Ints{1, 5, 33} : Ints{1, 5, 32, 33, 70})
+    for (const int64_t other : many ? Ints{1, 6} : Ints{1, 3, 16, 37}) {
+      const Literal a = Matrices(element(), batch(), n, n, static_cast<double>(n), false);
       Literal small = a;  // a unit diagonal does not outweigh its row
       for (int64_t k = 0; k < a.size(); ++k) {
         Element e = a.Get(k);
         e.re /= static_cast<double>(2 * n);
         small.Set(k, e);
       }
-      const std::vector<Literal> arguments = {a, small, Matrices(element(), n, other, 0, false),
-                                              Matrices(element(), other, n, 0, false)};
+      const std::vector<Literal> arguments = {a, small, Matrices(element(), batch(), n, other, 0, false),
+                                              Matrices(element(), batch(), other, n, 0, false)};
       std::string text = "HloModule m\nENTRY e {\n", results;
       for (size_t k = 0; k < arguments.size(); ++k)
         absl::StrAppend(&text, " p", k, " = ", arguments[k].shape().ToString(false), " parameter(", k, ")\n");
@@ -115,33 +116,36 @@ TEST_P(Solve, GivesBackTheRightHandSide) {
 }
 
 TEST_P(Solve, CholeskyMultipliesBackAndSaysWhatIsNotPositive) {
-  for (const int64_t n : {1, 5, 32, 33, 70, 130})
-    for (const bool lower : {false, true}) {
-      Literal a = Matrices(element(), n, n, static_cast<double>(2 * n), true);
-      Element bad;
-      bad.re = -1;
-      a.Set(n * n + (n - 1) * n + n - 1, bad);  // the last of the second matrix
-      const std::string matrix = absl::StrCat(type(), "[", kBatch, ",", n, ",", n, "]");
-      const auto l = Compiled(absl::StrCat("HloModule m\nENTRY e { a = ", matrix, " parameter(0)\n ROOT l = ", matrix,
-                                           " cholesky(a), lower=", lower ? "true" : "false", " }"),
-                              {a}, std::get<1>(GetParam()));
-      ASSERT_EQ(l.size(), 1u);
-      EXPECT_TRUE(std::isnan(At(l[0], 1, n - 1, n - 1)));
-      for (int64_t r = 0; r < n; ++r)
-        for (int64_t c = 0; c < n; ++c) {
-          double sum = 0;
-          for (int64_t k = 0; k < n; ++k)
-            sum += lower ? At(l[0], 0, r, k) * At(l[0], 0, c, k) : At(l[0], 0, k, r) * At(l[0], 0, k, c);
-          EXPECT_NEAR(sum, At(a, 0, r, c), tolerance() * static_cast<double>(n)) << n << " at " << r << "," << c;
-          if (lower ? r < c : r > c) {
-            EXPECT_EQ(At(l[0], 0, r, c), 0);
-          }
-        }
-    }
+  for (const int64_t n : batch() > 1 ? Ints{1, 5, 33} : Ints{1, 5, 32, 33, 70, 130})
+    for (const bool lower : {false, true})
+      for (const bool positive : {false, true}) {
+        Literal a = Matrices(element(), batch(), n, n, static_cast<double>(2 * n), true);
+        Element bad;
+        bad.re = -1;
+        if (!positive) a.Set(a.size() - 1, bad);
+        const std::string matrix = absl::StrCat(type(), "[", batch(), ",", n, ",", n, "]");
+        const auto l = Compiled(absl::StrCat("HloModule m\nENTRY e { a = ", matrix, " parameter(0)\n ROOT l = ", matrix,
+                                             " cholesky(a), lower=", lower ? "true" : "false", " }"),
+                                {a}, std::get<1>(GetParam()));
+        ASSERT_EQ(l.size(), 1u);
+        EXPECT_EQ(std::isnan(At(l[0], batch() - 1, n - 1, n - 1)), !positive);
+        for (int64_t b = 0; b < batch() - !positive; ++b)
+          for (int64_t r = 0; r < n; ++r)
+            for (int64_t c = 0; c < n; ++c) {
+              double sum = 0;
+              for (int64_t k = 0; k < n; ++k)
+                sum += lower ? At(l[0], b, r, k) * At(l[0], b, c, k) : At(l[0], b, k, r) * At(l[0], b, k, c);
+              EXPECT_NEAR(sum, At(a, b, r, c), tolerance() * static_cast<double>(n)) << n << " at " << r << "," << c;
+              if (lower ? r < c : r > c) {
+                EXPECT_EQ(At(l[0], b, r, c), 0);
+              }
+            }
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Solve,
-                         testing::Combine(testing::Values("f32", "f64"), testing::Values("native", "v3")));
+                         testing::Combine(testing::Values("f32", "f64"), testing::Values("native", "v3"),
+                                          testing::Values(1, 21)));
 
 }  // namespace
 }  // namespace kiln
