@@ -6,6 +6,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/printer.h"
+#include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/buffer_assignment.h"
 #include "compiler/plan/copy_insertion.h"
@@ -224,6 +225,49 @@ ENTRY e {
       if (c.get() != (*m)->entry()) {
         EXPECT_FALSE(i->Is(Opcode::Copy)) << ToText(**m);
       }
+}
+
+// What reads the counter comes before the one that takes its place, though a tuple beside them holds both.
+TEST(CopyInsertion, AnUnrolledLoopReadsItsCounterInTime) {
+  auto m = ParseHlo(R"(HloModule unrolled
+cond {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(10)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  j = s32[] negate(i)
+  f = f32[1] constant({1})
+  y = f32[8] dynamic-update-slice(x, f, i)
+  t = (s32[], f32[8]) tuple(j, y)
+  t0 = s32[] get-tuple-element(t), index=0
+  t1 = f32[8] get-tuple-element(t), index=1
+  k = s32[] negate(t0)
+  z = f32[8] dynamic-update-slice(t1, f, t0)
+  ROOT r = (s32[], f32[8]) tuple(k, z)
+}
+ENTRY e {
+  x = f32[8] parameter(0)
+  c = s32[] constant(0)
+  t = (s32[], f32[8]) tuple(c, x)
+  w = (s32[], f32[8]) while(t), condition=cond, body=body
+  ROOT r = f32[8] get-tuple-element(w), index=1
+}
+)",
+                    "u.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(PrepareForPlanning(**m).ok());
+  for (const auto& c : (*m)->computations())
+    for (const auto& i : c->instructions()) {
+      if (i->name() != "k") continue;
+      const std::vector<Instruction*>& before = i->control_predecessors();
+      EXPECT_TRUE(std::any_of(before.begin(), before.end(), [](const Instruction* b) { return b->name() == "y"; }))
+          << ToText(**m);
+    }
 }
 
 TEST(CopyInsertion, AParameterThatWasNotDonatedSurvivesAnUpdate) {

@@ -6,8 +6,10 @@
 namespace kiln {
 
 absl::Status PrepareForPlanning(Module& m) {
-  RETURN_IF_ERROR(InsertCopies(m));
   PassContext ctx;
+  // Elements of tuples that stand beside them would seem to wait for all that the tuple holds.
+  RETURN_IF_ERROR(TupleSimplifier(m, ctx).status());
+  RETURN_IF_ERROR(InsertCopies(m));
   RETURN_IF_ERROR(TupleSimplifier(m, ctx).status());
   return Dce(m, ctx).status();
 }
