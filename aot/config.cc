@@ -173,7 +173,6 @@ absl::Status ReadDebugOptions(const config::Debug& d, const Places& at, CompileO
   o->debug.line_directory = d.line_directory();
   o->debug.profile = d.profile();
   o->debug.check_numerics = d.check_numerics();
-  o->debug.check_plan = d.check_plan();
   o->debug.bounds_check = d.bounds_check();
   if (d.has_large_weights_bytes()) o->model.large_weights_bytes = d.large_weights_bytes();
   if (o->debug.NamesOps() && o->cpu.levels.empty())

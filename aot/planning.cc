@@ -114,7 +114,7 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
                              o.model.slow_arena_bytes ? "" : " (slow_arena_bytes would let values wait elsewhere)",
                              "; ", OwnersOfPeak(buffers));
   ASSIGN_OR_RETURN(out.thunks, BuildThunks(*module, out.plan.schedule, buffers));
-  if (o.debug.check_plan) RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
+  RETURN_IF_ERROR(CheckPlan(*module, buffers, out.thunks));
   if (!o.pipeline.dump_dir.empty()) {
     const std::string stem = absl::StrCat(o.pipeline.dump_dir, "/", name),
                       after = stem + (on_gpu ? ".gpu_after_optimizations" : ".cpu_after_optimizations");

@@ -23,8 +23,6 @@ struct DebugOptions {
   bool check_numerics = false;
   // Overwrites every arena slice with a pattern as soon as nothing may read it any more (for tests).
   bool poison_freed = false;
-  // The plan is checked against the HLO (compiler/thunk/check) before code is made of it.
-  bool check_plan = false;
   // Every element that a kernel reads or writes one by one is checked against its array; an overrun names both and
   // aborts.
   bool bounds_check = false;

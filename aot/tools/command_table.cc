@@ -51,7 +51,6 @@ const Command kCompile = {
      {"cache-limit", "SIZE",
       "what the cache may take, as 500M or 5G, before the products that were not asked for longest go; 0: any size; "
       "default: KILN_CACHE_LIMIT, else 5G"},
-     {"check-plan", nullptr, "check every read and write of the plan against what the program says"},
      {"json", nullptr, "print sizes and counts as one line of JSON"},
      {"verbose", nullptr, "say each stage as it begins, how much is left, and at the end what each took", Takes::kOne,
       'v'}}};

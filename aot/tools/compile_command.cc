@@ -79,7 +79,6 @@ absl::StatusOr<CompileOptions> ReadOptions(const Arguments& args, std::string* c
   RETURN_IF_ERROR(CheckLibraryName(o.model.name));
   if (args.Has("target")) SetTargets(args.All("target"), &o);
   RETURN_IF_ERROR(AddBatchSizes(args.All("batch"), &o));
-  if (args.Has("check-plan")) o.debug.check_plan = true;
   if (args.Has("tuning")) {
     ASSIGN_OR_RETURN(o.gpu.tuning.results, LoadTuning(args.All("tuning"), "", o.gpu.tuning.results.get(),
                                                       &o.gpu.tuning.algorithms, &o.gpu.tuning.texts));

@@ -193,7 +193,6 @@ absl::Status CheckBackend(const RunOptions& o) {
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
   using Emulation = GpuOptions::Emulation;
   CompileOptions out = compile;
-  out.debug.check_plan = true;  // what is about to run is worth it
   if (run.backend == "gpu") {
     out.cpu.levels.clear();
     if (const auto machine = GpuMachine::Get(); machine.ok()) out.gpu.targets = {(*machine)->target()};

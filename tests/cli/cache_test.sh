@@ -40,7 +40,7 @@ compile --cache c; expect hit "the first program again"
 
 # Options and configurations.
 compile --cache c --target v2; expect miss "another target"
-compile --cache c --check-plan; expect miss "another option"
+compile --cache c --shared; expect miss "another option"
 echo 'threads: 1' > m.config
 compile --cache c --config m.config; expect miss "a config"
 compile --cache c --config m.config; expect hit "the same config"
@@ -101,7 +101,8 @@ fi
 rm -r c; compile --cache c
 entry=$(echo c/*.kiln)
 cp "$entry" whole
-compile --cache d --check-plan; cp d/*.kiln other.kiln
+echo 'threads: 2' > other.config
+compile --cache d --config other.config; cp d/*.kiln other.kiln
 for damage in "dd if=/dev/zero of=$entry bs=1 seek=3000 count=40 conv=notrunc" "truncate -s 2000 $entry" "truncate -s 0 $entry" "cp other.kiln $entry"; do
   cp whole "$entry"
   $damage 2> /dev/null
@@ -137,11 +138,11 @@ for k in 1 2 3 4; do cmp "at_once_$k/libm.a" fresh/libm.a || fail "several at on
 rm -rf c; compile --cache c; size=$(stat -c %s c/*.kiln)
 echo mine > c/note.txt; touch -d '2001-01-01' c/note.txt
 touch -d '2002-01-01' c/*.kiln
-compile --cache c --check-plan; touch -d '2003-01-01' $(ls -t c/*.kiln | head -1)
+compile --cache c --config other.config; touch -d '2003-01-01' $(ls -t c/*.kiln | head -1)
 compile --cache c; expect hit "before the limit"
 compile --cache c --target v2 --cache-limit $((size * 5 / 2))
-compile --cache c --check-plan; expect miss "the oldest entry"
-rm -rf c; compile --cache c; compile --cache c --check-plan --cache-limit 1
+compile --cache c --config other.config; expect miss "the oldest entry"
+rm -rf c; compile --cache c; compile --cache c --config other.config --cache-limit 1
 expect "miss
 not kept" "a product larger than the limit"
 [ "$(ls c | wc -l)" = 1 ] || fail "a product larger than the limit removes others: $(ls c)"

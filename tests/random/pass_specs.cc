@@ -123,7 +123,6 @@ void CheckPassesInPlace(uint64_t seed, const OnViolation& tell) {
     std::unique_ptr<Module> m = AnnotatedModule(seed), last;
     int64_t first_new = 0;
     CompileOptions options;
-    options.debug.check_plan = true;
     options.pipeline.verify_each = true;
     options.pipeline.on_change = [&](const std::string& pass, const Module& after) {
       const auto named = [&](const std::string& spec, const std::string& what) {

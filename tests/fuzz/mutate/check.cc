@@ -17,7 +17,6 @@ namespace {
 absl::Status Plan(const Module& module, CompileOptions o, ProgramTarget target) {
   o.pipeline.verify_each = true;
   o.pipeline.dump_dir.clear();
-  o.debug.check_plan = true;
   return PlanProgram(module.Clone(), "m", o, target, [](const std::string&) {}).status();
 }
 
