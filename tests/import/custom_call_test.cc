@@ -90,6 +90,20 @@ TEST(CustomCall, ContradictionsAreRefused) {
     EXPECT_EQ(ErrorOf(attributes).substr(0, 12), "f:2:8: error") << attributes << ": " << ErrorOf(attributes);
 }
 
+TEST(CustomCall, PythonIsRefused) {
+  auto m = ImportModule(
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {api_version = 4 : i32, backend_config = {index = 0 : "
+      "ui64}, has_side_effect = true} : (tensor<2xf32>) -> ()\n  return %x : tensor<2xf32>\n}\n",
+      "f");
+  ASSERT_TRUE(m.ok()) << m.status();
+  for (const auto& i : (*m)->entry()->instructions())
+    if (i->Is(Opcode::CustomCall))
+      EXPECT_NE(SignatureOf(i.get()).status().message().find("f:2:3: error: custom-call: calls 'xla_ffi_python_cpu_"),
+                std::string::npos)
+          << SignatureOf(i.get()).status();
+}
+
 // PyTorch/XLA writes operations that StableHLO lacks so.
 TEST(CustomCall, EncodedOperationsAreOperations) {
   auto text = [](absl::string_view target, absl::string_view attributes) {
