@@ -211,6 +211,13 @@ absl::StatusOr<CustomCallSignature> SignatureOf(const Instruction* call) {
                                   "' of a GPU's library: this program was optimised for a "
                                   "GPU, the CPU target has no such function"),
                      absl::StatusCode::kUnimplemented);
+  for (absl::string_view prefix : {"xla_python_", "xla_ffi_python_", "xla_ffi_partitioned_python_"})
+    if (absl::StartsWith(s.target, prefix))
+      return ErrorAt(call,
+                     absl::StrCat("calls '", s.target,
+                                  "', a Python function of the process that traced the program (jax.pure_callback, "
+                                  "io_callback, debug.print): a library has no Python"),
+                     absl::StatusCode::kUnimplemented);
   s.api = a.api_version.value_or(ApiVersion::API_VERSION_ORIGINAL);
   const std::string config = a.backend_config ? Unquoted(a.backend_config->text) : "";
   if (s.api == ApiVersion::API_VERSION_STATUS_RETURNING_UNIFIED) s.opaque = config;

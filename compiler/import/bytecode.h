@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +18,8 @@ inline constexpr absl::string_view kBytecodeMagic = "ML\xefR";
 
 // The artifact inside what jax.export's Exported.serialize writes; empty if `bytes` is nothing of that kind.
 absl::string_view ArtifactOfExported(absl::string_view bytes);
+// The platforms that it was exported for, in its order.
+std::vector<std::string> PlatformsOfExported(absl::string_view bytes);
 absl::StatusOr<mlir::Program> ParseBytecode(absl::string_view bytes, const std::string& file);
 
 }  // namespace kiln

@@ -66,12 +66,20 @@ absl::StatusOr<std::unique_ptr<Module>> CheckEntry(absl::StatusOr<std::unique_pt
                          "'; --entry chooses among the functions of a StableHLO program");
 }
 
+// GPU programs are made of the CPU's too: other platforms' may call their libraries.
+ImportOptions ForOnePlatform(ImportOptions options, const std::vector<std::string>& platforms) {
+  if (platforms.size() < 2) return options;
+  const auto cpu = std::find(platforms.begin(), platforms.end(), "cpu");
+  options.platform = cpu == platforms.end() ? 0 : cpu - platforms.begin();
+  return options;
+}
+
 absl::StatusOr<std::unique_ptr<Module>> Import(absl::string_view bytes, const std::string& file,
                                                const ImportOptions& options, bool look) {
   if (bytes.empty()) return InvalidArgument(file, ":1:1: error: the file is empty");
   if (absl::StartsWith(bytes, kBytecodeMagic)) return ImportBytecode(bytes, file, options);
   if (const absl::string_view artifact = ArtifactOfExported(bytes); !artifact.empty())
-    return ImportBytecode(artifact, file, options);
+    return ImportBytecode(artifact, file, ForOnePlatform(options, PlatformsOfExported(bytes)));
   for (unsigned char c : bytes.substr(0, 4096))
     if (c < 9 || (c > 13 && c < 32)) {  // no text holds these
       auto module = ImportHloProto(bytes, file, options.limits);

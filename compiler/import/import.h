@@ -22,6 +22,8 @@ struct ImportOptions {
   int64_t dim = -1;
   // The function to begin with; empty: @main, or the only one that stands alone.
   std::string entry;
+  // Of a program for several platforms the number, among these, of the one that it is read for; -1: an argument.
+  int64_t platform = -1;
   Limits limits;
 };
 

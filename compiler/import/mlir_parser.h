@@ -27,6 +27,8 @@ class Parser {
   absl::Status ReadFunctionType(std::vector<Type>* arguments, std::vector<Type>* results);
   // The texts of the elements of [a, b].
   absl::StatusOr<std::vector<std::string>> ReadList();
+  // The texts of the attributes of {a = 1, b}, by their names.
+  absl::Status ParseDict(absl::flat_hash_map<std::string, std::string>* out);
 
  private:
   absl::Status ParseTopLevel(Region* top);
@@ -44,7 +46,6 @@ class Parser {
   absl::Status ParseManualComputation(Op* op);
   absl::Status ParseRegion(Region* r);
   absl::Status ParseOps(Region* r);
-  absl::Status ParseDict(absl::flat_hash_map<std::string, std::string>* out);
   absl::Status ParseTypes(Op* op);
   absl::Status ParseBlockArgument(Region* r);
   absl::StatusOr<std::string> Operand();

@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "compiler/base/text.h"
+#include "compiler/eval/evaluator.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/import/import.h"
 #include "gtest/gtest.h"
@@ -46,6 +47,28 @@ TEST(Bytecode, ShardingRulesAreLeftOut) {
   auto m = ImportModule(*all, "f");
   ASSERT_TRUE(m.ok()) << m.status();
   EXPECT_NE(ToText(**m).find("lapack_sgetrf_ffi"), std::string::npos);
+}
+
+// Exported.serialize of x + 1 on CPUs, x * 10 with CUDA, and x - 5 on TPUs: the envelope says that CPUs have number 1.
+TEST(Bytecode, OfSeveralPlatformsIsTheCpus) {
+  auto all = ReadFile(std::string(kSeeds) + "platforms.jaxexport");
+  ASSERT_TRUE(all.ok());
+  auto m = ImportModule(*all, "f");
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_EQ((*m)->argument_names, std::vector<std::string>{"x"});
+  auto result = Evaluate(**m, {Literal(Shape::Array(PrimitiveType::F32, {4}))});
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (int64_t k = 0; k < 4; ++k) EXPECT_EQ(result->Get(k).re, 1);
+}
+
+// The module alone does not say which number is whose.
+TEST(Bytecode, APlatformThatNothingSaysIsAnArgument) {
+  auto m = ImportModule(
+      "func.func public @main(%arg0: tensor<i32> {jax.global_constant = \"_platform_index\"}) -> tensor<i32> {\n"
+      "  return %arg0 : tensor<i32>\n}\n",
+      "f");
+  ASSERT_TRUE(m.ok()) << m.status();
+  EXPECT_EQ((*m)->argument_names, std::vector<std::string>{"_platform_index"});
 }
 
 TEST(Bytecode, EveryPrefixIsRefusedWithAByte) {

@@ -90,6 +90,55 @@ TEST(CustomCall, ContradictionsAreRefused) {
     EXPECT_EQ(ErrorOf(attributes).substr(0, 12), "f:2:8: error") << attributes << ": " << ErrorOf(attributes);
 }
 
+TEST(CustomCall, PythonIsRefused) {
+  auto m = ImportModule(
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {api_version = 4 : i32, backend_config = {index = 0 : "
+      "ui64}, has_side_effect = true} : (tensor<2xf32>) -> ()\n  return %x : tensor<2xf32>\n}\n",
+      "f");
+  ASSERT_TRUE(m.ok()) << m.status();
+  for (const auto& i : (*m)->entry()->instructions())
+    if (i->Is(Opcode::CustomCall))
+      EXPECT_NE(SignatureOf(i.get()).status().message().find("f:2:3: error: custom-call: calls 'xla_ffi_python_cpu_"),
+                std::string::npos)
+          << SignatureOf(i.get()).status();
+}
+
+// PyTorch/XLA writes operations that StableHLO lacks so.
+TEST(CustomCall, EncodedOperationsAreOperations) {
+  auto text = [](absl::string_view target, absl::string_view attributes) {
+    return absl::StrCat("func.func @main(%x: tensor<2x5xf32>) -> tensor<2x5xf32> {\n  %0 = stablehlo.custom_call @",
+                        target, "(%x) {", attributes,
+                        "} : (tensor<2x5xf32>) -> tensor<2x5xf32>\n  return %0 : tensor<2x5xf32>\n}\n");
+  };
+  auto root = [&](absl::string_view target, absl::string_view attributes) {
+    auto m = ImportModule(text(target, attributes), "f");
+    return m.ok() ? std::string(TextOf((*m)->entry()->root()->opcode())) : std::string(m.status().message());
+  };
+  for (absl::string_view name : {"mhlo.erf", "chlo.erf"})
+    EXPECT_EQ(root(name, "mhlo.attributes = {}, mhlo.version = 1 : i64"), "erf") << name;
+  EXPECT_EQ(root("mhlo.acosh", "mhlo.attributes = {}"), "acosh");
+  EXPECT_EQ(root("mhlo.erf", "mhlo.version = 1 : i64"), "custom-call");
+  EXPECT_EQ(root("mhlo.domain", "mhlo.attributes = {}"), "f:2:8: error: mhlo.domain: this operation is not supported");
+  EXPECT_EQ(root("mhlo.erf", "mhlo.attributes = 3"),
+            "f:2:8: error: stablehlo.custom_call: mhlo.attributes is not a dictionary");
+}
+
+TEST(CustomCall, EncodedTopKHasItsAttributes) {
+  for (absl::string_view name : {"mhlo.topk", "chlo.top_k"})
+    for (absl::string_view largest : {"true", "false"}) {
+      auto m =
+          ImportModule(absl::StrCat("func.func @main(%x: tensor<2x5xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {\n"
+                                    "  %0:2 = stablehlo.custom_call @",
+                                    name, "(%x) {mhlo.attributes = {k = 3 : i64, largest = ", largest,
+                                    "}} : (tensor<2x5xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)\n"
+                                    "  return %0#0, %0#1 : tensor<2x3xf32>, tensor<2x3xi32>\n}\n"),
+                       "f");
+      ASSERT_TRUE(m.ok()) << m.status();
+      EXPECT_NE(ToText(**m).find(absl::StrCat("topk(%x), k=3, largest=", largest)), std::string::npos) << ToText(**m);
+    }
+}
+
 TEST(CustomCall, ValuesMustFitTheirTypes) {
   EXPECT_EQ(ErrorOf("mhlo.backend_config = {a = 255 : i8, b = -1 : i8, c = 18446744073709551615 : ui64}"), "");
   for (const char* value : {"256 : i8", "-129 : i8", "-1 : ui8", "1.5 : i32", "true : f32", "2 : i1"})

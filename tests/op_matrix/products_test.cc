@@ -281,6 +281,13 @@ constexpr OrderCase kOrders[] = {
     {"0fb1_01io->b01f", "6,18,2,19", "3,3,18,8", "2,6,19,8", "size=3x3 pad=1_1x1_1", 1},
     {"1b0f_01io->b01f", "6,2,7,18", "3,3,18,8", "2,7,6,8", "size=3x3 pad=1_1x1_1", 1},
     {"fb01_io01->01bf", "17,12,8,18", "17,8,8,18", "3,3,12,8", "size=8x18 pad=1_1x1_1", 1},
+    // Taps that only meet padding: on either side, at one end, of a window read backwards, with holes in the input.
+    {"b01f_01io->b01f", "1,4,5,20", "3,3,20,24", "1,4,5,24", "size=3x3 pad=12_12x4_4 rhs_dilate=12x4", 1},
+    {"bf01_oi01->bf01", "2,20,1,1", "24,20,3,3", "2,24,1,1", "size=3x3 pad=1_1x1_1", 1},
+    {"bf01_oi01->bf01", "1,12,4,9", "24,4,3,3", "1,24,2,3",
+     "size=3x3 stride=1x3 pad=0_4x7_3 rhs_dilate=3x5 rhs_reversal=1x1", 3},
+    {"b0f_0io->b0f", "2,3,20", "4,20,8", "2,3,8", "size=4 stride=2 pad=9_3 lhs_dilate=2 rhs_dilate=4", 1},
+    {"b0f_0io->b0f", "2,3,20", "2,20,8", "2,1,8", "size=2 pad=9_-5 rhs_dilate=6", 1},
     // One and three spatial dimensions.
     {"bf0_oi0->bf0", "2,20,50", "24,20,5", "2,24,50", "size=5 pad=2_2", 1},
     {"bf012_oi012->bf012", "2,18,4,5,20", "8,18,3,3,3", "2,8,4,5,20", "size=3x3x3 pad=1_1x1_1x1_1", 1},

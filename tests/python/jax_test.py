@@ -172,6 +172,12 @@ class JaxTest(unittest.TestCase):
         round_trip = export.deserialize(exported.serialize())
         np.testing.assert_allclose(kiln.compile(round_trip, name="cosine")(x)["y"], np.cos(x), rtol=1e-6)
 
+    def test_exported_for_several_platforms(self):
+        here = lambda x: jax.lax.platform_dependent(x, cpu=jnp.cos, default=jnp.sin)
+        exported = export.export(jax.jit(here), platforms=["cuda", "cpu"])(jax.ShapeDtypeStruct((7,), jnp.float32))
+        x = np.linspace(0, 3, 7, dtype=np.float32)
+        np.testing.assert_allclose(kiln.compile(exported, name="here")(x), np.cos(x), rtol=1e-6)
+
     def test_batch_sizes(self):
         (n,) = export.symbolic_shape("n")
         w = jnp.arange(6.0).reshape(3, 2)

@@ -47,8 +47,9 @@ def _structure(exported) -> Optional[_tree.Structure]:
 
 def of_exported(exported, name: Optional[str] = None) -> Program:
     """A jax.export.Exported. Names of arguments and results are in the module."""
+    several = len(exported.platforms) > 1  # only the envelope says which of the module's platforms is the CPU
     return Program(
-        module=exported.mlir_module_serialized,
+        module=bytes(exported.serialize()) if several else exported.mlir_module_serialized,
         calls=_Calls(exported),
         structure=_structure(exported),
         name=library_name(name or exported.fun_name),

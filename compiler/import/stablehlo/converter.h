@@ -56,6 +56,8 @@ class Converter {
   void FreeNames(const mlir::Region& region, std::vector<std::string>* out);
   // Converts the operations of a region; `returned` are the operands of its terminator.
   absl::Status BuildOps(const mlir::Region& region, Computation* c, Env* env, Values* returned);
+  // The results of one operation.
+  absl::StatusOr<Values> Convert(const mlir::Op& op, Computation* c, Env* env);
 
   // The value of an instruction that does not depend on arguments (or only on dimension arguments).
   absl::StatusOr<Literal> Evaluate(Instruction* i);
@@ -72,7 +74,6 @@ class Converter {
  private:
   absl::StatusOr<Computation*> BuildFunction(const mlir::Function& f);
   absl::Status BuildOp(const mlir::Op& op, Computation* c, Env* env);
-  absl::StatusOr<Values> Convert(const mlir::Op& op, Computation* c, Env* env);
   absl::StatusOr<Instruction*> CloneConstant(Instruction* i, Computation* into, const mlir::Op& op);
   const mlir::Function* Find(const std::string& name) const;
   absl::StatusOr<Shape> ArgumentShape(const mlir::Function& f, size_t k) const;
@@ -160,6 +161,9 @@ absl::StatusOr<Values> ConvertDynamicApproxTopK(Call& call);
 absl::StatusOr<Values> ConvertDynamicReduceWindow(Call& call);
 absl::StatusOr<Values> ConvertDynamicRngBitGenerator(Call& call);
 absl::StatusOr<Values> ConvertDynamicTopK(Call& call);
+// An operation that StableHLO lacks, whose name is the target. Without mhlo.attributes it is a function of the user's.
+bool IsEncoded(const Call& call, absl::string_view target);
+absl::StatusOr<Values> ConvertEncoded(Call& call, absl::string_view target);
 // The operands that `indices_of_shape_operands` names go; the results have the extents that they state.
 absl::Status TakeShapeOperands(Call& call);
 

@@ -152,6 +152,7 @@ absl::StatusOr<Values> ConvertCustomCall(Call& call) {
     if (!holds->Get(0).i) return call.Fail(MlirStringValue(call.op.Attr("error_message")));
     return Values{};
   }
+  if (IsEncoded(call, target)) return ConvertEncoded(call, target);
   RETURN_IF_ERROR(TakeShapeOperands(call));
   if (target == "ApproxTopK") return ConvertApproxTopK(call);
   if (target == "stablehlo.dynamic_approx_top_k") return ConvertDynamicApproxTopK(call);

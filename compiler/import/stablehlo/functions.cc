@@ -8,6 +8,7 @@
 #include "compiler/import/bytecode.h"
 #include "compiler/import/check_program.h"
 #include "compiler/import/dense.h"
+#include "compiler/import/platform.h"
 #include "compiler/import/stablehlo/converter.h"
 #include "compiler/import/symbols.h"
 
@@ -144,8 +145,9 @@ std::string TextAttribute(absl::string_view attributes, absl::string_view key) {
 }
 
 std::string Converter::GivenName(const mlir::BlockArgument& a) {
-  const std::string name = TextAttribute(a.attributes, "jax.arg_info");
-  return name.empty() ? origins_.Of(a.origin).name : name;
+  for (const char* key : {"jax.arg_info", "jax.global_constant"})
+    if (std::string name = TextAttribute(a.attributes, key); !name.empty()) return name;
+  return origins_.Of(a.origin).name;
 }
 
 // jax.export with symbolic dimensions wraps the function that has the names in one that has none.
@@ -261,6 +263,7 @@ absl::StatusOr<std::unique_ptr<Module>> ImportBytecode(absl::string_view bytes, 
                                                        const ImportOptions& options) {
   ASSIGN_OR_RETURN(mlir::Program p, ParseBytecode(bytes, file));
   RETURN_IF_ERROR(mlir::CheckProgram(p, file));
+  if (options.platform >= 0) SettlePlatform(&p, options.platform);
   return stablehlo::Converter(p, file, options).Run();
 }
 

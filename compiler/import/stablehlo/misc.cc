@@ -120,7 +120,7 @@ absl::StatusOr<Values> TopK(Call& call, int64_t k) {
   s.mutable_dims().back() = k;
   Instruction* t = call.Add(Opcode::TopK, Shape::Tuple({s, Shape::Array(PrimitiveType::S32, s.dims())}), {call.x[0]});
   t->mutable_attrs().k = k;
-  t->mutable_attrs().largest = true;
+  t->mutable_attrs().largest = call.Flag("largest", true);
   return call.Split(t);
 }
 
