@@ -16,8 +16,8 @@ namespace {
 
 struct Motion {
   Instruction* reduction = nullptr;
-  int64_t element = 0;
-  bool fills = false;  // otherwise it adds
+  Ints elements;       // several where several sums take what is reduced
+  bool fills = false;  // the one element; otherwise it adds
 };
 
 bool IsZero(const Instruction* i) {
@@ -46,32 +46,34 @@ class Finder {
       if (!PlainAllReduce(i) || (*i->attrs().to_apply)->instruction_count() != 3) continue;
       const auto groups = DeviceGroups(*i, module_.replica_count, module_.partition_count);
       if (!groups.ok()) continue;
-      if (const std::optional<Motion> m = Follow(i, *groups)) return m;
+      Motion m{i, {}, false};
+      if (Follow(i, true, *groups, m) && !m.elements.empty() && (!m.fills || m.elements.size() == 1)) return m;
     }
     return std::nullopt;
   }
 
  private:
-  std::optional<Motion> Follow(Instruction* reduction, const std::vector<Ints>& groups) const {
-    const bool adds = ReducerOf(reduction) == Opcode::Add &&
-                      (IsFloat(reduction->shape().type()) || IsIntegral(reduction->shape().type()));
-    bool moved_only = true;
-    for (const Instruction* x = reduction;;) {
-      const Instruction* u = OnlyUser(x);
-      if (!u || !u->control_predecessors().empty() || !u->control_successors().empty()) return std::nullopt;
-      if (u->Is(Opcode::Add)) {
-        const int64_t k = adds ? Accumulates(u, u->operand(0) == x ? 1 : 0, groups) : -1;
-        return k < 0 ? std::nullopt : std::optional(Motion{reduction, k, false});
-      }
-      if (u->Is(Opcode::DynamicUpdateSlice)) {
-        const int64_t k = moved_only && u->operand(1) == x ? Fills(u) : -1;
-        return k < 0 ? std::nullopt : std::optional(Motion{reduction, k, true});
+  // Whether all that reads `x`, which is the reduction or made of it, may take what each device has; adds the elements
+  // that it ends in.
+  bool Follow(const Instruction* x, bool moved_only, const std::vector<Ints>& groups, Motion& m) const {
+    const PrimitiveType type = m.reduction->shape().type();
+    const bool adds = ReducerOf(m.reduction) == Opcode::Add && (IsFloat(type) || IsIntegral(type));
+    return !x->IsRoot() && std::all_of(x->users().begin(), x->users().end(), [&](const Instruction* u) {
+      if (!u->control_predecessors().empty() || !u->control_successors().empty()) return false;
+      if (u->Is(Opcode::Add) || u->Is(Opcode::DynamicUpdateSlice)) {
+        int64_t k = -1;
+        if (u->Is(Opcode::DynamicUpdateSlice)) {
+          k = moved_only && u->operand(1) == x ? Fills(u) : -1;
+          m.fills = true;
+        } else if (adds) {
+          k = Accumulates(u, u->operand(0) == x ? 1 : 0, groups);
+        }
+        m.elements.push_back(k);
+        return k >= 0;
       }
       const bool reshapes = u->Is(Opcode::Reshape);
-      if (!reshapes && !(adds && IsLinear(u, x, groups))) return std::nullopt;
-      moved_only = moved_only && reshapes;
-      x = u;
-    }
+      return (reshapes || (adds && IsLinear(u, x, groups))) && Follow(u, moved_only && reshapes, groups, m);
+    });
   }
 
   bool IsLinear(const Instruction* u, const Instruction* x, const std::vector<Ints>& groups) const {
@@ -158,25 +160,28 @@ class Finder {
   Replication replication_;
 };
 
-// Elements that only pass by are no loop to edit; a sum is built in the type of the element.
-void Move(Instruction* loop, const Motion& motion) {
+// A sum is built in the type of the element.
+void Reduce(Instruction* loop, const Motion& motion, int64_t element) {
   Computation* c = loop->parent();
-  const Shape shape = loop->shape().tuple()[static_cast<size_t>(motion.element)];
-  Instruction* init = InitOf(loop, motion.element);
+  const Shape shape = loop->shape().tuple()[static_cast<size_t>(element)];
+  Instruction* init = InitOf(loop, element);
   Instruction* last = c->Add(Opcode::GetTupleElement, shape, {loop});
-  last->mutable_attrs().tuple_index = motion.element;
+  last->mutable_attrs().tuple_index = element;
   Instruction* result = c->AddClone(motion.reduction, shape, {last});
   if (shape.type() != motion.reduction->shape().type())
     result->mutable_attrs().to_apply = ScalarFunction(c->module(), Opcode::Add, shape.type());
   if (!motion.fills) {
     std::vector<Instruction*> inits = loop->operand(0)->operands();
-    inits[static_cast<size_t>(motion.element)] =
-        BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims()).get();
+    inits[static_cast<size_t>(element)] = BroadcastTo(c->AddConstant(Literal::Of(shape.type(), 0)), shape.dims()).get();
     loop->ReplaceOperand(0, c->Add(Opcode::Tuple, loop->shape(), inits));
     result = Binary(Opcode::Add, result, init).get();
   }
-  for (Instruction* u : ElementReaders(loop, motion.element))
+  for (Instruction* u : ElementReaders(loop, element))
     if (u != last) u->ReplaceAllUsesWith(result);
+}
+
+void Move(Instruction* loop, const Motion& motion) {
+  for (int64_t element : motion.elements) Reduce(loop, motion, element);
   motion.reduction->ReplaceAllUsesWith(motion.reduction->operand(0));
   motion.reduction->parent()->Remove(motion.reduction);
 }

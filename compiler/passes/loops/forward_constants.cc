@@ -26,12 +26,13 @@ void Forward(Computation* body, int64_t k, const Shape& shape) {
   body->root()->ReplaceOperand(k, own);
 }
 
-// Whether more than the next iteration's state reads element `k` of `state`.
+// Whether more than the next iteration's state reads element `k` of `state`. The root of a condition is no state.
 bool IsRead(const Instruction* state, int64_t k) {
+  const Instruction* root = state->parent()->root();
   for (const Instruction* e : ElementReaders(state, k)) {
     if (e->IsRoot()) return true;
     for (const Instruction* u : e->users())
-      if (u != state->parent()->root()) return true;
+      if (u != root || !root->Is(Opcode::Tuple)) return true;
   }
   return false;
 }

@@ -17,28 +17,31 @@ std::vector<bool> ReadElements(const Instruction* barrier) {
   return read;
 }
 
-// A barrier of the elements that are read, as a tuple with the others beside it. Those were made for the barrier alone.
+// A barrier of the elements that are read, as a tuple with the others beside it. Those of a tuple were made for the
+// barrier alone.
 Instruction* OfReadElements(Instruction* i) {
   Instruction* tuple = i->operand(0);
-  if (!tuple->Is(Opcode::Tuple) || tuple->users().size() != 1 || i->IsRoot()) return nullptr;
+  const bool apart = tuple->Is(Opcode::Tuple);
+  if (i->IsRoot() || (apart && tuple->users().size() != 1)) return nullptr;
   const std::vector<bool> read = ReadElements(i);
   const auto count = std::count(read.begin(), read.end(), true);
   if (count == 0 || count == static_cast<int64_t>(read.size())) return nullptr;
   std::vector<Instruction*> kept;
   std::vector<Shape> shapes;
   for (size_t k = 0; k < read.size(); ++k) {
-    Instruction* o = tuple->operand(static_cast<int64_t>(k));
-    if (!read[k] && (o->users().size() != 1 || o->HasSideEffect())) return nullptr;
+    Instruction* o = apart ? tuple->operand(static_cast<int64_t>(k)) : nullptr;
+    if (o && !read[k] && (o->users().size() != 1 || o->HasSideEffect())) return nullptr;
     if (!read[k]) continue;
-    kept.push_back(o);
+    kept.push_back(o ? o : PartOf(tuple, static_cast<int64_t>(k)).get());
     shapes.push_back(i->shape().tuple()[k]);
   }
   const Shape shape = Shape::Tuple(shapes);
   Instruction* barrier = i->parent()->AddClone(i, shape, {i->parent()->Add(Opcode::Tuple, shape, kept)});
+  const auto beside = [&](int64_t k) { return apart ? tuple->operand(k) : PartOf(tuple, k).get(); };
   std::vector<Instruction*> parts;
   int64_t next = 0;
   for (size_t k = 0; k < read.size(); ++k)
-    parts.push_back(read[k] ? PartOf(barrier, next++).get() : tuple->operand(static_cast<int64_t>(k)));
+    parts.push_back(read[k] ? PartOf(barrier, next++).get() : beside(static_cast<int64_t>(k)));
   return i->parent()->Add(Opcode::Tuple, i->shape(), parts);
 }
 

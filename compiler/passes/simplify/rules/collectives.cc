@@ -21,14 +21,18 @@ Instruction* Moved(Instruction* i) {
   return scalar ? BroadcastTo(scalar, i->shape().dims()).get() : nullptr;
 }
 
-// How many devices meet, if the instruction says so; 0: it does not.
+// How many devices meet, if that is known; else 0.
 int64_t Members(const Instruction* i) {
-  if (!i->attrs().replica_groups || GroupModeOf(*i) == GroupMode::kReplicasOfAllPartitions) return 0;
+  if (!i->attrs().replica_groups) return 0;
   const auto groups = ParseReplicaGroups(i->attrs().replica_groups->text);
-  if (!groups.ok() || groups->empty()) return 0;
+  if (!groups.ok()) return 0;
   for (const Ints& g : *groups)
     if (g.size() != groups->front().size()) return 0;
-  return static_cast<int64_t>(groups->front().size());
+  const Module* m = i->parent()->module();
+  const GroupMode mode = GroupModeOf(*i);
+  const int64_t all = mode == GroupMode::kPartitions ? m->partition_count : m->replica_count;
+  const int64_t members = groups->empty() ? all : static_cast<int64_t>(groups->front().size());
+  return mode == GroupMode::kReplicasOfAllPartitions ? members * m->partition_count : members;
 }
 
 Instruction* Reduced(Instruction* i) {

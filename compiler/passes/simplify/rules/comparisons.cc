@@ -28,7 +28,8 @@ Instruction* WithZero(Instruction* i) {
     const bool never_less = IsUnsigned(Compared(i)) || IsNeverNegative(x);
     if (!IsAll(i->operand(1 - side), 0) || !never_less) continue;
     if (direction == Direction::LT) return Filled(i, 0);
-    if (direction == Direction::GE && IsIntegral(Compared(i))) return Filled(i, 1);
+    if (direction != Direction::GE) continue;
+    return IsIntegral(Compared(i)) ? Filled(i, 1) : CompareExpr(Direction::EQ, x, x).get();
   }
   return nullptr;
 }

@@ -7,7 +7,8 @@ namespace {
 
 Instruction* ConstantOnTheRight(Instruction* i) {
   Instruction *a = i->operand(0), *b = i->operand(1);
-  if (a->shape().type() != b->shape().type() || !pattern::SplatOf(a) || pattern::SplatOf(b)) return nullptr;
+  const auto known = [](const Instruction* x) { return x->Is(Opcode::Constant) || pattern::SplatOf(x); };
+  if (a->shape().type() != b->shape().type() || !known(a) || known(b)) return nullptr;
   return i->parent()->AddClone(i, i->shape(), {b, a});
 }
 

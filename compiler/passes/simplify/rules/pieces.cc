@@ -18,7 +18,8 @@ Instruction* WithoutEmptyOperands(Instruction* i) {
   std::vector<Instruction*> kept;
   for (Instruction* o : i->operands())
     if (o->shape().dim(d) != 0) kept.push_back(o);
-  if (kept.empty() || kept.size() == i->operands().size()) return nullptr;
+  if (kept.size() == i->operands().size()) return nullptr;
+  if (kept.empty()) return i->operand(0);
   if (kept.size() == 1) return kept[0];
   Instruction* n = i->parent()->Add(Opcode::Concatenate, i->shape(), kept);
   n->mutable_attrs().dimensions = i->attrs().dimensions;
