@@ -100,7 +100,8 @@ class Library {
     return together + together % 2;
   }
 
-  // As linalg_side_by_side.inc says it: matrices that are factored one to a lane, of which each unit has lanes full.
+  // What the routines of linalg_side_by_side.inc get: the first matrix, how many, and work memory. A unit is as many
+  // matrices as a vector has lanes.
   struct SideBySide {
     llvm::Value *first, *count, *work;
     int64_t units;
@@ -108,7 +109,7 @@ class Library {
 
   static int64_t LanesOf(PrimitiveType t) { return kVectorBytes / ByteWidth(t); }
 
-  // `vectors` lie on the stack, and in second caches; and few lanes are empty.
+  // `vectors` of work memory fit on the stack, and in second caches, and the batch fills a quarter of the lanes.
   bool AreSideBySide(PrimitiveType t, int64_t vectors, int64_t batches) const {
     return !IsComplex(t) && vectors * kVectorBytes <= stack_bytes_ / 4 * 3 && batches >= LanesOf(t) / 4;
   }
@@ -137,7 +138,7 @@ class Library {
     const bool units = bytes <= stack_bytes_;
     llvm::Value* count = units ? b_.CreateSub(body_.end, body_.begin) : ir_.I64(batches);
     const auto from_first = [&](llvm::Value* p, const Shape& s) {
-      return units ? b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / batches)) : p;
+      return units ? AtMatrix(p, body_.begin, s, batches) : p;
     };
     const Attributes& at = i_->attrs();
     const Shape& x = i_->shape();
@@ -210,7 +211,7 @@ class Library {
     const PrimitiveType t = i_->operand(0)->shape().type();
     llvm::Value* count = units ? b_.CreateSub(body_.end, body_.begin) : ir_.I64(c.batch);
     const auto from_first = [&](llvm::Value* p, const Shape& s) {
-      return units ? b_.CreateInBoundsGEP(b_.getInt8Ty(), p, ir_.Mul(body_.begin, s.ByteSize() / c.batch)) : p;
+      return units ? AtMatrix(p, body_.begin, s, c.batch) : p;
     };
     std::vector<llvm::Value*> x, y;
     for (size_t k = 0; k < body_.operands.size(); ++k)

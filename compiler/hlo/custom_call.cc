@@ -194,6 +194,22 @@ std::string Unquoted(absl::string_view text) {
   return q.ok() ? *q : std::string(text);
 }
 
+// Functions that no host of a library can have, by how their names begin.
+struct Foreign {
+  absl::string_view prefix, reason;
+};
+constexpr absl::string_view kOfGpuLibrary =
+    "' of a GPU's library: this program was optimised for a GPU, the CPU target has no such function";
+constexpr absl::string_view kOfPython =
+    "', a Python function of the process that traced the program (jax.pure_callback, io_callback, debug.print): a "
+    "library has no Python";
+constexpr Foreign kForeign[] = {
+    {"__cublas", kOfGpuLibrary},    {"__cudnn", kOfGpuLibrary},
+    {"__cusolver", kOfGpuLibrary},  {"__gpu", kOfGpuLibrary},
+    {"__triton", kOfGpuLibrary},    {"xla_python_", kOfPython},
+    {"xla_ffi_python_", kOfPython}, {"xla_ffi_partitioned_python_", kOfPython},
+};
+
 }  // namespace
 
 absl::StatusOr<CustomCallSignature> SignatureOf(const Instruction* call) {
@@ -204,20 +220,9 @@ absl::StatusOr<CustomCallSignature> SignatureOf(const Instruction* call) {
   for (unsigned char c : s.target)
     if (c <= ' ' || c >= 127 || c == '"' || c == '\\')
       return ErrorAt(call, absl::StrCat("target '", s.target, "' cannot be a symbol"));
-  for (absl::string_view prefix : {"__cublas", "__cudnn", "__cusolver", "__gpu", "__triton"})
-    if (absl::StartsWith(s.target, prefix))
-      return ErrorAt(call,
-                     absl::StrCat("calls '", s.target,
-                                  "' of a GPU's library: this program was optimised for a "
-                                  "GPU, the CPU target has no such function"),
-                     absl::StatusCode::kUnimplemented);
-  for (absl::string_view prefix : {"xla_python_", "xla_ffi_python_", "xla_ffi_partitioned_python_"})
-    if (absl::StartsWith(s.target, prefix))
-      return ErrorAt(call,
-                     absl::StrCat("calls '", s.target,
-                                  "', a Python function of the process that traced the program (jax.pure_callback, "
-                                  "io_callback, debug.print): a library has no Python"),
-                     absl::StatusCode::kUnimplemented);
+  for (const Foreign& f : kForeign)
+    if (absl::StartsWith(s.target, f.prefix))
+      return ErrorAt(call, absl::StrCat("calls '", s.target, f.reason), absl::StatusCode::kUnimplemented);
   s.api = a.api_version.value_or(ApiVersion::API_VERSION_ORIGINAL);
   const std::string config = a.backend_config ? Unquoted(a.backend_config->text) : "";
   if (s.api == ApiVersion::API_VERSION_STATUS_RETURNING_UNIFIED) s.opaque = config;

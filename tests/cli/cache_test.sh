@@ -40,6 +40,7 @@ compile --cache c; expect hit "the first program again"
 
 # Options and configurations.
 compile --cache c --target v2; expect miss "another target"
+compile --cache c --dim 4; expect miss "another option"
 echo 'threads: 1' > m.config
 compile --cache c --config m.config; expect miss "a config"
 compile --cache c --config m.config; expect hit "the same config"

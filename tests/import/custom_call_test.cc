@@ -97,11 +97,15 @@ TEST(CustomCall, PythonIsRefused) {
       "ui64}, has_side_effect = true} : (tensor<2xf32>) -> ()\n  return %x : tensor<2xf32>\n}\n",
       "f");
   ASSERT_TRUE(m.ok()) << m.status();
+  int found = 0;
   for (const auto& i : (*m)->entry()->instructions())
-    if (i->Is(Opcode::CustomCall))
+    if (i->Is(Opcode::CustomCall)) {
+      ++found;
       EXPECT_NE(SignatureOf(i.get()).status().message().find("f:2:3: error: custom-call: calls 'xla_ffi_python_cpu_"),
                 std::string::npos)
           << SignatureOf(i.get()).status();
+    }
+  EXPECT_EQ(found, 1);
 }
 
 // PyTorch/XLA writes operations that StableHLO lacks so.

@@ -261,13 +261,16 @@ ENTRY e {
                     "u.hlo");
   ASSERT_TRUE(m.ok()) << m.status();
   ASSERT_TRUE(PrepareForPlanning(**m).ok());
+  int found = 0;
   for (const auto& c : (*m)->computations())
     for (const auto& i : c->instructions()) {
       if (i->name() != "k") continue;
+      ++found;
       const std::vector<Instruction*>& before = i->control_predecessors();
       EXPECT_TRUE(std::any_of(before.begin(), before.end(), [](const Instruction* b) { return b->name() == "y"; }))
           << ToText(**m);
     }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(CopyInsertion, AParameterThatWasNotDonatedSurvivesAnUpdate) {
