@@ -206,7 +206,7 @@ size_t Spread(const Instruction* i) {
 
 }  // namespace
 
-size_t Evaluations(const Instruction* c, const Instruction* p) {
+size_t Evaluations(const Instruction* c, const Instruction* p, size_t limit) {
   if (!c->Is(Opcode::Fusion)) return 1;
   const std::vector<Instruction*> order = (*c->attrs().calls)->PostOrder();
   // Places by name, and how often each counts: what changes an index makes new ones of those it has.
@@ -220,9 +220,9 @@ size_t Evaluations(const Instruction* c, const Instruction* p) {
       const bool same = (*i)->IsElementwise() || (*i)->Is(Opcode::Tuple);
       const size_t spread = k == 0 ? Spread(*i) : 1;
       for (const auto& [place, count] : own) {
-        if (of.size() > kMostEvaluations) break;
+        if (of.size() > limit) break;
         size_t& n = of[same ? place : place * kMix + static_cast<size_t>((*i)->id() * 64 + k)];
-        n = std::max(n, std::min(count * spread, kMostEvaluations + 1));
+        n = std::max(n, std::min(count * spread, limit + 1));
       }
     }
   }
@@ -233,7 +233,7 @@ size_t Evaluations(const Instruction* c, const Instruction* p) {
     for (const auto& [place, count] : places[(*c->attrs().calls)->parameter(k)]) n += count;
     most = std::max(most, n);
   }
-  return std::min(most, kMostEvaluations + 1);
+  return std::min(most, limit + 1);
 }
 
 }  // namespace kiln

@@ -35,10 +35,10 @@ bool EveryUseIs(const Instruction* fusion, const Instruction* operand,
                 const std::function<bool(const Instruction*)>& keeps);
 
 // At how many places kernel `c` evaluates its operand `p` to compute one element, counted up to one more than
-// kMostEvaluations: each is code, so that chains of slices or shifts, fused whole, grow without limit. A place behind
+// `limit`: each is code, so that chains of slices or shifts, fused whole, grow without limit. A place behind
 // a pad's holes counts for them too: a loop over all elements comes by once for each.
 inline constexpr size_t kMostEvaluations = 15;  // as XLA's fusions allow
-size_t Evaluations(const Instruction* c, const Instruction* p);
+size_t Evaluations(const Instruction* c, const Instruction* p, size_t limit = kMostEvaluations);
 
 // One fusion with the results of `a` and `b` in place of both. `b` may read results of `a`; no other path may connect
 // them.

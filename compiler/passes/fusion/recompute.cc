@@ -116,7 +116,7 @@ double ElementsEvaluated(const Instruction* c, const Instruction* p) {
       if (c->operand(k) == p) most = std::max(most, Visited(c) * ReadsForOne(c, k));
     return most;
   }
-  constexpr size_t kMostPlaces = 64, kMix = 0x9e3779b97f4a7c15;
+  constexpr size_t kMix = 0x9e3779b97f4a7c15;
   const std::vector<Instruction*> order = (*c->attrs().calls)->PostOrder();
   // By the name of a place, how many elements are evaluated there.
   absl::flat_hash_map<const Instruction*, std::map<size_t, double>> places;

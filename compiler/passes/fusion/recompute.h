@@ -12,6 +12,9 @@
 
 namespace kiln {
 
+// The most places of an operand that are followed.
+inline constexpr size_t kMostPlaces = 128;
+
 // How many elements of operand `p` kernel `c` evaluates; an element that it evaluates for several uses at one place
 // counts once. Infinite where the places are too many to follow.
 double ElementsEvaluated(const Instruction* c, const Instruction* p);

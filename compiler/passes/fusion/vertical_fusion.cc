@@ -155,7 +155,8 @@ class Fuser {
     if (p->Is(Opcode::Fusion) || ReadsWhatIsUpdated(p, c)) return Verdict::kNo;
     if (c->Is(Opcode::Fusion) && (*c->attrs().calls)->instruction_count() > limits_.instructions) return Verdict::kNo;
     if (c->operand_count() + p->operand_count() > limits_.operands) return Verdict::kNo;
-    const bool few = p->shape().rank() == 0 || Evaluations(c, p) <= kMostEvaluations;
+    const size_t most = MostEvaluations(p), evaluations = p->shape().rank() == 0 ? 0 : Evaluations(c, p, most);
+    const bool few = evaluations <= most;
     if (p->Is(Opcode::Bitcast) || p->Is(Opcode::Reshape)) {
       if (DegenerateBitcast(p) || (limits_.reshapes && (JoinsLoops(p, c) || JoinsReduction(p, c))))
         return Verdict::kYes;
@@ -166,7 +167,16 @@ class Fuser {
       return Verdict::kNo;
     if (p->Is(Opcode::Concatenate) && p->operand_count() > 4) return Verdict::kNo;
     if (!few) return Verdict::kNo;
-    return IsCheap(p, c) ? Verdict::kYes : Verdict::kDear;
+    return IsCheap(p, c) && evaluations <= kMostEvaluations ? Verdict::kYes : Verdict::kDear;
+  }
+
+  // At how many places a loop may evaluate `p`. A GPU computes fewer elements than it has lanes no faster: what reads
+  // them has time to compute them at more places, as levels of an associative scan do, unless that is most elements
+  // over and over.
+  size_t MostEvaluations(const Instruction* p) const {
+    constexpr int64_t kFew = 8192;
+    const int64_t n = p->shape().ElementCount();
+    return limits_.recompute && n <= kFew && n >= static_cast<int64_t>(kMostPlaces) ? kMostPlaces : kMostEvaluations;
   }
 
   // Updated or scattered-into arrays are worked on in place: they stay whole. On a CPU places of a scatter do, too:
