@@ -74,6 +74,7 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
     for (const auto& i : c->instructions()) out->report.fusions += i->Is(Opcode::Fusion);
   out->report.passes.insert(out->report.passes.end(), p.passes.begin(), p.passes.end());
   out->report.rematerialized.insert(out->report.rematerialized.end(), p.rematerialized.begin(), p.rematerialized.end());
+  library->report.notes.insert(library->report.notes.end(), p.notes.begin(), p.notes.end());
   std::vector<int64_t> offsets;
   for (const Instruction* c : buffers.constants()) offsets.push_back(compilation->weights.Add(c->literal()));
   std::vector<Port> arguments, results;

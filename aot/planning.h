@@ -21,6 +21,7 @@ struct PlannedProgram {
   Cost cost;
   std::vector<RematerializeStep> rematerialized;
   std::vector<PassRecord> passes;
+  std::vector<std::string> notes;  // what the user should know
 };
 
 // What a program is compiled for.

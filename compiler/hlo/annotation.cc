@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/types/span.h"
+#include "compiler/hlo/sharding.h"
 
 namespace kiln {
 namespace {
@@ -24,6 +25,13 @@ constexpr const char* kOutOf[] = {"SPMDShardToFullShape", "xla.sdy.LocalToGlobal
 bool IsShardingAnnotation(const Instruction& i) { return Calls(i, kShardings); }
 
 bool IsAnnotation(const Instruction& i) { return IsShardingAnnotation(i) || Calls(i, kPlaces); }
+
+bool PutsOnHost(const Instruction& i) {
+  if (Calls(i, {"MoveToHost"})) return true;
+  if (!Calls(i, {"annotate_device_placement"}) || !i.attrs().frontend_attributes) return false;
+  const auto place = FrontendAttribute(i.attrs().frontend_attributes->text, "_xla_buffer_placement");
+  return place && (*place == "pinned_host" || *place == "unpinned_host");
+}
 
 Boundary BoundaryOf(const Instruction& i) {
   return Calls(i, kInto) ? Boundary::kInwards : Calls(i, kOutOf) ? Boundary::kOutwards : Boundary::kNone;

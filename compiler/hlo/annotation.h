@@ -13,6 +13,8 @@ bool IsShardingAnnotation(const Instruction& i);
 // These, "annotate_device_placement", "MoveToDevice", "MoveToHost", "PinToDevice", "PinToDeviceSram",
 // "LayoutConstraint".
 bool IsAnnotation(const Instruction& i);
+// Of these, that the value shall lie in the host's memory.
+bool PutsOnHost(const Instruction& i);
 
 // Not notes, but known by their targets too: where a region that is written for each partition begins or ends. The
 // operands are whole arrays or tiles of them (compiler/hlo/sharding.h reads which).

@@ -59,6 +59,19 @@ printf 'HloModule c, replica_count=2\nENTRY e {\n  x = f32[4] parameter(0)\n  RO
 "$kiln" compile gather.hlo --name gather --out out --json 2> /dev/null |
   grep -qF '"collectives":[{"kind":"all-gather","bytes":32,"group_size":2,"count":1,"groups":1,"name":"g","transport":"kiln_comm","algorithm":"exchange"}]' || fail "collectives"
 # GPUs exchange by NCCL, or through the host where the config says so.
+cat > offload.hlo <<'EOF'
+HloModule m
+
+ENTRY e {
+  x = f32[64] parameter(0)
+  host = f32[64] custom-call(x), custom_call_target="annotate_device_placement", frontend_attributes={_xla_buffer_placement="pinned_host"}
+  back = f32[64] custom-call(host), custom_call_target="annotate_device_placement", frontend_attributes={_xla_buffer_placement="device"}
+  ROOT y = f32[64] negate(back)
+}
+EOF
+"$kiln" compile offload.hlo --name m --out out --target sm_90 2>&1 > /dev/null |
+  grep -q "note: 1 of the program's values is meant for the host's memory (first in line 5)" || fail "a place on the host is not told"
+"$kiln" compile offload.hlo --name m --out out --target v3 2>&1 > /dev/null | grep -q note && fail "a CPU's host memory is told"
 echo 'gpu { targets: "sm_90" transport: HOST }' > host.cfg
 "$kiln" compile gather.hlo --name gather --out out --target sm_90 --json 2> /dev/null |
   grep -qF '"transport":"nccl","algorithm":"ncclAllGather"' || fail "collectives of a GPU"
