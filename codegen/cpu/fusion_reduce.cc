@@ -2,6 +2,7 @@
 // rows that are short.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
@@ -416,30 +417,29 @@ class Reduction {
   // The `s`-th strip of results, of `strip` elements or what is left of the dimension.
   void Strip(int64_t minor, int64_t strip, llvm::Value* s) {
     const int64_t width = in_.dim(minor);
-    constexpr int64_t kLanes = 16;  // accumulators under a mask would wait for themselves
     llvm::Value* from = ir_.Mul(s, strip);
     if (width % strip != 0)
       StripAlong(minor, from, Least(ir_.I64(strip), ir_.b.CreateSub(ir_.I64(width), from)));
     else
-      StripAlong(minor, from, ir_.I64(strip), strip % kLanes == 0 ? strip : 0);
+      StripAlong(minor, from, ir_.I64(strip), strip);
   }
 
   llvm::Value* Least(llvm::Value* a, llvm::Value* b) const {
     return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
   }
 
-  // The strip of `count` results from `from` on along dimension `d`. `whole`: as many where vectors divide them, else
-  // 0.
+  // The strip of `count` results from `from` on along dimension `d`. `whole`: as many where that is known, else 0.
+  // Accumulators under a mask would wait for themselves.
   void StripAlong(int64_t d, llvm::Value* from, llvm::Value* count, int64_t whole = 0) {
     OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
       const auto result = [&](llvm::Value* j) {
         at_[d] = ir_.Add(from, j);
         visit(j);
       };
-      if (whole)
-        ir_.VectorLoop(whole, result, parallel);
-      else
-        ir_.Loop(ir_.I64(0), count, 1, result, parallel);
+      if (!whole) return ir_.Loop(ir_.I64(0), count, 1, result, parallel);
+      const bool masked = std::exchange(ir_.masked_stores, false);
+      ir_.VectorLoop(whole, result, parallel);
+      ir_.masked_stores = masked;
     });
   }
 
