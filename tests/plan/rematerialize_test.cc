@@ -94,6 +94,39 @@ add {
 }
 )";
 
+// Two rounds of this loop become one; the second waits for what it reads of the first, not for all of it.
+constexpr char kRounds[] = R"(HloModule rounds
+ENTRY e {
+  x = s8[64,256] parameter(0)
+  y = bf16[64,256] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], s8[64,256], bf16[64,256]) tuple(z, x, y)
+  w = (s32[], s8[64,256], bf16[64,256]) while(t), condition=more, body=round
+  ROOT r = bf16[64,256] get-tuple-element(w), index=2
+}
+more {
+  s = (s32[], s8[64,256], bf16[64,256]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(64)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+round {
+  s = (s32[], s8[64,256], bf16[64,256]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = s8[64,256] get-tuple-element(s), index=1
+  last = s8[24,256] slice(x), slice={[40:64], [0:256]}
+  first = s8[40,256] slice(x), slice={[0:40], [0:256]}
+  turned = s8[64,256] concatenate(last, first), dimensions={0}
+  y = bf16[64,256] convert(turned)
+  z = s32[] constant(0)
+  part = bf16[53,241] dynamic-slice(y, i, z), dynamic_slice_sizes={53,241}
+  moved = bf16[64,256] dynamic-update-slice(y, part, z, z)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT t = (s32[], s8[64,256], bf16[64,256]) tuple(next, turned, moved)
+}
+)";
+
 std::string Carried(const std::string& a) {
   std::string text = kCarried;
   return text.replace(text.find("$A"), 2, a);
@@ -153,6 +186,15 @@ TEST(Rematerialize, SendsToTheSlowArena) { ExpectFits(Product(), 2 * kArray, kAr
 
 TEST(Rematerialize, SendsAnElementOfWhatRunsBeforeThePeak) {
   ExpectFits(kElements, 3 * kArray, kArray, RematerializeStep::kOffload);
+}
+
+TEST(Rematerialize, RoundsThatBecameOneHoldWhatOneHolds) {
+  const int64_t values = 64 * 256 * (1 + 2);
+  auto free = RunWithin(kRounds, 0, 0);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_LE(free->model.report.temp_bytes, values);
+  auto tight = RunWithin(kRounds, values * 3 / 4, values);
+  EXPECT_EQ(tight.status().code(), absl::StatusCode::kResourceExhausted) << tight.status();
 }
 
 TEST(Rematerialize, LeavesAloneWhatFits) {
