@@ -80,6 +80,16 @@ class Collector {
     return "";
   }
 
+  // What `v` leaves before: the anchor, or where that computes it (the peak is then at a copy of planning's), what runs
+  // next.
+  std::string AnchorOf(const Instruction* v) const {
+    while (PassesThrough(v) && v->operand_count() > 0) v = v->operand(0);
+    if (v->name() != anchor_) return anchor_;
+    for (size_t k = static_cast<size_t>(peak_) + 1; k < order_.size(); ++k)
+      if (known_.contains(order_[k]->name()) && !PassesThrough(order_[k])) return order_[k]->name();
+    return "";
+  }
+
   // First and last place at which an instruction's value is read; what only names it is followed.
   Places ReadsOf(const Instruction* v) const {
     Places r;
@@ -137,12 +147,12 @@ class Collector {
     Candidate k;
     k.computation = c_->name();
     k.value = v->name();
-    k.anchor = anchor_;
+    k.anchor = AnchorOf(v);
     int64_t late;
-    if (!DivideUsers(v, &k, &late)) return;
+    if (k.anchor.empty() || !DivideUsers(v, &k, &late) || place_.at(k.anchor) >= late) return;
     // As late as it can be: behind what runs before the first reader.
     k.before_reader = LastKnown(late - 1, peak_);
-    if (k.before_reader.empty()) k.before_reader = anchor_;
+    if (k.before_reader.empty()) k.before_reader = k.anchor;
     const int64_t bytes = v->shape().ByteSize();
     k.step = {RematerializeStep::kRecompute, v->name(), bytes, 0};
     for (const bool deep : {false, true}) AddRecompute(k, v, late, deep);

@@ -55,6 +55,78 @@ before {
 }
 )";
 
+// The update of `a` needs a copy, which runs at the peak, right behind the conditional that `b` is an element of.
+constexpr char kElements[] = R"(HloModule elements
+ENTRY e {
+  x = f32[128,128] parameter(0)
+  c = pred[] parameter(1)
+  k = (f32[128,128], f32[128,128], f32[64,128]) conditional(c, x, x), true_computation=squares, false_computation=sines
+  a = f32[128,128] get-tuple-element(k), index=0
+  b = f32[128,128] get-tuple-element(k), index=1
+  rows = f32[64,128] get-tuple-element(k), index=2
+  i = s32[] constant(3)
+  z = s32[] constant(0)
+  u = f32[128,128] dynamic-update-slice(a, rows, i, z)
+  zero = f32[] constant(0)
+  s = f32[128] reduce(u, zero), dimensions={0}, to_apply=add
+  w = f32[128] dot(a, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  v = f32[128] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[128] add(v, w)
+}
+squares {
+  x = f32[128,128] parameter(0)
+  p = f32[128,128] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  q = f32[128,128] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  h = f32[64,128] slice(q), slice={[0:64], [0:128]}
+  ROOT t = (f32[128,128], f32[128,128], f32[64,128]) tuple(p, q, h)
+}
+sines {
+  x = f32[128,128] parameter(0)
+  p = f32[128,128] sine(x)
+  q = f32[128,128] cosine(x)
+  h = f32[64,128] slice(q), slice={[64:128], [0:128]}
+  ROOT t = (f32[128,128], f32[128,128], f32[64,128]) tuple(p, q, h)
+}
+add {
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q)
+}
+)";
+
+// Two rounds of this loop become one; the second waits for what it reads of the first, not for all of it.
+constexpr char kRounds[] = R"(HloModule rounds
+ENTRY e {
+  x = s8[64,256] parameter(0)
+  y = bf16[64,256] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], s8[64,256], bf16[64,256]) tuple(z, x, y)
+  w = (s32[], s8[64,256], bf16[64,256]) while(t), condition=more, body=round
+  ROOT r = bf16[64,256] get-tuple-element(w), index=2
+}
+more {
+  s = (s32[], s8[64,256], bf16[64,256]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(64)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+round {
+  s = (s32[], s8[64,256], bf16[64,256]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = s8[64,256] get-tuple-element(s), index=1
+  last = s8[24,256] slice(x), slice={[40:64], [0:256]}
+  first = s8[40,256] slice(x), slice={[0:40], [0:256]}
+  turned = s8[64,256] concatenate(last, first), dimensions={0}
+  y = bf16[64,256] convert(turned)
+  z = s32[] constant(0)
+  part = bf16[53,241] dynamic-slice(y, i, z), dynamic_slice_sizes={53,241}
+  moved = bf16[64,256] dynamic-update-slice(y, part, z, z)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT t = (s32[], s8[64,256], bf16[64,256]) tuple(next, turned, moved)
+}
+)";
+
 std::string Carried(const std::string& a) {
   std::string text = kCarried;
   return text.replace(text.find("$A"), 2, a);
@@ -111,6 +183,19 @@ TEST(Rematerialize, ComputesAgain) {
 TEST(Rematerialize, Packs) { ExpectFits(kMask, 2 * kArray + kArray / 16, 0, RematerializeStep::kCompress); }
 
 TEST(Rematerialize, SendsToTheSlowArena) { ExpectFits(Product(), 2 * kArray, kArray, RematerializeStep::kOffload); }
+
+TEST(Rematerialize, SendsAnElementOfWhatRunsBeforeThePeak) {
+  ExpectFits(kElements, 3 * kArray, kArray, RematerializeStep::kOffload);
+}
+
+TEST(Rematerialize, RoundsThatBecameOneHoldWhatOneHolds) {
+  const int64_t values = 64 * 256 * (1 + 2);
+  auto free = RunWithin(kRounds, 0, 0);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_LE(free->model.report.temp_bytes, values);
+  auto tight = RunWithin(kRounds, values * 3 / 4, values);
+  EXPECT_EQ(tight.status().code(), absl::StatusCode::kResourceExhausted) << tight.status();
+}
 
 TEST(Rematerialize, LeavesAloneWhatFits) {
   auto got = RunWithin(Carried("exponential(x)"), 100 * kArray, 0);
