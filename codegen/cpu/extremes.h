@@ -5,7 +5,7 @@
 // Guarantees: the same number as the reducer gives in any order; NaN is some NaN.
 #pragma once
 
-#include "codegen/cpu/search.h"
+#include "codegen/elemental/search.h"
 #include "codegen/llvm/ir.h"
 
 namespace kiln::cpu {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/search.h"
 #include "codegen/gpu/epilogue.h"
 #include "codegen/gpu/kernels.h"
 #include "codegen/gpu/shares.h"
@@ -36,7 +37,8 @@ class Reduction {
         beside_.push_back({o, result++});
         continue;
       }
-      Part p{o, result, Plain(**o->attrs().to_apply), {}};
+      const Computation& f = **o->attrs().to_apply;
+      Part p{o, result, Plain(f), ChoosesByPlace(f), {}};
       for (int64_t k = 0; k < o->operand_count() / 2; ++k, ++result) {
         const PrimitiveType t = o->operand(k)->shape().type();
         p.slots.push_back(ir_.Alloca(ir_.RegType(t), IsComplex(t) ? 2 : 1, 16));
@@ -79,7 +81,7 @@ class Reduction {
   struct Part {
     const Instruction* reduce;
     int64_t result;  // the first of its results
-    bool plain;
+    bool plain, by_place;
     std::vector<llvm::Value*> slots;
   };
   struct Beside {
@@ -183,6 +185,23 @@ class Reduction {
     for (size_t k = 0; k < p.slots.size(); ++k) Put(p, k, (*r)[k]);
   }
 
+  // Combines what two threads have. Of two elements with their places the function is given the one with the lower
+  // place first, as if one thread had walked over all: of several NaNs argmax then finds the first.
+  void Join(const Part& p, std::vector<Val> theirs) {
+    if (p.by_place) {
+      const Val own = Get(p, 0), place = Get(p, 1);
+      llvm::Value* first =
+          IsSigned(TypeOf(p, 1)) ? b_.CreateICmpSLT(theirs[1].re, place.re) : b_.CreateICmpULT(theirs[1].re, place.re);
+      const auto pick = [&](const Val& x, const Val& y) {
+        return Val{ir_.Select(first, x.re, y.re), x.im ? ir_.Select(first, x.im, y.im) : nullptr};
+      };
+      Put(p, 0, pick(theirs[0], own));
+      Put(p, 1, pick(theirs[1], place));
+      theirs = {pick(own, theirs[0]), pick(place, theirs[1])};
+    }
+    Combine(p, theirs);
+  }
+
   absl::StatusOr<std::vector<Val>> Elements(const Part& p, const Index& at) {
     std::vector<Val> out;
     for (size_t k = 0; k < p.slots.size(); ++k) {
@@ -282,7 +301,7 @@ class Reduction {
         for (const Part& p : parts_) {
           std::vector<Val> theirs;
           for (size_t k = 0; k < p.slots.size(); ++k) theirs.push_back(body_.grid.ShuffleXor(Get(p, k), mask));
-          Combine(p, theirs);
+          Join(p, std::move(theirs));
         }
       if (Places() > 1)
         Through(b_.CreateICmpEQ(b_.CreateURem(slot, ir_.I64(kWarp)), ir_.I64(0)), b_.CreateUDiv(slot, ir_.I64(kWarp)),
@@ -339,7 +358,7 @@ class Reduction {
           };
           theirs.push_back({get(a.re), a.im ? get(a.im) : nullptr});
         }
-        Combine(parts_[q], theirs);
+        Join(parts_[q], std::move(theirs));
       }
     };
     body_.grid.Barrier();

@@ -6,7 +6,11 @@
 
 #include "compiler/hlo/instruction.h"
 
-namespace kiln::cpu {
+namespace kiln {
+
+// Whether function `f` of two elements and their places, integers, gives of both that argument which a predicate picks:
+// it may be given them in either order.
+bool ChoosesByPlace(const Computation& f);
 
 // Whether `reduce` chooses between elements of one array, and with them between their places along the one dimension
 // that is reduced: each result of its function is that argument of the two elements which a predicate picks.
@@ -24,4 +28,4 @@ struct Extremum {
 };
 std::optional<Extremum> ExtremumOf(const Instruction* reduce);
 
-}  // namespace kiln::cpu
+}  // namespace kiln

@@ -1,8 +1,8 @@
-#include "codegen/cpu/search.h"
+#include "codegen/elemental/search.h"
 
 #include <algorithm>
 
-namespace kiln::cpu {
+namespace kiln {
 namespace {
 
 bool IsParameter(const Instruction* i, int64_t number) {
@@ -13,17 +13,6 @@ bool IsParameter(const Instruction* i, int64_t number) {
 bool AsksForPlaces(const Instruction* i) {
   if (i->Is(Opcode::Parameter)) return *i->attrs().parameter_number % 2 != 0;
   return std::any_of(i->operands().begin(), i->operands().end(), AsksForPlaces);
-}
-
-bool Chooses(const Instruction* root) {
-  if (!root->Is(Opcode::Tuple) || root->operand_count() != 2) return false;
-  for (int64_t k = 0; k < 2; ++k) {
-    const Instruction* s = root->operand(k);
-    if (!s->Is(Opcode::Select)) return false;
-    for (int64_t o = 1; o < 3; ++o)
-      if (!s->operand(o)->Is(Opcode::Parameter) || *s->operand(o)->attrs().parameter_number % 2 != k) return false;
-  }
-  return true;
 }
 
 // How two elements stand to each other. The places of the first are below those of the second.
@@ -97,6 +86,19 @@ std::optional<bool> TakesSecond(const Instruction* reduce, int64_t k, const Pair
 
 }  // namespace
 
+bool ChoosesByPlace(const Computation& f) {
+  const Instruction* root = f.root();
+  if (!root->Is(Opcode::Tuple) || root->operand_count() != 2 || !IsIntegral(root->operand(1)->shape().type()))
+    return false;
+  for (int64_t k = 0; k < 2; ++k) {
+    const Instruction* s = root->operand(k);
+    if (!s->Is(Opcode::Select)) return false;
+    for (int64_t o = 1; o < 3; ++o)
+      if (!s->operand(o)->Is(Opcode::Parameter) || *s->operand(o)->attrs().parameter_number % 2 != k) return false;
+  }
+  return true;
+}
+
 std::optional<Extremum> ExtremumOf(const Instruction* reduce) {
   if (TestsOfOrder(reduce).empty()) return std::nullopt;
   const bool floats = IsFloat(reduce->operand(0)->shape().type());
@@ -126,7 +128,7 @@ bool IsSearch(const Instruction* reduce) {
     reduced = reduced || d == along;
     others = others || (d != along && s.dim(d) != 1);
   }
-  return reduced && !others && s.dim(along) != 1 && Chooses((*reduce->attrs().to_apply)->root());
+  return reduced && !others && s.dim(along) != 1 && ChoosesByPlace(**reduce->attrs().to_apply);
 }
 
 std::vector<const Instruction*> TestsOfOrder(const Instruction* reduce) {
@@ -142,4 +144,4 @@ std::vector<const Instruction*> TestsOfOrder(const Instruction* reduce) {
   return tests;
 }
 
-}  // namespace kiln::cpu
+}  // namespace kiln
