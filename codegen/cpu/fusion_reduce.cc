@@ -365,16 +365,9 @@ class Reduction {
 
   // Slot `to` becomes what the function chooses of `x` and slot `other`.
   void Join(const std::vector<Val>& x, llvm::Value* other, llvm::Value* to, bool in_order = false) {
-    const Val value = sums_[0].Get(other), place = sums_[1].Get(other);
-    std::vector<Val> args = {x[0], x[1], value, place};
-    if (!in_order) {
-      llvm::Value* swap =
-          IsSigned(outs_[1].type()) ? ir_.b.CreateICmpSLT(place.re, x[1].re) : ir_.b.CreateICmpULT(place.re, x[1].re);
-      const auto pick = [&](const Val& a, const Val& b) {
-        return Val{ir_.Select(swap, a.re, b.re), a.im ? ir_.Select(swap, a.im, b.im) : nullptr};
-      };
-      args = {pick(value, x[0]), pick(place, x[1]), pick(x[0], value), pick(x[1], place)};
-    }
+    std::vector<Val> args = x, rest = {sums_[0].Get(other), sums_[1].Get(other)};
+    if (!in_order) OrderByPlace(ir_, outs_[1].type(), &args, &rest);
+    args.insert(args.end(), rest.begin(), rest.end());
     auto r = elements_.Apply(**parts_[0].reduce->attrs().to_apply, args);
     if (!r.ok()) return status_.Update(r.status());
     for (size_t k = 0; k < 2; ++k) sums_[k].Put(to, (*r)[k]);
@@ -418,27 +411,26 @@ class Reduction {
   void Strip(int64_t minor, int64_t strip, llvm::Value* s) {
     const int64_t width = in_.dim(minor);
     llvm::Value* from = ir_.Mul(s, strip);
-    if (width % strip != 0)
-      StripAlong(minor, from, Least(ir_.I64(strip), ir_.b.CreateSub(ir_.I64(width), from)));
-    else
-      StripAlong(minor, from, ir_.I64(strip), strip);
+    llvm::Value* whole = ir_.I64(strip);
+    StripAlong(minor, from, width % strip ? Least(whole, ir_.b.CreateSub(ir_.I64(width), from)) : whole);
   }
 
   llvm::Value* Least(llvm::Value* a, llvm::Value* b) const {
     return ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
   }
 
-  // The strip of `count` results from `from` on along dimension `d`. `whole`: as many where that is known, else 0.
-  // Accumulators under a mask would wait for themselves.
-  void StripAlong(int64_t d, llvm::Value* from, llvm::Value* count, int64_t whole = 0) {
+  // The strip of `count` results from `from` on along dimension `d`. Accumulators under a mask would wait for
+  // themselves.
+  void StripAlong(int64_t d, llvm::Value* from, llvm::Value* count) {
+    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
     OneStrip([&](const std::function<void(llvm::Value*)>& visit, bool parallel) {
       const auto result = [&](llvm::Value* j) {
         at_[d] = ir_.Add(from, j);
         visit(j);
       };
-      if (!whole) return ir_.Loop(ir_.I64(0), count, 1, result, parallel);
+      if (!known) return ir_.Loop(ir_.I64(0), count, 1, result, parallel);
       const bool masked = std::exchange(ir_.masked_stores, false);
-      ir_.VectorLoop(whole, result, parallel);
+      ir_.VectorLoop(known->getSExtValue(), result, parallel);
       ir_.masked_stores = masked;
     });
   }

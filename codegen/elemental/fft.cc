@@ -35,6 +35,19 @@ void MakeConvolution(int64_t n, int64_t lanes, FftPlan* plan) {
   plan->columns = lanes * lanes * blocks / plan->rows;
 }
 
+// Numbers for a convolution of n in the lanes of vectors: every pass goes over all of them.
+int64_t ConvolutionInLanes(int64_t n) {
+  constexpr int64_t kMostFactor = 5;
+  int64_t best = 0, least = 0;
+  for (int64_t m = 2 * n - 1; m < 4 * n; ++m) {
+    if (WithoutFactors(m, kMostFactor) > 1) continue;
+    int64_t passes = 0;
+    for (int64_t left = m; left > 1; ++passes) left /= left % 4 == 0 ? 4 : left % 2 == 0 ? 2 : left % 3 == 0 ? 3 : 5;
+    if (best == 0 || passes * m < least) best = m, least = passes * m;
+  }
+  return best;
+}
+
 // Rows and columns that fill vectors, if n has such divisors.
 void MakeMatrix(int64_t n, int64_t lanes, FftPlan* plan) {
   if (n % (lanes * lanes)) return;
@@ -64,9 +77,13 @@ llvm::Value* Table(Ir& ir, const std::string& name, PrimitiveType t, const std::
 
 llvm::Value* TableOf(Ir& ir, int64_t n, const FftPlan& plan, PrimitiveType t) {
   if (plan.rows == 0) return FftRoots(ir, n, t);
-  const std::string name = absl::StrCat("fft_matrix_", TextOf(t), "_", n, "_", plan.rows);
+  const std::string name =
+      absl::StrCat("fft_", plan.in_vectors ? "chirp_" : "matrix_", TextOf(t), "_", n, "_", plan.rows);
   if (llvm::GlobalVariable* g = ir.module.getGlobalVariable(name, true)) return g;
-  return Table(ir, name, t, FftMatrixTable(n, plan.rows, plan.columns, FFT_VECTOR_BYTES / ByteWidth(t)));
+  const int64_t lanes = FFT_VECTOR_BYTES / ByteWidth(t);
+  return Table(
+      ir, name, t,
+      plan.in_vectors ? FftChirpTable(n, plan.columns, lanes) : FftMatrixTable(n, plan.rows, plan.columns, lanes));
 }
 
 }  // namespace
@@ -81,12 +98,18 @@ FftPlan PlanFftThread(const FftAxis& axis, PrimitiveType component) {
 
 FftPlan PlanFftLines(const FftAxis& axis, PrimitiveType component) {
   constexpr int64_t kFewLines = 4, kSecondCache = int64_t{2} << 20, kShort = 1024;
-  FftPlan plan = PlanFftThread(axis, component);
-  if (plan.rows) return plan;
-  plan.in_vectors = axis.lines >= kFewLines && VectorBytes(axis.n) <= kSecondCache;
-  if (!plan.in_vectors && axis.n >= kShort) MakeMatrix(axis.n, FFT_VECTOR_BYTES / ByteWidth(component), &plan);
-  plan.work_bytes = plan.in_vectors ? VectorBytes(axis.n) : AxisBytes(axis.n, plan, component);
-  return plan;
+  constexpr int64_t kConvolved = 128 << 10;  // a line alone fills vectors too, and stays in the first cache
+  const int64_t lanes = FFT_VECTOR_BYTES / ByteWidth(component);
+  FftPlan alone = PlanFftThread(axis, component);
+  if (alone.rows) {
+    const int64_t numbers = ConvolutionInLanes(axis.n), filled = 4 * axis.lines / RoundUp(axis.lines, lanes);
+    if (filled >= 3 && VectorBytes(numbers) <= kConvolved) return {true, 1, numbers, VectorBytes(numbers)};
+    return alone;
+  }
+  if (axis.lines >= kFewLines && VectorBytes(axis.n) <= kSecondCache) return {true, 0, 0, VectorBytes(axis.n)};
+  if (axis.n >= kShort) MakeMatrix(axis.n, lanes, &alone);
+  alone.work_bytes = AxisBytes(axis.n, alone, component);
+  return alone;
 }
 
 llvm::Value* FftRoots(Ir& ir, int64_t n, PrimitiveType t) {
@@ -140,7 +163,10 @@ void EmitFftLines(Ir& ir, const Instruction* i, const FftAxis& axis, const FftPl
                                          last,
                                          ir.b.getInt32(type == FftType::IFFT || type == FftType::IRFFT),
                                          ir.b.getInt32(static_cast<uint32_t>(axis.kind))};
-  if (!plan.in_vectors) arguments.insert(arguments.end(), {ir.I64(plan.rows), ir.I64(plan.columns)});
+  if (plan.in_vectors)
+    arguments.push_back(ir.I64(plan.rows ? plan.columns : axis.n));
+  else
+    arguments.insert(arguments.end(), {ir.I64(plan.rows), ir.I64(plan.columns)});
   ir.CallLibrary(absl::StrCat("kiln_fft_", plan.in_vectors ? "lines_" : "axis_", TextOf(c)), ir.b.getVoidTy(),
                  arguments);
 }

@@ -15,7 +15,8 @@ struct FftAxis {
 };
 
 // How a worker transforms its lines: several in the lanes of vectors or one by one; one as it is or, with `rows`, as a
-// matrix. A matrix of more than n numbers is a convolution's, for lengths with a large prime factor.
+// matrix. A matrix of more than n numbers is a convolution's, for lengths with a large prime factor; in lanes it has
+// one row.
 struct FftPlan {
   bool in_vectors = false;
   int64_t rows = 0, columns = 0;

@@ -40,6 +40,25 @@ std::vector<Number> Transform(const std::vector<Number>& x, const std::vector<Nu
   return out;
 }
 
+// What n numbers are multiplied by, and the spectrum of its inverse over as many numbers as there are roots.
+struct Chirp {
+  std::vector<Number> numbers, spectrum;
+};
+Chirp ChirpOf(int64_t n, const std::vector<Number>& roots) {
+  const auto m = static_cast<int64_t>(roots.size());
+  Chirp out;
+  std::vector<Number> inverse(roots.size());
+  // k^2 is taken modulo 2 n while it is a whole number: angles stay exact.
+  for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), ++k) {
+    out.numbers.push_back(Root(square, 2 * n));
+    const Number& c = out.numbers.back();
+    const Number x{c.re / static_cast<long double>(m), -c.im / static_cast<long double>(m)};
+    inverse[static_cast<size_t>(k)] = inverse[static_cast<size_t>((m - k) % m)] = x;
+  }
+  out.spectrum = Transform(inverse, roots, 0, 1);
+  return out;
+}
+
 void Append(const std::vector<Number>& numbers, int64_t lanes, std::vector<double>* table) {
   for (const Number& x : numbers) {
     table->push_back(static_cast<double>(x.re));
@@ -77,17 +96,19 @@ std::vector<double> FftMatrixTable(int64_t n, int64_t rows, int64_t columns, int
   AppendLanes(
       rows, columns, lanes, [&](int64_t r, int64_t c) { return roots[static_cast<size_t>(r * c)]; }, &table);
   if (m == n) return table;
-  // k^2 is taken modulo 2 n while it is a whole number: angles stay exact.
-  std::vector<Number> chirp, inverse(static_cast<size_t>(m));
-  for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), ++k) {
-    chirp.push_back(Root(square, 2 * n));
-    const Number x{chirp.back().re / static_cast<long double>(m), -chirp.back().im / static_cast<long double>(m)};
-    inverse[static_cast<size_t>(k)] = inverse[static_cast<size_t>((m - k) % m)] = x;
-  }
-  const std::vector<Number> spectrum = Transform(inverse, roots, 0, 1);
+  const Chirp chirp = ChirpOf(n, roots);
   AppendLanes(
-      columns, rows, lanes, [&](int64_t c, int64_t r) { return spectrum[static_cast<size_t>(r + rows * c)]; }, &table);
-  Append(chirp, lanes, &table);
+      columns, rows, lanes, [&](int64_t c, int64_t r) { return chirp.spectrum[static_cast<size_t>(r + rows * c)]; },
+      &table);
+  Append(chirp.numbers, lanes, &table);
+  return table;
+}
+
+std::vector<double> FftChirpTable(int64_t n, int64_t m, int64_t lanes) {
+  const std::vector<Number> roots = Roots(m);
+  const Chirp chirp = ChirpOf(n, roots);
+  std::vector<double> table;
+  for (const std::vector<Number>* part : {&roots, &chirp.spectrum, &chirp.numbers}) Append(*part, lanes, &table);
   return table;
 }
 

@@ -99,6 +99,19 @@ bool ChoosesByPlace(const Computation& f) {
   return true;
 }
 
+void OrderByPlace(Ir& ir, PrimitiveType place, std::vector<Val>* a, std::vector<Val>* b) {
+  llvm::Value *own = a->at(1).re, *other = b->at(1).re;
+  llvm::Value* swap = IsSigned(place) ? ir.b.CreateICmpSLT(other, own) : ir.b.CreateICmpULT(other, own);
+  const auto pick = [&](const Val& x, const Val& y) {
+    return Val{ir.Select(swap, x.re, y.re), x.im ? ir.Select(swap, x.im, y.im) : nullptr};
+  };
+  for (size_t k = 0; k < 2; ++k) {
+    const Val x = a->at(k), y = b->at(k);
+    a->at(k) = pick(y, x);
+    b->at(k) = pick(x, y);
+  }
+}
+
 std::optional<Extremum> ExtremumOf(const Instruction* reduce) {
   if (TestsOfOrder(reduce).empty()) return std::nullopt;
   const bool floats = IsFloat(reduce->operand(0)->shape().type());

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/llvm/ir.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln {
@@ -11,6 +12,10 @@ namespace kiln {
 // Whether function `f` of two elements and their places, integers, gives of both that argument which a predicate picks:
 // it may be given them in either order.
 bool ChoosesByPlace(const Computation& f);
+
+// Of an element with its place and another, `a` becomes the one with the lower place, of type `place`, and `b` the
+// other: a function that is given them so finds what it would if it had walked over all, of several NaNs the first.
+void OrderByPlace(Ir& ir, PrimitiveType place, std::vector<Val>* a, std::vector<Val>* b);
 
 // Whether `reduce` chooses between elements of one array, and with them between their places along the one dimension
 // that is reduced: each result of its function is that argument of the two elements which a predicate picks.

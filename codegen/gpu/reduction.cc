@@ -185,19 +185,12 @@ class Reduction {
     for (size_t k = 0; k < p.slots.size(); ++k) Put(p, k, (*r)[k]);
   }
 
-  // Combines what two threads have. Of two elements with their places the function is given the one with the lower
-  // place first, as if one thread had walked over all: of several NaNs argmax then finds the first.
+  // Combines what two threads have.
   void Join(const Part& p, std::vector<Val> theirs) {
     if (p.by_place) {
-      const Val own = Get(p, 0), place = Get(p, 1);
-      llvm::Value* first =
-          IsSigned(TypeOf(p, 1)) ? b_.CreateICmpSLT(theirs[1].re, place.re) : b_.CreateICmpULT(theirs[1].re, place.re);
-      const auto pick = [&](const Val& x, const Val& y) {
-        return Val{ir_.Select(first, x.re, y.re), x.im ? ir_.Select(first, x.im, y.im) : nullptr};
-      };
-      Put(p, 0, pick(theirs[0], own));
-      Put(p, 1, pick(theirs[1], place));
-      theirs = {pick(own, theirs[0]), pick(place, theirs[1])};
+      std::vector<Val> own = {Get(p, 0), Get(p, 1)};
+      OrderByPlace(ir_, TypeOf(p, 1), &own, &theirs);
+      for (size_t k = 0; k < 2; ++k) Put(p, k, own[k]);
     }
     Combine(p, theirs);
   }

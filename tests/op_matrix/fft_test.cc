@@ -1,5 +1,6 @@
 // Transforms of every kind over lines of many lengths and numbers: whole blocks of lines and what is left of one, lines
-// side by side and apart, lengths with every radix and with none. Against the evaluator, which sums by definition.
+// side by side and apart, lengths with every radix and with none (convolutions). Against the evaluator, which sums by
+// definition.
 #include <cmath>
 #include <complex>
 
@@ -59,6 +60,7 @@ TEST_P(Fft, IsTheSumThatDefinesIt) {
     for (const int64_t n : {1, 2, 3, 5, 7, 8, 11, 12, 17, 30, 49, 64, 90, 131})
       Append(t, real, complex, {lines, n}, 1, &parameters, &results, &count);
     Append(t, real, complex, {2, 12, lines}, 2, &parameters, &results, &count);
+    Append(t, real, complex, {1, 131, lines}, 2, &parameters, &results, &count);
     Append(t, real, complex, {2, 5, 6, 33}, 3, &parameters, &results, &count);
     auto m =
         ParseHlo(absl::StrCat("HloModule m\nENTRY e {\n", parameters, " ROOT r = tuple(", results, ")\n}"), "t.hlo");
