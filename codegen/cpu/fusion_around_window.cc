@@ -1,8 +1,8 @@
 // Fusions of one window and what is computed from its elements: pooling, sliding sums.
 //
 // Windows inside the array are unrolled and checked nowhere; a row of results is a loop of whole vectors. The others
-// (at the edges, or too large to unroll) are reduced tap by tap into a row of accumulators: where a tap meets the array
-// is the bounds of its loop. Both reduce in one order.
+// (at the edges, too large to unroll, or over elements that lie apart) are reduced tap by tap into a row of
+// accumulators: where a tap meets the array is the bounds of its loop. Both reduce in one order.
 #include <algorithm>
 
 #include "codegen/cpu/fusion.h"
@@ -11,7 +11,7 @@
 namespace kiln::cpu {
 namespace {
 
-constexpr int64_t kUnrolledTaps = 16;  // LLVM leaves larger windows as loops, which then are not vectors
+constexpr int64_t kUnrolledTaps = 16;
 constexpr int64_t kStripWidth = 2048;  // accumulators lie on the stack, in the first cache
 
 class AroundWindow {
@@ -27,8 +27,11 @@ class AroundWindow {
     while (rows_ + 1 < order_.size() && shape_.dim(order_[rows_ + 1]) != 1) ++rows_;
     minor_ = order_[rows_];
     int64_t taps = 1;
-    for (const WindowDim& w : *window->attrs().window) taps *= w.size;
-    unrolled_ = taps <= kUnrolledTaps;
+    for (const WindowDim& w : *window->attrs().window) {
+      taps *= w.size;
+      unrolled_ = unrolled_ && w.lhs_dilate == 1;
+    }
+    unrolled_ = unrolled_ && taps <= kUnrolledTaps;
     for (int64_t d = 0; d < shape_.rank(); ++d)
       if (d != minor_ && Padded(d)) edges_.push_back(d);
   }
@@ -38,10 +41,15 @@ class AroundWindow {
  private:
   using At = std::vector<llvm::Value*>;
   const WindowDim& Dim(int64_t d) const { return (*window_->attrs().window)[static_cast<size_t>(d)]; }
-  bool Padded(int64_t d) const { return Dim(d).pad_low || Dim(d).pad_high; }
+  // Where the array's last element lies along `d`, padding not counted.
+  int64_t LastOf(int64_t d) const { return (in_.dim(d) - 1) * Dim(d).lhs_dilate; }
+  bool Padded(int64_t d) const { return Dim(d).pad_low || Dim(d).pad_high || Dim(d).lhs_dilate > 1; }
   std::pair<int64_t, int64_t> InsideOf(int64_t d) const;
   llvm::Value* Clamp(llvm::Value* v, llvm::Value* low, llvm::Value* high);
   llvm::Value* RoundedUp(llvm::Value* v, int64_t by);
+  llvm::Value* NextOf(llvm::Value* origin, int64_t by, llvm::Value* from);
+  llvm::Value* Slot(llvm::Value* k);
+  int64_t SlotsApart() const;
   void Loop(llvm::Value* begin, llvm::Value* end, const std::function<void(llvm::Value*)>& body);
   void Element(const At& at);
   void Row(const At& at, llvm::Value* begin, llvm::Value* end);
@@ -57,7 +65,7 @@ class AroundWindow {
   const Ints order_;
   size_t rows_ = 0;  // dimensions around the one that is a loop of vectors
   int64_t minor_;    // that one
-  bool unrolled_;
+  bool unrolled_ = true;
   Ints edges_;  // dimensions but the innermost whose windows may reach over the ends
   std::unique_ptr<Slots> acc_;
   absl::Status status_;
@@ -81,6 +89,27 @@ llvm::Value* AroundWindow::Clamp(llvm::Value* v, llvm::Value* low, llvm::Value* 
 // v / by, rounded up; what is negative stays so, or becomes 0.
 llvm::Value* AroundWindow::RoundedUp(llvm::Value* v, int64_t by) {
   return by == 1 ? v : ir_.b.CreateSDiv(ir_.b.CreateNSWAdd(v, ir_.I64(by - 1)), ir_.I64(by));
+}
+
+// The first place from `from` on that is a multiple of `by` behind `origin`.
+llvm::Value* AroundWindow::NextOf(llvm::Value* origin, int64_t by, llvm::Value* from) {
+  if (by == 1) return from;
+  llvm::Value* rest = ir_.b.CreateSRem(ir_.b.CreateNSWSub(origin, from), ir_.I64(by));
+  llvm::Value* behind = ir_.b.CreateICmpSLT(rest, ir_.I64(0));
+  return ir_.b.CreateNSWAdd(from, ir_.Select(behind, ir_.b.CreateNSWAdd(rest, ir_.I64(by)), rest));
+}
+
+// The accumulator of the row's result `k`. Where elements lie apart a tap meets every so manieth result: those that
+// share taps lie side by side.
+llvm::Value* AroundWindow::Slot(llvm::Value* k) {
+  llvm::Value* apart = ir_.I64(Dim(minor_).lhs_dilate);
+  return ir_.Add(ir_.Mul(ir_.b.CreateURem(k, apart), SlotsApart()), ir_.b.CreateUDiv(k, apart));
+}
+
+// How far neighbours lie from each other then.
+int64_t AroundWindow::SlotsApart() const {
+  const int64_t apart = Dim(minor_).lhs_dilate;
+  return (std::min(shape_.dim(minor_), kStripWidth) + apart - 1) / apart;
 }
 
 void AroundWindow::Loop(llvm::Value* begin, llvm::Value* end, const std::function<void(llvm::Value*)>& body) {
@@ -131,34 +160,34 @@ void AroundWindow::Inside(At at, llvm::Value* begin, llvm::Value* end) {
 
 // One tap of results [begin, end), which lies `offset` behind where their windows begin.
 void AroundWindow::Tap(At& source, llvm::Value* offset, llvm::Value* begin, llvm::Value* end) {
-  const int64_t stride = Dim(minor_).stride;
+  const int64_t stride = Dim(minor_).stride, apart = Dim(minor_).lhs_dilate;
   llvm::Value *first = begin, *last = end;
   if (Padded(minor_)) {
     const auto bound = [&](int64_t place) {
       return Clamp(RoundedUp(ir_.b.CreateSub(ir_.I64(place), offset), stride), begin, end);
     };
     first = bound(0);
-    last = bound(in_.dim(minor_));
+    last = bound(LastOf(minor_) + 1);
   }
+  const auto take = [&](llvm::Value* place, llvm::Value* slot) {
+    if (!status_.ok()) return;
+    source[static_cast<size_t>(minor_)] = place;
+    const auto v = fusion_.elements.Emit(window_->operand(0), IndexIn(in_, source));
+    if (!v.ok()) return status_.Update(v.status());
+    const auto r = fusion_.elements.Apply(**window_->attrs().to_apply, {acc_->Get(slot), *v});
+    if (!r.ok()) return status_.Update(r.status());
+    acc_->Put(slot, (*r)[0]);
+  };
+  if (apart == 1)
+    return ir_.Loop(
+        first, last, 1,
+        [&](llvm::Value* j) { take(ir_.b.CreateNSWAdd(ir_.Mul(j, stride), offset), ir_.b.CreateSub(j, begin)); }, true);
+  first = NextOf(ir_.b.CreateNeg(offset), apart, first);
+  llvm::Value* place = ir_.b.CreateSDiv(ir_.b.CreateNSWAdd(first, offset), ir_.I64(apart));
+  llvm::Value* slot = Slot(ir_.b.CreateSub(first, begin));
   ir_.Loop(
-      first, last, 1,
-      [&](llvm::Value* j) {
-        if (!status_.ok()) return;
-        source[static_cast<size_t>(minor_)] = ir_.b.CreateNSWAdd(ir_.Mul(j, stride), offset);
-        const auto v = fusion_.elements.Emit(window_->operand(0), IndexIn(in_, source));
-        if (!v.ok()) {
-          status_ = v.status();
-          return;
-        }
-        llvm::Value* slot = ir_.b.CreateSub(j, begin);
-        const auto r = fusion_.elements.Apply(**window_->attrs().to_apply, {acc_->Get(slot), *v});
-        if (!r.ok()) {
-          status_ = r.status();
-          return;
-        }
-        acc_->Put(slot, (*r)[0]);
-      },
-      true);
+      ir_.I64(0), RoundedUp(ir_.b.CreateNSWSub(last, first), apart), 1,
+      [&](llvm::Value* k) { take(ir_.b.CreateNSWAdd(place, k), ir_.Add(slot, k)); }, true);
 }
 
 // The taps of dimensions from `d` on, the last one's offset along the innermost dimension being known by then.
@@ -168,7 +197,9 @@ void AroundWindow::Taps(const At& at, At& source, int64_t d, llvm::Value* begin,
   const WindowDim& w = Dim(d);
   const auto step = [&](llvm::Value* tap) {
     llvm::Value* offset = ir_.b.CreateSub(ir_.Mul(tap, w.rhs_dilate), ir_.I64(w.pad_low));
-    source[k] = d == minor_ ? offset : ir_.b.CreateNSWAdd(ir_.Mul(at[k], w.stride), offset);
+    source[k] = offset;
+    if (d != minor_)
+      source[k] = ir_.b.CreateSDiv(ir_.b.CreateNSWAdd(ir_.Mul(at[k], w.stride), offset), ir_.I64(w.lhs_dilate));
     Taps(at, source, d + 1, begin, end);
   };
   llvm::Value *first = ir_.I64(0), *last = ir_.I64(w.size);
@@ -177,15 +208,15 @@ void AroundWindow::Taps(const At& at, At& source, int64_t d, llvm::Value* begin,
     const auto bound = [&](int64_t place) {
       return Clamp(RoundedUp(ir_.b.CreateNSWAdd(start, ir_.I64(place)), w.rhs_dilate), ir_.I64(0), ir_.I64(w.size));
     };
-    first = bound(0);
-    last = bound(in_.dim(d));
+    first = NextOf(start, w.lhs_dilate, bound(0));
+    last = bound(LastOf(d) + 1);
   }
-  ir_.Loop(first, last, 1, step);
+  ir_.Loop(first, last, d == minor_ ? 1 : w.lhs_dilate, step);
 }
 
 void AroundWindow::TapByTap(At at, llvm::Value* begin, llvm::Value* end) {
-  const int64_t width = std::min(shape_.dim(minor_), kStripWidth);
-  acc_ = std::make_unique<Slots>(ir_, window_->shape().type(), width);
+  const int64_t width = std::min(shape_.dim(minor_), kStripWidth), apart = Dim(minor_).lhs_dilate;
+  acc_ = std::make_unique<Slots>(ir_, window_->shape().type(), apart * SlotsApart());
   const auto init = fusion_.elements.Emit(window_->operand(1), Index{});
   if (!init.ok()) {
     status_ = init.status();
@@ -194,17 +225,27 @@ void AroundWindow::TapByTap(At at, llvm::Value* begin, llvm::Value* end) {
   ir_.Loop(begin, end, width, [&](llvm::Value* first) {
     llvm::Value* last = ir_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir_.Add(first, ir_.I64(width)), end);
     llvm::Value* count = ir_.b.CreateSub(last, first);
-    ir_.Loop(ir_.I64(0), count, 1, [&](llvm::Value* j) { acc_->Put(j, *init); });
+    ir_.Loop(ir_.I64(0), apart == 1 ? count : ir_.I64(apart * SlotsApart()), 1,
+             [&](llvm::Value* j) { acc_->Put(j, *init); });
     At source(at.size());
     Taps(at, source, 0, first, last);
+    const auto finish = [&](llvm::Value* j, llvm::Value* slot) {
+      at[static_cast<size_t>(minor_)] = j;
+      fusion_.elements.Preset(window_, acc_->Get(slot));
+      Element(at);
+    };
+    if (apart == 1)
+      return ir_.Loop(
+          first, last, 1, [&](llvm::Value* j) { finish(j, ir_.b.CreateSub(j, first)); }, true);
+    llvm::Value* groups = ir_.b.CreateUDiv(count, ir_.I64(apart));
     ir_.Loop(
-        first, last, 1,
-        [&](llvm::Value* j) {
-          at[static_cast<size_t>(minor_)] = j;
-          fusion_.elements.Preset(window_, acc_->Get(ir_.b.CreateSub(j, first)));
-          Element(at);
+        ir_.I64(0), groups, 1,
+        [&](llvm::Value* k) {
+          llvm::Value* group = ir_.Add(first, ir_.Mul(k, apart));
+          for (int64_t r = 0; r < apart; ++r) finish(ir_.Add(group, ir_.I64(r)), ir_.Add(k, ir_.I64(r * SlotsApart())));
         },
         true);
+    ir_.Loop(ir_.Mul(groups, apart), count, 1, [&](llvm::Value* k) { finish(ir_.Add(first, k), Slot(k)); });
   });
 }
 
@@ -259,7 +300,7 @@ const Instruction* WindowAmong(const Instruction* root) {
   }
   if (!found || !found->shape().IsArray() || found->shape().rank() == 0) return nullptr;
   for (const WindowDim& w : *found->attrs().window)
-    if (w.lhs_dilate != 1) return nullptr;
+    if (w.lhs_dilate != 1 && !(w.stride == 1 && w.rhs_dilate == 1)) return nullptr;
   return found;
 }
 

@@ -175,6 +175,7 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
   const attr::Win w = i->attrs().window.value_or(attr::Win(s.rank()));
   llvm::IRBuilder<>& b = ir_.b;
   ASSIGN_OR_RETURN(Accumulator reduced, Accumulator::Begin(*this, i));
+  const bool unrolled = i == inside_ && std::count(inside_dims_.begin(), inside_dims_.end(), false) == 0;
   absl::Status status;
   std::vector<llvm::Value*> at(s.rank());
   std::function<void(int64_t, llvm::Value*)> nest = [&](int64_t d, llvm::Value* inside) {
@@ -203,8 +204,10 @@ absl::StatusOr<std::vector<Val>> ElementEmitter::EmitWindow(const Instruction* i
       at[d] = p;
       nest(d + 1, ok);
     };
-    if (w[d].size == 1)
-      step(ir_.I64(0));
+    // LLVM would leave loops of more than a few taps, which then are not vectors. Those along neighbours it unrolls: it
+    // would see that one result's tap is the next one's, and carry it over instead of loading it.
+    if (unrolled && d != MinorDim(s))
+      for (int64_t k = 0; k < w[d].size; ++k) step(ir_.I64(k));
     else
       ir_.Loop(ir_.I64(0), ir_.I64(w[d].size), 1, step);
   };
