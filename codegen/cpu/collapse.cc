@@ -9,6 +9,17 @@ using Groups = std::vector<Ints>;  // dimensions of each merged dimension, in or
 
 bool Contains(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
+// Of each dimension whether it goes with those that `reduce` reduces. One of extent 1 goes with the one before it,
+// unless `reduce` reduces no others.
+std::vector<bool> GoWithReduced(const Instruction* reduce) {
+  const Ints &dims = *reduce->attrs().dimensions, &extents = reduce->operand(0)->shape().dims();
+  const bool others = std::any_of(dims.begin(), dims.end(), [&](int64_t d) { return extents[d] != 1; });
+  std::vector<bool> out;
+  for (int64_t d = 0; d < static_cast<int64_t>(extents.size()); ++d)
+    out.push_back(others && d > 0 && extents[d] == 1 ? out.back() : Contains(dims, d));
+  return out;
+}
+
 Ints MergedDims(const Ints& dims, const Groups& g) {
   Ints out;
   for (const Ints& group : g) {
@@ -163,9 +174,9 @@ class Boundaries {
   }
 
   void AddReduce(const Instruction* i) {
-    const Ints& dims = *i->attrs().dimensions;
+    const std::vector<bool> reduced = GoWithReduced(i);
     for (int64_t d = 0; d + 1 < n_; ++d)
-      if (Contains(dims, d) != Contains(dims, d + 1)) split_[d] = true;
+      if (reduced[d] != reduced[d + 1]) split_[d] = true;
   }
 
   bool AddBroadcast(const Instruction* i) {
@@ -260,8 +271,9 @@ class Merger {
 
   Instruction* CopyReduce(Computation* c, const Instruction* i, const std::vector<Instruction*>& operands) {
     Ints kept, reduced;
+    const std::vector<bool> goes = GoWithReduced(i);
     for (size_t k = 0; k < groups_.size(); ++k)
-      (Contains(*i->attrs().dimensions, groups_[k][0]) ? reduced : kept).push_back(static_cast<int64_t>(k));
+      (goes[groups_[k][0]] ? reduced : kept).push_back(static_cast<int64_t>(k));
     const Ints merged = MergedDims(space_, groups_);
     auto narrow = [&](const Shape& x) {
       Ints dims;

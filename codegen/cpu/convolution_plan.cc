@@ -92,8 +92,9 @@ bool MergesLast(const ConvolutionShape& s) { return s.groups == 1 && s.window[s.
 
 bool ProductsApply(const Instruction* i, const ConvolutionShape& s, const WindowTraits& w,
                    std::optional<PrimitiveType> compute) {
-  // The engine writes out a run for each tap that it cannot merge with its neighbour.
-  constexpr int64_t kMostRuns = 1024;
+  // Runs that are no neighbours: those of gradients of strided windows, for each result of the convolution, may be
+  // many.
+  constexpr int64_t kMostRuns = 1 << 16;
   // Results of another type are summed in registers over all of k, with all of a panel of B on the stack.
   constexpr int64_t kLongestConvertedSum = 2048;
   const bool depthwise = s.cin == 1 && s.cout == 1 && s.groups > 1;
@@ -119,8 +120,10 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
     const int64_t outputs = s.spatial() == 1 ? s.out[0] : rows;
     return ((outputs - 1) * w[0].stride + w[0].DilatedSize()) * inner * element_bytes;
   };
+  // Where windows are larger than what fits on the stack, a few more rows cost little and read the kernel less often.
+  const int64_t least = bytes(1), most = least > kLargeSlabBytes ? 2 * least : most_bytes;
   int64_t rows = s.spatial() == 1 ? 1 : s.out[0];
-  while (rows > 1 && bytes(rows) > most_bytes) rows = (rows + 1) / 2;
+  while (rows > 1 && bytes(rows) > most) rows = (rows + 1) / 2;
   return {rows, bytes(rows)};
 }
 

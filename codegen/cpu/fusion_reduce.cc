@@ -146,22 +146,12 @@ class Reduction {
     // What is there already lies in front of what comes.
     const std::vector<const Instruction*> tests = TestsOfOrder(part.reduce);
     for (const Instruction* test : tests) elements_.Preset(test, Val{ir_.b.getTrue()});
-    auto r = CombineWide(**part.reduce->attrs().to_apply, args);
+    auto r = CombineWide(elements_, **part.reduce->attrs().to_apply, args);
     AllowReassociation(ir_, false);
     for (const Instruction* test : tests) elements_.Preset(test, Val{});
     if (!r.ok()) return r.status();
     for (size_t k = 0; k < n; ++k) sums_[part.first + k].Put(slot, (*r)[k]);
     return absl::OkStatus();
-  }
-
-  // A plain sum in a narrow float is accumulated unrounded in f32; anything else keeps its own rounding.
-  absl::StatusOr<std::vector<Val>> CombineWide(const Computation& f, const std::vector<Val>& args) {
-    const Instruction* r = f.root();
-    const PrimitiveType t = r->shape().IsArray() ? r->shape().type() : PrimitiveType::F32;
-    if (args.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 &&
-        r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
-      return std::vector<Val>{Val{ir_.b.CreateFAdd(args[0].re, args[1].re)}};
-    return elements_.Apply(f, args);
   }
 
   // Whether results of so few columns, as of points in space, are summed along vectors of what is reduced.
@@ -480,6 +470,7 @@ class Reduction {
 }  // namespace
 
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root) {
+  if (const auto around = AroundOf(root)) return EmitReduceAround(fusion, root, *around);
   return Reduction(fusion, root).Emit();
 }
 

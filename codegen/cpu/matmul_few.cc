@@ -34,7 +34,9 @@ class FewColumns {
  private:
   // Rows whose sums, one a column, stay in registers.
   int64_t RowsTogether() const {
-    const int64_t sums = ir_.level.vector_registers == 32 ? 16 : 8;
+    constexpr int64_t kFewColumns = 4;
+    const bool many = ir_.level.vector_registers == 32;
+    const int64_t sums = s_.n <= kFewColumns ? (many ? 16 : 8) : many ? 24 : 12;
     return std::min<int64_t>(8, sums / s_.n);
   }
 

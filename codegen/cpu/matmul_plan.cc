@@ -242,10 +242,12 @@ bool TilesOfPartsApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, Prim
 }
 
 bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
-  constexpr int64_t kMostColumns = 4, kLeastVectors = 2;  // of k
+  // Adding lanes up at the end costs more the more columns there are. Of the vectors that k makes.
+  constexpr int64_t kMostColumns = 12, kFewest = 4, kLeastVectors = 2;
   const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);
+  const int64_t least = s.n <= kFewest ? kLeastVectors : kLeastVectors * s.n;
   return IsFloat(s.compute) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
-         s.panel_columns == 0 && s.run >= kLeastVectors * lanes && !s.choice.vectors && s.K() <= MostExact(s) &&
+         s.panel_columns == 0 && s.run >= least * lanes && !s.choice.vectors && s.K() <= MostExact(s) &&
          s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
 }
 

@@ -30,4 +30,40 @@ bool IsDecidedEarly(const Instruction* reduce) {
   return in.dim(*std::max_element(dims.begin(), dims.end())) >= kLeastRow && all >= kLeast;
 }
 
+std::optional<Around> AroundOf(const Instruction* reduce) {
+  constexpr int64_t kLongest = 64;  // elements of a row: longer ones are vectors by themselves
+  const Instruction* root = reduce->Is(Opcode::Reduce) ? (*reduce->attrs().to_apply)->root() : nullptr;
+  if (!root || reduce->operand_count() != 2 || IsComplex(reduce->shape().type()) || !root->HasTrait(Commutative) ||
+      !root->operand(0)->Is(Opcode::Parameter) || !root->operand(1)->Is(Opcode::Parameter) ||
+      root->operand(0) == root->operand(1) || IsDecidedEarly(reduce))
+    return std::nullopt;
+  const Shape& in = reduce->operand(0)->shape();
+  const Ints& dims = *reduce->attrs().dimensions;
+  const auto reduced = [&](int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  Ints useful;
+  for (int64_t d = 0; d < in.rank(); ++d)
+    if (in.dim(d) != 1) useful.push_back(d);
+  Around out;
+  int64_t length = 1;
+  for (; !useful.empty() && reduced(useful.back()); useful.pop_back()) {
+    out.inner.insert(out.inner.begin(), useful.back());
+    length *= in.dim(useful.back());
+  }
+  if (out.inner.empty() || useful.empty() || length >= kLongest) return std::nullopt;
+  out.rows = useful.back();
+  useful.pop_back();
+  for (const int64_t d : useful) (reduced(d) ? out.outer : out.kept).push_back(d);
+  return out.outer.empty() ? std::nullopt : std::optional(out);
+}
+
+absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
+                                             const std::vector<Val>& arguments) {
+  const Instruction* r = f.root();
+  const PrimitiveType t = r->shape().IsArray() ? r->shape().type() : PrimitiveType::F32;
+  if (arguments.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 &&
+      r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
+    return std::vector<Val>{Val{elements.ir().b.CreateFAdd(arguments[0].re, arguments[1].re)}};
+  return elements.Apply(f, arguments);
+}
+
 }  // namespace kiln::cpu

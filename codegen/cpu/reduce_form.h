@@ -1,6 +1,10 @@
 // What can be told of a reduction before its loops are chosen.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "codegen/elemental/element.h"
 #include "compiler/hlo/instruction.h"
 
 namespace kiln::cpu {
@@ -12,5 +16,19 @@ bool IsReadByRows(const Instruction* p, const Shape& in, int64_t along, int64_t 
 // Whether `reduce` asks if any element holds, or if all do, of so many along its innermost dimension that it is worth
 // looking whether that is known already.
 bool IsDecidedEarly(const Instruction* reduce);
+
+// A reduction of dimensions on both sides of one that stays, `rows`: of `inner`, which are few elements, and of
+// `outer`. `kept` are those that stay besides. Dimensions of 1 are in none. Its function gives the same in any order,
+// or a sum.
+struct Around {
+  Ints kept, outer, inner;
+  int64_t rows;
+};
+std::optional<Around> AroundOf(const Instruction* reduce);
+
+// `f` of what is reduced so far and what comes. A plain sum in a narrow float is accumulated unrounded in f32; anything
+// else keeps its own rounding.
+absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
+                                             const std::vector<Val>& arguments);
 
 }  // namespace kiln::cpu

@@ -157,6 +157,21 @@ TEST_P(Products, OfFewRows) {
       }
 }
 
+// Few columns, with sums long enough that lanes go along k and shorter ones; runs that fill vectors and others.
+TEST_P(Products, OfFewColumns) {
+  constexpr Types kFew[] = {
+      {"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"f32", "bf16", "f32"}, {"f16", "f16", "f16"}};
+  int shift = 0;
+  for (const Types& t : kFew)
+    for (const int64_t n : {4, 5, 8, 11, 12, 13})
+      for (const int64_t k : {95, 420, 1030}) {
+        const int64_t m = std::array<int64_t, 3>{5, 14, 41}[static_cast<size_t>(shift++ % 3)];
+        const std::string text = TextOf(t, DotCase{1 + shift % 2, m, n, k, shift % 7 == 0, shift % 4 < 2});
+        Compare(text, false, 1 + shift % 2);
+        if (shift % 5 == 0) Compare(WithBias(text, "f32"), false);
+      }
+}
+
 // A matrix and a vector: both layouts, several batches, strips that go together and rows that are asked for before.
 TEST_P(Products, OfVectors) {
   constexpr DotCase kVectors[] = {
@@ -271,6 +286,9 @@ constexpr OrderCase kOrders[] = {
     // One element of the input: products of pixels.
     {"bf01_oi01->bf01", "2,48,6,7", "33,48,1,1", "2,33,6,7", "size=1x1", 1},
     {"bf01_oi01->bf01", "2,24,7,18", "9,24,1,1", "2,9,4,9", "size=1x1 stride=2x2", 1},
+    // Gradients of strided windows: a tap for each result, none a neighbour; more of them than fit on the stack.
+    {"b01f_01io->b01f", "3,76,74,1", "36,35,1,24", "3,6,6,24", "size=36x35 rhs_dilate=2x2", 1},
+    {"b01f_01io->b01f", "1,76,74,64", "36,35,64,8", "1,7,6,8", "size=36x35 pad=1_0x0_0 rhs_dilate=2x2", 1},
     // Groups, windows read backwards, holes in the input.
     {"bf01_oi01->bf01", "1,36,8,17", "24,12,3,3", "1,24,8,17", "size=3x3 pad=1_1x1_1", 3},
     {"bf01_01oi->b01f", "1,20,6,18", "3,3,8,20", "1,6,18,8", "size=3x3 pad=1_1x1_1 rhs_reversal=1x1", 1},

@@ -19,23 +19,21 @@ int64_t CeilOfQuotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t Modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 bool Applies(const Instruction* i) {
-  constexpr int64_t kMostPhases = 64;
   if (!i->Is(Opcode::Convolution) || !i->attrs().window || i->shape().HasDynamic() || i->shape().ElementCount() == 0 ||
       i->attrs().batch_group_count.value_or(1) != 1)
     return false;
   const ConvDimensionNumbers& dims = *i->attrs().dim_labels;
   const auto n = static_cast<int64_t>(dims.output_spatial.size());
   if (dims.output_batch != 0 || dims.output_feature != n + 1) return false;
-  int64_t phases = 1;
+  bool holes = false;
   for (int64_t s = 0; s < n; ++s) {
     if (dims.output_spatial[s] != s + 1) return false;
     const WindowDim& w = (*i->attrs().window)[s];
     if (w.lhs_dilate == 1) continue;
     if (w.stride != 1 || w.rhs_dilate != 1) return false;
-    phases *= w.lhs_dilate;
-    if (phases > kMostPhases) return false;
+    holes = true;
   }
-  return phases > 1;
+  return holes;
 }
 
 class Decomposition {
@@ -44,6 +42,14 @@ class Decomposition {
       : i_(i), c_(i->parent()), dims_(*i->attrs().dim_labels), window_(*i->attrs().window) {
     for (size_t s = 0; s < window_.size(); ++s)
       steps_.push_back(CeilOfQuotient(i->shape().dim(dims_.output_spatial[s]), window_[s].lhs_dilate));
+  }
+
+  // Phases that are no features of one convolution take one each.
+  bool Pays() const {
+    constexpr int64_t kMostPhases = 64;
+    int64_t phases = 1;
+    for (const WindowDim& w : window_) phases = std::min(phases * w.lhs_dilate, kMostPhases + 1);
+    return phases <= kMostPhases || PhasesAreAlike();
   }
 
   Instruction* Build() {
@@ -180,7 +186,7 @@ absl::StatusOr<bool> DilatedConvolutionDecomposer(Module& m, PassContext& ctx) {
   bool changed = false;
   for (const auto& c : m.computations())
     for (Instruction* i : c->PostOrder()) {
-      if (!Applies(i) || !ctx.Take()) continue;
+      if (!Applies(i) || !Decomposition(i).Pays() || !ctx.Take()) continue;
       i->ReplaceAllUsesWith(Decomposition(i).Build());
       c->Remove(i);
       changed = true;
