@@ -8,6 +8,7 @@
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/loops/trip_search.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 
@@ -81,8 +82,7 @@ bool MayBeEdited(const Instruction* loop) {
   if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
     return false;
   if (AnnotationOf(loop, "_xla_disable_loop_instr_hoisting") == "true") return false;
-  if (loop->operand(0)->Is(Opcode::Tuple))
-    if (const auto v = FindInduction(loop); v && v->trips <= 1) return false;
+  if (RunsAtMostOnce(loop)) return false;
   return std::all_of(loop->shape().tuple().begin(), loop->shape().tuple().end(),
                      [](const Shape& s) { return s.IsArray(); });
 }
