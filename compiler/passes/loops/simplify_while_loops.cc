@@ -93,27 +93,21 @@ struct Range {
   __int128 low, high;
 };
 
+// The range, if every value is one of `t` that 64 bits with a sign hold.
 std::optional<Range> Within(const Range& r, PrimitiveType t) {
-  const int64_t bits = BitWidth(t);
-  const __int128 one = 1, most = IsSigned(t) ? (one << (bits - 1)) - 1 : (one << bits) - 1;
-  const bool fits = r.low >= (IsSigned(t) ? -most - 1 : 0) && r.high <= most;
-  return fits ? std::optional(r) : std::nullopt;
+  const int64_t bits = std::min<int64_t>(BitWidth(t) - (IsSigned(t) ? 1 : 0), 63);
+  const __int128 end = static_cast<__int128>(1) << bits;
+  return r.low >= (IsSigned(t) ? -end : 0) && r.high < end ? std::optional(r) : std::nullopt;
 }
 
+// Of a sum, difference, product, maximum or minimum.
 Range Combined(Opcode op, const Range& a, const Range& b) {
-  switch (op) {
-    case Opcode::Add:
-      return {a.low + b.low, a.high + b.high};
-    case Opcode::Subtract:
-      return {a.low - b.high, a.high - b.low};
-    case Opcode::Maximum:
-      return {std::max(a.low, b.low), std::max(a.high, b.high)};
-    case Opcode::Minimum:
-      return {std::min(a.low, b.low), std::min(a.high, b.high)};
-    default:  // a product: the extremes are at the ends
-      const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
-      return {low, high};
-  }
+  if (op == Opcode::Add) return {a.low + b.low, a.high + b.high};
+  if (op == Opcode::Subtract) return {a.low - b.high, a.high - b.low};
+  if (op == Opcode::Maximum) return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  if (op == Opcode::Minimum) return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  return {low, high};
 }
 
 // What integer `i` of the body may be while the loop runs, as far as it is made of the counter and constants and does
@@ -128,7 +122,7 @@ std::optional<Range> RangeOf(const Instruction* i, const Instruction* state, con
   if (i->Is(Opcode::GetTupleElement)) {
     if (i->operand(0) != state || *i->attrs().tuple_index != v.index) return std::nullopt;
     const __int128 first = v.init, last = first + static_cast<__int128>(v.step) * (v.trips - 1);
-    return Range{std::min(first, last), std::max(first, last)};
+    return Within({std::min(first, last), std::max(first, last)}, t);
   }
   if (i->Is(Opcode::Convert)) {
     const auto r = RangeOf(i->operand(0), state, v, depth - 1);
