@@ -4,6 +4,8 @@
 // them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
 // state does not grow. Loops that run once at most have nothing to gain. Constants, broadcasts and what only moves
 // elements stay: inside, they become a part of what reads them.
+#include <algorithm>
+
 #include "compiler/hlo/annotation.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
@@ -77,6 +79,25 @@ bool Grows(const Instruction* i) {
   return i->shape().ByteSize() > in;
 }
 
+// What moves: work whose value the loop goes on reading, be it by way of what stays inside.
+std::vector<Instruction*> WorkToMove(const std::vector<Instruction*>& invariant) {
+  const absl::flat_hash_set<const Instruction*> set(invariant.begin(), invariant.end());
+  absl::flat_hash_set<const Instruction*> read;
+  std::vector<Instruction*> moved;
+  const auto stays = [](const Instruction* i) { return Cheap(i) || Grows(i); };
+  for (auto it = invariant.rbegin(); it != invariant.rend(); ++it) {
+    Instruction* i = *it;
+    const bool is_read = i->IsRoot() || std::any_of(i->users().begin(), i->users().end(), [&](const Instruction* u) {
+                           return !set.contains(u) || (stays(u) && read.contains(u));
+                         });
+    if (!is_read) continue;
+    read.insert(i);
+    if (!stays(i)) moved.push_back(i);
+  }
+  std::reverse(moved.begin(), moved.end());
+  return moved;
+}
+
 // Loops whose program asks that nothing leaves them are left alone.
 bool MayBeEdited(const Instruction* loop) {
   if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
@@ -94,15 +115,7 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
   for (Computation* c : m.PostOrder()) {
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
       if (!MayBeEdited(loop)) continue;
-      const std::vector<Instruction*> invariant = Invariant(loop);
-      // What an iteration reads of them: those that moved work is the last step of.
-      std::vector<Instruction*> moved;
-      const absl::flat_hash_set<const Instruction*> set(invariant.begin(), invariant.end());
-      for (Instruction* i : invariant) {
-        bool last = i->IsRoot();
-        for (const Instruction* u : i->users()) last = last || !set.contains(u) || Grows(u);
-        if (last && !Cheap(i) && !Grows(i)) moved.push_back(i);
-      }
+      const std::vector<Instruction*> moved = WorkToMove(Invariant(loop));
       if (moved.empty() || !ctx.Take()) continue;
       ExposeState(loop);
       absl::flat_hash_map<const Instruction*, Instruction*> outside;
