@@ -1,12 +1,13 @@
 // Work that is the same in every iteration moves before the loop.
 //
 // It may then run although the loop does not: only pure operations move, calls of pure computations and functions among
-// them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
-// state does not grow. Loops that run once at most have nothing to gain. Constants, broadcasts and what only moves
-// elements stay: inside, they become a part of what reads them.
+// them, exchanges between devices, and only those whose result is not larger than what they read, or so small that it
+// does not matter, so that the state does not grow. Loops that run once at most have nothing to gain. Constants,
+// broadcasts and what only moves elements stay: inside, they become a part of what reads them.
 #include <algorithm>
 
 #include "compiler/hlo/annotation.h"
+#include "compiler/hlo/exchange.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
@@ -44,11 +45,15 @@ bool IsFixedCall(const Instruction* i) {
   return (api && *api != ApiVersion::API_VERSION_ORIGINAL) || IsAnnotation(*i) || BoundaryOf(*i) != Boundary::kNone;
 }
 
+// All devices that meet make as many iterations: whoever waited inside waits before the loop.
+bool IsPlainExchange(const Instruction* i) { return IsSynchronousCollective(i) && !HasSchedulingGroup(i); }
+
 bool Stays(const Instruction* i) {
   if (!i->control_predecessors().empty() || !i->control_successors().empty()) return true;
-  return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
-         IsFixedCall(i) || i->shape().HasDynamic() || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
-         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
+  if (!i->shape().IsArray() || i->shape().HasDynamic()) return true;
+  return !IsPlainExchange(i) && (i->HasTrait(Collective) || i->HasTrait(Async) || i->Is(Opcode::Rng) ||
+                                 IsFixedCall(i) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
+                                 i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect());
 }
 
 // The instructions of the body that do not depend on the iteration, in order.
