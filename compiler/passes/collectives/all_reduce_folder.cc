@@ -3,6 +3,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
 
@@ -10,7 +11,8 @@ absl::StatusOr<bool> AllReduceFolder(Module& m, PassContext& ctx) {
   const auto product = [](const Instruction* i) -> Groups {
     if (!PlainAllReduce(i) || !PlainAllReduce(i->operand(0)) || i->operand(0)->users().size() != 1) return {};
     const Instruction* inner = i->operand(0);
-    if (!NumberedAlike(i, inner) || TakesAllPartitions(i) || ReducerOf(i) != ReducerOf(inner)) return {};
+    if (!NumberedAlike(i, inner) || TakesAllPartitions(i)) return {};
+    if (!ReducerOf(i) || ReducerOf(i) != ReducerOf(inner)) return {};
     const Groups a = WrittenGroups(inner), b = WrittenGroups(i);
     if (a.empty() || b.empty()) return {};
     for (const Ints& g : a)

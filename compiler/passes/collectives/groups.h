@@ -41,9 +41,6 @@ inline bool TakesAllPartitions(const Instruction* i) {
   return GroupModeOf(*i) == GroupMode::kReplicasOfAllPartitions && i->parent()->module()->partition_count > 1;
 }
 
-// One operation of two parameters.
-inline Opcode ReducerOf(const Instruction* all_reduce) { return (*all_reduce->attrs().to_apply)->root()->opcode(); }
-
 inline bool PlainAllReduce(const Instruction* i) {
   return i->Is(Opcode::AllReduce) && i->operand_count() == 1 && i->shape().IsArray() &&
          i->control_predecessors().empty() && i->control_successors().empty() &&

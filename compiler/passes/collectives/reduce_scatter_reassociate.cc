@@ -4,6 +4,7 @@
 #include "compiler/passes/collectives/annotations.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
 namespace {

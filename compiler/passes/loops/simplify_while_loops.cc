@@ -1,10 +1,14 @@
 // Loops that never run are their start, loops that run once their body; what no iteration changes is read from before
-// the loop, elements that are always equal become one, constants and counters are computed where they are read, nested
-// states become flat, and elements that nobody needs leave the state.
+// the loop, elements that are always equal become one, constants and counters are computed where they are read,
+// comparisons that come out alike in every iteration are constants, nested states become flat, and elements that nobody
+// needs leave the state.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/loops/trip_search.h"
 #include "compiler/passes/loops/while_simplifications.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
@@ -84,6 +88,83 @@ bool MayBeEdited(const Instruction* loop) {
   return true;
 }
 
+// The least and the greatest value of a number.
+struct Range {
+  __int128 low, high;
+};
+
+// The range, if every value is one of `t` that 64 bits with a sign hold.
+std::optional<Range> Within(const Range& r, PrimitiveType t) {
+  const int64_t bits = std::min<int64_t>(BitWidth(t) - (IsSigned(t) ? 1 : 0), 63);
+  const __int128 end = static_cast<__int128>(1) << bits;
+  return r.low >= (IsSigned(t) ? -end : 0) && r.high < end ? std::optional(r) : std::nullopt;
+}
+
+// Of a sum, difference, product, maximum or minimum.
+Range Combined(Opcode op, const Range& a, const Range& b) {
+  if (op == Opcode::Add) return {a.low + b.low, a.high + b.high};
+  if (op == Opcode::Subtract) return {a.low - b.high, a.high - b.low};
+  if (op == Opcode::Maximum) return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  if (op == Opcode::Minimum) return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  return {low, high};
+}
+
+// What integer `i` of the body may be while the loop runs, as far as it is made of the counter and constants and does
+// not wrap.
+std::optional<Range> RangeOf(const Instruction* i, const Instruction* state, const Induction& v, int depth = 8) {
+  const PrimitiveType t = i->shape().type();
+  if (depth == 0 || !i->shape().IsScalar() || !IsIntegral(t)) return std::nullopt;
+  if (i->Is(Opcode::Constant)) {
+    const __int128 value = i->literal().Get(0).i;
+    return Within({value, value}, t);
+  }
+  if (i->Is(Opcode::GetTupleElement)) {
+    if (i->operand(0) != state || *i->attrs().tuple_index != v.index) return std::nullopt;
+    const __int128 first = v.init, last = first + static_cast<__int128>(v.step) * (v.trips - 1);
+    return Within({std::min(first, last), std::max(first, last)}, t);
+  }
+  if (i->Is(Opcode::Convert)) {
+    const auto r = RangeOf(i->operand(0), state, v, depth - 1);
+    return r ? Within(*r, t) : std::nullopt;
+  }
+  if (!i->Is(Opcode::Add) && !i->Is(Opcode::Subtract) && !i->Is(Opcode::Multiply) && !i->Is(Opcode::Maximum) &&
+      !i->Is(Opcode::Minimum))
+    return std::nullopt;
+  const auto a = RangeOf(i->operand(0), state, v, depth - 1), b = RangeOf(i->operand(1), state, v, depth - 1);
+  return a && b ? Within(Combined(i->opcode(), *a, *b), t) : std::nullopt;
+}
+
+// Whether `a` is below `b`, and so on, if that is so, or is not, for all their values.
+std::optional<bool> Decided(Direction d, const Range& a, const Range& b) {
+  if (d == Direction::GT || d == Direction::GE) return Decided(Mirrored(d), b, a);
+  if (d == Direction::LT || d == Direction::LE) {
+    if (a.high < b.low || (d == Direction::LE && a.high == b.low)) return true;
+    if (a.low > b.high || (d == Direction::LT && a.low == b.high)) return false;
+    return std::nullopt;
+  }
+  if (a.high < b.low || a.low > b.high) return d == Direction::NE;
+  if (a.low == a.high && b.low == b.high) return d == Direction::EQ;
+  return std::nullopt;
+}
+
+// Comparisons that come out alike in every iteration are constants.
+bool FoldDecided(Instruction* loop) {
+  const std::optional<Induction> v = FindInduction(loop);
+  if (!v || v->trips < 1) return false;
+  Computation* body = *loop->attrs().body;
+  bool changed = false;
+  for (Instruction* i : OfOpcode(body, Opcode::Compare)) {
+    const auto a = RangeOf(i->operand(0), body->parameter(0), *v), b = RangeOf(i->operand(1), body->parameter(0), *v);
+    const std::optional<bool> answer = a && b ? Decided(*i->attrs().direction, *a, *b) : std::nullopt;
+    if (!answer || !i->control_predecessors().empty() || !i->control_successors().empty()) continue;
+    i->ReplaceAllUsesWith(body->AddConstant(Literal::Int(PrimitiveType::Pred, *answer)));
+    body->Remove(i);
+    changed = true;
+  }
+  return changed;
+}
+
 class Simplifier {
  public:
   Simplifier(Module& m, PassContext& ctx) : m_(m), ctx_(ctx), callers_(CountCallers(m)) {}
@@ -99,7 +180,7 @@ class Simplifier {
         callers_ = CountCallers(m_);
         did = true;
       }
-      did = RunsAtMostOnce(loop) || (MayBeEdited(loop) && Shrink(loop)) || did;
+      did = TakeApart(loop) || (MayBeEdited(loop) && Shrink(loop)) || did;
       if (did) ctx_.Take();
       changed |= did;
     }
@@ -107,14 +188,15 @@ class Simplifier {
   }
 
  private:
-  bool RunsAtMostOnce(Instruction* loop) {
+  bool TakeApart(Instruction* loop) {
     if (!loop->operand(0)->Is(Opcode::Tuple) || !pure_.Contains(*loop->attrs().condition)) return false;
     const std::optional<Induction> v = FindInduction(loop);
-    if (!v || v->trips > 1 || (v->trips == 1 && !pure_.Contains(*loop->attrs().body))) return false;
-    if (v->trips == 1 && AnnotationOf(loop, "skip-simplify-while-loops_trip-count-one") == "true") return false;
+    const std::optional<int64_t> trips = v ? v->trips : CountTrips(loop, 1);
+    if (!trips || *trips > 1 || (*trips == 1 && !pure_.Contains(*loop->attrs().body))) return false;
+    if (*trips == 1 && AnnotationOf(loop, "skip-simplify-while-loops_trip-count-one") == "true") return false;
     Computation* c = loop->parent();
-    loop->ReplaceAllUsesWith(v->trips == 0 ? loop->operand(0)
-                                           : InlineBody(c, *loop->attrs().body, {loop->operand(0)}, loop));
+    loop->ReplaceAllUsesWith(*trips == 0 ? loop->operand(0)
+                                         : InlineBody(c, *loop->attrs().body, {loop->operand(0)}, loop));
     c->Remove(loop);
     callers_ = CountCallers(m_);
     return true;
@@ -133,6 +215,7 @@ class Simplifier {
     if (owned && loop->operand(0)->Is(Opcode::Tuple)) {
       did = UnifyDuplicates(loop) || did;
       did = ReadConstantsInside(loop) || did;
+      did = FoldDecided(loop) || did;
       if (flat) {
         did = ForwardConstants(loop) || did;
         did = MergeInductions(loop) || did;

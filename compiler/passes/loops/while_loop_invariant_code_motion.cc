@@ -1,13 +1,17 @@
 // Work that is the same in every iteration moves before the loop.
 //
 // It may then run although the loop does not: only pure operations move, calls of pure computations and functions among
-// them, and only those whose result is not larger than what they read, or so small that it does not matter, so that the
-// state does not grow. Loops that run once at most have nothing to gain. Constants, broadcasts and what only moves
-// elements stay: inside, they become a part of what reads them.
+// them, exchanges between devices, and only those whose result is not larger than what they read, or so small that it
+// does not matter, so that the state does not grow. Loops that run once at most have nothing to gain. Constants,
+// broadcasts and what only moves elements stay: inside, they become a part of what reads them.
+#include <algorithm>
+
 #include "compiler/hlo/annotation.h"
+#include "compiler/hlo/exchange.h"
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/annotations.h"
+#include "compiler/passes/loops/trip_search.h"
 #include "compiler/passes/loops/while_state.h"
 #include "compiler/passes/other_passes.h"
 
@@ -41,11 +45,15 @@ bool IsFixedCall(const Instruction* i) {
   return (api && *api != ApiVersion::API_VERSION_ORIGINAL) || IsAnnotation(*i) || BoundaryOf(*i) != Boundary::kNone;
 }
 
+// All devices that meet make as many iterations: whoever waited inside waits before the loop.
+bool IsPlainExchange(const Instruction* i) { return IsSynchronousCollective(i) && !HasSchedulingGroup(i); }
+
 bool Stays(const Instruction* i) {
   if (!i->control_predecessors().empty() || !i->control_successors().empty()) return true;
-  return i->HasTrait(Collective) || i->HasTrait(Async) || !i->shape().IsArray() || i->Is(Opcode::Rng) ||
-         IsFixedCall(i) || i->shape().HasDynamic() || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
-         i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect();
+  if (!i->shape().IsArray() || i->shape().HasDynamic()) return true;
+  return !IsPlainExchange(i) && (i->HasTrait(Collective) || i->HasTrait(Async) || i->Is(Opcode::Rng) ||
+                                 IsFixedCall(i) || i->Is(Opcode::While) || i->Is(Opcode::Conditional) ||
+                                 i->Is(Opcode::Domain) || i->Is(Opcode::OptimizationBarrier) || i->HasSideEffect());
 }
 
 // The instructions of the body that do not depend on the iteration, in order.
@@ -76,13 +84,31 @@ bool Grows(const Instruction* i) {
   return i->shape().ByteSize() > in;
 }
 
+// What moves: work whose value the loop goes on reading, be it by way of what stays inside.
+std::vector<Instruction*> WorkToMove(const std::vector<Instruction*>& invariant) {
+  const absl::flat_hash_set<const Instruction*> set(invariant.begin(), invariant.end());
+  absl::flat_hash_set<const Instruction*> read;
+  std::vector<Instruction*> moved;
+  const auto stays = [](const Instruction* i) { return Cheap(i) || Grows(i); };
+  for (auto it = invariant.rbegin(); it != invariant.rend(); ++it) {
+    Instruction* i = *it;
+    const bool is_read = i->IsRoot() || std::any_of(i->users().begin(), i->users().end(), [&](const Instruction* u) {
+                           return !set.contains(u) || (stays(u) && read.contains(u));
+                         });
+    if (!is_read) continue;
+    read.insert(i);
+    if (!stays(i)) moved.push_back(i);
+  }
+  std::reverse(moved.begin(), moved.end());
+  return moved;
+}
+
 // Loops whose program asks that nothing leaves them are left alone.
 bool MayBeEdited(const Instruction* loop) {
   if (!HasFlatBodies(loop) || !loop->control_predecessors().empty() || !loop->control_successors().empty())
     return false;
   if (AnnotationOf(loop, "_xla_disable_loop_instr_hoisting") == "true") return false;
-  if (loop->operand(0)->Is(Opcode::Tuple))
-    if (const auto v = FindInduction(loop); v && v->trips <= 1) return false;
+  if (RunsAtMostOnce(loop)) return false;
   return std::all_of(loop->shape().tuple().begin(), loop->shape().tuple().end(),
                      [](const Shape& s) { return s.IsArray(); });
 }
@@ -94,15 +120,7 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion(Module& m, PassContext& ctx) {
   for (Computation* c : m.PostOrder()) {
     for (Instruction* loop : OfOpcode(c, Opcode::While)) {
       if (!MayBeEdited(loop)) continue;
-      const std::vector<Instruction*> invariant = Invariant(loop);
-      // What an iteration reads of them: those that moved work is the last step of.
-      std::vector<Instruction*> moved;
-      const absl::flat_hash_set<const Instruction*> set(invariant.begin(), invariant.end());
-      for (Instruction* i : invariant) {
-        bool last = i->IsRoot();
-        for (const Instruction* u : i->users()) last = last || !set.contains(u) || Grows(u);
-        if (last && !Cheap(i) && !Grows(i)) moved.push_back(i);
-      }
+      const std::vector<Instruction*> moved = WorkToMove(Invariant(loop));
       if (moved.empty() || !ctx.Take()) continue;
       ExposeState(loop);
       absl::flat_hash_map<const Instruction*, Instruction*> outside;

@@ -15,7 +15,7 @@ bool UnifyDuplicates(Instruction* loop);
 bool ReadConstantsInside(Instruction* loop);
 // Elements that start as a constant which every iteration gives again are that constant wherever they are read.
 bool ForwardConstants(Instruction* loop);
-// Integers that start at constants and grow by constants are computed from one of them.
+// Integers that grow by constants are computed from one of them that starts at a constant.
 bool MergeInductions(Instruction* loop);
 
 }  // namespace kiln

@@ -2,6 +2,9 @@
 // the last. One whose two branches only hand on what they are given, or compute little, becomes selections. Results and
 // operands that nobody reads leave.
 //
+// On a GPU a choice takes longer than kernels of some size: there few branches become selections too that a number
+// picks between, as JAX writes each choice, or that compute more.
+//
 // Stays: what has side effects is where the program put it, and so is what control edges or shardings hold.
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/hlo/of_opcode.h"
@@ -34,8 +37,8 @@ bool OnlyHandsOn(const Computation* c) {
 }
 
 // What computing both branches costs less than choosing one.
-bool ComputesLittle(const Computation* c) {
-  constexpr int64_t kFew = 1024;  // elements that all of its instructions compute and read
+bool ComputesLittle(const Computation* c, bool on_gpu) {
+  const int64_t few = on_gpu ? 1 << 16 : 1024;  // elements that all of its instructions compute and read
   int64_t elements = 0;
   for (const auto& i : c->instructions()) {
     if (!i->control_predecessors().empty() || i->Is(Opcode::Rng) || i->HasSideEffect()) return false;
@@ -61,7 +64,7 @@ bool ComputesLittle(const Computation* c) {
     elements += i->shape().ElementCount();
     if (i->Is(Opcode::Reduce)) elements += i->operand(0)->shape().ElementCount();
   }
-  return elements <= kFew;
+  return elements <= few;
 }
 
 bool Selectable(const Shape& s) {
@@ -70,11 +73,14 @@ bool Selectable(const Shape& s) {
 }
 
 // One array that is handed on takes no more than a pointer, and stays.
-bool BecomesSelections(const Instruction* i) {
-  if (i->operand(0)->shape().type() != PrimitiveType::Pred || !Selectable(i->shape())) return false;
-  for (const Computation* branch : BranchesOf(i)) {
+bool BecomesSelections(const Instruction* i, bool on_gpu) {
+  constexpr size_t kFewBranches = 4;
+  const std::vector<Computation*> branches = BranchesOf(i);
+  const bool by_number = i->operand(0)->shape().type() != PrimitiveType::Pred;
+  if ((by_number && !on_gpu) || branches.size() > kFewBranches || !Selectable(i->shape())) return false;
+  for (const Computation* branch : branches) {
     const bool hands_on = OnlyHandsOn(branch);
-    if ((hands_on && !i->shape().IsTuple()) || (!hands_on && !ComputesLittle(branch))) return false;
+    if ((hands_on && !i->shape().IsTuple()) || (!hands_on && !ComputesLittle(branch, on_gpu))) return false;
   }
   return true;
 }
@@ -111,6 +117,17 @@ bool MayShrink(const Instruction* i) {
   return std::none_of(branches.begin(), branches.end(), HasChannels);
 }
 
+// What the branch that is picked gives, of what all give.
+Instruction* Chosen(Instruction* which, const std::vector<Instruction*>& given) {
+  if (which->shape().type() == PrimitiveType::Pred) return Selected(which, given[0], given[1]);
+  if (which->Is(Opcode::Convert) && which->operand(0)->shape().type() == PrimitiveType::Pred && given.size() == 2)
+    return Selected(which->operand(0), given[1], given[0]);
+  Instruction* out = given.back();
+  for (size_t k = given.size() - 1; k-- > 0;)
+    out = Selected((Expr(which) == static_cast<double>(k)).get(), given[k], out);
+  return out;
+}
+
 // The conditional as a call or as selections.
 void TakeApart(Instruction* i, bool known) {
   Computation* c = i->parent();
@@ -121,16 +138,16 @@ void TakeApart(Instruction* i, bool known) {
     with = c->Add(Opcode::Call, i->shape(), {i->operand(branch + 1)});
     with->mutable_attrs().to_apply = branches[static_cast<size_t>(branch)];
   } else {
-    with = Selected(i->operand(0), InlineBody(c, branches[0], {i->operand(1)}, i),
-                    InlineBody(c, branches[1], {i->operand(2)}, i));
+    std::vector<Instruction*> given;
+    for (size_t k = 0; k < branches.size(); ++k)
+      given.push_back(InlineBody(c, branches[k], {i->operand(static_cast<int64_t>(k) + 1)}, i));
+    with = Chosen(i->operand(0), given);
   }
   i->ReplaceAllUsesWith(with);
   c->Remove(i);
 }
 
-}  // namespace
-
-absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
+absl::StatusOr<bool> SimplifyAll(Module& m, bool on_gpu, PassContext& ctx) {
   bool changed = false;
   for (Computation* c : m.PostOrder()) {
     for (Instruction* i : OfOpcode(c, Opcode::Conditional)) {
@@ -144,7 +161,7 @@ absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
         }
       }
       const bool known = i->operand(0)->Is(Opcode::Constant) || BranchesOf(i).size() == 1;
-      if (!i->HasSideEffect() && (known || BecomesSelections(i))) {
+      if (!i->HasSideEffect() && (known || BecomesSelections(i, on_gpu))) {
         TakeApart(i, known);
         did = true;
       } else if (MayShrink(i)) {
@@ -160,5 +177,11 @@ absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) {
   }
   return changed;
 }
+
+}  // namespace
+
+absl::StatusOr<bool> ConditionalSimplifier(Module& m, PassContext& ctx) { return SimplifyAll(m, false, ctx); }
+
+absl::StatusOr<bool> GpuConditionalSimplifier(Module& m, PassContext& ctx) { return SimplifyAll(m, true, ctx); }
 
 }  // namespace kiln

@@ -67,9 +67,10 @@ bool UnifyEqualResults(Instruction* conditional) {
 }
 
 Instruction* WithoutUnreadResults(Instruction* conditional) {
-  if (!ReadByElement(conditional)) return nullptr;
-  const Ints kept = ReadElements(conditional);
-  if (kept.empty() || kept.size() == conditional->shape().tuple().size()) return nullptr;
+  const bool unread = conditional->users().empty() && !conditional->IsRoot();
+  if (!unread && !ReadByElement(conditional)) return nullptr;
+  const Ints kept = unread ? Ints() : ReadElements(conditional);
+  if (conditional->shape().IsTuple() && kept.size() == conditional->shape().tuple().size()) return nullptr;
   Computation* c = conditional->parent();
   std::vector<Computation*> branches;
   for (Computation* b : BranchesOf(conditional)) {

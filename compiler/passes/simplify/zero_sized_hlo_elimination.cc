@@ -16,13 +16,14 @@ absl::StatusOr<bool> ZeroSizedHloElimination(Module& m, PassContext& ctx) {
         changed = true;
         continue;
       }
-      if (!i->shape().IsArray() || i->shape().ElementCount() != 0 || i->Is(Opcode::Constant) ||
-          i->Is(Opcode::Parameter) || i->HasSideEffect() || i->shape().HasDynamic() || !ctx.Take())
+      const bool given = i->Is(Opcode::Parameter);  // stays, read by nobody
+      if (!i->shape().IsArray() || i->shape().ElementCount() != 0 || i->Is(Opcode::Constant) || i->HasSideEffect() ||
+          i->shape().HasDynamic() || (given && i->users().empty() && !i->IsRoot()) || !ctx.Take())
         continue;
       Instruction* k = c->AddConstant(Literal(i->shape()));
       k->mutable_shape() = i->shape();
       i->ReplaceAllUsesWith(k);
-      c->Remove(i);
+      if (!given) c->Remove(i);
       changed = true;
     }
   }

@@ -3,6 +3,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/collectives/groups.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/simplify/rules/reducer.h"
 
 namespace kiln {
 namespace {

@@ -1,4 +1,5 @@
 // Comparisons whose outcome is known, or that compare less.
+#include "compiler/eval/scalar.h"
 #include "compiler/passes/simplify/rules/rule.h"
 #include "compiler/passes/simplify/rules/terms.h"
 
@@ -41,12 +42,35 @@ Instruction* OfFlag(Instruction* i) {
   return IsDirection(i, Direction::EQ) ? Beside(i, 1) : nullptr;
 }
 
-// select(flag, 1, 0) != 0 is the flag.
+// A number that a flag picks, compared with a constant, is the flag, its opposite, or known.
 Instruction* OfChoice(Instruction* i) {
-  Instruction* choice = i->operand(0);
-  const bool plain = IsDirection(i, Direction::NE) && !IsTotalOrder(i) && choice->Is(Opcode::Select) &&
-                     IsAll(i->operand(1), 0) && IsAll(choice->operand(1), 1) && IsAll(choice->operand(2), 0);
-  return plain && choice->operand(0)->shape().dims() == i->shape().dims() ? choice->operand(0) : nullptr;
+  for (int64_t side = 0; side < 2; ++side) {
+    Instruction* choice = i->operand(side);
+    const Literal* constant = SplatOf(i->operand(1 - side));
+    if (!constant || !i->shape().IsArray()) continue;
+    Element picked[2];  // where the flag is false, and where it is true
+    if (choice->Is(Opcode::Convert) && Compared(choice) == PrimitiveType::Pred) {
+      for (int64_t flag = 0; flag < 2; ++flag)
+        picked[flag] = ConvertElement(Literal::Int(PrimitiveType::Pred, flag).Get(0), PrimitiveType::Pred, Compared(i));
+    } else if (choice->Is(Opcode::Select) && choice->operand(0)->shape().dims() == i->shape().dims() &&
+               SplatOf(choice->operand(1)) && SplatOf(choice->operand(2))) {
+      for (int64_t flag = 0; flag < 2; ++flag) picked[flag] = SplatOf(choice->operand(2 - flag))->Get(0);
+    } else {
+      continue;
+    }
+    bool answers[2];
+    for (int64_t flag = 0; flag < 2; ++flag) {
+      const Element operands[2] = {side == 0 ? picked[flag] : constant->Get(0),
+                                   side == 0 ? constant->Get(0) : picked[flag]};
+      const absl::StatusOr<Element> answer = EvaluateScalar(*i, operands);
+      if (!answer.ok()) return nullptr;
+      answers[flag] = answer->i != 0;
+    }
+    Instruction* flag = choice->operand(0);
+    if (answers[0] == answers[1]) return Filled(i, answers[0] ? 1 : 0);
+    return answers[1] ? flag : Unary(Opcode::Not, flag).get();
+  }
+  return nullptr;
 }
 
 // max(a, b) > a is b > a; b > min(a, b) is b > a. With a NaN all of them are false.
@@ -119,8 +143,15 @@ const Rule kRules[] = {
      Numerics::Exact,
      ZERO "n = s32[] constant(1)\n o = s32[4,6] broadcast(n), dimensions={}\n d = s32[4,6] select(k, o, y)\n"
           " ROOT r = pred[4,6] compare(d, y), direction=NE",
-     ZERO "n = s32[] constant(1)\n o = s32[4,6] broadcast(n), dimensions={}\n d = s32[4,6] select(k, y, o)\n"
-          " ROOT r = pred[4,6] compare(d, y), direction=NE",
+     FROM INTEGERS ZERO "n = s32[] constant(1)\n o = s32[4,6] broadcast(n), dimensions={}\n"
+                        " d = s32[4,6] select(k, o, y)\n ROOT r = pred[4,6] compare(d, a), direction=NE",
+     OfChoice},
+    {"compare-converted-flag",
+     {Opcode::Compare},
+     kPred,
+     Numerics::Exact,
+     ZERO "d = s32[4,6] convert(k)\n ROOT r = pred[4,6] compare(y, d), direction=EQ",
+     FROM INTEGERS "d = s32[4,6] convert(k)\n ROOT r = pred[4,6] compare(a, d), direction=EQ",
      OfChoice},
     {"compare-with-extremum",
      {Opcode::Compare},
