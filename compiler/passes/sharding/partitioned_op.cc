@@ -199,6 +199,20 @@ void MoveAxes(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Part
     }
 }
 
+// Stretches of an operand that is whole along a dimension, or was, are slices of it.
+std::optional<Tiling> TilingOfOperand(const Instruction& op, const OpRule& rule, size_t k, const Part& p,
+                                      const std::vector<Axes>& axes, const Resharder& reshard) {
+  auto t = TilingOfFactors(reshard.mesh(), rule, rule.operands[k], axes);
+  if (!t || !TakesStretch(op, k) || PlacedOf(op)) return t;
+  for (size_t d = 0; d < t->dims.size(); ++d) {
+    if (rule.operands[k][d].empty() || !rule.IsWindow(rule.operands[k][d][0]) || t->dims[d].empty()) continue;
+    Tiling whole = *t;
+    whole.dims[d].clear();
+    if (reshard.IsFree(p, whole)) t = whole;
+  }
+  return t;
+}
+
 // A part of it is made, not moved.
 bool IsSplat(const Instruction& i) {
   if (i.Is(Opcode::Constant)) return i.literal().IsSplat();
@@ -218,7 +232,7 @@ class AxesCost {
     int64_t sum = 0;
     for (size_t k = 0; k < operands_.size(); ++k) {
       const Part& p = operands_[k];
-      const auto t = TilingOfFactors(mesh_, rule_, rule_.operands[k], axes);
+      const auto t = TilingOfOperand(op_, rule_, k, p, axes, reshard_);
       if (!IsSplat(*p.value) && !reshard_.Known(p, *t)) sum += reshard_.BytesTo(p, *t);
       for (size_t d = 0; d < t->dims.size(); ++d) sum += Fetched(k, d, LocalShape(mesh_, p.whole, *t), axes);
     }
@@ -244,9 +258,8 @@ class AxesCost {
   // What a part of window takes of neighbours' parts along dimension `d` of operand `k`, of the shape `local`.
   int64_t Fetched(size_t k, size_t d, const Shape& local, const std::vector<Axes>& axes) const {
     const std::vector<int>& of = rule_.operands[k][d];
-    if (of.empty() || !rule_.IsWindow(of[0]) || axes[static_cast<size_t>(of[0])].empty() || !TakesStretch(op_, k))
-      return 0;
     const int64_t extent = operands_[k].whole.dims()[d], part = local.dims()[d];
+    if (of.empty() || !rule_.IsWindow(of[0]) || part == extent || !TakesStretch(op_, k)) return 0;
     const int64_t parts = mesh_.SizeOf(axes[static_cast<size_t>(of[0])]);
     const auto s = StretchOf(op_, k, d, parts);
     if (!s) return 0;
@@ -296,8 +309,7 @@ class AxesCost {
   int64_t flops_;
 };
 
-// Of the axes that operands have and results are to have of each factor, those with the cheapest exchanges; `chosen`
-// unless others save enough.
+// Of the axes that operands have and results are to have of each factor, those with the cheapest exchanges.
 std::vector<Axes> CheaperAxes(const Instruction& op, const OpRule& rule, const std::vector<Part>& operands,
                               const std::vector<Tiling>& wanted, AxisMask manual, const std::vector<Axes>& chosen,
                               const Resharder& reshard) {
@@ -326,7 +338,7 @@ std::vector<Axes> CheaperAxes(const Instruction& op, const OpRule& rule, const s
     if (ways > kMostWays) return chosen;
   }
   std::vector<Axes> best = chosen;
-  int64_t least = cost.All(chosen) * 15 / 16 - kPathExchange;
+  int64_t least = cost.All(chosen);
   for (int64_t way = 1; way < ways; ++way) {
     std::vector<Axes> axes(options.size());
     AxisMask used = 0;
@@ -346,12 +358,6 @@ std::vector<Axes> CheaperAxes(const Instruction& op, const OpRule& rule, const s
     }
   }
   return best;
-}
-
-bool IsCutFurther(const Tiling& t, const Tiling& than) {
-  for (size_t d = 0; d < t.dims.size(); ++d)
-    if (!StartsWith(t.dims[d], than.dims[d])) return false;
-  return true;
 }
 
 Tiling Whole(const Shape& s, AxisMask manual) {
@@ -394,18 +400,6 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
 }
 
 }  // namespace
-
-Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, bool exactly) {
-  Tiling out = wanted;
-  for (size_t d = 0; d < out.dims.size(); ++d) {
-    for (size_t k = 0; k < out.dims[d].size(); ++k)
-      if (part.tiling.manual >> out.dims[d][k] & 1) out.dims[d].resize(k);
-    while (!exactly && out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
-           part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
-      out.dims[d].pop_back();
-  }
-  return out;
-}
 
 std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
                              const std::vector<Part>& operands, const std::vector<Tiling>& wanted, AxisMask manual) {
@@ -464,7 +458,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
                                                ChooseAxes(mesh, op, *rule, operands, wanted, manual), *reshard);
     LocalOp local{op, *rule, axes, *reshard, {}, {}, {}};
     for (size_t k = 0; k < operands.size(); ++k) {
-      const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
+      const auto t = TilingOfOperand(op, *rule, k, operands[k], axes, *reshard);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
       local.parts.push_back(Bring(operands[k], *t, reshard));
       local.operands.push_back(local.parts.back().value);
@@ -490,7 +484,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].whole.IsArray() && !(IsOfBatches(op) && IsCutFurther(out[k].tiling, wanted[k])))
+    if (out[k].whole.IsArray() && !(IsOfBatches(op) && wanted[k].IsWhole()))
       out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }
