@@ -24,6 +24,18 @@ Literal Extreme(PrimitiveType t, bool largest) {
 
 }  // namespace
 
+Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, bool exactly) {
+  Tiling out = wanted;
+  for (size_t d = 0; d < out.dims.size(); ++d) {
+    for (size_t k = 0; k < out.dims[d].size(); ++k)
+      if (part.tiling.manual >> out.dims[d][k] & 1) out.dims[d].resize(k);
+    while (!exactly && out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
+           part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
+      out.dims[d].pop_back();
+  }
+  return out;
+}
+
 Literal Identity(Opcode op, PrimitiveType t) {
   const bool number = !IsIntegral(t) && t != PrimitiveType::Pred;
   switch (op) {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "compiler/analysis/cost.h"
 #include "compiler/passes/sharding/remake.h"
 #include "compiler/passes/sharding/sort_exchange.h"
 
 namespace kiln {
 namespace {
+
+constexpr int64_t kMostWays = 512;
 
 struct Candidate {
   int agreeing = 0;
@@ -33,6 +36,19 @@ bool StartsWith(const Axes& a, const Axes& start) {
 std::vector<Shape> Leaves(const Shape& s) {
   std::vector<Shape> out;
   ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) { out.push_back(leaf); });
+  return out;
+}
+
+std::vector<Tensor> TensorsOf(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
+                              const std::vector<Part>& operands, const std::vector<Tiling>& wanted) {
+  std::vector<Tensor> out;
+  for (size_t k = 0; k < rule.operands.size(); ++k)
+    out.push_back({&rule.operands[k], AxesOfFactors(mesh, rule, rule.operands[k], operands[k].tiling),
+                   operands[k].whole.ByteSize(), operands[k].whole.dims(), false});
+  const std::vector<Shape> leaves = Leaves(op.shape());
+  for (size_t k = 0; k < rule.results.size(); ++k)
+    out.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize(),
+                   leaves[k].dims(), true});
   return out;
 }
 
@@ -152,24 +168,6 @@ bool IsDearerLookedUp(const DeviceMesh& mesh, const std::vector<Tensor>& tensors
   return BytesWithout(mesh, tensors[0], MaskOf(axes)) < summed;
 }
 
-// To bring a scatter's updates to the rows that they are for moves more than to sum up what each device's make of an
-// array of zeros, or what else is alike everywhere.
-bool IsDearerSpread(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
-                    const std::vector<Part>& operands, const std::vector<Tensor>& tensors, const Axes& axes) {
-  if (!op.Is(Opcode::Scatter) || op.operand_count() != 3) return false;
-  const Instruction* start = operands[0].value;
-  const bool alike = start->Is(Opcode::Constant)
-                         ? start->literal().IsSplat()
-                         : start->Is(Opcode::Broadcast) && start->operand(0)->shape().IsScalar();
-  const Tensor &indices = tensors[1], &updates = tensors[2];
-  bool shared = false;
-  for (size_t f = 0; f < rule.sizes.size(); ++f)
-    shared = shared || (rule.kinds[f] == OpRule::kUpdates && updates.has[f] == axes);
-  return alike && shared &&
-         BytesWithout(mesh, tensors[3], MaskOf(axes)) <
-             kExchange + BytesWithout(mesh, indices, MaskOf(axes)) + BytesWithout(mesh, updates, MaskOf(axes));
-}
-
 // Rows of an operand that is cut along `axis` are looked up where they are, although indices or results are cut along
 // it: the operand is larger than both.
 bool IsLookedUp(const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors, int axis) {
@@ -199,6 +197,167 @@ void MoveAxes(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Part
         used |= MaskOf(freed);
       }
     }
+}
+
+// Stretches of an operand that is whole along a dimension, or was, are slices of it.
+std::optional<Tiling> TilingOfOperand(const Instruction& op, const OpRule& rule, size_t k, const Part& p,
+                                      const std::vector<Axes>& axes, const Resharder& reshard) {
+  auto t = TilingOfFactors(reshard.mesh(), rule, rule.operands[k], axes);
+  if (!t || !TakesStretch(op, k) || PlacedOf(op)) return t;
+  for (size_t d = 0; d < t->dims.size(); ++d) {
+    if (rule.operands[k][d].empty() || !rule.IsWindow(rule.operands[k][d][0]) || t->dims[d].empty()) continue;
+    Tiling whole = *t;
+    whole.dims[d].clear();
+    if (reshard.IsFree(p, whole)) t = whole;
+  }
+  return t;
+}
+
+// A part of it is made, not moved.
+bool IsSplat(const Instruction& i) {
+  if (i.Is(Opcode::Constant)) return i.literal().IsSplat();
+  return i.Is(Opcode::Broadcast) && i.operand(0)->shape().IsScalar();
+}
+
+// What an operation over parts costs, in bytes of exchanges.
+class AxesCost {
+ public:
+  AxesCost(const Instruction& op, const OpRule& rule, const std::vector<Part>& operands,
+           const std::vector<Tiling>& wanted, const Resharder& reshard)
+      : op_(op), rule_(rule), operands_(operands), wanted_(wanted), reshard_(reshard), mesh_(reshard.mesh()) {
+    flops_ = op.Is(Opcode::Dot) || op.Is(Opcode::Convolution) ? CostOfKernel(&op).flops : 0;
+  }
+
+  int64_t Exchanged(const std::vector<Axes>& axes) const {
+    int64_t sum = 0;
+    for (size_t k = 0; k < operands_.size(); ++k) {
+      const Part& p = operands_[k];
+      const auto t = TilingOfOperand(op_, rule_, k, p, axes, reshard_);
+      if (!IsSplat(*p.value) && !reshard_.Known(p, *t)) sum += reshard_.BytesTo(p, *t);
+      for (size_t d = 0; d < t->dims.size(); ++d) sum += Fetched(k, d, LocalShape(mesh_, p.whole, *t), axes);
+    }
+    const std::vector<Shape> leaves = Leaves(op_.shape());
+    for (size_t k = 0; k < leaves.size(); ++k)
+      sum += OfResult({nullptr, *TilingOfFactors(mesh_, rule_, rule_.results[k], axes), leaves[k]}, wanted_[k], axes);
+    return sum;
+  }
+
+  // What a device computes and writes counts as little beside what it exchanges.
+  int64_t All(const std::vector<Axes>& axes) const {
+    int64_t parts = 1, written = 0;
+    for (const Axes& of : axes) parts *= mesh_.SizeOf(of);
+    const std::vector<Shape> leaves = Leaves(op_.shape());
+    for (size_t k = 0; k < leaves.size(); ++k)
+      written += LocalShape(mesh_, leaves[k], *TilingOfFactors(mesh_, rule_, rule_.results[k], axes)).ByteSize();
+    return Exchanged(axes) + flops_ / parts / kFlopsOfByte + written / kWrittenOfByte;
+  }
+
+ private:
+  static constexpr int64_t kFlopsOfByte = 64, kWrittenOfByte = 8;
+
+  // What a part of window takes of neighbours' parts along dimension `d` of operand `k`, of the shape `local`.
+  int64_t Fetched(size_t k, size_t d, const Shape& local, const std::vector<Axes>& axes) const {
+    const std::vector<int>& of = rule_.operands[k][d];
+    const int64_t extent = operands_[k].whole.dims()[d], part = local.dims()[d];
+    if (of.empty() || !rule_.IsWindow(of[0]) || part == extent || !TakesStretch(op_, k)) return 0;
+    const int64_t parts = mesh_.SizeOf(axes[static_cast<size_t>(of[0])]);
+    const auto s = StretchOf(op_, k, d, parts);
+    if (!s) return 0;
+    int64_t most = 0;
+    for (int64_t i = 0; i < parts; ++i) {
+      int64_t first = s->first + (s->shift + i * s->step) / s->over, end = first + s->count;
+      if (!RotationOf(op_)) first = std::clamp<int64_t>(first, 0, extent), end = std::clamp<int64_t>(end, 0, extent);
+      const int64_t own = std::max<int64_t>(0, std::min(end, (i + 1) * part) - std::max(first, i * part));
+      most = std::max(most, end - first - own);
+    }
+    return most == 0 ? 0 : kPathExchange + most * (local.ByteSize() / std::max<int64_t>(1, part));
+  }
+
+  int64_t OfResult(Part p, const Tiling& wanted, const std::vector<Axes>& axes) const {
+    const Tiling target = Settled(mesh_, p, wanted);
+    Axes partial;
+    for (size_t f = 0; f < axes.size(); ++f)
+      if (const auto kind = rule_.kinds[f]; kind == OpRule::kReduction || kind == OpRule::kLookup ||
+                                            kind == OpRule::kUpdates || kind == OpRule::kWindowSum)
+        partial.insert(partial.end(), axes[f].begin(), axes[f].end());
+    int64_t sum = 0;
+    // As the resharder combines them: what the target cuts along these axes is scattered.
+    for (size_t d = 0; d < target.dims.size(); ++d) {
+      Axes& has = p.tiling.dims[d];
+      const int64_t before = LocalShape(mesh_, p.whole, p.tiling).ByteSize();
+      const size_t cut = has.size();
+      while (StartsWith(target.dims[d], has) && has.size() < target.dims[d].size()) {
+        const auto at = std::find(partial.begin(), partial.end(), target.dims[d][has.size()]);
+        if (at == partial.end()) break;
+        has.push_back(*at);
+        partial.erase(at);
+      }
+      if (has.size() > cut) sum += kPathExchange + before;
+    }
+    const int64_t bytes = LocalShape(mesh_, p.whole, p.tiling).ByteSize();
+    if (!partial.empty()) sum += kPathExchange + bytes;
+    const auto path = CheapestPath(mesh_, p.whole, p.tiling, target);
+    return sum + (path ? path->cost : std::max(bytes, LocalShape(mesh_, p.whole, target).ByteSize()));
+  }
+
+  const Instruction& op_;
+  const OpRule& rule_;
+  const std::vector<Part>& operands_;
+  const std::vector<Tiling>& wanted_;
+  const Resharder& reshard_;
+  const DeviceMesh& mesh_;
+  int64_t flops_;
+};
+
+// Of the axes that operands have and results are to have of each factor, those with the cheapest exchanges.
+std::vector<Axes> CheaperAxes(const Instruction& op, const OpRule& rule, const std::vector<Part>& operands,
+                              const std::vector<Tiling>& wanted, AxisMask manual, const std::vector<Axes>& chosen,
+                              const Resharder& reshard) {
+  const DeviceMesh& mesh = reshard.mesh();
+  const std::vector<Tensor> tensors = TensorsOf(mesh, op, rule, operands, wanted);
+  bool even = !manual && !IsOfBatches(op) && !op.Is(Opcode::TopK) &&
+              !(op.Is(Opcode::Reduce) && CombinersOf(**op.attrs().to_apply).empty());
+  for (const Part& p : operands) even = even && CutsEvenly(mesh, p.whole.dims(), p.tiling);
+  for (size_t k = 0; k < wanted.size(); ++k)
+    even = even && CutsEvenly(mesh, tensors[operands.size() + k].extents, wanted[k]);
+  if (!even) return chosen;
+  const AxesCost cost(op, rule, operands, wanted, reshard);
+  if (cost.Exchanged(chosen) < kPathExchange) return chosen;
+  std::vector<std::vector<Axes>> options(rule.sizes.size());
+  int64_t ways = 1;
+  for (size_t f = 0; f < options.size(); ++f) {
+    options[f].push_back(chosen[f]);
+    for (const Tensor& t : tensors)
+      for (size_t n = 0; n <= t.has[f].size(); ++n) {
+        const Axes axes(t.has[f].begin(), t.has[f].begin() + static_cast<std::ptrdiff_t>(n));
+        const bool fits = rule.sizes[f] % mesh.SizeOf(axes) == 0;
+        if (fits && std::find(options[f].begin(), options[f].end(), axes) == options[f].end())
+          options[f].push_back(axes);
+      }
+    ways *= static_cast<int64_t>(options[f].size());
+    if (ways > kMostWays) return chosen;
+  }
+  std::vector<Axes> best = chosen;
+  int64_t least = cost.All(chosen);
+  for (int64_t way = 1; way < ways; ++way) {
+    std::vector<Axes> axes(options.size());
+    AxisMask used = 0;
+    bool fits = true;
+    int64_t rest = way;
+    for (size_t f = 0; f < options.size(); ++f) {
+      const auto n = static_cast<int64_t>(options[f].size());
+      axes[f] = options[f][static_cast<size_t>(rest % n)];
+      rest /= n;
+      fits = fits && !(used & MaskOf(axes[f]));
+      used |= MaskOf(axes[f]);
+    }
+    if (!fits || !Fits(mesh, rule, tensors, axes) || !PartsAreAlike(mesh, op, rule, axes)) continue;
+    if (const int64_t c = cost.All(axes); c < least) {
+      least = c;
+      best = std::move(axes);
+    }
+  }
+  return best;
 }
 
 Tiling Whole(const Shape& s, AxisMask manual) {
@@ -242,28 +401,9 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
 
 }  // namespace
 
-Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, bool exactly) {
-  Tiling out = wanted;
-  for (size_t d = 0; d < out.dims.size(); ++d) {
-    for (size_t k = 0; k < out.dims[d].size(); ++k)
-      if (part.tiling.manual >> out.dims[d][k] & 1) out.dims[d].resize(k);
-    while (!exactly && out.dims[d] != part.tiling.dims[d] && !out.dims[d].empty() &&
-           part.whole.dims()[d] % mesh.SizeOf(out.dims[d]))
-      out.dims[d].pop_back();
-  }
-  return out;
-}
-
 std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
                              const std::vector<Part>& operands, const std::vector<Tiling>& wanted, AxisMask manual) {
-  std::vector<Tensor> tensors;
-  for (size_t k = 0; k < rule.operands.size(); ++k)
-    tensors.push_back({&rule.operands[k], AxesOfFactors(mesh, rule, rule.operands[k], operands[k].tiling),
-                       operands[k].whole.ByteSize(), operands[k].whole.dims(), false});
-  const std::vector<Shape> leaves = Leaves(op.shape());
-  for (size_t k = 0; k < rule.results.size(); ++k)
-    tensors.push_back({&rule.results[k], AxesOfFactors(mesh, rule, rule.results[k], wanted[k]), leaves[k].ByteSize(),
-                       leaves[k].dims(), true});
+  const std::vector<Tensor> tensors = TensorsOf(mesh, op, rule, operands, wanted);
   std::vector<Axes> chosen(rule.sizes.size());
   AxisMask used = manual;
   for (;;) {
@@ -277,7 +417,6 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         if (used >> next.back() & 1) continue;
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has, chosen)) continue;
         if (rule.kinds[f] == OpRule::kLookup && IsDearerLookedUp(mesh, tensors, has)) continue;
-        if (rule.kinds[f] == OpRule::kRows && IsDearerSpread(mesh, op, rule, operands, tensors, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
         if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
           continue;
@@ -315,10 +454,11 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
   } else if (auto sorted = SortByExchange(op, operands, wanted, reshard)) {
     out = *std::move(sorted);
   } else {
-    const std::vector<Axes> axes = ChooseAxes(mesh, op, *rule, operands, wanted, manual);
+    const std::vector<Axes> axes = CheaperAxes(op, *rule, operands, wanted, manual,
+                                               ChooseAxes(mesh, op, *rule, operands, wanted, manual), *reshard);
     LocalOp local{op, *rule, axes, *reshard, {}, {}, {}};
     for (size_t k = 0; k < operands.size(); ++k) {
-      const auto t = TilingOfFactors(mesh, *rule, rule->operands[k], axes);
+      const auto t = TilingOfOperand(op, *rule, k, operands[k], axes, *reshard);
       if (!t) return ErrorAt(&op, "an operand cannot be cut as its rule says", absl::StatusCode::kInternal);
       local.parts.push_back(Bring(operands[k], *t, reshard));
       local.operands.push_back(local.parts.back().value);

@@ -39,7 +39,7 @@ class Remaker {
   // Bytes of the exchange that brings the part there.
   int64_t BytesMoved(const Part& p, const Tiling& target) const {
     if (reshard_.IsFree(p, target) || IsSplat(p) || reshard_.Known(p, target)) return 0;
-    return std::max(p.value->shape().ByteSize(), LocalShape(mesh_, p.whole, target).ByteSize());
+    return reshard_.BytesTo(p, target);
   }
 
   // Bytes of the exchanges that bring its operands there, or theirs; more than any exchange where there is no way.
@@ -121,7 +121,8 @@ Part Bring(const Part& part, const Tiling& target, Resharder* reshard) {
   if (IsSplat(part)) return SplatOf(part, target, reshard);
   Remaker r(reshard);
   const int64_t moved = r.BytesMoved(part, target);
-  if (moved < kExchange || r.BytesMadeAgain(part, target) > moved / 2) return Move(part, target, reshard);
+  if (moved < kExchange || r.BytesMadeAgain(part, target) > moved / 2 + kPathExchange)
+    return Move(part, target, reshard);
   return r.MakeAgain(part, target);
 }
 

@@ -113,15 +113,49 @@ Part Resharder::To(const Part& from, const Tiling& target) {
     return p;
   }
   Part p = from;
-  while (p.tiling.dims != target.dims) {
-    if (SliceFree(&p, target) || Exchange(&p, target) || Permute(&p, target)) continue;
-    if (SliceThenPermute(&p, target) || PermuteThenExchange(&p, target) || PermuteThenGather(&p, target)) continue;
-    GatherOne(&p, target);
-  }
+  if (const ReshardPath* path = PathOf(from, target)) Follow(*path, &p);
+  while (p.tiling.dims != target.dims)
+    if (!SliceFree(&p, target) && !Exchange(&p, target) && !Permute(&p, target)) GatherOne(&p, target);
   Keep(from, p);
   const Part* origin = OriginOf(from);
   if (IsSlice(mesh_, from, target)) KeepOrigin(p, origin ? *origin : from);
   return p;
+}
+
+const ReshardPath* Resharder::PathOf(const Part& from, const Tiling& target) const {
+  // What is alike along a dimension that is cut is not gathered.
+  for (size_t d = 0; d < from.tiling.dims.size(); ++d)
+    if (!from.tiling.dims[d].empty() && IsAlikeAlong(*from.value, d)) return nullptr;
+  Ints array = from.whole.dims();
+  array.push_back(static_cast<int64_t>(from.whole.type()));
+  const auto [at, fresh] = paths_.try_emplace({array, from.tiling.manual, from.tiling.dims, target.dims});
+  if (fresh) at->second = CheapestPath(mesh_, from.whole, from.tiling, target);
+  return at->second ? &*at->second : nullptr;
+}
+
+void Resharder::Follow(const ReshardPath& path, Part* p) {
+  for (size_t k = 0; k < path.moves.size(); ++k) {
+    const ReshardMove& m = path.moves[k];
+    switch (m.kind) {
+      case ReshardMove::kSlice:
+        if (k + 1 == path.moves.size() || path.moves[k + 1].kind != ReshardMove::kSlice) SliceFree(p, m.after);
+        break;
+      case ReshardMove::kPermute:
+        Permute(p, m.after);
+        break;
+      case ReshardMove::kExchange:
+        AllToAll(p, m.from, m.to, m.axes);
+        break;
+      case ReshardMove::kGather:
+        Gather(p, m.from, m.after.dims[m.from].size());
+        break;
+    }
+  }
+}
+
+int64_t Resharder::BytesTo(const Part& from, const Tiling& target) const {
+  if (const ReshardPath* path = PathOf(from, target)) return path->cost;
+  return std::max(from.value->shape().ByteSize(), LocalShape(mesh_, from.whole, target).ByteSize());
 }
 
 bool Resharder::IsFree(const Part& from, const Tiling& target) const {
@@ -254,60 +288,6 @@ bool Resharder::Permute(Part* p, const Tiling& target) {
   return true;
 }
 
-// Axes that are free make the parts as small as the target's, whatever their order, and a permutation does the rest.
-bool Resharder::SliceThenPermute(Part* p, const Tiling& target) {
-  Tiling next = p->tiling;
-  for (size_t d = 0; d < target.dims.size(); ++d) {
-    for (int a : target.dims[d])
-      if (mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(target.dims[d]) && !(next.Used() >> a & 1))
-        next.dims[d].push_back(a);
-    if (mesh_.SizeOf(next.dims[d]) != mesh_.SizeOf(target.dims[d])) return false;
-  }
-  if (next.dims == p->tiling.dims || !CutsEvenly(mesh_, p->whole.dims(), next)) return false;
-  return SliceFree(p, next) && (p->tiling.dims == target.dims || Permute(p, target));
-}
-
-// To parts of the size that they have, cut by the axes that stay in front: the others then only change their dimension.
-bool Resharder::PermuteThenExchange(Part* p, const Tiling& target) {
-  if (target.Used() != (p->tiling.Used() & ~p->tiling.manual) || !CutsEvenly(mesh_, p->whole.dims(), target) ||
-      !CutsEvenly(mesh_, p->whole.dims(), p->tiling))
-    return false;
-  Tiling next = p->tiling;
-  Axes rest;
-  for (size_t d = 0; d < target.dims.size(); ++d) {
-    next.dims[d].clear();
-    bool fits = true;
-    for (int a : target.dims[d]) {
-      fits = fits && mesh_.SizeOf(next.dims[d]) * mesh_.size(a) <= mesh_.SizeOf(p->tiling.dims[d]);
-      (fits ? next.dims[d] : rest).push_back(a);
-    }
-  }
-  for (size_t d = 0; d < target.dims.size(); ++d)
-    while (!rest.empty() && mesh_.SizeOf(next.dims[d]) < mesh_.SizeOf(p->tiling.dims[d])) {
-      next.dims[d].push_back(rest.front());
-      rest.erase(rest.begin());
-    }
-  return next.dims != p->tiling.dims && next.dims != target.dims && Permute(p, next);
-}
-
-// The axes that stay come in front of those that are gathered, where that moves much less than to gather all of them.
-bool Resharder::PermuteThenGather(Part* p, const Tiling& target) {
-  for (size_t d = 0; d < target.dims.size(); ++d) {
-    const Axes &has = p->tiling.dims[d], &stay = target.dims[d];
-    if (has.size() <= stay.size() || IsPrefix(stay, has) || MaskOf(stay) & ~MaskOf(has)) continue;
-    Tiling next = p->tiling;
-    next.dims[d] = stay;
-    for (int a : has)
-      if (!(MaskOf(stay) >> a & 1)) next.dims[d].push_back(a);
-    const Axes common(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(CommonPrefix(has, stay)));
-    const int64_t all = mesh_.SizeOf(has) / mesh_.SizeOf(common), rest = mesh_.SizeOf(has) / mesh_.SizeOf(stay);
-    if (p->value->shape().ByteSize() * (all - rest - 1) <= kExchange || !CutsEvenly(mesh_, p->whole.dims(), p->tiling))
-      continue;
-    return Permute(p, next);
-  }
-  return false;
-}
-
 Expr Resharder::GatherOver(Expr x, const Axes& axes) {
   Ints dims = x.shape().dims();
   dims[0] *= mesh_.SizeOf(axes);
@@ -348,6 +328,11 @@ void Resharder::GatherOne(Part* p, const Tiling& target) {
   const Axes rest(has.begin(), has.begin() + static_cast<std::ptrdiff_t>(kept));
   const int64_t joined = p->value->shape().dims()[d] * mesh_.SizeOf(has) / mesh_.SizeOf(rest);
   if (joined != CeilDiv(p->whole.dims()[d], mesh_.SizeOf(rest))) kept = 0;
+  Gather(p, d, kept);
+}
+
+void Resharder::Gather(Part* p, size_t d, size_t kept) {
+  Axes& has = p->tiling.dims[d];
   const Axes axes(has.begin() + static_cast<std::ptrdiff_t>(kept), has.end());
   Ints dims = p->value->shape().dims();
   has.resize(kept);

@@ -4,14 +4,14 @@
 //   devices differ, all-gathers for axes that go, and reductions of partial results.
 // Guarantees: axes of a manual region take part in nothing; collectives have channels of their own. What lies past the
 //   end of an uneven array is any value in its last parts.
-// Cost: axes are added before any exchange, so that an exchange moves the least; a permutation goes before all-to-alls
-//   where it saves a gather; equal moves of a value are made once.
+// Cost: the fewest bytes (reshard_path.h); of uneven arrays axes are added before any exchange and gathered last. Equal
+//   moves of a value are made once.
 #pragma once
 
 #include <map>
 
 #include "compiler/hlo/graph_builder.h"
-#include "compiler/sharding/device_mesh.h"
+#include "compiler/passes/sharding/reshard_path.h"
 
 namespace kiln {
 
@@ -46,6 +46,8 @@ class Resharder {
   void Keep(const Part& from, const Part& moved) { moved_[from.value->id()].push_back({from, moved}); }
   // Whether no exchange brings the part there: it is cut further, as it is or as an argument that it was cut from.
   bool IsFree(const Part& from, const Tiling& target) const;
+  // What exchanges that bring the part there move.
+  int64_t BytesTo(const Part& from, const Tiling& target) const;
   // `cut` is a part of what `origin` holds, which stays.
   void KeepOrigin(const Part& cut, const Part& origin);
   // How values were made (remake.h), by their ids.
@@ -69,10 +71,11 @@ class Resharder {
   bool Exchange(Part* p, const Tiling& target);
   bool CanMove(const Part& p, size_t from, size_t to, int64_t n) const;
   bool Permute(Part* p, const Tiling& target);
-  bool SliceThenPermute(Part* p, const Tiling& target);
-  bool PermuteThenExchange(Part* p, const Tiling& target);
-  bool PermuteThenGather(Part* p, const Tiling& target);
   void GatherOne(Part* p, const Tiling& target);
+  // Dimension `d` along all but its first axes.
+  void Gather(Part* p, size_t d, size_t kept);
+  const ReshardPath* PathOf(const Part& from, const Tiling& target) const;
+  void Follow(const ReshardPath& path, Part* p);
   Instruction* Collective(Opcode op, Shape shape, Expr x, const Axes& axes);
   void AllToAll(Part* p, size_t from, size_t to, const Axes& axes);
 
@@ -83,6 +86,8 @@ class Resharder {
   std::map<Axes, Instruction*> places_;
   std::map<std::vector<int64_t>, Instruction*> made_;
   std::map<int64_t, Recipe> recipes_;
+  // By extents with the type, axes that are written for, and both tilings.
+  mutable std::map<std::tuple<Ints, AxisMask, std::vector<Axes>, std::vector<Axes>>, std::optional<ReshardPath>> paths_;
   std::map<std::pair<int64_t, Ints>, Part> origins_;  // by ids of values that are cut from them, and whole extents
   // By the value's id: parts and each form that they have been brought to. A value may be the part of several arrays,
   // such as one and the beginning of it.
