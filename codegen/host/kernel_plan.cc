@@ -1,6 +1,7 @@
 #include "codegen/host/kernel_plan.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/canonical_text.h"
 #include "compiler/hlo/library_calls.h"
@@ -8,9 +9,44 @@
 namespace kiln {
 namespace {
 
+// What a kernel takes from around its instruction: a sort writes places where it is given places, a factorisation
+// leaves out what nobody reads.
+std::string Surroundings(const Instruction* i) {
+  std::string out;
+  if (i->Is(Opcode::Sort))
+    for (int64_t k = 0; k < i->operand_count(); ++k) {
+      const Instruction* o =
+          i->operand(k)->Is(Opcode::Fusion) ? (*i->operand(k)->attrs().calls)->root() : i->operand(k);
+      if (o->Is(Opcode::Iota)) absl::StrAppend(&out, "|", k, " counts ", *o->attrs().iota_dimension);
+    }
+  if (i->shape().IsTuple() && !i->Is(Opcode::Fusion)) {
+    std::set<int64_t> read;
+    for (const Instruction* u : i->users())
+      if (u->Is(Opcode::GetTupleElement))
+        read.insert(*u->attrs().tuple_index);
+      else
+        read.insert(-1);
+    if (i->IsRoot()) read.insert(-1);
+    absl::StrAppend(&out, "|reads ", absl::StrJoin(read, ","));
+  }
+  return out;
+}
+
+// Marks on instructions of a fusion, such as those of roots that may be estimated.
+std::string MarksInside(const Instruction* i) {
+  std::string out;
+  if (!i->Is(Opcode::Fusion)) return out;
+  int64_t number = 0;
+  for (const Instruction* inner : (*i->attrs().calls)->PostOrder()) {
+    if (inner->attrs().backend_config) absl::StrAppend(&out, "|", number, " ", inner->attrs().backend_config->text);
+    ++number;
+  }
+  return out;
+}
+
 // Two thunks of one key are one kernel.
 std::string Key(const Instruction* i, const std::set<int64_t>& shared) {
-  std::string key = CanonicalText(i);
+  std::string key = absl::StrCat(CanonicalText(i), Surroundings(i), MarksInside(i));
   // Of configurations, what decides which kernel it is: a custom call's says what it computes.
   if (i->attrs().backend_config && i->Is(Opcode::CustomCall))
     absl::StrAppend(&key, "|", i->attrs().backend_config->text);

@@ -2,6 +2,7 @@
 // signs and NaNs, in rows below and above the length from which digits are sorted, on CPUs and GPUs. Against the
 // evaluator, bit for bit: equal keys keep their order. And what comparators are an order of keys.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "aot/tools/program.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/sort_key.h"
@@ -130,6 +131,24 @@ std::vector<SortKey> KeysOf(const std::string& body) {
   EXPECT_TRUE(m.ok()) << m.status();
   modules.push_back(std::move(*m));
   return KeysOfSort(modules.back()->entry()->root());
+}
+
+// Sorts of one form: the first is given places, as random permutations are made, and the others what it gives.
+TEST(Sort, OfWhatASortOfPlacesGives) {
+  for (const char* n : {"16", "300", "3000"})
+    ExpectAsReference(
+        absl::StrReplaceAll("HloModule m\nless {\n a = u32[] parameter(0)\n b = u32[] parameter(1)\n v = "
+                            "s32[] parameter(2)\n w = s32[] parameter(3)\n ROOT c = pred[] compare(a, b), "
+                            "direction=LT\n}\nENTRY e {\n k = u32[N] parameter(0)\n l = u32[N] parameter(1)\n "
+                            "i = s32[N] iota(), iota_dimension=0\n s = (u32[N], s32[N]) sort(k, i), "
+                            "dimensions={0}, is_stable=true, to_apply=less\n p = s32[N] get-tuple-element(s), "
+                            "index=1\n t = (u32[N], s32[N]) sort(l, p), dimensions={0}, is_stable=true, "
+                            "to_apply=less\n q = s32[N] get-tuple-element(t), index=1\n m = s32[N] negate(q)\n "
+                            "u = (u32[N], s32[N]) sort(k, m), dimensions={0}, is_stable=true, to_apply=less\n "
+                            "o = s32[N] get-tuple-element(u), index=1\n ROOT r = (s32[N], s32[N], s32[N]) "
+                            "tuple(p, q, o)\n}\n",
+                            {{"[N]", absl::StrCat("[", n, "]")}}),
+        absl::StrCat("sorts of ", n));
 }
 
 TEST(SortKey, OneOperandsOrder) {
