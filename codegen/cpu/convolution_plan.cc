@@ -120,7 +120,7 @@ SlabSize SizeOfSlab(const ConvolutionShape& s, int64_t element_bytes, int64_t mo
     const int64_t outputs = s.spatial() == 1 ? s.out[0] : rows;
     return ((outputs - 1) * w[0].stride + w[0].DilatedSize()) * inner * element_bytes;
   };
-  // Where windows are larger than what fits on the stack, a few more rows cost little and read the kernel less often.
+  // Where not even one window's lines fit on the stack, up to twice as many read the kernel less often.
   const int64_t least = bytes(1), most = least > kLargeSlabBytes ? 2 * least : most_bytes;
   int64_t rows = s.spatial() == 1 ? 1 : s.out[0];
   while (rows > 1 && bytes(rows) > most) rows = (rows + 1) / 2;
