@@ -92,8 +92,8 @@ bool MergesLast(const ConvolutionShape& s) { return s.groups == 1 && s.window[s.
 
 bool ProductsApply(const Instruction* i, const ConvolutionShape& s, const WindowTraits& w,
                    std::optional<PrimitiveType> compute) {
-  // Runs that are no neighbours: those of gradients of strided windows, for each result of the convolution, may be
-  // many.
+  // A run for each tap that does not merge with its neighbour. Gradients of strided convolutions have as many taps as
+  // the convolution has results.
   constexpr int64_t kMostRuns = 1 << 16;
   // Results of another type are summed in registers over all of k, with all of a panel of B on the stack.
   constexpr int64_t kLongestConvertedSum = 2048;

@@ -51,8 +51,8 @@ absl::StatusOr<int64_t> EmitColumns(FusionBody& fusion);
 absl::StatusOr<int64_t> EmitRowsInPlace(FusionBody& fusion);
 // A reduction, or a tuple of several that reduce the same dimensions of the same elements.
 absl::StatusOr<int64_t> EmitReduce(FusionBody& fusion, const Instruction* root);
+struct Around;  // reduce_form.h
 // A reduction of the form `form`.
-struct Around;
 absl::StatusOr<int64_t> EmitReduceAround(FusionBody& fusion, const Instruction* reduce, const Around& form);
 // The one window that `root` computes elementwise from, if it reduces one array; else null.
 const Instruction* WindowAmong(const Instruction* root);

@@ -99,8 +99,8 @@ llvm::Value* AroundWindow::NextOf(llvm::Value* origin, int64_t by, llvm::Value* 
   return ir_.b.CreateNSWAdd(from, ir_.Select(behind, ir_.b.CreateNSWAdd(rest, ir_.I64(by)), rest));
 }
 
-// The accumulator of the row's result `k`. Where elements lie apart a tap meets every so manieth result: those that
-// share taps lie side by side.
+// The accumulator of the row's result `k`. Where elements lie d apart a tap meets every d-th result: the accumulators
+// of those lie side by side.
 llvm::Value* AroundWindow::Slot(llvm::Value* k) {
   llvm::Value* apart = ir_.I64(Dim(minor_).lhs_dilate);
   return ir_.Add(ir_.Mul(ir_.b.CreateURem(k, apart), SlotsApart()), ir_.b.CreateUDiv(k, apart));

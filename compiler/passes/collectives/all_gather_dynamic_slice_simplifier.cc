@@ -16,17 +16,6 @@ const Instruction* GatherBehind(const Instruction* slice) {
   return plain && !all->shape().HasDynamic() ? all : nullptr;
 }
 
-// The only dimension that the slice does not take whole, or -1.
-int64_t SlicedDimension(const Instruction* slice) {
-  int64_t found = -1;
-  for (int64_t d = 0; d < slice->shape().rank(); ++d) {
-    if (slice->shape().dim(d) == slice->operand(0)->shape().dim(d)) continue;
-    if (found >= 0) return -1;
-    found = d;
-  }
-  return found;
-}
-
 int64_t ElementsBefore(const Shape& s, int64_t d) { return Product(Ints(s.dims().begin(), s.dims().begin() + d)); }
 
 bool TakesOwnShard(const Module& m, const Instruction* slice) {
@@ -36,17 +25,7 @@ bool TakesOwnShard(const Module& m, const Instruction* slice) {
   if (d < 0 || ElementsBefore(slice->shape(), d) != ElementsBefore(all->shape(), (*all->attrs().dimensions)[0]))
     return false;
   const auto groups = DeviceGroups(*all, m.replica_count, m.partition_count);
-  const std::optional<Ints> starts = SliceStarts(slice, d);
-  if (!groups.ok() || !starts) return false;
-  const int64_t part = slice->shape().dim(d), whole = slice->operand(0)->shape().dim(d);
-  size_t devices = 0;
-  for (const Ints& g : *groups) {
-    if (part * static_cast<int64_t>(g.size()) != whole) return false;
-    for (size_t k = 0; k < g.size(); ++k)
-      if ((*starts)[static_cast<size_t>(g[k])] != static_cast<int64_t>(k) * part) return false;
-    devices += g.size();
-  }
-  return devices == starts->size();
+  return groups.ok() && TakesPartsInOrder(slice, d, *groups);
 }
 
 }  // namespace

@@ -154,4 +154,28 @@ std::optional<Ints> SliceStarts(const Instruction* slice, int64_t d) {
   return starts;
 }
 
+int64_t SlicedDimension(const Instruction* slice) {
+  int64_t found = -1;
+  for (int64_t d = 0; d < slice->shape().rank(); ++d) {
+    if (slice->shape().dim(d) == slice->operand(0)->shape().dim(d)) continue;
+    if (found >= 0) return -1;
+    found = d;
+  }
+  return found;
+}
+
+bool TakesPartsInOrder(const Instruction* slice, int64_t d, const std::vector<Ints>& groups) {
+  const std::optional<Ints> starts = SliceStarts(slice, d);
+  if (!starts) return false;
+  const int64_t part = slice->shape().dim(d), whole = slice->operand(0)->shape().dim(d);
+  size_t devices = 0;
+  for (const Ints& g : groups) {
+    if (part * static_cast<int64_t>(g.size()) != whole) return false;
+    for (size_t k = 0; k < g.size(); ++k)
+      if ((*starts)[static_cast<size_t>(g[k])] != static_cast<int64_t>(k) * part) return false;
+    devices += g.size();
+  }
+  return devices == starts->size();
+}
+
 }  // namespace kiln

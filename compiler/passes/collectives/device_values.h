@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "compiler/hlo/instruction.h"
@@ -35,5 +36,12 @@ std::optional<Ints> ValuesOnDevices(const Instruction* i);
 
 // Where each device's dynamic slice begins along dimension `d`, within bounds as slicing puts it.
 std::optional<Ints> SliceStarts(const Instruction* dynamic_slice, int64_t d);
+
+// The only dimension that `slice` does not take whole, or -1.
+int64_t SlicedDimension(const Instruction* slice);
+
+// Whether the dynamic slice takes of the equal parts along dimension `d`, on each device, the one at the device's place
+// in its group of `groups`.
+bool TakesPartsInOrder(const Instruction* dynamic_slice, int64_t d, const std::vector<Ints>& groups);
 
 }  // namespace kiln

@@ -56,35 +56,13 @@ Instruction* ReductionBehind(const Instruction* slice) {
   return PlainAllReduce(all) && all->users().size() == 1 ? all : nullptr;
 }
 
-// The only dimension that the slice does not take whole, or -1.
-int64_t SlicedDimension(const Instruction* slice) {
-  int64_t found = -1;
-  for (int64_t d = 0; d < slice->shape().rank(); ++d) {
-    if (slice->shape().dim(d) == slice->operand(0)->shape().dim(d)) continue;
-    if (found >= 0) return -1;
-    found = d;
-  }
-  return found;
-}
-
 bool TakesOwnPart(const Module& m, const Instruction* slice) {
   if (!slice->Is(Opcode::DynamicSlice) || slice->operand_count() != 1 + slice->shape().rank()) return false;
   const Instruction* all = ReductionBehind(slice);
   const int64_t d = all ? SlicedDimension(slice) : -1;
   if (d < 0) return false;
   const auto groups = DeviceGroups(*all, m.replica_count, m.partition_count);
-  const std::optional<Ints> starts = SliceStarts(slice, d);
-  if (!groups.ok() || !starts) return false;
-  const int64_t part = slice->shape().dim(d), whole = slice->operand(0)->shape().dim(d);
-  size_t devices = 0;
-  for (const Ints& g : *groups) {
-    const int64_t n = static_cast<int64_t>(g.size());
-    if (n < 2 || part * n != whole) return false;
-    for (int64_t k = 0; k < n; ++k)
-      if ((*starts)[static_cast<size_t>(g[static_cast<size_t>(k)])] != k * part) return false;
-    devices += g.size();
-  }
-  return devices == starts->size();
+  return groups.ok() && TakesPartsInOrder(slice, d, *groups);
 }
 
 // `x` reduced as `all` reduces it, of which each device takes `part` along dimension `d`.
