@@ -127,6 +127,7 @@ absl::StatusOr<GeneratedCode> GenerateCode(const std::string& library, const std
     Piece& p = pieces[k];
     p.module = std::make_unique<llvm::Module>(library, *p.context);
     p.ir = std::make_unique<Ir>(*p.context, *p.module, levels[p.level]);
+    p.ir->keeps_excess = KeepsExcess(options);
     if (options.debug.bounds_check) p.ir->on_overrun = library + "_out_of_bounds";
     BeginDebugInfo(options.debug, &p);
     const std::vector<std::vector<bool>> lent = LentBy(p.level, shares);

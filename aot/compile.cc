@@ -264,6 +264,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const 
   c.out.threads = o.cpu.threads;
   c.out.flush_subnormals = o.cpu.flush_subnormals;
   c.out.algebra = o.pipeline.algebra;
+  c.out.keeps_excess = KeepsExcess(o);
   c.out.pass_changes = PassChanges(o);
   c.out.on_cpu = kCpuTarget.wanted(o);
   c.out.debug = o.debug;

@@ -74,6 +74,8 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& place, C
         o->cpu.levels = {"v2"};
       else
         return InvalidArgument(place, ": error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
+    } else if (kv[0] == "--xla_allow_excess_precision") {
+      o->model.round_every_operation = value == "false" || value == "0";
     } else if (kv[0] == "--xla_cpu_enable_fast_math") {
       if (value != "false" && value != "0")
         return InvalidArgument(
@@ -302,6 +304,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   }
   o.cpu.flush_subnormals = !c.keep_subnormals();
   o.pipeline.algebra = AlgebraOf(c.numerics().algebra());
+  o.model.round_every_operation = c.numerics().round_every_operation();
   if (c.folding_steps() < 0) return InvalidArgument(at("folding_steps"), ": error: folding_steps is negative");
   if (c.has_folding_steps()) o.pipeline.folding_steps = c.folding_steps();
   o.cpu.external_lapack = c.lapack();

@@ -81,6 +81,7 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
     entry.threads = library->threads;
     entry.flush_subnormals = library->flush_subnormals;
     entry.algebra = library->algebra;
+    entry.keeps_excess = library->keeps_excess;
     entry.pass_changes = library->pass_changes;
     entry.on_cpu = library->on_cpu;
     entry.debug = library->debug;

@@ -121,6 +121,7 @@ absl::Status CompileVariant(const EmitForTarget& emit, const std::string& name, 
   llvm::Module module(name, context);
   const CpuLevel level = PtxLevel(v->targets[0]->llvm_cpu, v->targets[0]->llvm_features);
   Ir ir(context, module, level);
+  ir.keeps_excess = KeepsExcess(options);
   ASSIGN_OR_RETURN(v->programs, emit(ir, *v->targets[0]));
   gpu::LowerToDevice(ir, v->programs);
   ASSIGN_OR_RETURN(v->ptx, CompileToPtx(module, level, options.cpu.flush_subnormals, FindLibdevice(ptxas), &v->text));
@@ -289,6 +290,7 @@ absl::StatusOr<GeneratedCode> GenerateEmulatedCode(const std::string& library, c
   llvm::LLVMContext context;
   llvm::Module module(library, context);
   Ir ir(context, module, level);
+  ir.keeps_excess = KeepsExcess(options);
   const std::string file = CIdentifier(options.model.name);
   KernelPlan plan = PlanKernels(file, *program.thunks);
   std::unique_ptr<Module> stand_ins;
@@ -334,6 +336,7 @@ absl::StatusOr<TunerCode> GenerateTunerCode(const std::string& name, const std::
   if (options.gpu.emulation != GpuOptions::Emulation::kNone) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel("native"));
     Ir ir(context, module, level);
+    ir.keeps_excess = KeepsExcess(options);
     ASSIGN_OR_RETURN(const std::vector<gpu::Program> programs, emit(ir, target));
     const bool checked = options.gpu.emulation == GpuOptions::Emulation::kChecked;
     RETURN_IF_ERROR(gpu::LowerToHost(ir, programs[0], name, "", checked));

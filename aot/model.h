@@ -121,6 +121,7 @@ struct CompiledModel {
   int threads = 0;
   bool flush_subnormals = true;
   Algebra algebra = Algebra::kXla;
+  bool keeps_excess = true;  // of BF16 and F16 inside kernels
   std::vector<std::string> pass_changes;
   DebugOptions debug;
 

@@ -28,6 +28,8 @@ struct ModelOptions {
   std::vector<int64_t> batch_sizes;
   // What the arena may take; 0: no limit. Values are recomputed, compressed or offloaded until it holds.
   int64_t max_arena_bytes = 0;
+  // Whether values of BF16 and F16 are rounded in every operation, also on their way through a kernel.
+  bool round_every_operation = false;
   // Whether scheduled modules keep their order.
   bool keep_schedule = false;
   // What may wait in a slow arena, which the caller gives; 0: there is none.
@@ -116,5 +118,10 @@ std::vector<std::string> PassChanges(const CompileOptions& options);
 
 // Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);
+
+// Whether such values keep the digits of an f32 on that way.
+inline bool KeepsExcess(const CompileOptions& o) {
+  return !o.model.round_every_operation && o.pipeline.algebra != Algebra::kExact;
+}
 
 }  // namespace kiln

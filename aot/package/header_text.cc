@@ -105,6 +105,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$MOVECOMM", m.communicates ? "      std::swap(comm_, other.comm_);\n" : ""},
       {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
       {"$ALGEBRA", Describe(m.algebra)},
+      {"$ROUNDED", m.keeps_excess ? "where kernels store, compare or convert them" : "in every operation"},
       {"$PASSES", m.pass_changes.empty()
                       ? ""
                       : absl::StrCat("// Of the usual passes the config ", absl::StrJoin(m.pass_changes, ", "), ".\n")},

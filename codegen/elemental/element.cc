@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "codegen/elemental/convolution.h"
 #include "codegen/elemental/movement.h"
 #include "codegen/elemental/reduced.h"
@@ -45,6 +46,9 @@ absl::StatusOr<llvm::Value*> ElementEmitter::ClampedStart(const Instruction* sta
 }
 
 absl::StatusOr<std::vector<Val>> ElementEmitter::Apply(const Computation& f, const std::vector<Val>& args) {
+  // What a computation gives may be its next argument: rounded in every step, it does not depend on where it waits.
+  const absl::Cleanup restore = [this, keeps = ir_.keeps_excess] { ir_.keeps_excess = keeps; };
+  ir_.keeps_excess = false;
   absl::flat_hash_map<const Instruction*, Val> value;
   std::vector<Val> out;
   for (const Instruction* i : f.PostOrder()) {

@@ -28,12 +28,53 @@ const char* ComplexStem(Opcode op) {
   return nullptr;
 }
 
+// Whether a value of a narrow type may hold more digits than its type (Ir::keeps_excess).
+bool MayHoldExcess(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Parameter:
+    case Opcode::Constant:
+    case Opcode::Convert:
+      return false;
+    case Opcode::Bitcast:
+    case Opcode::Broadcast:
+    case Opcode::Reshape:
+    case Opcode::Slice:
+    case Opcode::Transpose:
+      return MayHoldExcess(i->operand(0));
+    default:
+      return true;
+  }
+}
+
+// Whether an operation on floats takes operands as their type has them: those that differ in their last digit may give
+// results far apart, or the program asks for the type.
+bool TakesRounded(const Instruction* i) {
+  switch (i->opcode()) {
+    case Opcode::Ceil:
+    case Opcode::Compare:
+    case Opcode::Convert:
+    case Opcode::Floor:
+    case Opcode::IsFinite:
+    case Opcode::ReducePrecision:
+    case Opcode::Remainder:
+    case Opcode::RoundNearestAfz:
+    case Opcode::RoundNearestEven:
+    case Opcode::Sign:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class Op {
  public:
-  Op(Ir& ir, const Instruction* i, const std::vector<Val>& x)
-      : ir(ir), b(ir.b), i(i), x(x), t(i->operand(0)->shape().type()) {}
+  Op(Ir& ir, const Instruction* i, std::vector<Val> operands)
+      : ir(ir), b(ir.b), i(i), x(std::move(operands)), t(i->operand(0)->shape().type()) {}
 
   absl::StatusOr<Val> Run() {
+    if (HasExcess(t) && TakesRounded(i))
+      for (size_t k = 0; k < x.size(); ++k)
+        if (MayHoldExcess(i->operand(static_cast<int64_t>(k)))) x[k].re = ir.Round(t, x[k].re);
     switch (i->opcode()) {
       case Opcode::Copy:
         return x[0];
@@ -73,13 +114,16 @@ class Op {
         default:
           break;
       }
-      r->re = ir.Round(t, r->re);
+      if (!HasExcess(t) || i->Is(Opcode::ReducePrecision)) r->re = ir.Round(t, r->re);
       return r;
     }
     return Integer();
   }
 
  private:
+  bool HasExcess(PrimitiveType type) const {
+    return ir.keeps_excess && (type == PrimitiveType::BF16 || type == PrimitiveType::F16);
+  }
   absl::Status Bad() {
     return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
   }
@@ -124,6 +168,11 @@ class Op {
     return b.CreateSelect(b.CreateFCmpUNO(p, q), llvm::ConstantFP::getNaN(p->getType()), r);
   }
 
+  // A value that is held with more digits than its rounded largest may be a little larger than that.
+  bool MayPassItsExtreme(const Instruction* difference) const {
+    return HasExcess(t) && difference->Is(Opcode::Subtract) && MayHoldExcess(difference->operand(0));
+  }
+
   // cpu-root-estimates
   bool MayEstimate() const {
     return i->attrs().backend_config && absl::StrContains(i->attrs().backend_config->text, "\"root\":\"estimate\"");
@@ -134,7 +183,8 @@ class Op {
   llvm::Value* Math(const char* stem, llvm::ArrayRef<llvm::Value*> args) {
     static const char* const kOfPairs[] = {"sin", "cos", "tan", "pow", "erf"};
     if (!args[0]->getType()->isDoubleTy()) {
-      const bool below = i->Is(Opcode::Exponential) && NeverPositive(i->operand(0));
+      const bool below =
+          i->Is(Opcode::Exponential) && NeverPositive(i->operand(0)) && !MayPassItsExtreme(i->operand(0));
       return ir.CallMath(below ? "exp_below" : stem, PrimitiveType::F32, args);
     }
     const bool slow = !ir.level.fma && std::any_of(std::begin(kOfPairs), std::end(kOfPairs),
@@ -423,7 +473,7 @@ class Op {
   Ir& ir;
   llvm::IRBuilder<>& b;
   const Instruction* i;
-  const std::vector<Val>& x;
+  std::vector<Val> x;
   const PrimitiveType t;
 };
 

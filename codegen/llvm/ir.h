@@ -89,6 +89,9 @@ class Ir {
   bool masked_stores = true;
   // Whether no NaN has bits that bf16 has not, so that rounding one to bf16 cannot carry into its sign.
   bool nans_are_short = false;
+  // Whether values of BF16 and F16 keep the digits of an f32 from one operation of a kernel to the next: stores,
+  // conversions and operations that jump round them.
+  bool keeps_excess = false;
   // Loads and stores emitted while set carry this access group: loop iterations do not depend on each other.
   llvm::MDNode* access_group = nullptr;
 

@@ -10,10 +10,13 @@
 namespace kiln {
 
 // Fails the test unless the code for `level`, on `threads`, gives what the evaluator gives. `what`: said of a failure.
+// `algebra`: chains of operations on bf16 and f16 equal the evaluator's bit for bit with kExact alone.
 inline void ExpectAsEvaluator(const Module& module, const std::vector<Values>& arguments, const std::string& level,
-                              int threads, const Tolerance& tolerance, const std::string& what) {
+                              int threads, const Tolerance& tolerance, const std::string& what,
+                              Algebra algebra = Algebra::kXla) {
   CompileOptions compile;
   compile.cpu.levels = {level};
+  compile.pipeline.algebra = algebra;
   RunOptions run;
   run.threads = threads;
   const auto got = RunProgram(module, arguments, compile, run);

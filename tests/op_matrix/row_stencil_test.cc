@@ -84,7 +84,8 @@ TEST_P(RowStencils, AreStepsOfTheWholeGrid) {
     const std::string text = Text(c, loop);
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status() << text;
-    for (int threads : {1, 3}) ExpectAsEvaluator(**module, {SeededValues(**module, 5)}, level, threads, {0, 0}, text);
+    for (int threads : {1, 3})
+      ExpectAsEvaluator(**module, {SeededValues(**module, 5)}, level, threads, {0, 0}, text, Algebra::kExact);
   }
 }
 

@@ -95,6 +95,7 @@ absl::StatusOr<std::string> RunCase(const Case& c, const std::string& backend, A
   ASSIGN_OR_RETURN(Loaded loaded, Load(c));
   CompileOptions compile;
   compile.cpu.levels = {"native"};
+  compile.model.round_every_operation = true;  // as XLA does there: no excess precision
   RunOptions run;
   run.backend = backend;
   const std::string arguments = arrays->Add(loaded.arguments);

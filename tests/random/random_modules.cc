@@ -45,6 +45,7 @@ absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* t
   CompileOptions full, plain;
   full.cpu.levels = plain.cpu.levels = {"native"};
   full.cpu.flush_subnormals = plain.cpu.flush_subnormals = false;
+  full.model.round_every_operation = plain.model.round_every_operation = true;  // as the evaluator does
   full.debug.poison_freed = true;
   full.cpu.threads = plain.cpu.threads = seed % 4 ? 1 : 0;  // code for threads takes longer to make than small kernels
   plain.pipeline.disabled = {
