@@ -485,7 +485,7 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
   }
   for (size_t k = 0; k < out.size(); ++k)
     if (out[k].whole.IsArray() && !(IsOfBatches(op) && wanted[k].IsWhole()))
-      out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
+      out[k] = BringResult(op, out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }
 
