@@ -117,8 +117,9 @@ class Gathers {
     return v;
   }
 
-  // The lanes of places, each in a register of its own: read where they were read from, or taken out of the vector two
-  // at a time.
+  // The lanes of places, each in a register of its own: read where they were read from, or taken out of the vector. The
+  // upper one of two comes with the lower one; not the lower one of both, since LLVM 19 takes all 64 bits for an
+  // address where it knows some of its bits.
   static std::vector<llvm::Value*> Numbers(llvm::IRBuilder<>& b, llvm::IntrinsicInst* gather, const Places& p) {
     auto* type = llvm::cast<llvm::FixedVectorType>(p.lanes->getType());
     llvm::Type* place = type->getElementType();
@@ -134,12 +135,10 @@ class Gathers {
         const auto align = llvm::Align(b.GetInsertBlock()->getDataLayout().getTypeStoreSize(place).getFixedValue());
         llvm::Value* at = b.CreateConstInBoundsGEP1_64(place, load->getPointerOperand(), k);
         n = b.CreateAlignedLoad(place, at, std::min(load->getAlign(), align));
-      } else if (pairs) {
-        n = b.CreateExtractElement(wide, uint64_t{k / 2});
-        if (k % 2) n = b.CreateLShr(n, 32);
-        n = b.CreateTrunc(n, place);
+      } else if (pairs && k % 2) {
+        n = b.CreateTrunc(b.CreateLShr(b.CreateExtractElement(wide, uint64_t{k / 2}), 32), place);
       } else {
-        n = b.CreateExtractElement(wide, uint64_t{k});
+        n = b.CreateExtractElement(p.lanes, uint64_t{k});
       }
       numbers.push_back(b.CreateIntCast(n, b.getInt64Ty(), p.is_signed));
     }

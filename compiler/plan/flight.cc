@@ -102,9 +102,9 @@ class Mover {
 
   bool any() const { return !exchanges_.empty(); }
 
-  // Each begins when the one before it is taken, or if its results are only stored, once what it gives can be made;
-  // those of what the computation begins with begin with it, and those whose results nothing here reads as soon as they
-  // can, since their memory is theirs all the time.
+  // Each begins when the one before it is taken, or behind the fence that kept it from that, or if its results are only
+  // stored, once what it gives can be made; those of what the computation begins with begin with it, and those whose
+  // results nothing here reads as soon as they can, since their memory is theirs all the time.
   Order Ahead() {
     size_t fence = NextFence(0);
     Hoist(0, fence);
@@ -113,12 +113,13 @@ class Mover {
       Instruction* i = order_[k];
       if (done_.contains(i)) continue;
       if (const auto lands = lands_.find(i); lands != lands_.end()) {
-        size_t next = 0;
-        while (next < exchanges_.size() && done_.contains(exchanges_[next])) ++next;
-        if (next > lands->second.front()) Hoist(next, fence);
+        if (const size_t next = Next(); next > lands->second.front()) Hoist(next, fence);
       }
       Put(i);
-      if (k == fence) fence = NextFence(k + 1);
+      if (k == fence) {
+        fence = NextFence(k + 1);
+        Hoist(Next(), fence);
+      }
       Try(&carried_, fence, 0);
       Try(&stored_, fence, 1);
     }
@@ -167,6 +168,13 @@ class Mover {
   void Release(size_t count) {
     for (size_t k = 0; k < count; ++k) Put(held_[k].instruction);
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  // The first exchange that has not begun.
+  size_t Next() const {
+    size_t next = 0;
+    while (next < exchanges_.size() && done_.contains(exchanges_[next])) ++next;
+    return next;
   }
 
   size_t NextFence(size_t from) const {

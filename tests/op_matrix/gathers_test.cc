@@ -79,6 +79,20 @@ TEST_P(Gathers, ElementsOfRows) {
     }
 }
 
+// A number for each of few rows that a vector takes together: where the rows lie is known, of the numbers some bits
+// are.
+TEST_P(Gathers, OneOfEachOfFewRows) {
+  for (int64_t n : {16, 64, 100})
+    Expect(absl::StrCat("HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n",
+                        "ENTRY e {\n x = f32[4,8,", n, "] parameter(0)\n i = s32[4,8] parameter(1)\n",
+                        " w = f32[4,8] parameter(2)\n j = s32[4,8,1,1] reshape(i)\n g = f32[4,8,1] gather(x, j), ",
+                        "offset_dims={}, collapsed_slice_dims={2}, operand_batching_dims={0,1}, ",
+                        "start_indices_batching_dims={0,1}, start_index_map={2}, index_vector_dim=3, ",
+                        "slice_sizes={1,1,1}\n h = f32[4,8] reshape(g)\n p = f32[4,8] multiply(h, w)\n",
+                        " z = f32[] constant(0)\n ROOT r = f32[4] reduce(p, z), dimensions={1}, to_apply=add\n}\n"),
+           n, {1e-5, 1e-5});
+}
+
 TEST_P(Gathers, SmallMatricesAreTurned) {
   for (const char* type : {"f32", "f64", "s32", "bf16"})
     for (const auto& [rows, columns] : {std::pair{2, 2}, {3, 3}, {4, 4}, {2, 5}, {5, 3}, {4, 5}})

@@ -48,6 +48,28 @@ TEST(Flight, TheNextExchangeBeginsBeforeTheWorkOfTheOneBefore) {
   EXPECT_EQ(Moved(kGathers, true, true, 1 << 20), "s1 g1 d1 s2 g2 d2");  // they are small
 }
 
+// What kept an exchange from beginning ahead of its use lies behind it then.
+TEST(Flight, TheNextExchangeBeginsBehindAFence) {
+  constexpr char kFence[] = R"(HloModule m, num_partitions=2
+ENTRY e {
+  x = f32[4,32] parameter(0)
+  v = f32[2,16,32] parameter(1)
+  s1 = f32[1,16,32] slice(v), slice={[0:1], [0:16], [0:32]}
+  r1 = f32[16,32] bitcast(s1)
+  g1 = f32[32,32] all-gather(r1), dimensions={0}, replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true
+  d1 = f32[4,32] dot(x, g1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  n = token[] after-all()
+  o = token[] outfeed(d1, n), outfeed_shape=f32[4,32]
+  y = f32[4,32] negate(d1)
+  s2 = f32[1,16,32] slice(v), slice={[1:2], [0:16], [0:32]}
+  r2 = f32[16,32] bitcast(s2)
+  g2 = f32[32,32] all-gather(r2), dimensions={0}, replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true
+  ROOT d2 = f32[4,32] dot(y, g2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+  EXPECT_EQ(Moved(kFence, true, false), "s1 g1 d1 o s2 g2 y d2");
+}
+
 // What an exchange needs is work itself: it stays where it is, and what reads the one before it waits.
 TEST(Flight, ResultsWaitForTheNextExchange) {
   constexpr char kScatters[] = R"(HloModule m, num_partitions=2

@@ -399,6 +399,13 @@ std::vector<Part> ComputeWhole(const Instruction& op, const std::vector<Part>& o
   return out;
 }
 
+// Every dimension is cut along the axes of `t`, and maybe further.
+bool IsFiner(const Tiling& than, const Tiling& t) {
+  for (size_t d = 0; d < t.dims.size(); ++d)
+    if (!StartsWith(than.dims[d], t.dims[d])) return false;
+  return true;
+}
+
 }  // namespace
 
 std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule,
@@ -484,8 +491,8 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
     if (partial.empty()) RememberRecipe(op, local.parts, out[0], reshard);
   }
   for (size_t k = 0; k < out.size(); ++k)
-    if (out[k].whole.IsArray() && !(IsOfBatches(op) && wanted[k].IsWhole()))
-      out[k] = Bring(out[k], Settled(mesh, out[k], wanted[k]), reshard);
+    if (out[k].whole.IsArray() && !(IsOfBatches(op) && IsFiner(out[k].tiling, wanted[k])))
+      out[k] = BringResult(op, out[k], Settled(mesh, out[k], wanted[k]), reshard);
   return out;
 }
 

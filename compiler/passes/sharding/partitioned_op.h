@@ -3,7 +3,7 @@
 // What: chooses the axes of each factor, brings operands to them, computes one device's part and combines what is
 //   partial. An operation without a rule is computed whole on every device.
 // Guarantees: the parts that come back are cut as asked for, but uneven and sorted ones may be cut where nothing is
-// asked.
+// asked, and what only an elementwise operation takes may be left to that one.
 #pragma once
 
 #include <functional>

@@ -126,4 +126,13 @@ Part Bring(const Part& part, const Tiling& target, Resharder* reshard) {
   return r.MakeAgain(part, target);
 }
 
+Part BringResult(const Instruction& op, const Part& part, const Tiling& target, Resharder* reshard) {
+  const bool alone = op.shape().IsArray() && !op.IsRoot() && op.users().size() == 1 && op.users()[0]->IsElementwise();
+  if (!alone || part.tiling.manual || !CutsEvenly(reshard->mesh(), part.whole.dims(), part.tiling))
+    return Bring(part, target, reshard);
+  const auto bytes = [&](const Tiling& t) { return LocalShape(reshard->mesh(), part.whole, t).ByteSize(); };
+  const bool stays = bytes(part.tiling) <= bytes(target) && !reshard->IsFree(part, target);
+  return stays ? part : Bring(part, target, reshard);
+}
+
 }  // namespace kiln

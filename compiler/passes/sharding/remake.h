@@ -16,5 +16,8 @@ namespace kiln {
 void RememberRecipe(const Instruction& op, const std::vector<Part>& operands, const Part& value, Resharder* reshard);
 // The part cut as `target` says: made again, or else moved.
 Part Bring(const Part& part, const Tiling& target, Resharder* reshard);
+// The same of what `op` gives; what only an elementwise operation takes stays as it is cut, if that is no more than is
+// asked for: where operands come alike, it is cheaper to move what is made of them.
+Part BringResult(const Instruction& op, const Part& part, const Tiling& target, Resharder* reshard);
 
 }  // namespace kiln
