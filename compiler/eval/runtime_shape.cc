@@ -166,6 +166,13 @@ absl::StatusOr<Ints> GatherExtents(const Instruction& i, const Operands& x) {
   return out;
 }
 
+absl::StatusOr<Ints> TopKExtents(const Instruction& i, const Operands& x, Ints out) {
+  const Shape& s = x[0]->shape();
+  if (Sized(i, x, 0, s.rank() - 1)) return Refuse(i);
+  for (int64_t d = 0; d + 1 < s.rank(); ++d) out[d] = s.dim(d);
+  return out;
+}
+
 absl::StatusOr<Ints> Extents(const Instruction& i, const Operands& x, const Shape& result) {
   const Attributes& a = i.attrs();
   const Shape& s = x[0]->shape();
@@ -246,9 +253,7 @@ absl::StatusOr<Ints> Extents(const Instruction& i, const Operands& x, const Shap
     case Opcode::TriangularSolve:
       return x[1]->shape().dims();
     case Opcode::TopK:
-      if (Sized(i, x, 0, s.rank() - 1)) return Refuse(i);
-      for (int64_t d = 0; d + 1 < s.rank(); ++d) out[d] = s.dim(d);
-      return out;
+      return TopKExtents(i, x, std::move(out));
     case Opcode::AllGather: {
       // As many parts as there are bounds of one in the result.
       const int64_t d = (*a.dimensions)[0], bound = i.operand(0)->shape().dim(d);

@@ -115,16 +115,9 @@ absl::Status PadDynamicUpdateSlice(SizedComputation& f, Instruction* i) {
 }  // namespace
 
 absl::Status PadIndexed(SizedComputation& f, Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Gather:
-      return PadGather(f, i);
-    case Opcode::Scatter:
-      return PadScatter(f, i);
-    case Opcode::DynamicSlice:
-      return PadDynamicSlice(f, i);
-    default:
-      return PadDynamicUpdateSlice(f, i);
-  }
+  if (i->Is(Opcode::Gather)) return PadGather(f, i);
+  if (i->Is(Opcode::Scatter)) return PadScatter(f, i);
+  return i->Is(Opcode::DynamicSlice) ? PadDynamicSlice(f, i) : PadDynamicUpdateSlice(f, i);
 }
 
 }  // namespace kiln::padding
