@@ -97,7 +97,7 @@ class CpuEntry : public HostEntry {
   }
 
   absl::Status LibraryCall(const Thunk& t) override {
-    return ErrorAt(t.instruction, "calls a library of another target", absl::StatusCode::kInternal);
+    return ErrorAt(t.instruction, "calls a library of another target", absl::StatusCode::kUnimplemented);
   }
 
   // The caller's arrays are aligned as their elements are.

@@ -185,7 +185,9 @@ absl::StatusOr<Literal> Convolution(const Instruction& i, const Shape& shape, co
   Ints taps;
   for (const WindowDim& q : w) taps.push_back(q.size);
   const IndexSpace ts(taps);
-  const int64_t ci = k.shape().dim(d.kernel_input), co = k.shape().dim(d.kernel_output);
+  int64_t ci = k.shape().dim(d.kernel_input);
+  if (fg == 1) ci = std::min(ci, x.shape().dim(d.input_feature));  // one of them may be a bound
+  const int64_t co = k.shape().dim(d.kernel_output);
   const int64_t batch = x.shape().dim(d.input_batch) / bg;
   const PrimitiveType t = shape.type();
   for (int64_t p = 0; p < out.size(); ++p) {

@@ -1,13 +1,14 @@
-// Evaluator: calls of GPU libraries, as the ordinary operations that they stand for.
+// Evaluator: calls of GPU libraries, and those that scale by blocks, as the ordinary operations that they stand for.
 #include "compiler/hlo/library_calls.h"
 
 #include "compiler/eval/evaluator.h"
 #include "compiler/eval/families.h"
+#include "compiler/hlo/block_scaling.h"
 
 namespace kiln {
 
 absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const Shape&, const std::vector<const Literal*>& x) {
-  if (!IsLibraryCall(&i)) return absl::NotFoundError("");
+  if (!IsLibraryCall(&i) && !IsBlockScaling(&i)) return absl::NotFoundError("");
   Module m("library_call");
   Computation* c = m.AddComputation("meaning");
   m.set_entry(c);

@@ -126,12 +126,16 @@ absl::StatusOr<Ints> DotExtents(const Instruction& i, const Operands& x) {
 
 absl::StatusOr<Ints> ConvolutionExtents(const Instruction& i, const Operands& x) {
   const ConvDimensionNumbers& n = *i.attrs().dim_labels;
+  const bool batches = i.attrs().batch_group_count.value_or(1) != 1;
+  const bool grouped = batches || i.attrs().feature_group_count.value_or(1) != 1;
   for (int64_t d = 0; d < x[1]->shape().rank(); ++d)
-    if (Sized(i, x, 1, d)) return Refuse(i);
-  if (Sized(i, x, 0, n.input_feature)) return Refuse(i);
+    if (Sized(i, x, 1, d) && (grouped || (d != n.kernel_input && d != n.kernel_output))) return Refuse(i);
+  if (Sized(i, x, 0, n.input_feature) && grouped) return Refuse(i);
+  if (!grouped) RETURN_IF_ERROR(Shared(i, x, {{0, n.input_feature}, {1, n.kernel_input}}).status());
   Ints out = i.shape().dims();
+  out[n.output_feature] = x[1]->shape().dim(n.kernel_output);
   if (Sized(i, x, 0, n.input_batch)) {
-    if (i.attrs().batch_group_count.value_or(1) != 1) return Refuse(i);
+    if (batches) return Refuse(i);
     out[n.output_batch] = x[0]->shape().dim(n.input_batch);
   }
   for (size_t k = 0; k < n.input_spatial.size(); ++k)
@@ -159,6 +163,13 @@ absl::StatusOr<Ints> GatherExtents(const Instruction& i, const Operands& x) {
     if (index == a.index_vector_dim.value_or(-1)) ++index;
     out[d] = x[1]->shape().dim(index++);
   }
+  return out;
+}
+
+absl::StatusOr<Ints> TopKExtents(const Instruction& i, const Operands& x, Ints out) {
+  const Shape& s = x[0]->shape();
+  if (Sized(i, x, 0, s.rank() - 1)) return Refuse(i);
+  for (int64_t d = 0; d + 1 < s.rank(); ++d) out[d] = s.dim(d);
   return out;
 }
 
@@ -241,6 +252,8 @@ absl::StatusOr<Ints> Extents(const Instruction& i, const Operands& x, const Shap
       return s.dims();
     case Opcode::TriangularSolve:
       return x[1]->shape().dims();
+    case Opcode::TopK:
+      return TopKExtents(i, x, std::move(out));
     case Opcode::AllGather: {
       // As many parts as there are bounds of one in the result.
       const int64_t d = (*a.dimensions)[0], bound = i.operand(0)->shape().dim(d);

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "compiler/hlo/attention_call.h"
+#include "compiler/hlo/block_scaling.h"
 #include "compiler/hlo/graph_builder.h"
 
 namespace kiln {
@@ -331,6 +333,8 @@ absl::StatusOr<Instruction*> MeaningOf(const Instruction* call, Computation* c, 
   if (IsCallTo(call, kBatchNormInferenceTarget) || IsCallTo(call, kBatchNormTrainingTarget) ||
       IsCallTo(call, kBatchNormGradTarget))
     return BatchNorm(call, c, x);
+  if (IsAttentionCall(call)) return AttentionOf(call, c, x);
+  if (IsBlockScaling(call)) return BlockScalingOf(call, c, x);
   return ErrorAt(call, "is no library routine that kiln knows", absl::StatusCode::kUnimplemented);
 }
 

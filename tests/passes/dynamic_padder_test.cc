@@ -82,6 +82,134 @@ TEST(DynamicPadder, EveryResultIsThatOfTheStaticProgram) {
   }
 }
 
+// Operations on y = f32[$N,4], whose results are static.
+struct Sized {
+  const char *name, *body;
+};
+void PrintTo(const Sized& t, std::ostream* os) { *os << t.name; }
+
+const Sized kSized[] = {
+    {"GatherOfWindows", R"( i = s32[2,1] constant({{3},{1}})
+ g = f32[2,$N] gather(y, i), offset_dims={1}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={$B,1}
+ ROOT r = f32[2] reduce(g, z), dimensions={1}, to_apply=add)"},
+    {"GatherOfRows", R"( i = s32[2,1] constant({{0},{1}})
+ g = f32[2,4] gather(y, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}
+ ROOT r = f32[4] reduce(g, z), dimensions={0}, to_apply=add)"},
+    {"GatherByIndices", R"( col = f32[$N,1] slice(y), slice={[0:$B],[0:1]}
+ i = s32[$N,1] convert(col)
+ g = f32[$N,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4}
+ ROOT r = f32[4] reduce(g, z), dimensions={0}, to_apply=add)"},
+    {"ScatterOfUpdates", R"( col = f32[$N,1] slice(y), slice={[0:$B],[0:1]}
+ i = s32[$N,1] convert(col)
+ ROOT r = f32[8,4] scatter(x, i, y), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add)"},
+    {"ScatterOfUpdatesByFewBits", R"( col = f32[$N,1] slice(y), slice={[0:$B],[0:1]}
+ a = f32[$N,1] abs(col)
+ i = u8[$N,1] convert(a)
+ wide = f32[300,4] broadcast(z), dimensions={}
+ ROOT r = f32[300,4] scatter(wide, i, y), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add)"},
+    {"ScatterInto", R"( i = s32[2,1] constant({{0},{0}})
+ u = f32[2,4] slice(x), slice={[0:2],[0:4]}
+ g = f32[$N,4] scatter(y, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+ ROOT r = f32[4] reduce(g, z), dimensions={0}, to_apply=add)"},
+    {"ScatterOfWholeWindows", R"( i = s32[2,1] constant({{0},{2}})
+ u = f32[$N,2] slice(y), slice={[0:$B],[1:3]}
+ g = f32[$N,4] scatter(y, i, u), update_window_dims={0}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, index_vector_dim=1, to_apply=add
+ ROOT r = f32[4] reduce(g, z), dimensions={0}, to_apply=add)"},
+    {"UpdateOfAPart", R"( wide = f32[12,4] broadcast(z), dimensions={}
+ two = s32[] constant(2)
+ zero = s32[] constant(0)
+ ROOT r = f32[12,4] dynamic-update-slice(wide, y, two, zero))"},
+    {"PartOfWhatMoves", R"( one = s32[] constant(1)
+ zero = s32[] constant(0)
+ part = f32[$N,2] dynamic-slice(y, zero, one), dynamic_slice_sizes={$B,2}
+ ROOT r = f32[2] reduce(part, z), dimensions={0}, to_apply=add)"},
+    {"GradientOfAPool", R"( m = f32[$H,4] reduce-window(y, low), window={size=2x1 stride=2x1}, to_apply=most
+ g = f32[$N,4] select-and-scatter(y, m, z), window={size=2x1 stride=2x1}, select=notless, scatter=add
+ product = f32[$N,4] multiply(g, y)
+ ROOT r = f32[4] reduce(product, z), dimensions={0}, to_apply=add)"},
+    {"BatchNorm", R"( s = f32[4] constant({1, 2, 3, 4})
+ n = (f32[$N,4], f32[4], f32[4]) batch-norm-training(y, s, s), epsilon=0.001, feature_index=1
+ v = f32[$N,4] get-tuple-element(n), index=0
+ mean = f32[4] get-tuple-element(n), index=1
+ variance = f32[4] get-tuple-element(n), index=2
+ g = (f32[$N,4], f32[4], f32[4]) batch-norm-grad(y, s, mean, variance, v), epsilon=0.001, feature_index=1
+ w = f32[$N,4] get-tuple-element(g), index=0
+ both = f32[$N,4] multiply(v, w)
+ sum = f32[4] reduce(both, z), dimensions={0}, to_apply=add
+ ROOT r = (f32[4], f32[4], f32[4]) tuple(sum, mean, variance))"},
+    {"ConvolutionOverFeatures", R"( t = f32[4,$N] transpose(y), dimensions={1,0}
+ a = f32[1,4,$N] reshape(t)
+ filter = f32[1,$N,4] reshape(y)
+ ROOT r = f32[1,4,4] convolution(a, filter), window={size=1}, dim_labels=b0f_0io->b0f)"},
+    {"TopKOfRows", R"( t = (f32[$N,2], s32[$N,2]) topk(y), k=2, largest=true
+ v = f32[$N,2] get-tuple-element(t), index=0
+ ROOT r = f32[2] reduce(v, z), dimensions={0}, to_apply=add)"},
+    {"BitsOfRows", R"( b = s32[$N,4] bitcast-convert(y)
+ f = f32[$N,4] convert(b)
+ ROOT r = f32[4] reduce(f, z), dimensions={0}, to_apply=add)"},
+    {"SolvesSideBySide", R"( a = f32[4,4] constant({{2,0,0,0},{1,4,0,0},{1,1,2,0},{1,1,1,8}})
+ s = f32[$N,4] triangular-solve(a, y), left_side=false, lower=true, transpose_a=NO_TRANSPOSE
+ ROOT r = f32[4] reduce(s, z), dimensions={0}, to_apply=add)"},
+};
+
+class SizedPrograms : public testing::TestWithParam<Sized> {};
+
+std::unique_ptr<Module> SizedProgram(const std::string& body, int n) {
+  constexpr char kBefore[] = R"(HloModule s
+add { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT s = f32[] add(a,b) }
+most { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT s = f32[] maximum(a,b) }
+notless { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT s = pred[] compare(a,b), direction=GE }
+ENTRY e { x = f32[8,4] parameter(0)
+ k = s32[] parameter(1)
+ z = f32[] constant(0)
+ low = f32[] constant(-1000)
+ y = )";
+  const bool dynamic = n < 0;
+  const std::string bound = dynamic ? "8" : absl::StrCat(n);
+  const std::string y = dynamic ? "f32[<=8,4] set-dimension-size(x, k), dimensions={0}\n"
+                                : absl::StrCat("f32[", n, ",4] slice(x), slice={[0:", n, "],[0:4]}\n");
+  auto m = ParseHlo(absl::StrCat(kBefore, y,
+                                 absl::StrReplaceAll(body, {{"$B", bound},
+                                                            {"$H", dynamic ? "<=4" : absl::StrCat(n / 2)},
+                                                            {"$N", dynamic ? "<=8" : bound}}),
+                                 "}"),
+                    "t.hlo");
+  EXPECT_TRUE(m.ok()) << m.status();
+  EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
+  PassContext ctx;
+  for (const char* pass : {"batchnorm-expander", "dynamic-padder"}) {
+    EXPECT_TRUE(FindPass(pass)->run(**m, ctx).ok()) << pass;
+    EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m);
+  }
+  return std::move(*m);
+}
+
+TEST_P(SizedPrograms, GiveWhatTheStaticOneGives) {
+  Literal x(Shape::Array(PrimitiveType::F32, {8, 4}));
+  for (int64_t k = 0; k < x.size(); ++k) {
+    Element e;
+    e.re = static_cast<double>((k * 37) % 23) - 11;
+    x.Set(k, e);
+  }
+  const std::unique_ptr<Module> padded = SizedProgram(GetParam().body, -1);
+  for (int n = 2; n <= 8; ++n) {
+    const std::vector<Literal> args = {x, Literal::Int(PrimitiveType::S32, n)};
+    auto got = Evaluate(*padded, args), want = Evaluate(*SizedProgram(GetParam().body, n), args);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_TRUE(want.ok()) << want.status();
+    EXPECT_EQ(got->ToString(), want->ToString()) << "size " << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, SizedPrograms, testing::ValuesIn(kSized),
+                         [](const auto& p) { return std::string(p.param.name); });
+
 TEST(DynamicPadder, ArgumentsAndResultsGetTheirSizes) {
   auto m = ParseHlo("HloModule m\nENTRY e { x = f32[<=8,4] parameter(0)\n ROOT n = f32[<=8,4] negate(x) }", "t.hlo");
   ASSERT_TRUE(m.ok());

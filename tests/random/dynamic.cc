@@ -57,10 +57,68 @@ Expr ThroughChoice(Growth& g, Computation* c, Expr y) {
   return PartOf(i, 0);
 }
 
+std::vector<Instruction*> WithStarts(Growth& g, Computation* c, std::vector<Instruction*> operands, int64_t rank) {
+  for (int64_t k = 0; k < rank; ++k) operands.push_back(g.Index(c).get());
+  return operands;
+}
+
+// The array, or a part of it of static extents, written into it at any place.
+Expr Updated(Growth& g, Computation* c, Expr y) {
+  const Shape& s = y.shape();
+  Expr update = y;
+  if (g.Chance(50)) {
+    Ints part;
+    for (int64_t extent : s.dims()) part.push_back(g.Between(1, extent));
+    update = g.Fit(c, y.type(), part);
+  }
+  return c->Add(Opcode::DynamicUpdateSlice, s, WithStarts(g, c, {y.get(), update.get()}, s.rank()));
+}
+
+// All that there is along the dynamic dimension, a part along the others.
+Expr Sliced(Growth& g, Computation* c, Expr y) {
+  Shape part = y.shape();
+  for (int64_t k = 0; k < part.rank(); ++k)
+    if (!part.is_dynamic(k)) part.mutable_dims()[k] = g.Between(1, part.dim(k));
+  Instruction* i = c->Add(Opcode::DynamicSlice, part, WithStarts(g, c, {y.get()}, part.rank()));
+  i->mutable_attrs().dynamic_slice_sizes = part.dims();
+  return i;
+}
+
+// Rows of another dimension, gathered or added to; the dynamic dimension is whole in each window.
+Expr Indexed(Growth& g, Computation* c, Expr y, bool gathers) {
+  const Shape s = y.shape();
+  const int64_t d = DynamicOf(s), row = (d + 1) % s.rank(), count = g.Between(1, 4);
+  Ints windows;
+  for (int64_t k = 1; k < s.rank(); ++k) windows.push_back(k);
+  Shape rows = s;
+  for (int64_t k = row; k > 0; --k) {
+    rows.mutable_dims()[k] = s.dim(k - 1);
+    rows.set_dynamic(k, s.is_dynamic(k - 1));
+  }
+  rows.mutable_dims()[0] = count;
+  rows.set_dynamic(0, false);
+  if (s.rank() < 2 || s.dim(row) == 0 || rows.ElementCount() > Growth::kMostElements) return y;
+  Expr indices = g.Fit(c, PrimitiveType::S32, {count});
+  Ints sizes = s.dims();
+  sizes[row] = 1;
+  Instruction* gather = c->Add(Opcode::Gather, rows, {y.get(), indices.get()});
+  gather->mutable_attrs().offset_dims = windows;
+  gather->mutable_attrs().collapsed_slice_dims = gather->mutable_attrs().start_index_map = Ints{row};
+  gather->mutable_attrs().index_vector_dim = 1;
+  gather->mutable_attrs().slice_sizes = sizes;
+  if (gathers || !Growth::Number(y)) return gather;
+  Instruction* i = c->Add(Opcode::Scatter, s, {y.get(), g.Fit(c, PrimitiveType::S32, {count}).get(), gather});
+  i->mutable_attrs().update_window_dims = windows;
+  i->mutable_attrs().inserted_window_dims = i->mutable_attrs().scatter_dims_to_operand_dims = Ints{row};
+  i->mutable_attrs().index_vector_dim = 1;
+  i->mutable_attrs().to_apply = ScalarFunction(g.module, Opcode::Maximum, y.type());
+  return i;
+}
+
 Expr Change(Growth& g, Computation* c, Expr y) {
   const Shape s = y.shape();
   const int64_t d = DynamicOf(s);
-  switch (g.Pick(9)) {
+  switch (g.Pick(13)) {
     case 0:
       return Doubled(g, y);
     case 1: {
@@ -106,6 +164,14 @@ Expr Change(Growth& g, Computation* c, Expr y) {
       return ThroughLoop(g, c, y);
     case 7:
       return ThroughChoice(g, c, y);
+    case 8:
+      return Updated(g, c, y);
+    case 9:
+      return Sliced(g, c, y);
+    case 10:
+      return Indexed(g, c, y, true);
+    case 11:
+      return Indexed(g, c, y, false);
     default: {
       Instruction* tuple = TupleOf({y, IntegerIn(c, PrimitiveType::S32, 1)});
       return PartOf(c->Add(Opcode::OptimizationBarrier, tuple->shape(), {tuple}), 0);

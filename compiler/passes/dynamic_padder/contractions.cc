@@ -6,15 +6,9 @@
 #include "compiler/passes/dynamic_padder/sized_computation.h"
 
 namespace kiln::padding {
-namespace {
 
-bool Holds(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
-
-// What changes no result under the reduction `i`: the neutral element of sums and products, else the initial value,
-// which HLO asks to be one.
-Expr NeutralOf(SizedComputation& f, const Instruction* i, int64_t k) {
-  Instruction* init = i->operand(i->operand_count() / 2 + k);
-  const Instruction* r = (*i->attrs().to_apply)->root();
+Expr NeutralOf(SizedComputation& f, const Computation* reducer, Instruction* init) {
+  const Instruction* r = reducer->root();
   const PrimitiveType t = init->shape().type();
   const bool plain = r->operand_count() == 2 && r->operand(0)->Is(Opcode::Parameter) &&
                      r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
@@ -23,6 +17,10 @@ Expr NeutralOf(SizedComputation& f, const Instruction* i, int64_t k) {
   if (plain && r->Is(Opcode::Or)) return f.Zero(init);
   return init;
 }
+
+namespace {
+
+bool Holds(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
 absl::Status PadReduce(SizedComputation& f, Instruction* i) {
   const Ints& dims = *i->attrs().dimensions;
@@ -38,7 +36,7 @@ absl::Status PadReduce(SizedComputation& f, Instruction* i) {
       ++kept;
     }
     out[n > 1 ? ShapeIndex{k} : ShapeIndex{}] = left;
-    if (f.IsDynamic(x)) i->ReplaceOperand(k, f.Masked(x, dims, NeutralOf(f, i, k)));
+    if (f.IsDynamic(x)) i->ReplaceOperand(k, f.Masked(x, dims, NeutralOf(f, *i->attrs().to_apply, i->operand(n + k))));
   }
   f.SetAll(i, std::move(out));
   return absl::OkStatus();
@@ -109,19 +107,64 @@ absl::Status PadDot(SizedComputation& f, Instruction* i) {
   return absl::OkStatus();
 }
 
+// Features that both sides sum over have one size; the kernel's windows are of its extents.
 absl::Status PadConvolution(SizedComputation& f, Instruction* i) {
-  if (f.IsDynamic(i->operand(1))) return RefuseDynamic(f, i);
   const Attributes& a = i->attrs();
   const ConvDimensionNumbers& n = *a.dim_labels;
-  Instruction* x = i->operand(0);
+  Instruction *x = i->operand(0), *kernel = i->operand(1);
+  const bool grouped = a.batch_group_count.value_or(1) != 1 || a.feature_group_count.value_or(1) != 1;
   Sizes out;
   for (const auto& [d, s] : f.Of(x)) {
     if (d == n.input_batch && a.batch_group_count.value_or(1) == 1) out[n.output_batch] = s;
     for (size_t k = 0; k < n.input_spatial.size(); ++k)
       if (d == n.input_spatial[k]) out[n.output_spatial[k]] = Positions(f, s, (*a.window)[k]).get();
   }
+  const Sizes of_kernel = f.Of(kernel);
+  Sizes of_input = f.Of(x);
+  for (const auto& [d, s] : of_kernel) {
+    if (grouped || (d != n.kernel_input && d != n.kernel_output)) return RefuseDynamic(f, i);
+    if (d == n.kernel_output) out[n.output_feature] = s;
+    if (d == n.kernel_input) of_input.insert({n.input_feature, s});
+  }
+  if (const auto it = of_input.find(n.input_feature); it != of_input.end() && !grouped) {
+    Sizes masked = of_kernel;
+    masked.insert({n.kernel_input, it->second});
+    f.Set(kernel, masked);
+    i->ReplaceOperand(1, f.Masked(kernel, {n.kernel_input}, f.Zero(kernel)));
+    f.Set(kernel, of_kernel);
+  }
+  const Sizes in = f.Of(x);
+  f.Set(x, of_input);
   i->ReplaceOperand(0, f.Masked(x, AllDims(x->shape()), f.Zero(x)));
+  f.Set(x, in);
   f.Set(i, out);
+  return absl::OkStatus();
+}
+
+// The least element of windows that ask for the greatest, and the other way round; nothing: windows ask for neither.
+std::optional<Expr> NeverSelected(SizedComputation& f, const Instruction* i) {
+  const Instruction* r = (*i->attrs().select)->root();
+  const bool plain = r->Is(Opcode::Compare) && r->operand(0)->Is(Opcode::Parameter) &&
+                     r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
+  if (!plain || *r->operand(0)->attrs().parameter_number != 0) return std::nullopt;
+  const PrimitiveType t = i->operand(0)->shape().type();
+  const Direction direction = *r->attrs().direction;
+  if (!IsFloat(t) || (direction != Direction::GE && direction != Direction::LE)) return std::nullopt;
+  const double infinity = std::numeric_limits<double>::infinity();
+  return Expr(f.computation()->AddConstant(Literal::Of(t, direction == Direction::GE ? -infinity : infinity)));
+}
+
+// Past its size the operand is not selected, and the source changes nothing.
+absl::Status PadSelectAndScatter(SizedComputation& f, Instruction* i) {
+  Instruction *x = i->operand(0), *source = i->operand(1);
+  const Sizes in = f.Of(x);
+  if (f.IsDynamic(x)) {
+    const std::optional<Expr> least = NeverSelected(f, i);
+    if (!least) return RefuseDynamic(f, i);
+    i->ReplaceOperand(0, f.Masked(x, AllDims(x->shape()), *least));
+  }
+  i->ReplaceOperand(1, f.Masked(source, AllDims(source->shape()), NeutralOf(f, *i->attrs().scatter, i->operand(2))));
+  f.Set(i, in);
   return absl::OkStatus();
 }
 
@@ -135,6 +178,8 @@ absl::Status PadContraction(SizedComputation& f, Instruction* i) {
       return PadReduceWindow(f, i);
     case Opcode::Dot:
       return PadDot(f, i);
+    case Opcode::SelectAndScatter:
+      return PadSelectAndScatter(f, i);
     default:
       return PadConvolution(f, i);
   }

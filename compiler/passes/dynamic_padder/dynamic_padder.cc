@@ -51,6 +51,7 @@ absl::Status Visit(SizedComputation& f, Instruction* i) {
     case Opcode::ReduceWindow:
     case Opcode::Dot:
     case Opcode::Convolution:
+    case Opcode::SelectAndScatter:
       return PadContraction(f, i);
     case Opcode::Sort:
       return PadSort(f, i);

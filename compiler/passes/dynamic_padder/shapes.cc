@@ -1,12 +1,10 @@
-// Sizes where elements move: broadcasts, transposes, slices, concatenations, gathers, and where sizes are stated.
+// Sizes where elements move: broadcasts, transposes, slices, concatenations, batches, and where sizes are stated.
 #include <algorithm>
 
 #include "compiler/passes/dynamic_padder/sized_computation.h"
 
 namespace kiln::padding {
 namespace {
-
-bool Holds(const Ints& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
 
 absl::Status PadSetDimensionSize(SizedComputation& f, Instruction* i) {
   Instruction* x = i->operand(0);
@@ -101,21 +99,36 @@ absl::Status PadReverse(SizedComputation& f, Instruction* i) {
   return absl::OkStatus();
 }
 
-absl::Status PadGather(SizedComputation& f, Instruction* i) {
-  if (f.IsDynamic(i->operand(0))) return RefuseDynamic(f, i);
-  // Batch dimensions of the result are those of the indices, in order.
-  const Ints offset = i->attrs().offset_dims.value_or(Ints());
-  const Sizes& indices = f.Of(i->operand(1));
+// Sizes of leading dimensions, where an operation treats each of what they hold alike; the last `whole` are its own.
+absl::Status PadBatch(SizedComputation& f, Instruction* i, const Instruction* like, int64_t whole) {
   Sizes out;
-  int64_t from = 0;
-  for (int64_t d = 0; d < i->shape().rank(); ++d) {
-    if (Holds(offset, d)) continue;
-    if (from == i->attrs().index_vector_dim.value_or(-1)) ++from;
-    if (const auto it = indices.find(from); it != indices.end()) out[d] = it->second;
-    ++from;
+  for (const Instruction* o : i->operands())
+    for (const auto& [d, s] : f.Of(o)) {
+      if (d >= o->shape().rank() - whole) return RefuseDynamic(f, i);
+      if (o == like) out[d] = s;
+    }
+  if (!i->shape().IsTuple()) {
+    f.Set(i, out);
+    return absl::OkStatus();
   }
-  f.Set(i, out);
+  LeafSizes parts;
+  for (size_t k = 0; k < i->shape().tuple().size(); ++k) parts[{static_cast<int64_t>(k)}] = out;
+  f.SetAll(i, std::move(parts));
   return absl::OkStatus();
+}
+
+absl::Status PadSolve(SizedComputation& f, Instruction* i) {
+  // Right-hand sides are apart from each other, and past their size nothing is read.
+  Instruction* b = i->operand(1);
+  const int64_t sides = b->shape().rank() - (i->attrs().left_side.value_or(false) ? 1 : 2);
+  const Sizes in = f.Of(b);
+  Sizes batch = in;
+  batch.erase(sides);
+  f.Set(b, batch);
+  const absl::Status status = PadBatch(f, i, b, 2);
+  f.Set(b, in);
+  if (status.ok()) f.Set(i, in);
+  return status;
 }
 
 }  // namespace
@@ -139,7 +152,24 @@ absl::Status PadShapeOperation(SizedComputation& f, Instruction* i) {
     case Opcode::Reverse:
       return PadReverse(f, i);
     case Opcode::Gather:
-      return PadGather(f, i);
+    case Opcode::Scatter:
+    case Opcode::DynamicSlice:
+    case Opcode::DynamicUpdateSlice:
+      return PadIndexed(f, i);
+    case Opcode::Cholesky:
+      return PadBatch(f, i, x, 2);
+    case Opcode::TriangularSolve:
+      return PadSolve(f, i);
+    case Opcode::TopK:
+      return PadBatch(f, i, x, 1);
+    case Opcode::AllReduce:
+      if (i->operand_count() != 1) return RefuseDynamic(f, i);
+      out = in;
+      break;
+    case Opcode::BitcastConvert:
+      for (const auto& [d, s] : in)
+        if (d < i->shape().rank()) out[d] = s;
+      break;
     case Opcode::Broadcast:
       for (const auto& [d, s] : in) out[(*i->attrs().dimensions)[d]] = s;
       break;
@@ -148,14 +178,6 @@ absl::Status PadShapeOperation(SizedComputation& f, Instruction* i) {
       break;
     case Opcode::Slice:
       out = OfSlice(f, i, in);
-      break;
-    case Opcode::DynamicUpdateSlice:
-      if (f.IsDynamic(i->operand(1))) return RefuseDynamic(f, i);
-      out = in;
-      break;
-    case Opcode::DynamicSlice:
-      for (const auto& [d, s] : in)
-        if (i->shape().dim(d) == x->shape().dim(d)) out[d] = s;
       break;
     default:
       return RefuseDynamic(f, i);

@@ -42,7 +42,7 @@ Instruction* SizedComputation::Masked(Instruction* x, const Ints& dims, Expr val
     if (it == Of(x).end()) continue;
     const Expr inside =
         CompareExpr(Direction::LT, IotaOf(c_, PrimitiveType::S32, extents, d), BroadcastTo(it->second, extents));
-    out = SelectExpr(inside, out, BroadcastTo(value, extents));
+    out = SelectExpr(inside, out, value.shape().rank() == 0 ? BroadcastTo(value, extents) : value);
   }
   return out.get();
 }

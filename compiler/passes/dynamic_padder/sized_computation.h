@@ -1,7 +1,7 @@
 // What the parts of dynamic-padder share: the sizes of dynamic dimensions in one computation.
 //
-// A family of operations (shape, contraction, sort, control flow) is a file of functions over a SizedComputation; each
-// rewrites its instruction and states the sizes of what it gives.
+// A family of operations (shape, indices, contraction, sort, control flow) is a file of functions over a
+// SizedComputation; each rewrites its instruction and states the sizes of what it gives.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class SizedComputation {
 
   Expr Int(int64_t v) { return IntegerIn(c_, PrimitiveType::S32, v); }
   Expr Zero(const Instruction* x) { return c_->AddConstant(Literal::Of(x->shape().type(), 0)); }
-  // `x` with `value` past the size of each dimension in `dims` that has one.
+  // `x` with `value`, a scalar or an array like `x`, past the size of each dimension in `dims` that has one.
   Instruction* Masked(Instruction* x, const Ints& dims, Expr value);
   // Puts `with` in the place of `i`, which is removed.
   absl::Status Replace(Instruction* i, Instruction* with, const LeafSizes& sizes);
@@ -51,6 +51,9 @@ void StripDynamic(Shape* s);
 // True if `c` or something that it runs has a dynamic dimension.
 bool IsDynamicComputation(const Computation* c);
 Ints AllDims(const Shape& s);
+// What changes no sum, product or disjunction that `reducer` makes; any other result takes `init`, which HLO asks to
+// change none.
+Expr NeutralOf(SizedComputation& f, const Computation* reducer, Instruction* init);
 // An operand's size is lost here, or a size that the shape declares was never stated.
 absl::Status RefuseDynamic(const SizedComputation& f, const Instruction* i);
 
@@ -67,6 +70,7 @@ absl::Status PadComputation(SizedComputation& f);
 absl::Status PadControlFlow(SizedComputation& f, Instruction* i);
 absl::Status PadShapeOperation(SizedComputation& f, Instruction* i);
 absl::Status PadReshape(SizedComputation& f, Instruction* i);
+absl::Status PadIndexed(SizedComputation& f, Instruction* i);
 absl::Status PadContraction(SizedComputation& f, Instruction* i);
 absl::Status PadSort(SizedComputation& f, Instruction* i);
 

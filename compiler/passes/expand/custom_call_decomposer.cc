@@ -1,9 +1,10 @@
 // Custom calls that front ends and other compilers use as names for operations: annotations pass their operand on,
-// TopK, the functions of XLA's builder, those of LAPACK that HLO has too and JAX's product of a sparse matrix become
-// what they name. Every other target is the user's own function.
+// TopK, the functions of XLA's builder, those of LAPACK that HLO has too, cuDNN's attention and JAX's product of a
+// sparse matrix become what they name. Every other target is the user's own function.
 #include <string>
 
 #include "compiler/hlo/annotation.h"
+#include "compiler/hlo/attention_call.h"
 #include "compiler/hlo/csr_product.h"
 #include "compiler/hlo/lapack.h"
 #include "compiler/pass/pass.h"
@@ -139,12 +140,13 @@ absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
       m, ctx,
       [](Instruction* i) {
         const Known* k = Find(i);
-        return (k && Fits(i, *k)) || IsSolve(i) || IsFactor(i) || IsCsrProduct(i);
+        return (k && Fits(i, *k)) || IsSolve(i) || IsFactor(i) || IsCsrProduct(i) || IsAttentionCall(i);
       },
       [](Instruction* i) {
         if (IsSolve(i)) return SolveOf(i);
         if (IsFactor(i)) return FactorOf(i);
         if (IsCsrProduct(i)) return CsrProductOf(i);
+        if (IsAttentionCall(i)) return AttentionOf(i, i->parent(), i->operands());
         return Expand(i);
       });
 }
