@@ -53,6 +53,7 @@ class Inserter {
     control_.insert(m.entry());
     for (const auto& c : m.computations())
       for (const auto& i : c->instructions()) {
+        if (i->Is(Opcode::Fusion)) ++fusions_of_[*i->attrs().calls];
         if (!i->Is(Opcode::While) && !i->Is(Opcode::Conditional)) continue;
         for (const Computation* callee : i->called()) control_.insert(callee);
         if (i->Is(Opcode::While)) loops_.insert({*i->attrs().body, i.get()});
@@ -187,9 +188,16 @@ class Inserter {
     return absl::OkStatus();
   }
 
-  // The fusion gets another operand, equal to `k`, for output `o` to update.
+  // The fusion gets another operand, equal to `k`, for output `o` to update. Others that share its computation, as
+  // those of copied loops do, keep it as it is.
   int64_t SplitOperand(Instruction* fusion, int64_t o, int64_t k) {
     Computation* body = *fusion->attrs().calls;
+    if (int64_t& fusions = fusions_of_[body]; fusions > 1) {
+      --fusions;
+      body = m_.CloneComputation(body);
+      fusion->mutable_attrs().calls = body;
+      fusions_of_[body] = 1;
+    }
     const int64_t number = fusion->operand_count();
     Instruction* target = body->AddParameter(number, body->parameter(k)->shape(), "again");
     const auto [update, array] = UpdateOf(body, o);
@@ -395,6 +403,7 @@ class Inserter {
   // The entry, and what loops and branches call; loops by their bodies.
   absl::flat_hash_set<const Computation*> control_;
   absl::flat_hash_map<const Computation*, Instruction*> loops_;
+  absl::flat_hash_map<const Computation*, int64_t> fusions_of_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "compiler/eval/evaluator.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/printer.h"
+#include "compiler/hlo/verify.h"
 #include "compiler/passes/memory/prepare_for_planning.h"
 #include "compiler/pipeline/registry.h"
 #include "compiler/plan/buffer_assignment.h"
@@ -446,6 +447,36 @@ TEST(CopyInsertion, WhatIsUpdatedIsMadeWhereTheStateWas) {
     EXPECT_EQ(copies > 0, needed) << ToText(**m);
     ExpectCompiledEqualsEvaluated(text, 5);
   }
+}
+
+// One of two fusions that share a computation needs the old elements beside the update.
+TEST(CopyInsertion, AFusionGetsAnOperandOfItsOwnInAComputationOfItsOwn) {
+  auto m = ParseHlo(R"(HloModule shared
+f {
+  p = s32[4] parameter(0)
+  n = s32[4] negate(p)
+  i = s32[] constant(0)
+  u = s32[4] dynamic-update-slice(p, n, i)
+  ROOT t = (s32[4], s32[4]) tuple(n, u)
+}
+ENTRY e {
+  x = s32[4] parameter(0)
+  y = s32[4] abs(x)
+  z = s32[4] not(x)
+  a = (s32[4], s32[4]) fusion(y), kind=kLoop, calls=f
+  b = (s32[4], s32[4]) fusion(z), kind=kLoop, calls=f
+  ROOT r = ((s32[4], s32[4]), (s32[4], s32[4])) tuple(a, b)
+}
+)",
+                    "shared.hlo");
+  ASSERT_TRUE(m.ok()) << m.status();
+  ASSERT_TRUE(InsertCopies(**m).ok());
+  EXPECT_TRUE(VerifyModule(**m).ok()) << VerifyModule(**m) << ToText(**m);
+  for (const auto& i : (*m)->entry()->instructions())
+    if (i->Is(Opcode::Fusion)) {
+      EXPECT_EQ((*i->attrs().calls)->parameters().size(), 2) << ToText(**m);
+      EXPECT_EQ(i->operand_count(), 2) << ToText(**m);
+    }
 }
 
 // Arrays without elements still have an address.
