@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/excess.h"
 #include "codegen/elemental/never_positive.h"
 #include "codegen/llvm/inverse_roots.h"
 #include "codegen/llvm/quotients.h"
@@ -28,42 +29,8 @@ const char* ComplexStem(Opcode op) {
   return nullptr;
 }
 
-// Whether a value of a narrow type may hold more digits than its type (Ir::keeps_excess).
-bool MayHoldExcess(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Parameter:
-    case Opcode::Constant:
-    case Opcode::Convert:
-      return false;
-    case Opcode::Bitcast:
-    case Opcode::Broadcast:
-    case Opcode::Reshape:
-    case Opcode::Slice:
-    case Opcode::Transpose:
-      return MayHoldExcess(i->operand(0));
-    default:
-      return true;
-  }
-}
-
-// Whether an operation on floats takes operands as their type has them: those that differ in their last digit may give
-// results far apart, or the program asks for the type.
-bool TakesRounded(const Instruction* i) {
-  switch (i->opcode()) {
-    case Opcode::Ceil:
-    case Opcode::Compare:
-    case Opcode::Convert:
-    case Opcode::Floor:
-    case Opcode::IsFinite:
-    case Opcode::ReducePrecision:
-    case Opcode::Remainder:
-    case Opcode::RoundNearestAfz:
-    case Opcode::RoundNearestEven:
-    case Opcode::Sign:
-      return true;
-    default:
-      return false;
-  }
+bool HasExcess(const Ir& ir, PrimitiveType t) {
+  return ir.keeps_excess && (t == PrimitiveType::BF16 || t == PrimitiveType::F16);
 }
 
 class Op {
@@ -72,7 +39,7 @@ class Op {
       : ir(ir), b(ir.b), i(i), x(std::move(operands)), t(i->operand(0)->shape().type()) {}
 
   absl::StatusOr<Val> Run() {
-    if (HasExcess(t) && TakesRounded(i))
+    if (HasExcess(ir, t) && TakesRounded(i))
       for (size_t k = 0; k < x.size(); ++k)
         if (MayHoldExcess(i->operand(static_cast<int64_t>(k)))) x[k].re = ir.Round(t, x[k].re);
     switch (i->opcode()) {
@@ -114,16 +81,13 @@ class Op {
         default:
           break;
       }
-      if (!HasExcess(t) || i->Is(Opcode::ReducePrecision)) r->re = ir.Round(t, r->re);
+      if (!HasExcess(ir, t) || i->Is(Opcode::ReducePrecision)) r->re = ir.Round(t, r->re);
       return r;
     }
     return Integer();
   }
 
  private:
-  bool HasExcess(PrimitiveType type) const {
-    return ir.keeps_excess && (type == PrimitiveType::BF16 || type == PrimitiveType::F16);
-  }
   absl::Status Bad() {
     return ErrorAt(i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);
   }
@@ -170,7 +134,7 @@ class Op {
 
   // A value that is held with more digits than its rounded largest may be a little larger than that.
   bool MayPassItsExtreme(const Instruction* difference) const {
-    return HasExcess(t) && difference->Is(Opcode::Subtract) && MayHoldExcess(difference->operand(0));
+    return HasExcess(ir, t) && difference->Is(Opcode::Subtract) && MayHoldExcess(difference->operand(0));
   }
 
   // cpu-root-estimates
@@ -480,7 +444,10 @@ class Op {
 }  // namespace
 
 absl::StatusOr<Val> EmitElementwise(Ir& ir, const Instruction* i, const std::vector<Val>& x) {
-  return Op(ir, i, x).Run();
+  auto r = Op(ir, i, x).Run();
+  const PrimitiveType t = i->shape().type();
+  if (r.ok() && HasExcess(ir, t) && FeedsChoice(i)) r->re = ir.Round(t, r->re);
+  return r;
 }
 
 void AllowReassociation(Ir& ir, bool allow) {

@@ -98,6 +98,56 @@ ENTRY e {
   }
 }
 
+// Which of equal elements is chosen: rounding makes many of them equal.
+TEST_P(Chains, ChooseAmongRoundedValues) {
+  for (const char* type : {"bf16", "f16"}) {
+    std::string text = R"(HloModule m
+later {
+  p = T[] parameter(0)
+  i = s32[] parameter(1)
+  q = T[] parameter(2)
+  j = s32[] parameter(3)
+  more = pred[] compare(p, q), direction=GT
+  same = pred[] compare(p, q), direction=EQ
+  less = pred[] compare(i, j), direction=LT
+  first = pred[] and(same, less)
+  keep = pred[] or(more, first)
+  x = T[] select(keep, p, q)
+  k = s32[] select(keep, i, j)
+  ROOT t = (T[], s32[]) tuple(x, k)
+}
+ge {
+  p = T[] parameter(0)
+  q = T[] parameter(1)
+  ROOT r = pred[] compare(p, q), direction=GE
+}
+sum {
+  p = T[] parameter(0)
+  q = T[] parameter(1)
+  ROOT r = T[] add(p, q)
+}
+ENTRY e {
+  x = T[6,900] parameter(0)
+  far = T[] constant(300)
+  fars = T[6,900] broadcast(far), dimensions={}
+  near = T[6,900] add(x, fars)
+  zero = T[] constant(0)
+  zeros = T[6,900] broadcast(zero), dimensions={}
+  positive = T[6,900] maximum(near, zeros)
+  least = T[] constant(-inf)
+  none = s32[] constant(0)
+  place = s32[6,900] iota(), iota_dimension=1
+  found = (T[6], s32[6]) reduce(positive, place, least, none), dimensions={1}, to_apply=later
+  where = s32[6] get-tuple-element(found), index=1
+  g = T[6,225] parameter(1)
+  back = T[6,900] select-and-scatter(positive, g, zero), window={size=1x4 stride=1x4}, select=ge, scatter=sum
+  ROOT t = (s32[6], T[6,900]) tuple(where, back)
+})";
+    for (size_t at; (at = text.find("T[")) != std::string::npos;) text.replace(at, 1, type);
+    Compare(text, {0, 0}, Algebra::kXla);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, Chains, testing::Values("native", "v3", "v2"));
 
 }  // namespace
