@@ -140,7 +140,9 @@ ENTRY e {
   found = (T[6], s32[6]) reduce(positive, place, least, none), dimensions={1}, to_apply=later
   where = s32[6] get-tuple-element(found), index=1
   g = T[6,225] parameter(1)
-  back = T[6,900] select-and-scatter(positive, g, zero), window={size=1x4 stride=1x4}, select=ge, scatter=sum
+  y = T[6,900] parameter(2)
+  apart = T[6,900] add(y, fars)
+  back = T[6,900] select-and-scatter(apart, g, zero), window={size=1x4 stride=1x4}, select=ge, scatter=sum
   ROOT t = (s32[6], T[6,900]) tuple(where, back)
 })";
     for (size_t at; (at = text.find("T[")) != std::string::npos;) text.replace(at, 1, type);
