@@ -119,7 +119,8 @@ std::vector<std::string> PassChanges(const CompileOptions& options);
 // Reads and checks a text proto; unknown fields, unknown levels and contradictions are refused.
 absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::string& file);
 
-// Whether such values keep the digits of an f32 on that way.
+// Whether values of BF16 and F16 keep the digits of an f32 from one operation of a kernel to the next: exact algebra
+// rounds them too.
 inline bool KeepsExcess(const CompileOptions& o) {
   return !o.model.round_every_operation && o.pipeline.algebra != Algebra::kExact;
 }
