@@ -75,7 +75,8 @@ absl::Status ApplyXlaFlags(const std::string& flags, const std::string& place, C
       else
         return InvalidArgument(place, ": error: --xla_cpu_max_isa takes SSE4_2, AVX2 or AVX512, not '", value, "'");
     } else if (kv[0] == "--xla_allow_excess_precision") {
-      o->model.round_every_operation = value == "false" || value == "0";
+      // True admits excess precision and does not ask for it: what the config says stands.
+      if (value == "false" || value == "0") o->model.round_every_operation = true;
     } else if (kv[0] == "--xla_cpu_enable_fast_math") {
       if (value != "false" && value != "0")
         return InvalidArgument(

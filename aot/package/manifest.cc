@@ -89,7 +89,7 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
       absl::StrJoin(levels, ",", [](std::string* s, const std::string& l) { *s += JsonQuote(l); }),
       "],\n\"threads\":", o.cpu.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
       absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
-      "; bf16 and f16 rounded ", m.keeps_excess ? "between kernels" : "in every operation",
+      "; bf16 and f16 rounded ", m.keeps_excess ? "where kernels store, compare or convert them" : "in every operation",
       "; sums are reassociated inside reductions and products; subnormals ",
       o.cpu.flush_subnormals ? "flushed" : "kept",
       o.gpu.tf32 && !o.gpu.targets.empty() ? "; f32 multiplied in TF32" : "", "\",\n\"pass_changes\":[",

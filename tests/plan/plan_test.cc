@@ -523,6 +523,20 @@ ENTRY e {
   }
 }
 
+TEST(Config, NarrowFloatsKeepDigitsUnlessToldNotTo) {
+  for (const auto& [text, keeps] :
+       {std::pair{"", true},
+        {"numerics { round_every_operation: true }", false},
+        {"numerics { algebra: EXACT }", false},
+        {"xla_flags: \"--xla_allow_excess_precision=false\"", false},
+        {"xla_flags: \"--xla_allow_excess_precision=true\"", true},
+        {"numerics { round_every_operation: true } xla_flags: \"--xla_allow_excess_precision=true\"", false}}) {
+    const auto o = ParseConfig(text, "c");
+    ASSERT_TRUE(o.ok()) << text << ": " << o.status();
+    EXPECT_EQ(KeepsExcess(*o), keeps) << text;
+  }
+}
+
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
   for (const char* text :
