@@ -40,15 +40,16 @@ class PadBetween {
       lines_.push_back(LineOf((*root->attrs().padding)[static_cast<size_t>(d)], from_.dim(d), s_.dim(d)));
       at_[static_cast<size_t>(d)] = ir_.I64(lines_.back().first);
     }
+    // Dimensions of extent 1 are no loops, but may hold padding alone.
+    none_ = std::any_of(lines_.begin(), lines_.end(), [](const Line& l) { return l.count == 0; });
   }
 
   absl::StatusOr<int64_t> Emit() {
     if (order_.size() == 1) return EmitLine();
     const int64_t d = order_[0];
     const Line& l = lines_[static_cast<size_t>(d)];
-    const bool none = std::any_of(lines_.begin(), lines_.end(), [](const Line& x) { return x.count == 0; });
     ir_.Loop(fusion_.body.begin, fusion_.body.end, 1, [&](llvm::Value* i) {
-      if (none) return Fill(ir_.Mul(i, strides_[static_cast<size_t>(d)]), strides_[static_cast<size_t>(d)]);
+      if (none_) return Fill(ir_.Mul(i, strides_[static_cast<size_t>(d)]), strides_[static_cast<size_t>(d)]);
       llvm::Value *place = ir_.b.CreateSub(i, ir_.I64(l.before)), *step = ir_.I64(l.step);
       llvm::Value* k = ir_.b.CreateUDiv(place, step);
       llvm::Value* inside = ir_.b.CreateAnd(ir_.b.CreateICmpEQ(ir_.b.CreateURem(place, step), ir_.I64(0)),
@@ -69,7 +70,7 @@ class PadBetween {
   absl::StatusOr<int64_t> EmitLine() {
     constexpr int64_t kPiece = 2048;  // elements
     const auto d = static_cast<size_t>(order_[0]);
-    const Line& l = lines_[d];
+    const Line l = none_ ? Line{0, 0, 1, s_.dim(order_[0]), 0} : lines_[d];
     const Pieces pieces = Pieces::Of(l.count, std::clamp<int64_t>(l.count, 1, kPiece));
     ir_.Loop(fusion_.body.begin, fusion_.body.end, 1, [&](llvm::Value* k) {
       ir_.If(ir_.b.CreateICmpEQ(k, ir_.I64(0)), [&] { Fill(ir_.I64(0), l.before); });
@@ -168,6 +169,7 @@ class PadBetween {
   const Ints order_, strides_;
   std::vector<llvm::Value*> at_;  // in the operand
   std::vector<Line> lines_;
+  bool none_ = false;  // of the operand's elements are in the result
   absl::Status status_;
 };
 

@@ -1,6 +1,6 @@
 // Reductions of windows at every CPU level that this machine runs: along neighbours and across them, with few taps and
-// many, at edges and far from them, over elements that lie apart as gradients of pooling have them. The evaluator says
-// what is right.
+// many, at edges and far from them, over elements that lie apart as gradients of pooling have them; and
+// padding. The evaluator says what is right.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -83,6 +83,40 @@ TEST_P(Windows, AreThoseOfTheEvaluator) {
       ExpectAsEvaluator(**module, arguments, kNames[GetParam()], 2, r.exact ? Tolerance{0, 0} : Tolerance{1e-5, 1e-6},
                         text);
     }
+}
+
+// Padding with less than the array before and behind, and between its elements, where nothing made a slice of it.
+TEST_P(Windows, PaddingIsThatOfTheEvaluator) {
+  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  struct Padding {
+    const char *array, *result, *padding;
+  };
+  for (const Padding& p : {Padding{"[8,3,1]", "[8,1,1]", "0_0x-1_-3_1x0_0"},  // padding alone, by a dimension of one
+                           {"[8,3,6]", "[8,1,2]", "0_0x-1_-3_1x-1_-3"},
+                           {"[3,40]", "[1,40]", "-1_-3_1x0_0"},
+                           {"[3,40]", "[1,40]", "-2_-2_1x0_0"},
+                           {"[3,40]", "[1,77]", "-2_-2_1x-1_-1_1"},
+                           {"[40]", "[75]", "-2_-2_1"},
+                           {"[4]", "[1]", "-2_-4_1"},
+                           {"[4]", "[1]", "-1_-5_1"}}) {
+    const std::string text = absl::StrCat("HloModule m\nENTRY e {\n x = s32", p.array,
+                                          " parameter(0)\n c = s32[] constant(7)\n ROOT r = s32", p.result,
+                                          " pad(x, c), padding=", p.padding, "\n}\n");
+    auto module = ParseHlo(text, "t.hlo");
+    ASSERT_TRUE(module.ok()) << module.status() << text;
+    ASSERT_TRUE(VerifyModule(**module).ok()) << VerifyModule(**module) << text;
+    CompileOptions compile;
+    compile.cpu.levels = {kNames[GetParam()]};
+    compile.pipeline.disabled = {"algsimp"};
+    RunOptions run;
+    const std::vector<Values> arguments = {SeededValues(**module, 5)};
+    const auto got = RunProgram(**module, arguments, compile, run);
+    run.backend = "reference";
+    const auto want = RunProgram(**module, arguments, compile, run);
+    ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
+    const absl::Status same = SameValues((*got)[0], (*want)[0], {});
+    EXPECT_TRUE(same.ok()) << text << kNames[GetParam()] << ": " << same;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Windows, testing::Range(0, static_cast<int>(KILN_LEVELS)),
