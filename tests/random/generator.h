@@ -15,6 +15,9 @@ struct RandomOptions {
   bool dynamic = false;
   // Algorithms besides: transforms, factorisations, random bits.
   bool libraries = false;
+  // Reductions by functions that do not commute or are not associative, or from other values than their identity, for
+  // backends that reduce in order.
+  bool ordered = false;
   // Only what XLA's text and StableHLO can express, so that the module can be given to XLA.
   bool portable = false;
 };

@@ -94,14 +94,14 @@ std::optional<Expr> Scattered(Growth& g, Computation* c, Expr x) {
   return g.Tame(i);
 }
 
-// Functions of two pairs: the greatest and how often it occurs, sums and squares, sums since a flag, and one that is
-// not associative.
+// Functions of two pairs: the greatest and how often it occurs, sums and squares; where order is kept sums since a
+// flag, which do not commute, and one that is not associative.
 Computation* PairReducer(Growth& g, PrimitiveType t) {
   Computation* f = g.module->AddComputation("pairs");
   const Shape one = Shape::Scalar(t);
   Expr a = f->AddParameter(0, one, "a"), b = f->AddParameter(1, one, "b"), c = f->AddParameter(2, one, "c"),
        d = f->AddParameter(3, one, "d");
-  switch (g.Pick(4)) {
+  switch (g.Pick(g.options.ordered ? 4 : 2)) {
     case 0: {
       Expr m = Binary(Opcode::Maximum, a, c);
       Expr left = SelectExpr(a == m, b, b.Like(0)), right = SelectExpr(c == m, d, d.Like(0));
@@ -130,7 +130,8 @@ std::optional<Expr> ReducePairs(Growth& g, Computation* c, Expr x) {
   Ints dims;
   for (int64_t d : rest) dims.push_back(x.shape().dim(d));
   Expr first = ConvertTo(t, g.Tame(x)), second = g.Fit(c, t, x.shape().dims());
-  Expr i = c->AddConstant(Literal::Of(t, g.Chance(50) ? -5 : 0)), j = c->AddConstant(Literal::Of(t, 0));
+  Expr i = c->AddConstant(Literal::Of(t, g.options.ordered && g.Chance(50) ? -5 : 0)),
+       j = c->AddConstant(Literal::Of(t, 0));
   const Shape part = Shape::Array(t, dims);
   Instruction* r = c->Add(Opcode::Reduce, Shape::Tuple({part, part}), {first.get(), second.get(), i.get(), j.get()});
   r->mutable_attrs().dimensions = reduced;
