@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "runtime_min/abi.h"
 
 namespace kiln {
@@ -61,6 +62,7 @@ class Finder {
   std::map<size_t, Offer> Run() {
     for (size_t k = 0; k < thunks_.size(); ++k)
       if (!Closed(k) && MayOffer(k)) Begin(k);
+    for (const auto& [k, offer] : out_) begun_at_[offer.from].push_back(k);
     for (auto& [k, offer] : out_) End(k, &offer);
     for (auto o = out_.begin(); o != out_.end();) o = o->second.to - o->second.from < 2 ? out_.erase(o) : std::next(o);
     if (rules_.places > 0) KeepPlaces();
@@ -98,9 +100,10 @@ class Finder {
 
   void End(size_t k, Offer* offer) const {
     const auto read_at = [&](size_t place) {
-      return std::any_of(out_.begin(), out_.end(), [&](const auto& o) {
-        return o.second.from == place && AnyOverlap(thunks_[o.first].reads, thunks_[k].writes);
-      });
+      const auto begun = begun_at_.find(place);
+      return begun != begun_at_.end() && std::any_of(begun->second.begin(), begun->second.end(), [&](size_t other) {
+               return AnyOverlap(thunks_[other].reads, thunks_[k].writes);
+             });
     };
     for (; offer->to < thunks_.size() && !Closed(offer->to); ++offer->to) {
       const Thunk& next = thunks_[offer->to];
@@ -133,6 +136,7 @@ class Finder {
   const ThunkSequence& thunks_;
   const OfferRules& rules_;
   std::map<size_t, Offer> out_;
+  absl::flat_hash_map<size_t, std::vector<size_t>> begun_at_;  // exchanges, by the thunk that they begin in front of
 };
 
 }  // namespace
