@@ -1,6 +1,6 @@
 // Reductions of windows at every CPU level that this machine runs: along neighbours and across them, with few taps and
-// many, at edges and far from them, over elements that lie apart as gradients of pooling have them; and
-// padding. The evaluator says what is right.
+// many, at edges and far from them, over elements that lie apart as gradients of pooling have them. Arrays
+// that are padded between their elements. The evaluator says what is right.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
