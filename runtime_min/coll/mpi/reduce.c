@@ -68,27 +68,30 @@ static int64_t length(const struct parts* p, int64_t k) {
   return rest < p->each ? rest : p->each;
 }
 
-// Every member gets the others' arrays where its own part is, and combines them into `result`.
-static int reduce_parts(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at,
-                        const struct parts* p, char* result) {
-  const int64_t mine = length(p, at), room = in_lines(mine);
-  char* others = kiln_model_mpi_scratch(w, x->members * room);
-  if (!others) return w->failure;
+// Every member gets the others' arrays where its own part is, in `others`: begins to.
+static int begin_parts(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at,
+                       const struct parts* p, char* others) {
+  const int64_t mine = length(p, at);
   for (int64_t k = 1; k < x->members; ++k) {
     const int64_t to = (at + x->members - k) % x->members, from = (at + k) % x->members;
-    w->sources[from] = others + from * room;
-    if (kiln_model_mpi_receive(w, others + from * room, mine, group[from]) ||
+    if (kiln_model_mpi_receive(w, others + from * in_lines(mine), mine, group[from]) ||
         kiln_model_mpi_send(w, p->array + begin(p, to), length(p, to), group[to]))
       return w->failure;
   }
-  w->sources[at] = p->array + begin(p, at);
-  if (kiln_model_mpi_wait(w)) return w->failure;
-  fold(w, x, result, mine);
   return 0;
 }
 
-// Every member gives its part of the result to all.
-static int spread_parts(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at,
+// What begin_parts asked for has come: combines it into `result`.
+static void fold_parts(struct kiln_mpi* w, const kiln_exchange* x, int64_t at, const struct parts* p,
+                       const char* others, char* result) {
+  const int64_t mine = length(p, at);
+  for (int64_t k = 0; k < x->members; ++k) w->sources[k] = others + k * in_lines(mine);
+  w->sources[at] = p->array + begin(p, at);
+  fold(w, x, result, mine);
+}
+
+// Every member gives its part of the result to all: begins to.
+static int begin_spread(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at,
                         const struct parts* p, char* result) {
   for (int64_t k = 1; k < x->members; ++k) {
     const int64_t to = (at + x->members - k) % x->members, from = (at + k) % x->members;
@@ -96,27 +99,35 @@ static int spread_parts(struct kiln_mpi* w, const kiln_exchange* x, const int64_
         kiln_model_mpi_send(w, result + begin(p, at), length(p, at), group[to]))
       return w->failure;
   }
-  return kiln_model_mpi_wait(w);
+  return 0;
 }
 
-// Bytes that a member combines at a time: whole lines, and whole elements.
+// Bytes that a member combines at a time: whole lines, and whole elements (of at most KILN_MPI_LINE).
 static int64_t window(const kiln_exchange* x) {
   const int64_t each = KILN_MPI_WINDOW / x->members / KILN_MPI_LINE * KILN_MPI_LINE;
-  return each ? each : KILN_MPI_LINE;
+  return each > KILN_MPI_PART ? KILN_MPI_PART : each ? each : KILN_MPI_LINE;
 }
 
+// Memory for the parts that a member combines at a time, of arrays whose parts have `most` bytes.
+static char* memory_of_parts(struct kiln_mpi* w, const kiln_exchange* x, int64_t most) {
+  return kiln_model_mpi_scratch(w, x->members * in_lines(most < window(x) ? most : window(x)));
+}
+
+// One window after the other: while the results of one go to all, the parts of the next come.
 static int reduce_large(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at, int64_t bytes,
                         const char* array, char* result) {
   const int64_t most = window(x) * x->members;
+  char* others = memory_of_parts(w, x, (bytes + x->members - 1) / x->members);
+  if (!others) return w->failure;
   for (int64_t done = 0; done < bytes; done += most) {
     const int64_t now = bytes - done < most ? bytes - done : most;
     const int64_t each = in_lines((now + x->members - 1) / x->members);
     const struct parts p = {array + done, each, each, now};
-    if (reduce_parts(w, x, group, at, &p, result + done + begin(&p, at)) ||
-        spread_parts(w, x, group, at, &p, result + done))
-      return w->failure;
+    if (begin_parts(w, x, group, at, &p, others) || kiln_model_mpi_wait(w)) return w->failure;
+    fold_parts(w, x, at, &p, others, result + done + begin(&p, at));
+    if (begin_spread(w, x, group, at, &p, result + done)) return w->failure;
   }
-  return 0;
+  return kiln_model_mpi_wait(w);
 }
 
 int kiln_model_mpi_all_reduce(struct kiln_mpi* w, const kiln_exchange* x, const int64_t* group, int64_t at,
@@ -134,10 +145,13 @@ int kiln_model_mpi_reduce_scatter(struct kiln_mpi* w, const kiln_exchange* x, co
                                   const void* const* arrays, void* const* results) {
   for (int64_t a = 0; a < x->arrays; ++a) {
     const int64_t block = x->bytes[a] / x->members;
+    char* others = memory_of_parts(w, x, block);
+    if (!others) return w->failure;
     for (int64_t done = 0; done < block; done += window(x)) {
       const int64_t now = block - done < window(x) ? block - done : window(x);
       const struct parts p = {(const char*)arrays[a] + done, block, now, x->bytes[a] - done};
-      if (reduce_parts(w, x, group, at, &p, (char*)results[a] + done)) return w->failure;
+      if (begin_parts(w, x, group, at, &p, others) || kiln_model_mpi_wait(w)) return w->failure;
+      fold_parts(w, x, at, &p, others, (char*)results[a] + done);
     }
   }
   return 0;

@@ -19,7 +19,8 @@ enum {
   KILN_MPI_TAG_CHANNEL = 16,      // and above, for channels
   KILN_MPI_MOST_BYTES = 1 << 30,  // of one message: counts of MPI are ints
   KILN_MPI_SMALL = 4 << 10,       // what all members give together: gathered at once
-  KILN_MPI_WINDOW = 8 << 20,      // of an array, reduced at a time
+  KILN_MPI_WINDOW = 8 << 20,      // of an array, reduced at a time: at most
+  KILN_MPI_PART = 256 << 10,      // of a window, by one member: stays in its second cache
   KILN_MPI_LINE = 64,
 };
 
