@@ -1,27 +1,88 @@
 #include "compiler/plan/copy_insertion.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/plan/alias.h"
 
 namespace kiln {
 namespace {
 
-// True if `to` runs after `from` by data or control edges.
-bool Reaches(const Instruction* from, const Instruction* to) {
-  if (from == to) return true;
-  std::vector<const Instruction*> work = {from};
-  absl::flat_hash_set<const Instruction*> seen;
-  while (!work.empty()) {
-    const Instruction* i = work.back();
-    work.pop_back();
-    if (!seen.insert(i).second) continue;
-    if (i == to) return true;
-    for (const Instruction* u : i->users()) work.push_back(u);
-    for (const Instruction* u : i->control_successors()) work.push_back(u);
+// What runs after what, by data and control edges. Instructions that were there when a computation's order was made
+// have places in it, and none reaches one of a smaller place; those made since have none.
+class Order {
+ public:
+  // Makes all of `uses` run before `writer`, which may be one of them. False, and nothing is changed, if one needs it.
+  bool PutBefore(const std::vector<Instruction*>& uses, Instruction* writer) {
+    const Computation* c = writer->parent();
+    Make(c);
+    uint32_t first = kNone, last = 0;
+    for (const Instruction* u : uses) {
+      if (u == writer) continue;
+      const uint32_t at = PlaceOf(u);
+      first = at == kNone ? 0 : std::min(first, at);
+      last = std::max(last, at);
+    }
+    ++search_;
+    Visit(
+        writer, [](const Instruction* i) { return std::pair(&i->users(), &i->control_successors()); },
+        [&](uint32_t at) { return at <= last; });
+    for (const Instruction* u : uses)
+      if (u != writer && Seen(u)) return false;
+    ++search_;
+    const auto before = [](const Instruction* i) { return std::pair(&i->operands(), &i->control_predecessors()); };
+    const auto not_before_first = [&](uint32_t at) { return at >= first; };
+    Visit(writer, before, not_before_first);
+    for (Instruction* u : uses) {
+      if (Seen(u)) continue;
+      u->AddControlDependencyTo(writer);
+      const uint32_t at = PlaceOf(u), then = PlaceOf(writer);
+      if (at == kNone || then == kNone || at > then) made_.erase(c);
+      Visit(u, before, not_before_first);
+    }
+    return true;
   }
-  return false;
-}
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void Make(const Computation* c) {
+    if (!made_.insert(c).second) return;
+    uint32_t place = 0;
+    for (const Instruction* i : c->PostOrder()) {
+      const size_t id = Id(i);
+      if (places_.size() <= id) places_.resize(id + 1, kNone);
+      places_[id] = place++;
+    }
+  }
+
+  // Marks `start` and all that it leads to by way of places that `within` allows.
+  template <typename Next, typename Within>
+  void Visit(const Instruction* start, const Next& next, const Within& within) {
+    std::vector<const Instruction*> work;
+    const auto mark = [&](const Instruction* i) {
+      const size_t id = Id(i);
+      if (seen_.size() <= id) seen_.resize(id + 1, 0);
+      if (std::exchange(seen_[id], search_) == search_) return;
+      if (const uint32_t at = PlaceOf(i); at == kNone || within(at)) work.push_back(i);
+    };
+    mark(start);
+    while (!work.empty()) {
+      const auto [data, control] = next(work.back());
+      work.pop_back();
+      for (const Instruction* i : *data) mark(i);
+      for (const Instruction* i : *control) mark(i);
+    }
+  }
+
+  static size_t Id(const Instruction* i) { return static_cast<size_t>(i->id()); }
+  bool Seen(const Instruction* i) const { return Id(i) < seen_.size() && seen_[Id(i)] == search_; }
+  uint32_t PlaceOf(const Instruction* i) const { return Id(i) < places_.size() ? places_[Id(i)] : kNone; }
+
+  absl::flat_hash_set<const Computation*> made_;
+  std::vector<uint32_t> places_, seen_;  // by id; the last search that came by
+  uint32_t search_ = 0;
+};
 
 // The update that makes a fusion's result `output`, and its operand that it overwrites.
 std::pair<Instruction*, int64_t> UpdateOf(const Computation* body, int64_t output) {
@@ -134,14 +195,7 @@ class Inserter {
   }
 
   // Orders every other use of `value` before `writer`. False if one of them needs the writer.
-  bool OrderUsesBefore(const Leaf& value, Instruction* writer) {
-    std::vector<Instruction*> uses = UsesOf(value);
-    for (Instruction* u : uses)
-      if (u != writer && Reaches(writer, u)) return false;
-    for (Instruction* u : uses)
-      if (u != writer && !Reaches(u, writer)) u->AddControlDependencyTo(writer);
-    return true;
-  }
+  bool OrderUsesBefore(const Leaf& value, Instruction* writer) { return order_.PutBefore(UsesOf(value), writer); }
 
   // Updates in place and loop initial values: the operand must be theirs to overwrite.
   absl::Status InPlaceUsers(Computation* c) {
@@ -400,6 +454,7 @@ class Inserter {
   }
 
   Module& m_;
+  Order order_;
   // The entry, and what loops and branches call; loops by their bodies.
   absl::flat_hash_set<const Computation*> control_;
   absl::flat_hash_map<const Computation*, Instruction*> loops_;

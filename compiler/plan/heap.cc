@@ -9,9 +9,8 @@
 namespace kiln {
 namespace {
 
-int64_t AlignUp(int64_t x, int64_t alignment) { return (x + alignment - 1) / alignment * alignment; }
-
-bool Overlap(const HeapValue& a, const HeapValue& b) { return a.begin <= b.end && b.begin <= a.end; }
+// `alignment` is a power of two.
+int64_t AlignUp(int64_t x, int64_t alignment) { return (x + alignment - 1) & -alignment; }
 
 // Sum of live sizes at the fullest moment of each value's life.
 std::vector<double> Pressure(const std::vector<HeapValue>& values) {
@@ -58,33 +57,70 @@ std::vector<size_t> InOrder(const std::vector<HeapValue>& values, HeapOrder orde
   return out;
 }
 
+// Values that have a place, by offset.
+class PlacedValues {
+ public:
+  void Insert(int64_t offset, const HeapValue& v) {
+    const auto at = std::upper_bound(offsets_.begin(), offsets_.end(), offset) - offsets_.begin();
+    offsets_.insert(offsets_.begin() + at, offset);
+    tops_.insert(tops_.begin() + at, offset + v.size);
+    begins_.insert(begins_.begin() + at, Short(v.begin));
+    ends_.insert(ends_.begin() + at, Short(v.end));
+  }
+
+  // Calls take(offset, top) for those that are live while `v` is.
+  template <typename F>
+  void ForEachBeside(const HeapValue& v, const F& take) const {
+    const int32_t begin = Short(v.begin), end = Short(v.end);
+    const auto beside = [&](size_t k) { return begins_[k] <= end && begin <= ends_[k]; };
+    // Few are: a block of them is ruled out at once.
+    size_t from = 0;
+    for (; from + kBlock <= offsets_.size(); from += kBlock) {
+      int32_t any = 0;
+      for (size_t k = from; k < from + kBlock; ++k)
+        any |= static_cast<int32_t>(begins_[k] <= end) & static_cast<int32_t>(begin <= ends_[k]);
+      if (!any) continue;
+      for (size_t k = from; k < from + kBlock; ++k)
+        if (beside(k)) take(offsets_[k], tops_[k]);
+    }
+    for (size_t k = from; k < offsets_.size(); ++k)
+      if (beside(k)) take(offsets_[k], tops_[k]);
+  }
+
+ private:
+  static constexpr size_t kBlock = 16;
+
+  // Times are steps of a program; there are fewer than this holds.
+  static int32_t Short(int64_t time) { return static_cast<int32_t>(std::min<int64_t>(time, INT32_MAX)); }
+
+  std::vector<int32_t> begins_, ends_;
+  std::vector<int64_t> offsets_, tops_;
+};
+
 // Values in the order given, each at the tightest gap.
 HeapResult PlaceInOrder(const std::vector<HeapValue>& values, const std::vector<size_t>& order, int64_t capacity,
                         const std::vector<TakenRange>& taken) {
   HeapResult out;
   out.offsets.assign(values.size(), -1);
-  std::vector<TakenRange> placed = taken;  // by offset
-  auto by_offset = [](const TakenRange& a, const TakenRange& b) { return a.offset < b.offset; };
-  std::stable_sort(placed.begin(), placed.end(), by_offset);
+  PlacedValues placed;
+  for (const TakenRange& t : taken) placed.Insert(t.offset, t.value);
   for (size_t k : order) {
     const HeapValue& v = values[k];
     if (v.size > capacity) continue;
     const int64_t alignment = AlignmentOf(v.size);
     int64_t at = 0, best = -1, best_gap = INT64_MAX;
-    for (const TakenRange& p : placed) {
-      if (!Overlap(p.value, v)) continue;
-      if (p.offset - at >= v.size && p.offset - at < best_gap) {
+    placed.ForEachBeside(v, [&](int64_t offset, int64_t top) {
+      if (offset - at >= v.size && offset - at < best_gap) {
         best = at;
-        best_gap = p.offset - at;
+        best_gap = offset - at;
       }
-      at = std::max(at, AlignUp(p.offset + p.value.size, alignment));
-    }
+      at = std::max(at, AlignUp(top, alignment));
+    });
     if (best < 0) best = at;
     if (best > capacity - v.size) continue;
     out.offsets[k] = best;
     out.total = std::max(out.total, best + v.size);
-    const TakenRange range{best, v};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), range, by_offset), range);
+    placed.Insert(best, v);
   }
   return out;
 }

@@ -6,6 +6,36 @@
 #include "compiler/passes/simplify/inline_body.h"
 
 namespace kiln {
+namespace {
+
+// The members that `outputs` need, each behind those that it needs itself; else as they were made.
+std::vector<Instruction*> InOrder(const std::vector<Instruction*>& outputs,
+                                  const absl::flat_hash_set<const Instruction*>& members) {
+  std::vector<Instruction*> needed = outputs;
+  absl::flat_hash_set<const Instruction*> seen(outputs.begin(), outputs.end());
+  for (size_t k = 0; k < needed.size(); ++k)
+    for (Instruction* o : needed[k]->operands())
+      if (members.contains(o) && seen.insert(o).second) needed.push_back(o);
+  std::sort(needed.begin(), needed.end(), [](auto* a, auto* b) { return a->id() < b->id(); });
+  std::vector<Instruction*> order;
+  std::vector<std::pair<Instruction*, int64_t>> stack;
+  for (Instruction* start : needed) {
+    if (seen.erase(start) > 0) stack.push_back({start, 0});
+    while (!stack.empty()) {
+      auto& [i, next] = stack.back();
+      if (next == i->operand_count()) {
+        order.push_back(i);
+        stack.pop_back();
+        continue;
+      }
+      Instruction* o = i->operand(next++);
+      if (seen.erase(o) > 0) stack.push_back({o, 0});
+    }
+  }
+  return order;
+}
+
+}  // namespace
 
 std::vector<Computation*> ControlComputations(const Module& m) {
   std::vector<Computation*> out = {m.entry()};
@@ -66,12 +96,12 @@ Instruction* FuseInto(Instruction* producer, Instruction* consumer) {
 }
 
 Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
-                        const absl::flat_hash_set<const Instruction*>& members) {
+                        const absl::flat_hash_set<const Instruction*>& members,
+                        absl::flat_hash_set<const Instruction*>* gone) {
   Computation* c = outputs[0]->parent();
   Computation* f = c->module()->AddComputation("fused_computation");
-  std::vector<Instruction*> operands, order;
-  for (Instruction* i : c->PostOrder())
-    if (members.contains(i)) order.push_back(i);
+  const std::vector<Instruction*> order = InOrder(outputs, members);
+  std::vector<Instruction*> operands;
   absl::flat_hash_map<const Instruction*, Instruction*> inside;
   for (Instruction* i : order) {
     std::vector<Instruction*> arguments;
@@ -106,8 +136,11 @@ Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
     }
     outputs[k]->ReplaceAllUsesWith(with);
   }
-  for (size_t k = order.size(); k-- > 0;)
-    if (order[k]->users().empty() && !order[k]->IsRoot()) c->Remove(order[k]);
+  for (size_t k = order.size(); k-- > 0;) {
+    if (!order[k]->users().empty() || order[k]->IsRoot()) continue;
+    if (gone) gone->insert(order[k]);
+    c->Remove(order[k]);
+  }
   return fusion;
 }
 

@@ -23,9 +23,11 @@ Instruction* WrapInFusion(Instruction* i);
 Instruction* FuseInto(Instruction* producer, Instruction* consumer);
 
 // A fusion of kind kCustom with copies of `members`, which gives `outputs`; these are members. Members that nobody
-// needs any more go. Whoever calls makes sure that no reader of an output is needed by a member.
+// needs any more go, and are added to `gone`. Whoever calls makes sure that no reader of an output is needed by a
+// member. Cost: that of the members.
 Instruction* FuseRegion(const std::vector<Instruction*>& outputs,
-                        const absl::flat_hash_set<const Instruction*>& members);
+                        const absl::flat_hash_set<const Instruction*>& members,
+                        absl::flat_hash_set<const Instruction*>* gone = nullptr);
 
 // A fusion whose kernel is chosen by what made it: passes that grow loops leave it as it is.
 bool IsCustomFusion(const Instruction* i);

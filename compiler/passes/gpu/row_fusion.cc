@@ -47,72 +47,96 @@ std::vector<RowForm> FormsInOnePiece(const Instruction* root, int64_t shortest) 
   return out;
 }
 
-struct Search {
-  const std::function<RowFormsOf>& forms;
-  RowMemberFilter* takes;  // or nullptr
-  absl::flat_hash_map<const Instruction*, size_t> place;
-  // Members of regions that the filter refused: a part of one would leave the rest apart for who takes it whole.
-  absl::flat_hash_set<const Instruction*> refused;
-};
-
-bool FuseOne(Instruction* root, Search* search, PassContext& ctx, bool* several) {
-  if (root->shape().ElementCount() == 0) return false;
-  for (const RowForm& form : search->forms(root)) {
-    if (!form.Whole(root->shape()) && !form.Row(root->shape())) continue;
-    const auto takes = [&](const Instruction* i) { return !search->takes || search->takes(i, form); };
-    if (!takes(root)) continue;
-    const RowRegion region = RowRegionOf(root, form, search->place);
-    if (region.members.empty()) continue;
-    if (!std::all_of(region.members.begin(), region.members.end(), takes)) {
-      search->refused.insert(region.members.begin(), region.members.end());
-      continue;
-    }
-    if (!ctx.Take()) continue;
-    *several = region.outputs.size() > 1;
-    FuseRegion(region.outputs, region.members)->mutable_attrs().backend_config =
-        "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
-    return true;
+class Sweep {
+ public:
+  Sweep(Computation* c, const std::function<RowFormsOf>& forms, RowMemberFilter* takes, PassContext& ctx)
+      : forms_(forms), takes_(takes), ctx_(ctx), order_(c->PostOrder()) {
+    for (size_t k = 0; k < order_.size(); ++k) place_[order_[k]] = k;
   }
-  return false;
-}
 
-// True if one with several results was made: the order of instructions has changed then. `tried`: ids of roots behind
-// which nothing was found; what is fused elsewhere gives them no more.
-bool Sweep(Computation* c, const std::function<RowFormsOf>& forms, RowMemberFilter* takes, PassContext& ctx,
-           absl::flat_hash_set<int64_t>* tried, bool* changed) {
-  const std::vector<Instruction*> order = c->PostOrder();
-  Search search{forms, takes, {}, {}};
-  for (size_t k = 0; k < order.size(); ++k) search.place[order[k]] = k;
-  absl::flat_hash_set<const Instruction*> live;
-  for (size_t k = order.size(); k-- > 0;) {
-    Instruction* i = order[k];
-    if (live.empty())
-      for (const auto& x : c->instructions()) live.insert(x.get());
-    if (!live.contains(i) || search.refused.contains(i)) continue;
+  // From the last instruction to the first; whether anything was fused.
+  bool Run() {
+    bool changed = false;
+    for (size_t k = order_.size(); k-- > 0;) {
+      // What is moved here in place of a fused root comes next.
+      while (order_[k] && MayEnd(order_[k]) && FuseOne(order_[k])) changed = true;
+    }
+    return changed;
+  }
+
+ private:
+  bool MayEnd(const Instruction* i) const {
     const Shape& s = i->shape();
-    if ((!i->IsElementwise() && !i->Is(Opcode::Reduce)) || !s.IsArray() || s.HasDynamic() || !s.HasDefaultLayout())
-      continue;
-    bool several = false;
-    if (tried->contains(i->id())) continue;
-    if (!FuseOne(i, &search, ctx, &several)) {
-      tried->insert(i->id());
-      continue;
-    }
-    *changed = true;
-    if (several) return true;
-    live.clear();
+    return (i->IsElementwise() || i->Is(Opcode::Reduce)) && s.IsArray() && !s.HasDynamic() && s.HasDefaultLayout() &&
+           s.ElementCount() != 0 && !refused_.contains(i);
   }
-  return false;
-}
+
+  bool FuseOne(Instruction* root) {
+    for (const RowForm& form : forms_(root)) {
+      if (!form.Whole(root->shape()) && !form.Row(root->shape())) continue;
+      const auto takes = [&](const Instruction* i) { return !takes_ || takes_(i, form); };
+      if (!takes(root)) continue;
+      const RowRegion region = RowRegionOf(root, form, place_);
+      if (region.members.empty()) continue;
+      if (!std::all_of(region.members.begin(), region.members.end(), takes)) {
+        refused_.insert(region.members.begin(), region.members.end());
+        continue;
+      }
+      if (!ctx_.Take()) continue;
+      Fuse(region, place_.at(root));
+      return true;
+    }
+    return false;
+  }
+
+  // The region's root is at place `last`.
+  void Fuse(const RowRegion& region, size_t last) {
+    absl::flat_hash_set<const Instruction*> gone;
+    Instruction* fusion = FuseRegion(region.outputs, region.members, &gone);
+    fusion->mutable_attrs().backend_config = "{\"fusion_backend_config\":{\"kind\":\"block_level\"}}";
+    size_t first = last;
+    for (const Instruction* i : gone) {
+      const auto at = place_.find(i);
+      first = std::min(first, at->second);
+      order_[at->second] = nullptr;
+      place_.erase(at);
+    }
+    if (region.outputs.size() > 1) MoveBehind(fusion, first, last);
+  }
+
+  // The places from `first` to `last` are given again: what needs the fusion comes behind all else, which it may need.
+  void MoveBehind(const Instruction* fusion, size_t first, size_t last) {
+    absl::flat_hash_set<const Instruction*> behind = {fusion};
+    for (std::vector<const Instruction*> work = {fusion}; !work.empty();) {
+      const Instruction* i = work.back();
+      work.pop_back();
+      for (const auto* next : {&i->users(), &i->control_successors()})
+        for (const Instruction* u : *next) {
+          const auto at = place_.find(u);
+          if ((at == place_.end() || at->second < last) && behind.insert(u).second) work.push_back(u);
+        }
+    }
+    const auto from = order_.begin() + static_cast<std::ptrdiff_t>(first);
+    std::stable_partition(from, order_.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                          [&](const Instruction* i) { return !i || !behind.contains(i); });
+    for (size_t k = first; k <= last; ++k)
+      if (order_[k]) place_[order_[k]] = k;
+  }
+
+  const std::function<RowFormsOf>& forms_;
+  RowMemberFilter* takes_;  // or nullptr
+  PassContext& ctx_;
+  std::vector<Instruction*> order_;  // nullptr: fused
+  absl::flat_hash_map<const Instruction*, size_t> place_;
+  // Members of regions that the filter refused: a part of one would leave the rest apart for who takes it whole.
+  absl::flat_hash_set<const Instruction*> refused_;
+};
 
 }  // namespace
 
 bool FuseRowsOf(Module& m, const std::function<RowFormsOf>& forms, RowMemberFilter* takes, PassContext& ctx) {
   bool changed = false;
-  for (Computation* c : ControlComputations(m)) {
-    absl::flat_hash_set<int64_t> tried;
-    while (Sweep(c, forms, takes, ctx, &tried, &changed)) continue;
-  }
+  for (Computation* c : ControlComputations(m)) changed |= Sweep(c, forms, takes, ctx).Run();
   return changed;
 }
 
