@@ -99,13 +99,13 @@ absl::StatusOr<int64_t> EmitScatter(FusionBody& fusion, const Instruction* root)
   };
   windows = [&](size_t q) {
     if (q == plan.window_dims.size()) return element();
-    ir.Loop(
-        ir.I64(0), ir.I64(u.dim(plan.window_dims[q])), 1,
-        [&](llvm::Value* i) {
-          at[plan.window_dims[q]] = i;
-          windows(q + 1);
-        },
-        q + 1 == plan.window_dims.size());
+    const int64_t extent = u.dim(plan.window_dims[q]);
+    const auto inner = [&](llvm::Value* i) {
+      at[plan.window_dims[q]] = i;
+      windows(q + 1);
+    };
+    if (q + 1 == plan.window_dims.size()) return ir.VectorLoop(extent, inner, true);
+    ir.Loop(ir.I64(0), ir.I64(extent), 1, inner);
   };
   batches = [&](size_t q) {
     if (q < plan.batch_dims.size()) {

@@ -18,9 +18,9 @@ class VectorProducts {
 
   void Emit(llvm::Value* b_array) {
     b_array_ = b_array;
-    if (!plan_.direct) panel_ = PanelStack(ir_, plan_.panel_rows * plan_.tile_columns * ByteWidth(SumType(s_.compute)));
+    if (!plan_.direct) panel_ = PanelStack(ir_, plan_.panel_rows * plan_.span * ByteWidth(SumType(s_.compute)));
     if (OffsetOfB(s_)) SumRows();
-    const int64_t width = s_.panel_columns ? s_.panel_columns : plan_.tile_columns, whole = s_.n / width * width;
+    const int64_t width = s_.panel_columns ? s_.panel_columns : plan_.span, whole = s_.n / width * width;
     ir_.Loop(ir_.I64(0), ir_.I64(whole), width, [&](llvm::Value* column) { Columns(column, width); });
     if (whole < s_.n) Columns(ir_.I64(whole), s_.n - whole);
   }
@@ -29,6 +29,7 @@ class VectorProducts {
   // All of k for `columns` columns from `column`.
   void Columns(llvm::Value* column, int64_t columns) {
     ForSumSteps(ir_, s_, plan_, [&](const SumStep& k) {
+      if (columns == plan_.span && plan_.span > plan_.tile_columns) return Span(k, column);
       owed_ = &k.block == &plan_.blocks.front() ? b_.CreateICmpEQ(k.step, ir_.I64(0)) : b_.getFalse();
       // What a panel has of the block stays in cache while its tiles' columns take turns.
       const int64_t width = plan_.tile_columns, whole = columns / width * width;
@@ -117,6 +118,51 @@ class VectorProducts {
     ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1,
              [&](llvm::Value* r) { tiles_of(r, whole >= fetching ? fetching : 1); });
     ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
+  }
+
+  // One block of k for the span of columns from `column`: while rows of A are in the first cache, they take all panels.
+  void Span(const SumStep& k, llvm::Value* column) {
+    const auto& [block, step, start, sum, is_first] = k;
+    const int64_t width = plan_.tile_columns, panel = ElementsOf(block.segments, block.run) * width;
+    PackSpan(block, start.k, column, panel);
+    llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
+    const auto behind = [&](llvm::Type* type, llvm::Value* array, llvm::Value* elements) {
+      return b_.CreateInBoundsGEP(type, array, elements);
+    };
+    ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) {
+      const RowRange range = ranges_(r);
+      llvm::Value *a = behind(element, range.a, start.a), *c = behind(c_element, range.c, column);
+      const auto tile = [&](llvm::Value* t, int64_t rows) {
+        llvm::Value* m = ir_.Mul(t, plan_.tile_rows);
+        ir_.Loop(ir_.I64(0), ir_.I64(plan_.span / width), 1, [&](llvm::Value* p) {
+          llvm::Value* at = ir_.Add(ir_.Mul(m, s_.c_stride), ir_.Mul(p, width));
+          b_.CreateCall(MicroKernel(ir_, s_,
+                                    {rows, width / plan_.lanes, plan_.lanes, width, block.segments, block.run, width,
+                                     PanelRows(s_, block.run), sum, 0, 1, 0}),
+                        {behind(element, a, ir_.Mul(m, s_.a_stride)), behind(element, panel_, ir_.Mul(p, panel)),
+                         behind(c_element, c, at), is_first});
+        });
+      };
+      ir_.Loop(ir_.I64(0), ir_.I64(rows_ / plan_.tile_rows), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows); });
+      if (rows_ % plan_.tile_rows) tile(ir_.I64(rows_ / plan_.tile_rows), rows_ % plan_.tile_rows);
+    });
+  }
+
+  // Copies the block's rows of B from row `k` into the panels of a span, `panel` elements apart.
+  void PackSpan(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t panel) {
+    const int64_t width = plan_.tile_columns;
+    ir_.Loop(ir_.I64(0), ir_.I64(ElementsOf(block.segments, block.run)), 1, [&](llvm::Value* i) {
+      llvm::Value* row = ir_.Add(OffsetOfRow(ir_, s_, ir_.Add(k, i)), column);
+      for (int64_t p = 0; p < plan_.span / width; ++p)
+        ir_.Loop(
+            ir_.I64(0), ir_.I64(width), 1,
+            [&](llvm::Value* j) {
+              llvm::Value* at = ir_.Add(ir_.I64(p * width), j);
+              const Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, ir_.Add(row, at)), s_.b_type, s_.compute);
+              ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Add(ir_.Mul(i, width), ir_.I64(p * panel)), j));
+            },
+            true);
+    });
   }
 
   // Where B has row `k` of the column `strip` behind `first`.

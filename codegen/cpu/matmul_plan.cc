@@ -301,6 +301,22 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
   return std::min(rows, (fewer + tile_rows - 1) / tile_rows * tile_rows);
 }
 
+namespace {
+
+// Columns of a B beyond the second cache whose panels are made together: lines of its rows that lie side by side are
+// read at once, and each page of A and of the result is looked up once for all of them.
+int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
+  constexpr int64_t kLeastRows = 192, kSecondCache = 1 << 19, kPanelBytes = 512 << 10, kMostPanels = 4;
+  const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
+  const bool as_rows = Group(s.compute) == 1 && !s.complex_b && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b &&
+                       s.segments.empty() && s.part_of_b == PartOfB::kAll;
+  if (!as_rows || rows < kLeastRows || s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kSecondCache) return width;
+  return width *
+         std::clamp<int64_t>(kPanelBytes / (plan.panel_rows * width * element), 1, std::min(kMostPanels, s.n / width));
+}
+
+}  // namespace
+
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
   plan.lanes = LanesFor(level, s);
@@ -328,6 +344,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
   plan.tile_columns = vectors * plan.lanes;
   plan.tile_rows = RowsOfTile(level, rows, vectors);
   CutSums(s, LongestSum(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows)), plan);
+  plan.span = plan.direct || panel ? plan.tile_columns : SpanFor(s, plan, ranges.value_or(1) * rows);
   return plan;
 }
 

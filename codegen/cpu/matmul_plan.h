@@ -148,7 +148,7 @@ struct MatmulPlan {
   int64_t repeat;              // their steps together
   std::vector<SumBlock> blocks;
   int64_t panel_rows;  // of the longest block
-  int64_t span;        // columns whose panels tile products take together
+  int64_t span;        // columns whose panels are made, and taken by rows of A, together
   bool direct;         // B is read in place: its rows, or its panels
   bool taps_together;  // blocks hold all taps of some features: B has the taps of a feature side by side
 };

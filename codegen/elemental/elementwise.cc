@@ -102,10 +102,10 @@ class Op {
     return InVectors(p, q) ? BothWays(p, q, false) : b.CreateBinaryIntrinsic(Intr::minimum, p, q);
   }
   // What x86 gives of two zeros, or of a NaN, is the second operand. Both orders together have the NaN and the right
-  // zero, without masks: a chain of extremes waits for 4 instructions instead of 16 cycles. LLVM does well with a
-  // constant, and GPUs have the operation.
+  // zero, without masks or, of scalars, branches: a chain of extremes waits for 4 instructions instead of 16 cycles.
+  // LLVM does well with a constant, and GPUs have the operation.
   bool InVectors(llvm::Value* p, llvm::Value* q) const {
-    return ir.level.vector_bytes == 64 && !llvm::isa<llvm::Constant>(p) && !llvm::isa<llvm::Constant>(q);
+    return ir.level.HasVectors() && !llvm::isa<llvm::Constant>(p) && !llvm::isa<llvm::Constant>(q);
   }
   llvm::Value* BothWays(llvm::Value* p, llvm::Value* q, bool larger) {
     llvm::Type* bits = b.getIntNTy(static_cast<unsigned>(p->getType()->getPrimitiveSizeInBits()));

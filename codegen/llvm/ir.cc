@@ -274,11 +274,11 @@ llvm::Metadata* Number(llvm::Constant* c) { return llvm::ConstantAsMetadata::get
 }  // namespace
 
 void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bool parallel, int64_t sums) {
-  constexpr int64_t kLanes = 16;
   constexpr int64_t kShortest = 5;    // scalars are as fast below
   constexpr int64_t kLongest = 4096;  // what is left of a longer loop is not worth code
-  const int64_t rest = n % kLanes, even = n - rest;
-  if (level.vector_bytes != 64 || n < kShortest || n > kLongest || (rest && n < kLanes && !masked_stores))
+  const int64_t lanes = level.vector_bytes / 4, rest = n % lanes, even = n - rest;
+  const bool masks = level.vector_bytes == 64 && masked_stores;
+  if (n < kShortest || n > kLongest || (n < lanes && n != lanes / 2 && !masks))
     return Loop(I64(0), I64(n), 1, body, parallel);
   // Unrolled before it is a loop over vectors, a short loop would stay scalar.
   Hints whole = {Hint("unroll.disable"),
@@ -289,15 +289,16 @@ void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bo
   constexpr int64_t kFew = 2, kWorthARest = 512;
   const int64_t most_chains = parallel ? 1 : sums > kFew ? 2 : 4;
   int64_t chains = most_chains;
-  while (chains > 1 && even % (chains * kLanes)) chains /= 2;
+  while (chains > 1 && even % (chains * lanes)) chains /= 2;
   if (chains == 1 && even >= kWorthARest) chains = most_chains;
   Hints several = whole;
   if (chains > 1) several.push_back(Hint("interleave.count", Number(b.getInt32(static_cast<uint32_t>(chains)))));
   masked.push_back(Hint("vectorize.predicate.enable", Number(b.getTrue())));
-  const int64_t most = even - even % (chains * kLanes);
+  if (n == lanes / 2) return LoopWith(whole, I64(0), I64(n), 1, body, parallel);  // a vector of half the width
+  const int64_t most = even - even % (chains * lanes);
   LoopWith(several, I64(0), I64(most), 1, body, parallel);
   LoopWith(whole, I64(most), I64(even), 1, body, parallel);
-  if (masked_stores) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);
+  if (masks) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);
   const int64_t eight = even + (rest & 8), four = eight + (rest & 4);
   LoopWith(whole, I64(even), I64(eight), 1, body, parallel);
   LoopWith(whole, I64(eight), I64(four), 1, body, parallel);
@@ -335,8 +336,12 @@ void Ir::LoopWith(Hints hints, llvm::Value* from, llvm::Value* to, int64_t step,
   halves_ = false;
   body(i);
   access_group = outer;
-  if (halves_)
-    hints.push_back(Hint("vectorize.width", Number(b.getInt32(static_cast<uint32_t>(level.vector_bytes / 4)))));
+  if (halves_) {
+    int64_t width = level.vector_bytes / 4;
+    if (cf && ct)
+      while (width * step > ct->getSExtValue() - cf->getSExtValue()) width /= 2;
+    hints.push_back(Hint("vectorize.width", Number(b.getInt32(static_cast<uint32_t>(width)))));
+  }
   halves_ = false;
   llvm::Value* next = b.CreateAdd(i, I64(step), "", true, true);
   i->addIncoming(next, b.GetInsertBlock());

@@ -336,6 +336,23 @@ TEST(MatmulPlan, TilesSumWhatFillsNoRowOfATileApart) {
   EXPECT_EQ(wide.span, 512);
 }
 
+TEST(MatmulPlan, PanelsOfAFarBAreMadeTogether) {
+  const auto plan = [](const char* a, const char* b, const char* c, int rhs = 1) {
+    const auto p = DotOf(Avx512(), a, b, c, 2, rhs)->blocked;
+    return PlanMatmul(Avx512(), p.product, p.rows.size, 1);
+  };
+  const MatmulPlan far = plan("f32[1,1024,1024]", "f32[1,1024,1024]", "f32[1,1024,1024]");
+  EXPECT_EQ(far.tile_columns, 64);
+  EXPECT_EQ(far.span, 4 * 64);
+  // No more than fit into a part of the second cache, and into the part of B.
+  EXPECT_EQ(plan("f64[1,1024,1024]", "f64[1,1024,1024]", "f64[1,1024,1024]").span, 4 * 32);
+  EXPECT_EQ(plan("f32[1,2048,2048]", "f32[1,2048,192]", "f32[1,2048,192]").span, 2 * 64);
+  // A near B, few rows, and columns that lie apart.
+  EXPECT_EQ(plan("f32[1,2048,256]", "f32[1,256,256]", "f32[1,2048,256]").span, 64);
+  EXPECT_EQ(plan("f32[1,96,1024]", "f32[1,1024,1024]", "f32[1,96,1024]").span, 64);
+  EXPECT_EQ(plan("f32[1,1024,1024]", "f32[1,1024,1024]", "f32[1,1024,1024]", 2).span, 64);
+}
+
 TEST(DotPlan, OtherFormsAreABug) {
   const auto m = Parse(
       "  x = f32[4,4] parameter(0)\n  ROOT d = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}");

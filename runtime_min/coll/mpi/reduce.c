@@ -3,7 +3,7 @@
 //
 // Cost: of an all-reduce of a large array, 2 (n - 1) / n of its bytes for each rank, as any algorithm needs: a member
 //   combines one part and gives it to all. Small arrays go whole to all, in fewer rounds, and every member combines
-//   them. KILN_MPI_WINDOW bytes of memory, which the world keeps.
+//   them. At most KILN_MPI_WINDOW bytes of memory, which the world keeps.
 // kiln renames kiln_model_* for each model.
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-// Transposes of transposes, broadcasts and concatenations, and those that move nothing.
+// Transposes of transposes, broadcasts, what is made of these, and concatenations, and those that move nothing.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/hlo/graph_builder.h"
 #include "compiler/passes/simplify/dot_form.h"
@@ -50,6 +51,42 @@ Instruction* OfBroadcast(Instruction* i) {
   return BroadcastTo(x->operand(0), i->shape().dims(), map).get();
 }
 
+// Whether `x` is made of broadcasts of arrays that have at most a fourth of its elements each, element by element, for
+// one user alone.
+bool IsMadeOfBroadcasts(const Instruction* x, int depth = 0) {
+  constexpr int kMostDepth = 6;
+  constexpr int64_t kRepeats = 4;
+  if (x->Is(Opcode::Broadcast)) return x->operand(0)->shape().ElementCount() * kRepeats <= x->shape().ElementCount();
+  return x->IsElementwise() && x->operand_count() > 0 && HasOneUser(x) && !HasOwnLayout(x) && depth < kMostDepth &&
+         std::all_of(x->operands().begin(), x->operands().end(),
+                     [&](const Instruction* o) { return IsMadeOfBroadcasts(o, depth + 1); });
+}
+
+// Such an `x`, transposed by `p`: what is repeated is transposed in its place.
+Instruction* Transposed(Instruction* x, const Ints& p) {
+  Ints dims;
+  for (int64_t d : p) dims.push_back(x->shape().dim(d));
+  if (!x->Is(Opcode::Broadcast)) {
+    std::vector<Instruction*> operands;
+    for (Instruction* o : x->operands()) operands.push_back(Transposed(o, p));
+    return x->parent()->AddClone(x, Shape::Array(x->shape().type(), dims), operands);
+  }
+  // Dimension k of what is repeated becomes dimension map[k].
+  Ints map, order(x->operand(0)->shape().rank());
+  for (int64_t d : *x->attrs().dimensions) map.push_back(std::find(p.begin(), p.end(), d) - p.begin());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return map[a] < map[b]; });
+  std::sort(map.begin(), map.end());
+  const Expr repeated = IsIdentity(order) ? Expr(x->operand(0)) : TransposeBy(x->operand(0), order);
+  return BroadcastTo(repeated, dims, map).get();
+}
+
+Instruction* OfBroadcasts(Instruction* i) {
+  const Instruction* x = i->operand(0);
+  if (x->Is(Opcode::Broadcast) || HasOwnLayout(i) || !IsMadeOfBroadcasts(x)) return nullptr;
+  return Transposed(i->operand(0), *i->attrs().dimensions);
+}
+
 const Rule kRules[] = {
     {"transpose-to-itself",
      {Opcode::Transpose},
@@ -80,6 +117,17 @@ const Rule kRules[] = {
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[4,2,6] transpose(b), dimensions={1,0,2}",
      "b = $T[2,4,6] broadcast(p), dimensions={1,2}\n ROOT r = $T[6,2,4] transpose(b), dimensions={2,0,1}",
      OfBroadcast},
+    {"transpose-of-broadcasts",
+     {Opcode::Transpose},
+     kAllTypes,
+     Numerics::Exact,
+     "a = $T[4,6,4] broadcast(p), dimensions={2,1}\n b = $T[4,6,4] broadcast(q), dimensions={0,1}\n"
+     " c = pred[4,6,4] compare(a, b), direction=EQ\n d = $T[4,6,4] select(c, a, b)\n"
+     " ROOT r = $T[6,4,4] transpose(d), dimensions={1,2,0}",
+     "a = $T[2,4,6] broadcast(p), dimensions={1,2}\n b = $T[2,4,6] broadcast(q), dimensions={1,2}\n"
+     " c = pred[2,4,6] compare(a, b), direction=EQ\n d = $T[2,4,6] select(c, a, b)\n"
+     " ROOT r = $T[6,4,2] transpose(d), dimensions={2,1,0}",
+     OfBroadcasts},
     {"transpose-of-stacked-lines",
      {Opcode::Transpose},
      kAllTypes,
