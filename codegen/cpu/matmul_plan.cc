@@ -303,14 +303,14 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
 
 namespace {
 
-// Columns of a B beyond the second cache whose panels are made together: lines of its rows that lie side by side are
-// read at once, and each page of A and of the result is looked up once for all of them.
+// Columns of B whose panels are made together. Where B, A and the result do not share the second cache, lines of B's
+// rows that lie side by side are read at once, and each page of A and of the result is looked up once for all panels.
 int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
-  constexpr int64_t kLeastRows = 192, kSecondCache = 1 << 19, kPanelBytes = 512 << 10, kMostPanels = 4;
+  constexpr int64_t kLeastRows = 192, kNearBytes = 512 << 10, kPanelBytes = 512 << 10, kMostPanels = 4;
   const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
   const bool as_rows = Group(s.compute) == 1 && !s.complex_b && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b &&
                        s.segments.empty() && s.part_of_b == PartOfB::kAll;
-  if (!as_rows || rows < kLeastRows || s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kSecondCache) return width;
+  if (!as_rows || rows < kLeastRows || s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kNearBytes) return width;
   return width *
          std::clamp<int64_t>(kPanelBytes / (plan.panel_rows * width * element), 1, std::min(kMostPanels, s.n / width));
 }
