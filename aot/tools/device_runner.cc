@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <deque>
 #include <map>
@@ -20,6 +21,31 @@
 
 namespace kiln {
 namespace {
+
+// What the devices of several runs spend in exchanges.
+class SpentInExchanges {
+ public:
+  void Add(const std::vector<std::vector<MetExchange>>& devices) {
+    const std::vector<double> late = LateUs(devices);
+    for (size_t d = 0; d < devices.size(); ++d) {
+      double us = 0;
+      for (const MetExchange& x : devices[d]) us += x.spent;
+      us_.push_back(us);
+      late_.push_back(late[d]);
+    }
+  }
+
+  InExchanges Medians() { return {Median(us_), Median(late_)}; }
+
+ private:
+  static double Median(std::vector<double>& all) {
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
+  }
+
+  std::vector<double> us_, late_;
+};
 
 // All devices of a program as threads of the child.
 class DevicesChild {
@@ -87,16 +113,22 @@ class DevicesChild {
     for (const bool early : {true, false})
       for (size_t d = 0; d < programs_.size(); ++d) timed.emplace_back(*Comm(d), early);
     const size_t devices = programs_.size();
-    const auto in_turn = [&](size_t d, size_t k) -> TimedComm& { return timed[k % 2 * devices + d]; };
-    std::vector<double> times(2 * runs),
-        us[] = {std::vector<double>(runs * devices), std::vector<double>(runs * devices)};
-    const auto comm = [&](size_t d, size_t k) { return in_turn(d, k).face(); };
-    const auto note = [&](size_t d, size_t k) { us[k % 2][k / 2 * devices + d] = in_turn(d, k).TakeUs(); };
-    if (const int code = RunAll(comm, times, note)) return code;
-    for (std::vector<double>& all : us)
-      std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-    exchanges->us = us[0][us[0].size() / 2];
-    exchanges->alone_us = us[1][us[1].size() / 2];
+    std::vector<double> times(2 * runs);
+    std::array<SpentInExchanges, 2> spent;
+    const auto add = [&](size_t k) {
+      std::vector<std::vector<MetExchange>> met;
+      for (size_t d = 0; d < devices; ++d) met.push_back(timed[k % 2 * devices + d].Take());
+      spent[k % 2].Add(met);
+    };
+    const auto comm = [&](size_t d, size_t k) { return timed[k % 2 * devices + d].face(); };
+    // All devices have ended the run before, and none begins the next but one before this function has ended.
+    const auto after = [&](size_t d, size_t k) {
+      if (d == 0 && k > 0) add(k - 1);
+    };
+    if (const int code = RunAll(comm, times, after)) return code;
+    add(times.size() - 1);
+    exchanges->early = spent[0].Medians();
+    exchanges->alone = spent[1].Medians();
     return 0;
   }
 

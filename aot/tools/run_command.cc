@@ -111,10 +111,11 @@ absl::Status Run(const Arguments& args) {
     }
     std::printf(
         "{%s,\"compile_ms\":%.3f,\"threads\":%d,\"repeat\":%d,\"first_us\":%.3f,\"min_us\":%.3f,\"median_us\":%.3f,"
-        "\"queued_us\":%.3f,\"exchange_us\":%.3f,\"exchange_alone_us\":%.3f,\"exchange_overlap\":%.3f,\"results\":%s]}"
-        "\n",
+        "\"queued_us\":%.3f,\"exchange_us\":%.3f,\"exchange_late_us\":%.3f,\"exchange_alone_us\":%.3f,"
+        "\"exchange_alone_late_us\":%.3f,\"exchange_overlap\":%.3f,\"results\":%s]}\n",
         StatsJson(r.model).c_str(), r.model.report.compile_ms, run.threads, run.repeat, r.first_us, r.min_us,
-        r.median_us, r.queued_us, r.exchanges.us, r.exchanges.alone_us, r.exchanges.overlap(), results.c_str());
+        r.median_us, r.queued_us, r.exchanges.early.us, r.exchanges.early.late_us, r.exchanges.alone.us,
+        r.exchanges.alone.late_us, r.exchanges.overlap(), results.c_str());
   } else {
     for (size_t k = 0; k < r.results.size(); ++k) {
       const Literal& l = r.results[k];

@@ -29,12 +29,17 @@ struct RunOptions {
   std::function<void(void* library, const CompiledModel& model)> after_runs;
 };
 
-// What a device spends in exchanges, and what it does where none begins before its results are wanted: the difference
-// is hidden behind its work. Zeros: not measured.
+// What a device spends in exchanges, in medians, and of that waiting for devices that had not come yet.
+struct InExchanges {
+  double us = 0, late_us = 0;
+};
+
+// The same where none begins before its results are wanted: the difference is hidden behind the work. Zeros: not
+// measured.
 struct ExchangeTimes {
-  double us = 0, alone_us = 0;
+  InExchanges early, alone;
   // The part of the time that is hidden; negative where beginning early takes longer.
-  double overlap() const { return alone_us > 0 ? 1 - us / alone_us : 0; }
+  double overlap() const { return alone.us > 0 ? 1 - early.us / alone.us : 0; }
 };
 
 struct RunResult {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/analysis/overwritten.h"
 #include "compiler/hlo/library_calls.h"
 #include "compiler/hlo/sort_key.h"
 
@@ -164,6 +165,7 @@ int64_t BytesWritten(const Instruction* r) {
 
 int64_t ResultBytes(const Instruction* i) {
   if (!i->Is(Opcode::Fusion)) return BytesWritten(i);
+  if (StartsOverwritten(i)) return 0;
   const Instruction* root = (*i->attrs().calls)->root();
   if (!root->Is(Opcode::Tuple)) return BytesWritten(root);
   int64_t bytes = 0;

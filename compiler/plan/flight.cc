@@ -225,6 +225,9 @@ class Mover {
   Order out_;
 };
 
+// Bytes of all leaves of its operands and of its result.
+int64_t BytesTouched(const Instruction* i) { return OperandBytes(i) + i->shape().ByteSize(); }
+
 }  // namespace
 
 bool IsLargeExchange(const Instruction* i, int64_t least_bytes) {
@@ -238,6 +241,32 @@ Order InFlight(const Order& order, const FlightRule& rule) {
   if (!rule.behind) return out;
   const Order ahead = out;
   if (Mover m(ahead, rule.least_bytes); m.any()) out = m.Behind();
+  return out;
+}
+
+Order SmallResultsLate(const Order& order, int64_t small_bytes) {
+  Order out, held;
+  absl::flat_hash_set<const Instruction*> late;  // readers of results of small exchanges
+  for (Instruction* i : order) {
+    size_t needed = 0;
+    for (const Instruction* b : Before(i)) {
+      const auto at = std::find(held.begin(), held.end(), b);
+      if (at != held.end()) needed = std::max(needed, static_cast<size_t>(at - held.begin()) + 1);
+    }
+    if (IsExchange(i) && !IsLargeExchange(i, small_bytes)) {
+      const std::vector<Instruction*> readers = Readers(i);
+      late.insert(readers.begin(), readers.end());
+    }
+    if (i->IsRoot()) needed = held.size();
+    if (!i->IsRoot() && !Communicates(i) && (needed > 0 || late.contains(i)) && BytesTouched(i) < small_bytes) {
+      held.push_back(i);
+      continue;
+    }
+    out.insert(out.end(), held.begin(), held.begin() + static_cast<std::ptrdiff_t>(needed));
+    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(needed));
+    out.push_back(i);
+  }
+  out.insert(out.end(), held.begin(), held.end());
   return out;
 }
 

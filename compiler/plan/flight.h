@@ -1,7 +1,8 @@
-// Exchanges of large arrays between devices that take place while the devices compute.
+// Exchanges between devices that take place while the devices compute.
 //
 // What: an order of a computation in which such an exchange begins one exchange ahead of its use, and its results are
-//   used one exchange later; and how long what it reads has to stay for that.
+//   used one exchange later; how long what it reads has to stay for that; and an order in which results of small
+//   exchanges, which are copied when they begin, are used late.
 // Guarantees: exchanges move only past work and past other exchanges, by the same rules on every device, so that no
 //   device waits for another that waits for it.
 // Cost: what is under way at one time, one exchange more than before: PlanMemory decides whether that is worth it.
@@ -25,6 +26,11 @@ struct FlightRule {
   bool ahead = false, behind = false;  // begins earlier, ends later
 };
 Order InFlight(const Order& order, const FlightRule& rule);
+
+// What reads results of smaller exchanges, and touches fewer bytes itself, waits until something needs it: no device
+// waits for another only to scale a loss.
+Order SmallResultsLate(const Order& order, int64_t small_bytes);
+
 Flights FlightsOf(const Schedule& schedule, int64_t least_bytes);
 
 }  // namespace kiln

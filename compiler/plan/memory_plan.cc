@@ -5,11 +5,17 @@
 namespace kiln {
 namespace {
 
-// The plan with large exchanges beside the work, as far as the arena may grow for it.
+// The plan with exchanges beside the work, as far as the arena may grow for it.
 absl::Status LetExchangesFly(const Module& m, const PlanOptions& o, MemoryPlan* plan) {
-  if (FlightsOf(plan->schedule, o.flight_bytes).empty()) return absl::OkStatus();
   const int64_t least = plan->buffers.temp_bytes();
   const int64_t most = std::min(o.most_bytes, least + least / 100 * o.more_percent);
+  MemoryPlan late{plan->schedule, {}};
+  for (auto& [c, order] : late.schedule) order = SmallResultsLate(order, o.flight_bytes);
+  if (late.schedule != plan->schedule) {
+    ASSIGN_OR_RETURN(late.buffers, BufferAssignment::Run(m, late.schedule, o.scratch));
+    if (late.buffers.temp_bytes() <= most) *plan = std::move(late);
+  }
+  if (FlightsOf(plan->schedule, o.flight_bytes).empty()) return absl::OkStatus();
   for (const auto& [ahead, behind] : {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
     MemoryPlan next{plan->schedule, {}};
     for (auto& [c, order] : next.schedule) order = InFlight(order, {o.flight_bytes, ahead, behind});
@@ -33,7 +39,7 @@ absl::StatusOr<MemoryPlan> PlanMemory(const Module& m, const PlanOptions& o) {
       best = {std::move(schedule), std::move(buffers)};
     if (best.buffers.temp_bytes() == 0 || o.like) break;
   }
-  if (!o.like) RETURN_IF_ERROR(LetExchangesFly(m, o, &best));
+  if (!o.like && o.flight_bytes < INT64_MAX) RETURN_IF_ERROR(LetExchangesFly(m, o, &best));
   return best;
 }
 

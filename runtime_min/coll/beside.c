@@ -7,17 +7,21 @@
 // Guarantees: results have the bits of an exchange without it. A device whose run fails waits until nobody is at its
 //   arrays; the others' exchanges with it end with the failure.
 #define _GNU_SOURCE  // SCHED_BATCH
+#include <errno.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #include "runtime_min/coll/round.h"
 
-// A device's thread.
+// A device's thread. It waits at a semaphore: to broadcast to a condition may block (glibc before 2.41) until those
+// that were woken before have had a processor, and they come last.
 struct helper {
   struct kiln_world* world;
   int64_t device;
   pthread_t thread;
-  int runs;
+  sem_t begun;
+  int runs, asleep;
 };
 
 static int first_phase(const struct round* r) { return r->kind == KILN_ALL_REDUCE ? kCombine : kDeliver; }
@@ -50,6 +54,17 @@ static void do_piece(const struct round* r, int64_t at, int phase, int64_t piece
   }
 }
 
+// With the lock held.
+static void wake(struct helper* h) {
+  if (!h->asleep) return;
+  h->asleep = 0;
+  sem_post(&h->begun);
+}
+
+void kiln_model_world_wake_helpers(struct kiln_world* w, const struct round* r) {
+  for (int64_t k = 0; w->helpers && k < r->members; ++k) wake(&w->helpers[r->group[k]]);
+}
+
 static _Atomic int64_t* finished(struct round* r, int phase) { return phase == kCombine ? &r->combined : &r->done; }
 
 // One more member has all of a phase.
@@ -57,7 +72,7 @@ static void finish(struct kiln_world* w, struct round* r, int phase) {
   if (atomic_fetch_add(finished(r, phase), 1) + 1 < r->members) return;
   pthread_mutex_lock(&w->lock);
   if (w->sleepers) pthread_cond_broadcast(&w->changed);
-  if (phase == kCombine) pthread_cond_broadcast(&w->begun);
+  if (phase == kCombine) kiln_model_world_wake_helpers(w, r);
   pthread_mutex_unlock(&w->lock);
 }
 
@@ -112,7 +127,7 @@ static void let_others_go_on(void) {
 }
 
 static void* helper_main(void* arg) {
-  const struct helper* h = arg;
+  struct helper* h = arg;
   struct kiln_world* w = h->world;
   let_others_go_on();
   pthread_mutex_lock(&w->lock);
@@ -120,7 +135,11 @@ static void* helper_main(void* arg) {
     int64_t at = 0;
     struct round* r = open_to(w, h->device, &at);
     if (!r) {
-      pthread_cond_wait(&w->begun, &w->lock);
+      h->asleep = 1;
+      pthread_mutex_unlock(&w->lock);
+      while (sem_wait(&h->begun) && errno == EINTR) {
+      }
+      pthread_mutex_lock(&w->lock);
       continue;
     }
     ++r->helpers;
@@ -143,7 +162,9 @@ void kiln_model_world_start_helper(struct kiln_world* w, int64_t device) {
   if (h && !h->runs) {
     h->world = w;
     h->device = device;
+    sem_init(&h->begun, 0, 0);
     h->runs = !pthread_create(&h->thread, 0, helper_main, h);
+    if (!h->runs) sem_destroy(&h->begun);
   }
   pthread_mutex_unlock(&w->lock);
 }
@@ -216,9 +237,12 @@ void kiln_model_world_quiet(struct kiln_world* w) {
 void kiln_model_world_stop_helpers(struct kiln_world* w) {
   pthread_mutex_lock(&w->lock);
   w->stop = 1;
-  pthread_cond_broadcast(&w->begun);
+  for (int64_t d = 0; w->helpers && d < w->devices; ++d) wake(&w->helpers[d]);
   pthread_mutex_unlock(&w->lock);
-  for (int64_t d = 0; w->helpers && d < w->devices; ++d)
-    if (w->helpers[d].runs) pthread_join(w->helpers[d].thread, 0);
+  for (int64_t d = 0; w->helpers && d < w->devices; ++d) {
+    if (!w->helpers[d].runs) continue;
+    pthread_join(w->helpers[d].thread, 0);
+    sem_destroy(&w->helpers[d].begun);
+  }
   free(w->helpers);
 }

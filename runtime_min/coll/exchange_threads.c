@@ -166,7 +166,7 @@ struct round* kiln_model_world_arrive(struct kiln_world* w, const kiln_exchange*
     if (beside) keep_tables(r, at, arrays, results);
     p->mxcsr = float_environment();
     if (++r->arrived == x->members) {
-      if (beside) pthread_cond_broadcast(&w->begun);
+      if (beside) kiln_model_world_wake_helpers(w, r);
       if (w->sleepers) pthread_cond_broadcast(&w->changed);
     }
   } else if (!*failed) {

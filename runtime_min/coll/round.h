@@ -88,6 +88,8 @@ void kiln_model_world_collect(const kiln_exchange* x, const struct party* party,
 
 // beside.c
 void kiln_model_world_start_helper(struct kiln_world* w, int64_t device);
+// With the lock held: the members' threads look for what they can do.
+void kiln_model_world_wake_helpers(struct kiln_world* w, const struct round* r);
 // Of a new round beside the runs.
 void kiln_model_world_cut_in_pieces(struct round* r);
 // What the device's run does when it wants its results.

@@ -162,7 +162,6 @@ struct kiln_world* kiln_model_world_create(int64_t devices) {
   pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, 0);
   pthread_cond_init(&w->changed, &steady);
-  pthread_cond_init(&w->begun, 0);
   pthread_condattr_destroy(&steady);
   w->devices = devices;
   w->timeout_ms = kiln_model_device_timeout_ms;
@@ -206,7 +205,6 @@ void kiln_model_world_destroy(struct kiln_world* w) {
   if (!w) return;
   kiln_model_world_stop_helpers(w);
   kiln_model_world_reset(w);
-  pthread_cond_destroy(&w->begun);
   pthread_mutex_destroy(&w->lock);
   pthread_cond_destroy(&w->changed);
   free(w);

@@ -25,7 +25,6 @@ struct kiln_world {
   _Atomic int64_t sleepers;  // in exchanges
   // Of exchanges beside the runs: a thread of each device, which waits until one may begin.
   struct helper* helpers;
-  pthread_cond_t begun;
   int stop;
   struct kiln_comm comm[];
 };

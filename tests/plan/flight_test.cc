@@ -132,6 +132,58 @@ ENTRY e {
   EXPECT_EQ(Moved(kFenced, true, true), "a r g b u");
 }
 
+std::string Late(const std::string& text) {
+  const std::unique_ptr<Module> m = Parsed(text);
+  Order given;
+  for (const auto& i : m->entry()->instructions()) given.push_back(i.get());
+  std::vector<std::string> names;
+  for (const Instruction* i : SmallResultsLate(given, 1024))
+    if (i->operand_count() > 0 && InfoOf(i->opcode()).lowering != Lowering::Free) names.push_back(i->name());
+  return absl::StrJoin(names, " ");
+}
+
+// A loss that is only a result is scaled behind everything, other devices' work in between included.
+TEST(Flight, SmallResultsAreReadLate) {
+  constexpr char kLoss[] = R"(HloModule m, num_partitions=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[32,32] parameter(0)
+  l = f32[] parameter(1)
+  h = f32[] constant(0.5)
+  r = f32[] all-reduce(l), replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true, to_apply=add
+  s = f32[] multiply(r, h)
+  q = f32[] sqrt(s)
+  y = f32[32,32] negate(x)
+  g = f32[64,32] all-gather(y), dimensions={0}, replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true
+  z = f32[64,32] negate(g)
+  ROOT t = (f32[], f32[64,32]) tuple(q, z)
+}
+)";
+  EXPECT_EQ(Late(kLoss), "r y g z s q");
+}
+
+// What reads more than it, or what something needs, does not wait.
+TEST(Flight, SmallResultsAreThereWhenTheyAreNeeded) {
+  constexpr char kNorm[] = R"(HloModule m, num_partitions=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[32,32] parameter(0)
+  l = f32[] parameter(1)
+  k = f32[32] parameter(2)
+  r = f32[] all-reduce(l), replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true, to_apply=add
+  s = f32[] sqrt(r)
+  w = f32[32] negate(k)
+  n = f32[32,32] broadcast(s), dimensions={}
+  y = f32[32,32] multiply(x, n)
+  p = f32[32] all-reduce(w), replica_groups={{0,1}}, channel_id=2, use_global_device_ids=true, to_apply=add
+  d = f32[32] negate(p)
+  v = f32[32] all-reduce(d), replica_groups={{0,1}}, channel_id=3, use_global_device_ids=true, to_apply=add
+  ROOT t = (f32[32,32], f32[32]) tuple(y, v)
+}
+)";
+  EXPECT_EQ(Late(kNorm), "r w s n y p d v");
+}
+
 // What an exchange reads stays until its results are used, and results of work in between lie elsewhere.
 TEST(Flight, OperandsStay) {
   constexpr char kText[] = R"(HloModule m, num_partitions=2
