@@ -75,12 +75,13 @@ class VectorProducts {
     llvm::Value* column = ir_.Add(first, strip);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
+    const bool made = MadeByTiles(columns);
     llvm::Value* source = panel_;
     if (plan_.direct)
       source = InPlace(start.k, first, strip);
     else if (s_.panel_columns)
       CopyPanel(block, InPlace(start.k, first, strip), packed);
-    else
+    else if (!made)
       PackPanel(block, start.k, column, columns, packed);
     const int64_t stride = plan_.direct ? s_.b_k_stride : packed;
     const int64_t whole = rows_ / plan_.tile_rows, fetching = FetchingTiles(block, columns);
@@ -88,14 +89,16 @@ class VectorProducts {
     const int64_t ranges_fetching = fetching == 0 ? 0 : whole >= fetching ? 1 : fetching;
     const bool all_fetch = fetching && s_.panel_columns;
     const int64_t ahead = s_.panel_columns ? 0 : s_.b_k_stride * ByteWidth(s_.b_type);
-    const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles) {
+    const auto tiles_of = [&](llvm::Value* r, int64_t fetching_tiles, bool makes) {
       const RowRange range = ranges_(r);
       llvm::Value* a = b_.CreateInBoundsGEP(element, range.a, start.a);
       llvm::Value* c = b_.CreateInBoundsGEP(c_element, range.c, column);
-      const auto tile = [&](llvm::Value* t, int64_t rows, bool fetches) {
+      const auto tile = [&](llvm::Value* t, int64_t rows, bool fetches, bool copies = false) {
         llvm::Value* m = ir_.Mul(t, plan_.tile_rows);
-        std::vector<llvm::Value*> arguments = {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), source,
+        llvm::Value* of_b = copies ? RowsOfB(start.k, column) : source;
+        std::vector<llvm::Value*> arguments = {b_.CreateInBoundsGEP(element, a, ir_.Mul(m, s_.a_stride)), of_b,
                                                b_.CreateInBoundsGEP(c_element, c, ir_.Mul(m, s_.c_stride)), is_first};
+        if (copies) arguments.push_back(panel_);
         if (first_sums_) {
           llvm::Value* of_row = b_.CreateInBoundsGEP(b_.getInt32Ty(), first_sums_, ir_.Add(ir_.Mul(r, rows_), m));
           arguments.push_back(b_.CreateSelect(owed_, of_row, no_sums_));
@@ -104,20 +107,26 @@ class VectorProducts {
           llvm::Value* before = ir_.Add(all_fetch ? ir_.Mul(r, whole) : r, t);
           arguments.push_back(NextRows(block, start.k, first, before, fetching));
         }
-        b_.CreateCall(MicroKernel(ir_, s_,
-                                  {rows, vectors, plan_.lanes, columns, block.segments, block.run, stride,
-                                   PanelRows(s_, block.run), sum, fetches ? ahead : 0, fetches && ahead ? fetching : 1,
-                                   fetches && all_fetch ? fetching : 0}),
-                      arguments);
+        b_.CreateCall(
+            MicroKernel(ir_, s_,
+                        {rows, vectors, plan_.lanes, columns, block.segments, block.run,
+                         copies ? s_.b_k_stride : stride, PanelRows(s_, block.run), sum, fetches ? ahead : 0,
+                         fetches && ahead ? fetching : 1, fetches && all_fetch ? fetching : 0, copies ? packed : 0}),
+            arguments);
       };
-      ir_.Loop(ir_.I64(0), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
-      ir_.Loop(ir_.I64(fetching_tiles), ir_.I64(whole), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
+      if (makes) tile(ir_.I64(0), plan_.tile_rows, fetching_tiles > 0, true);
+      const int64_t begin = makes ? 1 : 0;
+      ir_.Loop(ir_.I64(begin), ir_.I64(fetching_tiles), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows, true); });
+      ir_.Loop(ir_.I64(std::max(begin, fetching_tiles)), ir_.I64(whole), 1,
+               [&](llvm::Value* t) { tile(t, plan_.tile_rows, false); });
       if (rows_ % plan_.tile_rows) tile(ir_.I64(whole), rows_ % plan_.tile_rows, false);
     };
-    if (all_fetch) return ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) { tiles_of(r, whole); });
-    ir_.Loop(ir_.I64(0), ir_.I64(ranges_fetching), 1,
-             [&](llvm::Value* r) { tiles_of(r, whole >= fetching ? fetching : 1); });
-    ir_.Loop(ir_.I64(ranges_fetching), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0); });
+    if (all_fetch) return ir_.Loop(ir_.I64(0), count_, 1, [&](llvm::Value* r) { tiles_of(r, whole, false); });
+    const int64_t of_each = whole >= fetching ? fetching : 1;
+    if (made) tiles_of(ir_.I64(0), ranges_fetching > 0 ? of_each : 0, true);
+    const int64_t begin = made ? 1 : 0;
+    ir_.Loop(ir_.I64(begin), ir_.I64(ranges_fetching), 1, [&](llvm::Value* r) { tiles_of(r, of_each, false); });
+    ir_.Loop(ir_.I64(std::max(begin, ranges_fetching)), count_, 1, [&](llvm::Value* r) { tiles_of(r, 0, false); });
   }
 
   // One block of k for the span of columns from `column`: while rows of A are in the first cache, they take all panels.
@@ -138,7 +147,7 @@ class VectorProducts {
           llvm::Value* at = ir_.Add(ir_.Mul(m, s_.c_stride), ir_.Mul(p, width));
           b_.CreateCall(MicroKernel(ir_, s_,
                                     {rows, width / plan_.lanes, plan_.lanes, width, block.segments, block.run, width,
-                                     PanelRows(s_, block.run), sum, 0, 1, 0}),
+                                     PanelRows(s_, block.run), sum, 0, 1, 0, 0, sum != Sum::kNew}),
                         {behind(element, a, ir_.Mul(m, s_.a_stride)), behind(element, panel_, ir_.Mul(p, panel)),
                          behind(c_element, c, at), is_first});
         });
@@ -146,6 +155,19 @@ class VectorProducts {
       ir_.Loop(ir_.I64(0), ir_.I64(rows_ / plan_.tile_rows), 1, [&](llvm::Value* t) { tile(t, plan_.tile_rows); });
       if (rows_ % plan_.tile_rows) tile(ir_.I64(rows_ / plan_.tile_rows), rows_ % plan_.tile_rows);
     });
+  }
+
+  // Whether the first tile of a panel makes it of what it reads of B: whole vectors of a row, as they are.
+  bool MadeByTiles(int64_t columns) const {
+    return !plan_.direct && !s_.panel_columns && Group(s_.compute) == 1 && !s_.complex_b &&
+           HasVectorsAs(ir_.level, s_.b_type, s_.compute) && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
+           s_.part_of_b == PartOfB::kAll && columns % plan_.lanes == 0 && rows_ >= plan_.tile_rows &&
+           llvm::isa<llvm::ConstantInt>(count_);
+  }
+
+  // Row `k` of B from `column` on.
+  llvm::Value* RowsOfB(llvm::Value* k, llvm::Value* column) {
+    return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(k, s_.b_k_stride), column));
   }
 
   // Copies the block's rows of B from row `k` into the panels of a span, `panel` elements apart.

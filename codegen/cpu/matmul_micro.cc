@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cpu/matmul_pack.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -21,6 +22,8 @@ std::string FormOf(const MatmulShape& s, const MicroTile& t) {
                                                          : "");
   if (t.ahead) absl::StrAppend(&form, ".p", t.ahead, "_", t.sharing);
   if (t.fetchers) absl::StrAppend(&form, ".f", t.fetchers);
+  if (t.copies) absl::StrAppend(&form, ".k", t.b_stride, "_", t.copies);
+  if (t.far_result) form += ".c";
   if (OwesOffset(s)) form += ".o";
   if (s.tiles) absl::StrAppend(&form, ".t", t.b_run);
   for (const Segment& q : t.segments) absl::StrAppend(&form, ".", q.count, "_", q.a_stride);
@@ -54,13 +57,15 @@ class Emitter {
         lanes_(tile.lanes),
         element_(ir.MemType(shape.compute)),
         word_(group_ == 1 ? element_ : ir.b.getInt32Ty()),
+        b_word_(tile.copies ? ir.MemType(shape.b_type) : word_),
         vector_(VectorOf(ir.RegType(sum_))),
         zero_(llvm::Constant::getNullValue(vector_)) {}
 
   void Emit(llvm::Function* f) {
     f_ = f;
     b_.SetInsertPoint(llvm::BasicBlock::Create(ir_.ctx, "entry", f_));
-    Sums sums = Level(0, f_->getArg(0), f_->getArg(1), First());
+    if (t_.far_result) FetchResult();
+    Sums sums = Level(0, {f_->getArg(0), f_->getArg(1), t_.copies ? f_->getArg(4) : nullptr}, First());
     if (t_.sum != Sum::kEither) return Store(sums, t_.sum == Sum::kNew);
     auto* fresh = llvm::BasicBlock::Create(ir_.ctx, "new", f_);
     auto* added = llvm::BasicBlock::Create(ir_.ctx, "added", f_);
@@ -73,12 +78,25 @@ class Emitter {
 
  private:
   using Sums = std::vector<llvm::Value*>;
+  // What a step reads of A and of B, and where it copies the latter to, if it does.
+  struct Places {
+    llvm::Value *a, *b, *copy;
+  };
 
   llvm::FixedVectorType* VectorOf(llvm::Type* element) const {
     return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
   }
 
   llvm::Value* Splat(llvm::Value* x) { return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), x); }
+
+  // The lines of the result, which the sums are added to at the end.
+  void FetchResult() {
+    constexpr int64_t kLine = 64;
+    llvm::Type* c_element = ir_.MemType(s_.c_type);
+    for (int64_t m = 0; m < t_.rows; ++m)
+      for (int64_t j = 0; j < t_.columns; j += kLine / ByteWidth(s_.c_type))
+        ir_.Prefetch(b_.CreateInBoundsGEP(c_element, f_->getArg(2), ir_.I64(m * s_.c_stride + j)), Ir::Cache::kSecond);
+  }
 
   // What sums begin with: what a row's elements are owed for B's offset.
   Sums First() {
@@ -122,15 +140,18 @@ class Emitter {
   }
 
   // Products of `live` elements of each row of A and as many rows of B.
-  Sums Products(llvm::Value* a, llvm::Value* b, Sums sums, int64_t live) {
+  Sums Products(const Places& at, Sums sums, int64_t live) {
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(sum_)));
     std::vector<llvm::Value*> row;
     for (int64_t v = 0; v < t_.vectors; ++v) {
-      row.push_back(b_.CreateAlignedLoad(VectorOf(word_), b_.CreateInBoundsGEP(word_, b, ir_.I64(v * lanes_)), align));
+      llvm::Value* from = b_.CreateInBoundsGEP(b_word_, at.b, ir_.I64(v * lanes_));
+      row.push_back(at.copy ? LoadComputed(ir_, s_.b_type, s_.compute, lanes_, from)
+                            : b_.CreateAlignedLoad(VectorOf(word_), from, align));
+      if (at.copy) b_.CreateAlignedStore(row[v], b_.CreateInBoundsGEP(word_, at.copy, ir_.I64(v * lanes_)), align);
       if (OwesOffset(s_)) row[v] = b_.CreateXor(row[v], llvm::ConstantInt::get(VectorOf(word_), kOffsetOfBytes));
     }
     for (int64_t m = 0; m < t_.rows; ++m) {
-      llvm::Value* x = Splat(WordOfA(b_.CreateInBoundsGEP(element_, a, ir_.I64(m * s_.a_stride)), live));
+      llvm::Value* x = Splat(WordOfA(b_.CreateInBoundsGEP(element_, at.a, ir_.I64(m * s_.a_stride)), live));
       for (int64_t v = 0; v < t_.vectors; ++v) {
         llvm::Value*& d = sums[m * t_.vectors + v];
         d = MultiplyAdd(d, x, row[v]);
@@ -140,23 +161,22 @@ class Emitter {
   }
 
   // The loops over segments from `depth` on, and over the run inside the last of them.
-  Sums Level(size_t depth, llvm::Value* a, llvm::Value* b, Sums sums) {
-    if (depth == t_.segments.size()) return Run(a, b, std::move(sums));
+  Sums Level(size_t depth, const Places& at, Sums sums) {
+    if (depth == t_.segments.size()) return Run(at, std::move(sums));
     int64_t inner = t_.b_run;
     for (size_t k = depth + 1; k < t_.segments.size(); ++k) inner *= t_.segments[k].count;
     const Segment& q = t_.segments[depth];
-    return Loop({q.count, 1, q.a_stride, inner * t_.b_stride}, a, b, std::move(sums),
-                [&](llvm::Value* x, llvm::Value* y, Sums now) { return Level(depth + 1, x, y, std::move(now)); });
+    return Loop({q.count, 1, q.a_stride, inner * t_.b_stride, inner * t_.copies}, at, std::move(sums),
+                [&](const Places& p, Sums now) { return Level(depth + 1, p, std::move(now)); });
   }
 
-  Sums Run(llvm::Value* a, llvm::Value* b, Sums sums) {
+  Sums Run(const Places& at, Sums sums) {
     const int64_t whole = t_.run / group_, tail = t_.run % group_;
     if (whole)
-      sums = Loop({whole, Unroll(whole), group_, t_.b_stride, true}, a, b, std::move(sums),
-                  [&](llvm::Value* x, llvm::Value* y, Sums now) { return Products(x, y, std::move(now), group_); });
+      sums = Loop({whole, Unroll(whole), group_, t_.b_stride, t_.copies, true}, at, std::move(sums),
+                  [&](const Places& p, Sums now) { return Products(p, std::move(now), group_); });
     if (!tail) return sums;
-    return Products(b_.CreateInBoundsGEP(element_, a, ir_.I64(whole * group_)),
-                    b_.CreateInBoundsGEP(word_, b, ir_.I64(whole * t_.b_stride)), std::move(sums), tail);
+    return Products(Behind(at, whole, {whole, 1, group_, t_.b_stride, t_.copies}), std::move(sums), tail);
   }
 
   // Steps between branches of the innermost loop: enough of them, since more only cost code.
@@ -169,18 +189,22 @@ class Emitter {
 
   struct Steps {
     int64_t count, unroll;
-    int64_t a, b;          // distances of steps in elements of A and words of B
+    int64_t a, b, copy;    // distances of steps in elements of A, and in words of B and of the copy
     bool fetches = false;  // what the tile fetches for later
   };
 
+  // Where things are `n` steps further.
+  Places Behind(const Places& at, int64_t n, const Steps& steps) {
+    if (n == 0) return at;
+    return {b_.CreateInBoundsGEP(element_, at.a, ir_.I64(n * steps.a)),
+            b_.CreateInBoundsGEP(b_word_, at.b, ir_.I64(n * steps.b)),
+            at.copy ? b_.CreateInBoundsGEP(word_, at.copy, ir_.I64(n * steps.copy)) : nullptr};
+  }
+
   // Sums travel as phis.
   template <typename Body>
-  Sums Loop(const Steps& steps, llvm::Value* a, llvm::Value* b, Sums sums, const Body& body) {
-    if (steps.count == 1) return body(a, b, std::move(sums));
-    const auto a_at = [&](llvm::Value* p, int64_t n) {
-      return b_.CreateInBoundsGEP(element_, p, ir_.I64(n * steps.a));
-    };
-    const auto b_at = [&](llvm::Value* p, int64_t n) { return b_.CreateInBoundsGEP(word_, p, ir_.I64(n * steps.b)); };
+  Sums Loop(const Steps& steps, const Places& begin, Sums sums, const Body& body) {
+    if (steps.count == 1) return body(begin, std::move(sums));
     const int64_t whole = steps.count / steps.unroll * steps.unroll;
     llvm::Type* ptr = b_.getPtrTy();
     auto* head = llvm::BasicBlock::Create(ir_.ctx, "k", f_);
@@ -194,12 +218,12 @@ class Emitter {
       return p;
     };
     llvm::PHINode* i = phi(b_.getInt64Ty(), ir_.I64(0));
-    llvm::PHINode* ai = phi(ptr, a);
-    llvm::PHINode* bi = phi(ptr, b);
+    llvm::PHINode *ai = phi(ptr, begin.a), *bi = phi(ptr, begin.b), *ci = begin.copy ? phi(ptr, begin.copy) : nullptr;
+    const Places here = {ai, bi, ci};
     std::vector<llvm::PHINode*> phis;
     for (llvm::Value* v : sums) phis.push_back(phi(vector_, v));
     Sums now(phis.begin(), phis.end());
-    for (int64_t u = 0; u < steps.unroll; ++u) now = body(u ? a_at(ai, u) : ai, u ? b_at(bi, u) : bi, std::move(now));
+    for (int64_t u = 0; u < steps.unroll; ++u) now = body(Behind(here, u, steps), std::move(now));
     if (steps.fetches && t_.ahead)
       for (int64_t row = 0; row < steps.unroll; row += t_.sharing) {
         llvm::Value* at = b_.CreateMul(i, ir_.I64(t_.ahead / t_.sharing));
@@ -207,20 +231,18 @@ class Emitter {
       }
     if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
-    llvm::Value *na = a_at(ai, steps.unroll), *nb = b_at(bi, steps.unroll);
+    Places after = Behind(here, steps.unroll, steps);
     llvm::BasicBlock* latch = b_.GetInsertBlock();
     i->addIncoming(next, latch);
-    ai->addIncoming(na, latch);
-    bi->addIncoming(nb, latch);
+    ai->addIncoming(after.a, latch);
+    bi->addIncoming(after.b, latch);
+    if (ci) ci->addIncoming(after.copy, latch);
     for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(now[k], latch);
     NotUnrolled(b_.CreateCondBr(b_.CreateICmpSLT(next, ir_.I64(whole)), head, done));
     b_.SetInsertPoint(done);
     for (int64_t u = whole; u < steps.count; ++u) {
-      now = body(na, nb, std::move(now));
-      if (u + 1 < steps.count) {
-        na = a_at(na, 1);
-        nb = b_at(nb, 1);
-      }
+      now = body(after, std::move(now));
+      if (u + 1 < steps.count) after = Behind(after, 1, steps);
     }
     return now;
   }
@@ -328,6 +350,7 @@ class Emitter {
   const int64_t group_, lanes_;
   llvm::Type* const element_;  // of A
   llvm::Type* const word_;     // of a panel of B, and a group of elements of A
+  llvm::Type* const b_word_;   // of what the tile reads of B: an element where it makes the panel
   llvm::FixedVectorType* const vector_;
   llvm::Constant* const zero_;
   llvm::Function* f_ = nullptr;
@@ -387,7 +410,7 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   llvm::IRBuilder<>& b = ir.b;
   llvm::Type* ptr = b.getPtrTy();
   std::vector<llvm::Type*> types = {ptr, ptr, ptr, b.getInt1Ty()};
-  if (OffsetOfB(shape)) types.push_back(ptr);
+  if (OffsetOfB(shape) || tile.copies) types.push_back(ptr);
   if (tile.ahead || tile.fetchers) types.push_back(ptr);
   auto* f = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
                                    llvm::Function::InternalLinkage, name, ir.module);

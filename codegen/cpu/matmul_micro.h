@@ -22,9 +22,11 @@ struct MicroTile {
   int64_t b_stride;  // words between rows of B: elements, or groups of them
   int64_t b_run;     // rows of B between steps of the innermost segment
   Sum sum;
-  int64_t ahead = 0;     // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
-  int64_t sharing = 1;   // tiles that fetch them together, each as many rows as that
-  int64_t fetchers = 0;  // tiles that together fetch as much from one place as each of them reads of B; 0: none
+  int64_t ahead = 0;        // bytes between rows of B that are fetched for the next panel meanwhile; 0: none
+  int64_t sharing = 1;      // tiles that fetch them together, each as many rows as that
+  int64_t fetchers = 0;     // tiles that together fetch as much from one place as each of them reads of B; 0: none
+  int64_t copies = 0;       // words between rows of the panel that the tile makes of what it reads of B; 0: none
+  bool far_result = false;  // what sums are added to lies beyond the second cache
 };
 
 // What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.
@@ -66,8 +68,8 @@ void EmitTileKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile, llv
 llvm::Value* RoundedToBf16(Ir& ir, llvm::Value* sum);
 
 // The function  void(ptr a, ptr b, ptr c, i1 new)  for `tile` of a product of `shape`, emitted at its first use. Where
-// B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32). With `ahead` or
-// `fetchers`, `ptr next` follows: what is fetched first.
+// B is held with an offset, `ptr first` follows: what the sums of each row begin with (s32). With `copies`, which has
+// no offset, `ptr panel` does. With `ahead` or `fetchers`, `ptr next` follows: what is fetched first.
 llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile);
 
 }  // namespace kiln::cpu

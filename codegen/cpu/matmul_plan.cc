@@ -334,14 +334,16 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
     plan.span = std::max<int64_t>(1, kPanelBytes / (plan.panel_rows * width * kTileSumBytes)) * width;
     return plan;
   }
-  if (panel)
-    plan.direct = s.panel_group == Group(s.compute) && (Group(s.compute) > 1 || s.b_type == s.compute);
-  else
-    plan.direct =
-        same_type && s.n % plan.lanes == 0 && (in_place || (few && s.choice.packing != ProductChoice::kPacked));
   const int64_t vectors = panel ? TileVectorsOfPanel(level, panel, rows, s.choice)
                                 : TileVectors(level, s.compute, s.n, rows, few, s.choice);
   plan.tile_columns = vectors * plan.lanes;
+  if (panel) {
+    plan.direct = s.panel_group == Group(s.compute) && (Group(s.compute) > 1 || s.b_type == s.compute);
+  } else {
+    const bool is_panel = s.b_k_stride == plan.tile_columns;  // as it lies
+    const bool wanted = in_place || ((few || is_panel) && s.choice.packing != ProductChoice::kPacked);
+    plan.direct = same_type && s.n % plan.lanes == 0 && wanted;
+  }
   plan.tile_rows = RowsOfTile(level, rows, vectors);
   CutSums(s, LongestSum(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows)), plan);
   plan.span = plan.direct || panel ? plan.tile_columns : SpanFor(s, plan, ranges.value_or(1) * rows);

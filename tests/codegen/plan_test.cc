@@ -558,5 +558,14 @@ TEST(MatmulPlan, BIsReadInPlaceForFewRows) {
   EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(PrimitiveType::BF16, f, 64, 100), 6, 2).direct);
 }
 
+// Rows that are as long as those of a panel are one.
+TEST(MatmulPlan, BThatIsAPanelIsReadInPlace) {
+  const auto f = PrimitiveType::F32;
+  EXPECT_TRUE(PlanMatmul(Avx512(), ProductOf(f, f, 64, 100), 100, 100).direct);
+  EXPECT_TRUE(PlanMatmul(Avx512(), ProductOf(f, f, 96, 100), 100, 100).direct);
+  EXPECT_FALSE(PlanMatmul(Avx512(), ProductOf(f, f, 128, 100), 100, 100).direct);
+  EXPECT_FALSE(PlanMatmul(Avx512(), ProductOf(PrimitiveType::BF16, f, 64, 100), 100, 100).direct);
+}
+
 }  // namespace
 }  // namespace kiln::cpu
