@@ -149,9 +149,13 @@ absl::StatusOr<Val> ElementEmitter::EmitGather(const Instruction* i, const Index
   const Shape &s = i->operand(0)->shape(), &idx = i->operand(1)->shape();
   const Ints ob = a.operand_batching_dims.value_or(Ints()), sb = a.start_indices_batching_dims.value_or(Ints());
   std::vector<llvm::Value*> batch, window;
-  for (int64_t d = 0; d < i->shape().rank(); ++d)
-    (std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end() ? window : batch)
-        .push_back(index.dims[d]);
+  const auto in_window = [&](int64_t d) {
+    return std::find(a.offset_dims->begin(), a.offset_dims->end(), d) != a.offset_dims->end();
+  };
+  for (int64_t d = 0; d < i->shape().rank(); ++d) (in_window(d) ? window : batch).push_back(index.dims[d]);
+  // Neighbours in a row are loaded together.
+  if (const int64_t minor = MinorDim(i->shape()); minor >= 0 && (!in_window(minor) || i->shape().dim(minor) == 1))
+    ir_.current()->addFnAttr(kGathers);
   Index in;
   in.dims.assign(s.rank(), ir_.I64(0));
   for (size_t c = 0; c < a.start_index_map->size(); ++c) {

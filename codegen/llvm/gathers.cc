@@ -18,11 +18,12 @@ namespace {
 namespace in = llvm::Intrinsic;
 
 constexpr char kArray[] = "kiln.array";
-constexpr int64_t kRegister = 64, kShortTable = 512, kSecondCache = 1 << 20;  // bytes
+constexpr int64_t kRegister = 64, kHalfRegister = 32, kShortTable = 512, kSecondCache = 1 << 20;  // bytes
 
 class Gathers {
  public:
-  explicit Gathers(llvm::Function& f) : f_(f), layout_(f.getParent()->getDataLayout()) {}
+  // `tables`: whether elements can be picked among registers.
+  Gathers(llvm::Function& f, bool tables) : f_(f), layout_(f.getParent()->getDataLayout()), with_tables_(tables) {}
 
   void Run() {
     std::vector<llvm::IntrinsicInst*> gathers;
@@ -51,7 +52,7 @@ class Gathers {
     const int64_t bytes = BytesOf(places->base);
     llvm::Value* v = FromRun(b, gather, *places);
     if (!v && (!all || (!places->first && bytes > kSecondCache && !StepOf(places->lanes)))) return;
-    if (!v && bytes && bytes <= kShortTable) v = FromTable(b, gather, *places);
+    if (!v && with_tables_ && bytes && bytes <= kShortTable) v = FromTable(b, gather, *places);
     if (!v) v = FromLoads(b, gather, *places);
     gather->replaceAllUsesWith(v);
     gather->eraseFromParent();
@@ -220,6 +221,7 @@ class Gathers {
 
   llvm::Function& f_;
   const llvm::DataLayout& layout_;
+  const bool with_tables_;
   std::map<std::pair<llvm::LoadInst*, llvm::Type*>, std::vector<llvm::Value*>> tables_;
 };
 
@@ -232,9 +234,9 @@ void MarkArray(llvm::LoadInst* address, int64_t bytes) {
 }
 
 void RewriteGathers(llvm::Function& f, const CpuLevel& level) {
-  if (level.vector_bytes != kRegister) return;
-  TurnShortRows(f);
-  Gathers(f).Run();
+  if (level.vector_bytes < kHalfRegister) return;
+  if (level.vector_bytes == kRegister) TurnShortRows(f);
+  Gathers(f, level.vector_bytes == kRegister).Run();
 }
 
 }  // namespace kiln

@@ -27,6 +27,8 @@ struct Val {
 // of products, written as they should run, and the loops around them.
 inline constexpr char kWrittenAsRun[] = "kiln-written-as-run";
 inline constexpr char kCallsMicroKernels[] = "kiln-calls-micro-kernels";
+// Of functions that gather: their loops become vectors where LLVM takes gathers for dear (object.cc).
+inline constexpr char kGathers[] = "kiln-gathers";
 
 class DebugInfo;
 

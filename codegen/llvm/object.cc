@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/kernels/bitcode.h"
 #include "codegen/llvm/empty_text.h"
 #include "codegen/llvm/gathers.h"
@@ -104,6 +105,27 @@ void Retarget(llvm::Module& m, const CpuLevel& level) {
 
 bool Is(const llvm::Function& f, const char* attribute) { return f.hasFnAttribute(attribute); }
 
+// Functions that gather, and those that call them, become vectors at levels where LLVM would not make any for the sake
+// of one gather among much else: RewriteGathers makes loads of it.
+void LetGather(llvm::Module& m, const CpuLevel& level) {
+  constexpr int64_t kAvx2Bytes = 32;
+  if (level.vector_bytes != kAvx2Bytes) return;
+  std::vector<llvm::Function*> work;
+  for (llvm::Function& f : m)
+    if (Is(f, kGathers)) work.push_back(&f);
+  while (!work.empty()) {
+    llvm::Function* f = work.back();
+    work.pop_back();
+    f->addFnAttr("target-features", absl::StrCat(level.features, level.features.empty() ? "" : ",", "+fast-gather"));
+    for (llvm::User* u : f->users()) {
+      auto* call = llvm::dyn_cast<llvm::CallBase>(u);
+      if (!call || Is(*call->getFunction(), kGathers)) continue;
+      call->getFunction()->addFnAttr(kGathers);
+      work.push_back(call->getFunction());
+    }
+  }
+}
+
 // Micro-kernels, and entries that nothing is inlined into, are written as the machine should run them: LLVM's passes
 // would only read them, some forty times.
 //
@@ -185,6 +207,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::T
         passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ThreadSanitizerPass()));
       }
     }
+    if (state == CodeState::kFresh) LetGather(m, level);
     passes.run(m, mam);
     InlineVariantsOfRareCalls(m, mam);
     for (llvm::Function& f : m) {
