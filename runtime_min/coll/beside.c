@@ -7,7 +7,6 @@
 // Guarantees: results have the bits of an exchange without it. A device whose run fails waits until nobody is at its
 //   arrays; the others' exchanges with it end with the failure.
 #define _GNU_SOURCE  // SCHED_BATCH
-#include <errno.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -137,7 +136,7 @@ static void* helper_main(void* arg) {
     if (!r) {
       h->asleep = 1;
       pthread_mutex_unlock(&w->lock);
-      while (sem_wait(&h->begun) && errno == EINTR) {
+      while (sem_wait(&h->begun)) {  // a signal came
       }
       pthread_mutex_lock(&w->lock);
       continue;
