@@ -1,6 +1,8 @@
 // Exchanges beside the work: orders, and memory that stays.
 #include "compiler/plan/flight.h"
 
+#include <functional>
+
 #include "absl/strings/str_join.h"
 #include "compiler/hlo/parser.h"
 #include "compiler/plan/memory_plan.h"
@@ -15,15 +17,19 @@ std::unique_ptr<Module> Parsed(const std::string& text) {
   return std::move(*m);
 }
 
-// What the entry runs, in an order that begins as the text's.
-std::string Moved(const std::string& text, bool ahead, bool behind, int64_t least_bytes = 1024) {
+// What the entry runs, in the order that `ordered` makes of the text's.
+std::string Ordered(const std::string& text, const std::function<Order(const Order&)>& ordered) {
   const std::unique_ptr<Module> m = Parsed(text);
   Order given;
   for (const auto& i : m->entry()->instructions()) given.push_back(i.get());
   std::vector<std::string> names;
-  for (const Instruction* i : InFlight(given, {least_bytes, ahead, behind}))
+  for (const Instruction* i : ordered(given))
     if (i->operand_count() > 0 && InfoOf(i->opcode()).lowering != Lowering::Free) names.push_back(i->name());
   return absl::StrJoin(names, " ");
+}
+
+std::string Moved(const std::string& text, bool ahead, bool behind, int64_t least_bytes = 1024) {
+  return Ordered(text, [&](const Order& given) { return InFlight(given, {least_bytes, ahead, behind}); });
 }
 
 // Two gathers of slices, each with a product behind it.
@@ -133,13 +139,7 @@ ENTRY e {
 }
 
 std::string Late(const std::string& text) {
-  const std::unique_ptr<Module> m = Parsed(text);
-  Order given;
-  for (const auto& i : m->entry()->instructions()) given.push_back(i.get());
-  std::vector<std::string> names;
-  for (const Instruction* i : SmallResultsLate(given, 1024))
-    if (i->operand_count() > 0 && InfoOf(i->opcode()).lowering != Lowering::Free) names.push_back(i->name());
-  return absl::StrJoin(names, " ");
+  return Ordered(text, [](const Order& given) { return SmallResultsLate(given, 1024); });
 }
 
 // A loss that is only a result is scaled behind everything, other devices' work in between included.
