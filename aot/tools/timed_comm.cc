@@ -87,8 +87,11 @@ TimedComm::TimedComm(const kiln_comm& comm, bool early) : face_(comm), real_(com
     const kiln_comm& c = call.comm();
     return call.Met(KeyOf(*what, group), c.exchange(c.self, device, what, group, arrays, results));
   };
-  face_.offer = nullptr;
-  if (!early || !real_.offer) return;
+  if (!early || !real_.offer) {
+    face_.offer = nullptr;
+    face_.take = nullptr;
+    return;
+  }
   face_.offer = [](void* self, int64_t device, const kiln_exchange* what, const int64_t* group,
                    const void* const* arrays, void* const* results) {
     Call call(self);

@@ -133,7 +133,7 @@ class VectorProducts {
   void Span(const SumStep& k, llvm::Value* column) {
     const auto& [block, step, start, sum, is_first] = k;
     const int64_t width = plan_.tile_columns, panel = ElementsOf(block.segments, block.run) * width;
-    PackSpan(block, start.k, column, panel);
+    PackRows(block, start.k, column, width, width, plan_.span / width, panel);
     llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
     const auto behind = [&](llvm::Type* type, llvm::Value* array, llvm::Value* elements) {
       return b_.CreateInBoundsGEP(type, array, elements);
@@ -159,10 +159,8 @@ class VectorProducts {
 
   // Whether the first tile of a panel makes it of what it reads of B: whole vectors of a row, as they are.
   bool MadeByTiles(int64_t columns) const {
-    return !plan_.direct && !s_.panel_columns && Group(s_.compute) == 1 && !s_.complex_b &&
-           HasVectorsAs(ir_.level, s_.b_type, s_.compute) && s_.b_n_stride == 1 && !s_.b_tap_rows && !s_.reverse_b &&
-           s_.part_of_b == PartOfB::kAll && columns % plan_.lanes == 0 && rows_ >= plan_.tile_rows &&
-           llvm::isa<llvm::ConstantInt>(count_);
+    return !plan_.direct && !s_.panel_columns && LiesAsRows(s_) && HasVectorsAs(ir_.level, s_.b_type, s_.compute) &&
+           columns % plan_.lanes == 0 && rows_ >= plan_.tile_rows && llvm::isa<llvm::ConstantInt>(count_);
   }
 
   // Row `k` of B from `column` on.
@@ -170,17 +168,19 @@ class VectorProducts {
     return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(k, s_.b_k_stride), column));
   }
 
-  // Copies the block's rows of B from row `k` into the panels of a span, `panel` elements apart.
-  void PackSpan(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t panel) {
-    const int64_t width = plan_.tile_columns;
+  // Copies `columns` of each of the block's rows of B, the first of which is row `k`, into each of `panels` panels,
+  // which have `panel` elements and rows of `width`.
+  void PackRows(const SumBlock& block, llvm::Value* k, llvm::Value* column, int64_t columns, int64_t width,
+                int64_t panels, int64_t panel) {
     ir_.Loop(ir_.I64(0), ir_.I64(ElementsOf(block.segments, block.run)), 1, [&](llvm::Value* i) {
-      llvm::Value* row = ir_.Add(OffsetOfRow(ir_, s_, ir_.Add(k, i)), column);
-      for (int64_t p = 0; p < plan_.span / width; ++p)
+      llvm::Value* row = OffsetOfRow(ir_, s_, ir_.Add(k, i));
+      for (int64_t p = 0; p < panels; ++p)
         ir_.Loop(
-            ir_.I64(0), ir_.I64(width), 1,
+            ir_.I64(0), ir_.I64(columns), 1,
             [&](llvm::Value* j) {
-              llvm::Value* at = ir_.Add(ir_.I64(p * width), j);
-              const Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, ir_.Add(row, at)), s_.b_type, s_.compute);
+              llvm::Value* at = ir_.Add(column, ir_.Add(ir_.I64(p * width), j));
+              llvm::Value* from = ir_.Add(row, ir_.Mul(at, s_.b_n_stride));
+              const Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, from), s_.b_type, s_.compute);
               ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Add(ir_.Mul(i, width), ir_.I64(p * panel)), j));
             },
             true);
@@ -231,8 +231,7 @@ class VectorProducts {
     // Many rows take so long that a small B from far away does not show.
     const int64_t near = ranges->getSExtValue() * rows_ <= kFewRows ? kSecondCache / 2 : kSecondCache;
     const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > near;
-    const bool rows = Group(s_.compute) == 1 && !s_.complex_b && s_.b_n_stride == 1 && !s_.b_tap_rows &&
-                      !s_.reverse_b && block.segments.empty();
+    const bool rows = LiesAsRows(s_) && block.segments.empty();
     return far && rows && block.run >= kManyRows && tiles >= kTwo ? kTwo : 0;
   }
 
@@ -269,11 +268,7 @@ class VectorProducts {
           depth, columns, width, [&](llvm::Value* j, llvm::Value* q) { return at(j, ir_.Add(k, q)); },
           [&](llvm::Value* q) { return [=, this](int64_t e) { return ir_.Add(q, ir_.I64(e)); }; }, copy);
     } else {
-      ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, [&](llvm::Value* i) {
-        ir_.Loop(
-            ir_.I64(0), ir_.I64(columns), 1,
-            [&](llvm::Value* j) { copy(at(j, OffsetOfRow(ir_, s_, ir_.Add(k, i))), i, j); }, true);
-      });
+      PackRows(block, k, column, columns, width, 1, 0);
     }
     if (columns == width) return;
     ir_.Loop(ir_.I64(0), ir_.I64(depth), 1, [&](llvm::Value* i) {

@@ -168,6 +168,18 @@ void CutSums(const MatmulShape& s, int64_t limit, MatmulPlan& plan) {
     plan.panel_rows = std::max(plan.panel_rows, ElementsOf(k.segments, PanelRows(s, k.run)));
 }
 
+// Columns of B whose panels are made together. Where B, A and the result do not share the second cache, lines of B's
+// rows that lie side by side are read at once, and each page of A and of the result is looked up once for all panels.
+int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
+  constexpr int64_t kLeastRows = 192, kNearBytes = 512 << 10, kPanelBytes = 512 << 10, kMostPanels = 4;
+  const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
+  if (!LiesAsRows(s) || !s.segments.empty() || rows < kLeastRows ||
+      s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kNearBytes)
+    return width;
+  return width *
+         std::clamp<int64_t>(kPanelBytes / (plan.panel_rows * width * element), 1, std::min(kMostPanels, s.n / width));
+}
+
 }  // namespace
 
 int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run) {
@@ -208,6 +220,11 @@ int64_t Group(PrimitiveType compute) {
   constexpr int64_t kWordBytes = 4;
   const bool grouped = compute == PrimitiveType::BF16 || ByteWidth(compute) == 1;
   return grouped ? kWordBytes / ByteWidth(compute) : 1;
+}
+
+bool LiesAsRows(const MatmulShape& s) {
+  return Group(s.compute) == 1 && !s.complex_b && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b &&
+         s.part_of_b == PartOfB::kAll;
 }
 
 PrimitiveType SumType(PrimitiveType compute) {
@@ -273,9 +290,8 @@ bool FewLinesApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
   constexpr int64_t kMostRows = 12, kEnoughRows = 8, kFarBytes = 1024, kLongLine = 16 << 10, kSecondCache = 1 << 20;
   const bool as_it_lies = s.b_type == s.compute || (s.b_type == PrimitiveType::BF16 && s.compute == PrimitiveType::F32);
   const int64_t line = s.b_k_stride * ByteWidth(s.b_type);
-  return IsFloat(s.compute) && Group(s.compute) == 1 && as_it_lies && s.c_type == s.compute && !s.tiles &&
-         !s.complex_b && !s.reverse_b && s.segments.empty() && s.b_tap_rows == 0 && s.panel_columns == 0 &&
-         s.part_of_b == PartOfB::kAll && s.b_n_stride == 1 && s.n % Lanes(l, s.compute) == 0 && rows <= kMostRows &&
+  return IsFloat(s.compute) && as_it_lies && s.c_type == s.compute && !s.tiles && LiesAsRows(s) && s.segments.empty() &&
+         s.panel_columns == 0 && s.n % Lanes(l, s.compute) == 0 && rows <= kMostRows &&
          line >= (rows < kEnoughRows ? kLongLine : kFarBytes) && line * s.run > kSecondCache && !s.choice.vectors &&
          s.choice.packing == ProductChoice::kPlanned;
 }
@@ -301,27 +317,10 @@ int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_r
   return std::min(rows, (fewer + tile_rows - 1) / tile_rows * tile_rows);
 }
 
-namespace {
-
-// Columns of B whose panels are made together. Where B, A and the result do not share the second cache, lines of B's
-// rows that lie side by side are read at once, and each page of A and of the result is looked up once for all panels.
-int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
-  constexpr int64_t kLeastRows = 192, kNearBytes = 512 << 10, kPanelBytes = 512 << 10, kMostPanels = 4;
-  const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
-  const bool as_rows = Group(s.compute) == 1 && !s.complex_b && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b &&
-                       s.segments.empty() && s.part_of_b == PartOfB::kAll;
-  if (!as_rows || rows < kLeastRows || s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kNearBytes) return width;
-  return width *
-         std::clamp<int64_t>(kPanelBytes / (plan.panel_rows * width * element), 1, std::min(kMostPanels, s.n / width));
-}
-
-}  // namespace
-
 MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows, std::optional<int64_t> ranges) {
   MatmulPlan plan{};
   plan.lanes = LanesFor(level, s);
-  const bool same_type =
-      s.b_type == s.compute && Group(s.compute) == 1 && s.b_n_stride == 1 && !s.b_tap_rows && !s.reverse_b;
+  const bool same_type = s.b_type == s.compute && LiesAsRows(s);
   const int64_t b_bytes = s.K() * (s.b_n_stride == 1 ? s.b_k_stride : s.n) * ByteWidth(s.compute);
   const bool few = ranges && AreFew(*ranges * rows, b_bytes), in_place = s.choice.packing == ProductChoice::kInPlace;
   const int64_t panel = s.panel_columns / plan.lanes;

@@ -75,6 +75,9 @@ inline constexpr int64_t kEnoughTileUnits = 4, kTileUnitWork = 16 << 20;
 // Rows of a block where blocks of `rows` are too few: `units` that there are with it, `work` of each.
 int64_t RowsForThreads(int64_t rows, int64_t units, int64_t work, int64_t tile_rows, bool tiles = false);
 
+// Whether B lies as rows of single elements, those of the sum one behind the other.
+bool LiesAsRows(const MatmulShape& shape);
+
 // Elements of `segments` with `run` innermost.
 int64_t ElementsOf(const std::vector<Segment>& segments, int64_t run);
 

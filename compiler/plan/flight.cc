@@ -1,8 +1,10 @@
 #include "compiler/plan/flight.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "compiler/plan/alias.h"
+#include "compiler/plan/held_order.h"
 
 namespace kiln {
 namespace {
@@ -129,45 +131,36 @@ class Mover {
   // What reads results waits until something needs it, or until two exchanges more have begun; what reads those of
   // exchanges that the computation begins with, as long as it can.
   Order Behind() {
+    HeldOrder held;
+    std::deque<size_t> begun_before;  // of each held: exchanges that had begun
+    const auto release = [&](size_t count) {
+      held.Release(count);
+      begun_before.erase(begun_before.begin(), begun_before.begin() + static_cast<std::ptrdiff_t>(count));
+    };
     size_t begun = 0;
     for (Instruction* i : order_) {
-      size_t needed = 0;
-      for (const Instruction* b : Before(i)) {
-        const auto at = std::find_if(held_.begin(), held_.end(), [&](const Held& h) { return h.instruction == b; });
-        if (at != held_.end()) needed = std::max(needed, static_cast<size_t>(at - held_.begin()) + 1);
-      }
       const bool exchange = std::find(exchanges_.begin(), exchanges_.end(), i) != exchanges_.end();
-      if (IsFence(i)) needed = held_.size();
+      const size_t needed = IsFence(i) ? held.held().size() : held.Needed(Before(i));
       const bool reads = readers_.contains(i) && !exchange && !IsFence(i) && !i->Is(Opcode::While) && !i->IsRoot();
       if (reads || (IsFree(i) && needed > 0 && !i->IsRoot())) {
-        held_.push_back({i, begun});
+        held.Hold(i);
+        begun_before.push_back(begun);
         continue;
       }
-      Release(needed);
-      Put(i);
+      release(needed);
+      held.Put(i);
       if (!exchange) continue;
       ++begun;
       size_t old = 0;
-      while (old < held_.size() && held_[old].begun < begun && !late_.contains(held_[old].instruction)) ++old;
-      Release(old);
+      while (old < begun_before.size() && begun_before[old] < begun && !late_.contains(held.held()[old])) ++old;
+      release(old);
     }
-    Release(held_.size());
-    return std::move(out_);
+    return held.Take();
   }
 
  private:
-  struct Held {
-    Instruction* instruction;
-    size_t begun;  // exchanges, when it was held back
-  };
-
   void Put(Instruction* i) {
     if (done_.insert(i).second) out_.push_back(i);
-  }
-
-  void Release(size_t count) {
-    for (size_t k = 0; k < count; ++k) Put(held_[k].instruction);
-    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
   // The first exchange that has not begun.
@@ -221,7 +214,6 @@ class Mover {
   std::vector<size_t> stored_;           // those whose results are only stored
   absl::flat_hash_map<const Instruction*, std::vector<size_t>> lands_;  // by the first reader
   absl::flat_hash_set<const Instruction*> readers_, late_, done_;
-  std::vector<Held> held_;
   Order out_;
 };
 
@@ -245,29 +237,22 @@ Order InFlight(const Order& order, const FlightRule& rule) {
 }
 
 Order SmallResultsLate(const Order& order, int64_t small_bytes) {
-  Order out, held;
+  HeldOrder held;
   absl::flat_hash_set<const Instruction*> late;  // readers of results of small exchanges
   for (Instruction* i : order) {
-    size_t needed = 0;
-    for (const Instruction* b : Before(i)) {
-      const auto at = std::find(held.begin(), held.end(), b);
-      if (at != held.end()) needed = std::max(needed, static_cast<size_t>(at - held.begin()) + 1);
-    }
     if (IsExchange(i) && !IsLargeExchange(i, small_bytes)) {
       const std::vector<Instruction*> readers = Readers(i);
       late.insert(readers.begin(), readers.end());
     }
-    if (i->IsRoot()) needed = held.size();
+    const size_t needed = i->IsRoot() ? held.held().size() : held.Needed(Before(i));
     if (!i->IsRoot() && !Communicates(i) && (needed > 0 || late.contains(i)) && BytesTouched(i) < small_bytes) {
-      held.push_back(i);
+      held.Hold(i);
       continue;
     }
-    out.insert(out.end(), held.begin(), held.begin() + static_cast<std::ptrdiff_t>(needed));
-    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(needed));
-    out.push_back(i);
+    held.Release(needed);
+    held.Put(i);
   }
-  out.insert(out.end(), held.begin(), held.end());
-  return out;
+  return held.Take();
 }
 
 Flights FlightsOf(const Schedule& schedule, int64_t least_bytes) {

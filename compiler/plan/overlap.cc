@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/held_order.h"
+
 namespace kiln {
 namespace {
 
@@ -28,27 +30,18 @@ struct MoveRule {
 // (a part of) it.
 Order HeldBack(Order order, const MoveRule& d) {
   if (d.reversed) std::reverse(order.begin(), order.end());
-  Order out, held;
-  const auto release = [&](size_t count) {
-    out.insert(out.end(), held.begin(), held.begin() + static_cast<int64_t>(count));
-    held.erase(held.begin(), held.begin() + static_cast<int64_t>(count));
-  };
+  HeldOrder held;
   for (Instruction* i : order) {
-    size_t needed = 0;
-    for (const Instruction* b : d.Before(i)) {
-      const auto at = std::find(held.begin(), held.end(), b);
-      if (at != held.end()) needed = std::max(needed, static_cast<size_t>(at - held.begin()) + 1);
-    }
     const bool moves = d.moves(i), free = InfoOf(i->opcode()).lowering == Lowering::Free;
-    if (!moves && Communicates(i)) needed = held.size();
+    const size_t needed = !moves && Communicates(i) ? held.held().size() : held.Needed(d.Before(i));
     if (moves || (free && needed > 0)) {
-      held.push_back(i);
+      held.Hold(i);
       continue;
     }
-    release(needed);
-    out.push_back(i);
+    held.Release(needed);
+    held.Put(i);
   }
-  release(held.size());
+  Order out = held.Take();
   if (d.reversed) std::reverse(out.begin(), out.end());
   return out;
 }
