@@ -59,22 +59,33 @@ class Rows {
     return 0;
   }
 
-  // Elements of the pieces that loops run over: all, or as few as keep what is broadcast in order.
+  // The same of a slice: elements that lie behind one another, or as far apart as the slice's stride.
+  static int64_t RunOfSlice(const Instruction* i) {
+    const Ints& dims = i->shape().dims();
+    int64_t run = 1;
+    for (size_t d = dims.size(); d-- > 1;) {
+      run *= dims[d];
+      if (dims[d] != i->operand(0)->shape().dim(static_cast<int64_t>(d))) return run;
+    }
+    return 0;
+  }
+
+  // Elements of the pieces that loops run over: all, or as few as keep what is broadcast or sliced in order.
   int64_t PieceOfRow() const {
     constexpr int64_t kShortest = 16;
     int64_t piece = plan_.length;
-    std::vector<const Instruction*> broadcasts;
+    std::vector<const Instruction*> in_runs;
     for (const auto& i : fusion_.f.instructions()) {
       const Shape& s = i->shape();
-      if (!i->Is(Opcode::Broadcast) || !plan_.IsWhole(s) || s.rank() == 0 || s.dim(MinorDim(s)) == plan_.length)
-        continue;
-      const int64_t run = RunOfBroadcast(i.get());
+      if (!i->Is(Opcode::Broadcast) && !i->Is(Opcode::Slice)) continue;
+      if (!plan_.IsWhole(s) || s.rank() == 0 || s.dim(MinorDim(s)) == plan_.length) continue;
+      const int64_t run = i->Is(Opcode::Slice) ? RunOfSlice(i.get()) : RunOfBroadcast(i.get());
       if (run == 0) continue;
-      broadcasts.push_back(i.get());
+      in_runs.push_back(i.get());
       piece = std::min(piece, run);
     }
     const auto keeps = [&](const Instruction* i) { return DimsBefore(i->shape().dims(), piece).has_value(); };
-    const bool whole = plan_.length % piece == 0 && std::all_of(broadcasts.begin(), broadcasts.end(), keeps);
+    const bool whole = plan_.length % piece == 0 && std::all_of(in_runs.begin(), in_runs.end(), keeps);
     return piece >= kShortest && whole ? piece : plan_.length;
   }
 

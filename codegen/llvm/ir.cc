@@ -298,7 +298,7 @@ void Ir::VectorLoop(int64_t n, const std::function<void(llvm::Value*)>& body, bo
   const int64_t most = even - even % (chains * lanes);
   LoopWith(several, I64(0), I64(most), 1, body, parallel);
   LoopWith(whole, I64(most), I64(even), 1, body, parallel);
-  if (masks) return LoopWith(masked, I64(even), I64(n), 1, body, parallel);
+  if (masks) return LoopWith(rest == lanes / 2 ? whole : masked, I64(even), I64(n), 1, body, parallel);
   const int64_t eight = even + (rest & 8), four = eight + (rest & 4);
   LoopWith(whole, I64(even), I64(eight), 1, body, parallel);
   LoopWith(whole, I64(eight), I64(four), 1, body, parallel);
