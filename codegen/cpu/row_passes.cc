@@ -135,13 +135,19 @@ absl::Status RowSums::Begin(llvm::Value* slot) const {
 }
 
 absl::Status RowSums::Add(llvm::Value* slot, const Index& at) const {
+  ASSIGN_OR_RETURN(Val v, elements_.Emit(reduce_->operand(0), at));
+  if (!keys_.Apply()) return Add(slot, v);
+  Put(slot, keys_.Next(ir_, SoFar(slot), v));
+  return absl::OkStatus();
+}
+
+absl::Status RowSums::AddSum(llvm::Value* slot, const RowSums& from, llvm::Value* of) const {
+  return Add(slot, from.sum_.Get(of));
+}
+
+absl::Status RowSums::Add(llvm::Value* slot, Val v) const {
   const PrimitiveType t = reduce_->shape().type();
   const Computation& f = **reduce_->attrs().to_apply;
-  ASSIGN_OR_RETURN(Val v, elements_.Emit(reduce_->operand(0), at));
-  if (keys_.Apply()) {
-    Put(slot, keys_.Next(ir_, SoFar(slot), v));
-    return absl::OkStatus();
-  }
   AllowReassociation(ir_, true);
   absl::StatusOr<std::vector<Val>> r = std::vector<Val>();
   if (f.root()->Is(Opcode::Add) && IsFloat(t) && InfoOf(t).bits < 32)

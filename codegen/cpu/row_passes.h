@@ -58,9 +58,12 @@ class RowSums {
   absl::Status Begin(llvm::Value* slot) const;
   // Adds the element at `at` of what is reduced.
   absl::Status Add(llvm::Value* slot, const Index& at) const;
+  // Adds the sum of another slot, of accumulators of the same reduction. Not of extremes.
+  absl::Status AddSum(llvm::Value* slot, const RowSums& from, llvm::Value* of) const;
   Val Result(llvm::Value* slot) const;
 
  private:
+  absl::Status Add(llvm::Value* slot, Val v) const;
   ExtremeKeys::Pair SoFar(llvm::Value* slot) const { return {highest_.Get(slot).re, least_.Get(slot).re}; }
   void Put(llvm::Value* slot, const ExtremeKeys::Pair& p) const {
     highest_.Put(slot, {p.highest});

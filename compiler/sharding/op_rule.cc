@@ -240,10 +240,8 @@ OpRule Gather(const Instruction& i) {
     if (Contains(batching, d)) continue;
     auto& of = a[static_cast<size_t>(d)];
     const int64_t size = (*g.slice_sizes)[static_cast<size_t>(d)];
-    if (Contains(collapsed, d)) {
-      if (Contains(mapped, d) && in.dim(d) > 1) of = {r.Add(in.dim(d), OpRule::kLookup)};
-      continue;
-    }
+    if (size == 1 && Contains(mapped, d) && in.dim(d) > 1) of = {r.Add(in.dim(d), OpRule::kLookup)};
+    if (Contains(collapsed, d)) continue;
     const int64_t to = offsets[offset++];
     if (size == in.dim(d)) of = out[static_cast<size_t>(to)] = {r.Add(size)};
   }
@@ -281,12 +279,12 @@ OpRule Scatter(const Instruction& i) {
   for (int64_t d = 0; d < in.rank(); ++d) {
     if (Contains(batching, d)) continue;
     auto& of = a[static_cast<size_t>(d)];
-    if (Contains(inserted, d)) {
-      if (Contains(mapped, d) && in.dim(d) > 1 && IsSigned(indices.type())) of = {r.Add(in.dim(d), OpRule::kRows)};
-      continue;
-    }
-    const int64_t from = windows[window++];
-    if (updates.dim(from) == in.dim(d)) of = u[static_cast<size_t>(from)] = {r.Add(in.dim(d))};
+    const int64_t from = Contains(inserted, d) ? -1 : windows[window++];
+    const bool one_row = from < 0 || updates.dim(from) == 1;
+    if (one_row && Contains(mapped, d) && in.dim(d) > 1 && IsSigned(indices.type()))
+      of = {r.Add(in.dim(d), OpRule::kRows)};
+    else if (from >= 0 && updates.dim(from) == in.dim(d))
+      of = u[static_cast<size_t>(from)] = {r.Add(in.dim(d))};
   }
   const auto n = static_cast<size_t>(arrays);
   r.operands.assign(n, a);

@@ -279,6 +279,7 @@ ExactNumber Proof::ValueOf(const Instruction& i, const Numbers& x) {
     }
     case Opcode::Call:
       return ValuesOf(**i.attrs().to_apply, x)[0];
+    case Opcode::Broadcast:
     case Opcode::Copy:
     case Opcode::Reshape:
     case Opcode::ReducePrecision:

@@ -102,6 +102,20 @@ constexpr char kGreatest[] = R"(
   r1 = s32[] select(take, a1, b1)
 )";
 
+// As JAX writes it of predicates that it converts.
+constexpr char kGreatestByNumbers[] = R"(
+  gt = pred[] compare(a0, b0), direction=GT
+  eq = pred[] compare(a0, b0), direction=EQ
+  first = pred[] compare(a1, b1), direction=LT
+  tie = pred[] and(eq, first)
+  take = pred[] or(gt, tie)
+  zero = pred[] constant(false)
+  no = pred[] broadcast(zero), dimensions={}
+  yes = pred[] compare(take, no), direction=NE
+  r0 = f32[] select(yes, a0, b0)
+  r1 = s32[] select(yes, a1, b1)
+)";
+
 // Of equal ones either may come first.
 constexpr char kAnyGreatest[] = R"(
   ge = pred[] compare(a0, b0), direction=GE
@@ -189,6 +203,7 @@ TEST(Reducer, FunctionsThatMayBeAppliedInAnotherOrder) {
       {"moments", "f32 f32 f32", "0 0 0", kMoments, true, true, "2"},
       {"moments of weights", "f32 f32 f32", "0 0 0", kMoments, false, false},
       {"greatest", "f32 s32", "-inf 0", kGreatest, true, true},
+      {"greatest by numbers", "f32 s32", "-inf 0", kGreatestByNumbers, true, true},
       {"greatest from arguments", "f32 s32", "? ?", kGreatest, true, true},
       {"any greatest", "f32 s32", "-inf 0", kAnyGreatest, true, false},
       {"complex", "f32 f32", "1 0", kComplex, true, true},
