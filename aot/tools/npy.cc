@@ -34,6 +34,15 @@ std::string Descriptor(PrimitiveType t) {
   return absl::StrCat(w == 1 ? "|" : "<", IsSigned(t) ? "i" : "u", w);
 }
 
+// Whether NumPy writes arrays of ml_dtypes' floats so: as bytes without a type. The 8-bit float of IEEE 754's form
+// is "<f1".
+bool NamesBytesOf(absl::string_view descr, PrimitiveType t) {
+  if (descr.empty() || (descr[0] != '<' && descr[0] != '|')) return false;
+  const absl::string_view kind = descr.substr(1);
+  if (t == PrimitiveType::BF16) return kind == "V2";
+  return IsFloat(t) && BitWidth(t) == 8 && (kind == "V1" || (kind == "f1" && t == PrimitiveType::F8E5M2));
+}
+
 }  // namespace
 
 absl::StatusOr<NpyArray> ParseNpy(absl::string_view bytes, const std::string& path) {
@@ -101,8 +110,9 @@ absl::StatusOr<Literal> NpyLiteral(const NpyArray& array, const std::string& pat
     }
     return l;
   }
-  std::string want = Descriptor(t);
-  if (!descr.empty() && descr[0] != want[0] && descr.substr(1) == want.substr(1)) descr = want;
+  const std::string want = Descriptor(t);
+  const bool in_order = !descr.empty() && (descr[0] != '>' || ByteWidth(t) == 1);
+  if ((in_order && descr.substr(1) == want.substr(1)) || NamesBytesOf(descr, t)) descr = want;
   if (descr != want)
     return InvalidArgument(path, ":1:1: error: element type ", descr, ", the argument is ", TextOf(t), " (", want, ")");
   if (size < static_cast<size_t>(l.byte_size())) return InvalidArgument(path, ":1:1: error: the data is cut off");

@@ -140,6 +140,28 @@ printf 'HloModule s\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add
 "$kiln" bisect sum.hlo --input seeded/result_0.npy > /dev/null || fail "bisect --input"
 code=0; "$kiln" diff sum.hlo --input seeded/result_0.npy --input seeded/result_0.npy 2> err || code=$?
 [ $code = 1 ] && grep -q '2 inputs given, the module takes 1' err || fail "two inputs: $(cat err)"
+# Arrays of ml_dtypes as NumPy saves them: bytes without a type, which other arguments refuse.
+narrow() {  # TYPE DESCR BYTES, of the numbers 1 and 2
+  printf "\\223NUMPY\\1\\0\\166\\0%-117s\\n$3" "{'descr': '$2', 'fortran_order': False, 'shape': (2,), }" > narrow.npy
+  printf 'HloModule n\nENTRY e {\n  x = %s[2] parameter(0)\n  ROOT y = f32[2] convert(x)\n}\n' "$1" > narrow.hlo
+  "$kiln" run narrow.hlo --input narrow.npy -o narrow > /dev/null 2> err
+}
+reads() {
+  narrow "$@" || fail "$1 of $2: $(cat err)"
+  [ "$(od -An -tx1 -j 128 narrow/result_0.npy | tr -d ' ')" = 0000803f00000040 ] || fail "$1 of $2 is read wrong"
+}
+refuses() {
+  code=0; narrow "$@" || code=$?
+  [ $code = 1 ] && grep -q "error: element type $2, the argument is $1 " err || fail "$1 of $2: $(cat err)"
+}
+for kind in '<' '|'; do
+  reads bf16 "${kind}V2" '\200\077\000\100'
+  reads f8e4m3fn "${kind}V1" '\070\100'
+done
+reads f8e5m2 '<f1' '\074\100'
+for of in 'f16 <V2' 's8 <V1' 's4 <V1' 'f8e4m3fn <f1' 'bf16 >V2' 'f32 >f4'; do
+  refuses "${of% *}" "${of#* }" '\1\2\3\4\5\6\7\1'
+done
 # A difference that is too large is followed by a search for the rewrite at fault.
 printf 'HloModule d\nENTRY e {\n  x = f32[64,1300] parameter(0)\n  y = f32[1300,64] parameter(1)\n  ROOT z = f32[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n' > dot.hlo
 "$kiln" diff dot.hlo --rtol 1 --bisect found > log || fail "diff --rtol 1: $(cat log)"
