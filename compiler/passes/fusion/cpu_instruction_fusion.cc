@@ -9,6 +9,7 @@ absl::StatusOr<bool> CpuInstructionFusion(Module& m, PassContext& ctx) {
   limits.pooled = 16;  // codegen/cpu/fusion_around_window.cc
   limits.joins = 12;   // codegen/cpu/fusion_joins.cc
   limits.one_array = true;
+  limits.alone = 600;
   return FuseVertically(m, ctx, limits);
 }
 

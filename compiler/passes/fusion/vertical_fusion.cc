@@ -153,7 +153,7 @@ class Fuser {
     const bool consumer = FusibleConsumer(c) || windows;
     if (!consumer || !p->control_successors().empty() || !p->control_predecessors().empty()) return Verdict::kNo;
     if (p->Is(Opcode::Fusion) || ReadsWhatIsUpdated(p, c)) return Verdict::kNo;
-    if (c->Is(Opcode::Fusion) && (*c->attrs().calls)->instruction_count() > limits_.instructions) return Verdict::kNo;
+    if (IsFull(c, p)) return Verdict::kNo;
     if (c->operand_count() + p->operand_count() > limits_.operands) return Verdict::kNo;
     const size_t most = MostEvaluations(p), evaluations = p->shape().rank() == 0 ? 0 : Evaluations(c, p, most);
     const bool few = evaluations <= most;
@@ -168,6 +168,17 @@ class Fuser {
     if (p->Is(Opcode::Concatenate) && p->operand_count() > 4) return Verdict::kNo;
     if (!few) return Verdict::kNo;
     return IsCheap(p, c) && evaluations <= kMostEvaluations ? Verdict::kYes : Verdict::kDear;
+  }
+
+  // Whether fusion `c` has grown too large for `p`. What is the same everywhere, or a place, is a register or none in
+  // the loop, however large that is; in memory it would be an array to write and to read.
+  bool IsFull(const Instruction* c, const Instruction* p) const {
+    if (!c->Is(Opcode::Fusion) || p->Is(Opcode::Iota) || p->Is(Opcode::Constant)) return false;
+    // A scalar that is computed would need a kernel of its own.
+    if (p->Is(Opcode::Broadcast) && p->operand(0)->shape().rank() == 0 && p->operand(0)->operand_count() == 0)
+      return false;
+    const int64_t most = p->users().size() == 1 ? std::max(limits_.alone, limits_.instructions) : limits_.instructions;
+    return (*c->attrs().calls)->instruction_count() > most;
   }
 
   // At how many places a loop may evaluate `p`. A GPU computes fewer elements than it has lanes no faster: what reads
