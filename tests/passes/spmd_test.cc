@@ -52,7 +52,7 @@ TEST(Spmd, PartitionedProgramsComputeTheSame) {
     const std::unique_ptr<Module> m = Load(f.path().string());
     std::unique_ptr<Module> partitioned = m->Clone();
     ASSERT_TRUE(PartitionProgram(partitioned.get()).ok());
-    ASSERT_TRUE(VerifyModule(*partitioned).ok());
+    ASSERT_TRUE(VerifyModule(*partitioned).ok()) << VerifyModule(*partitioned);
     EXPECT_TRUE(ReadPartitionedEntry(*partitioned).has_value());
     const std::string text = ToText(*partitioned);
     auto read = ParseHlo(text, "partitioned.hlo");
@@ -66,7 +66,27 @@ TEST(Spmd, PartitionedProgramsComputeTheSame) {
     for (size_t k = 0; k < want.size(); ++k) ExpectClose(got[k], want[k]);
     ++programs;
   }
-  EXPECT_GE(programs, 23);
+  EXPECT_GE(programs, 24);
+}
+
+// A device computes its share of a product of whole arrays; where it sums up parts instead, what is cut stays.
+TEST(Spmd, UnevenPartsAreMadeOfWholeArrays) {
+  struct Case {
+    const char *x, *w, *dot;
+  };
+  for (const Case& c : {Case{"{replicated}", "{replicated}", "f32[8,22] dot"},
+                        Case{"{devices=[1,3]<=[3]}", "{replicated}", "f32[8,22] dot"},
+                        Case{"{devices=[1,3]<=[3]}", "{devices=[3,1]<=[3]}", "f32[8,64] dot"}}) {
+    auto m =
+        ParseHlo(absl::StrCat("HloModule m, num_partitions=3\nENTRY e {\n  x = f32[8,48] parameter(0), sharding=", c.x,
+                              "\n  w = f32[48,64] parameter(1), sharding=", c.w,
+                              "\n  d = f32[8,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                              "  ROOT t = f32[8,64] tanh(d), sharding={devices=[1,3]<=[3]}\n}"),
+                 "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    ASSERT_TRUE(PartitionProgram(m->get()).ok());
+    EXPECT_NE(ToText(**m).find(c.dot), std::string::npos) << ToText(**m);
+  }
 }
 
 TEST(Spmd, ShardingsOverAnotherNumberOfDevicesAreRefused) {

@@ -36,6 +36,19 @@ Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, b
   return out;
 }
 
+bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
+  const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
+  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) && !(op.Is(Opcode::Reduce) && MayBePadded(op))) return false;
+  if (kind == OpRule::kUpdates) return false;
+  const auto alone = [&](const OpRule::Tensor& t) {
+    return std::all_of(t.begin(), t.end(), [&](const std::vector<int>& d) {
+      return d.size() < 2 || std::find(d.begin(), d.end(), f) == d.end();
+    });
+  };
+  return std::all_of(rule.operands.begin(), rule.operands.end(), alone) &&
+         std::all_of(rule.results.begin(), rule.results.end(), alone);
+}
+
 Literal Identity(Opcode op, PrimitiveType t) {
   const bool number = !IsIntegral(t) && t != PrimitiveType::Pred;
   switch (op) {

@@ -15,7 +15,9 @@ struct Candidate {
   int agreeing = 0;
   int64_t bytes = 0;
   int factor = -1, axis = -1;
+  bool of_whole = false;  // uneven parts that no operand has, where nothing else takes the axis
   bool Better(const Candidate& o) const {
+    if (of_whole != o.of_whole) return o.of_whole;
     if ((agreeing > 1) != (o.agreeing > 1)) return agreeing > 1;
     return bytes > o.bytes;
   }
@@ -58,21 +60,6 @@ bool Fits(const DeviceMesh& mesh, const OpRule& rule, const std::vector<Tensor>&
                      [&](const Tensor& t) { return TilingOfFactors(mesh, rule, *t.dims, axes).has_value(); });
 }
 
-// Whether parts of factor `f` may be of unequal size: it is all of its dimensions, and what fills up the last part
-// stays there or is masked.
-bool MayBeUneven(const Instruction& op, const OpRule& rule, int f) {
-  const OpRule::Kind kind = rule.kinds[static_cast<size_t>(f)];
-  if (kind == OpRule::kReduction && !op.Is(Opcode::Dot) && !(op.Is(Opcode::Reduce) && MayBePadded(op))) return false;
-  if (kind == OpRule::kUpdates) return false;
-  const auto alone = [&](const OpRule::Tensor& t) {
-    return std::all_of(t.begin(), t.end(), [&](const std::vector<int>& d) {
-      return d.size() < 2 || std::find(d.begin(), d.end(), f) == d.end();
-    });
-  };
-  return std::all_of(rule.operands.begin(), rule.operands.end(), alone) &&
-         std::all_of(rule.results.begin(), rule.results.end(), alone);
-}
-
 bool Has(const OpRule::Tensor& t, int f) {
   return std::any_of(t.begin(), t.end(),
                      [&](const std::vector<int>& d) { return std::find(d.begin(), d.end(), f) != d.end(); });
@@ -109,19 +96,27 @@ bool PartsAreAlike(const DeviceMesh& mesh, const Instruction& op, const OpRule& 
   return true;
 }
 
-// Uneven parts of factor `f`: an operand has them, or there is none, and results are to have them, or are so small that
-// they had better be moved than the operand.
+// A part takes less work than the whole; what only moves elements may as well be cut by who takes them.
+bool IsLessInParts(const Instruction& op) {
+  return op.IsElementwise() || op.Is(Opcode::Dot) || op.Is(Opcode::Convolution) || op.Is(Opcode::Reduce) ||
+         op.Is(Opcode::ReduceWindow) || op.Is(Opcode::Broadcast) || op.Is(Opcode::Iota);
+}
+
+// Uneven parts of factor `f`: an operand has them and results are to have them, or are so small that they had better be
+// moved than the operand; or all results are to have them, and a device takes its part of operands that are whole.
 bool IsMadeUneven(const DeviceMesh& mesh, const Instruction& op, const OpRule& rule, const std::vector<Tensor>& tensors,
                   int f, const Axes& axes) {
   if (!MayBeUneven(op, rule, f) || !FillsParts(rule, tensors, f, mesh.SizeOf(axes))) return false;
   int64_t given = 0, moved = 0;
+  bool whole = true;
   for (const Tensor& t : tensors) {
     if (!Has(*t.dims, f)) continue;
+    whole = whole && (t.result || t.has[static_cast<size_t>(f)].empty());
     const bool cut = StartsWith(t.has[static_cast<size_t>(f)], axes);
     if (t.result && !cut) moved += t.bytes;
     if (!t.result && cut) given += t.bytes;
   }
-  return (given > 0 || op.Is(Opcode::Iota)) && moved * 2 <= given;
+  return whole ? moved == 0 && IsLessInParts(op) : given > 0 && moved * 2 <= given;
 }
 
 // Bytes that a device has of the tensor where it is cut as it is, but not along the axes.
@@ -425,13 +420,14 @@ std::vector<Axes> ChooseAxes(const DeviceMesh& mesh, const Instruction& op, cons
         if (rule.kinds[f] == OpRule::kReduction && IsDearerSummed(mesh, tensors, f, has, chosen)) continue;
         if (rule.kinds[f] == OpRule::kLookup && IsDearerLookedUp(mesh, tensors, has)) continue;
         if (rule.kinds[f] != OpRule::kLookup && IsLookedUp(op, rule, tensors, next.back())) continue;
-        if (rule.sizes[f] % mesh.SizeOf(next) && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next))
-          continue;
         Candidate c;
+        c.of_whole = rule.sizes[f] % mesh.SizeOf(next) != 0;
+        if (c.of_whole && !IsMadeUneven(mesh, op, rule, tensors, static_cast<int>(f), next)) continue;
         c.factor = static_cast<int>(f);
         c.axis = next.back();
         for (const Tensor& t : tensors)
           if (StartsWith(t.has[f], next)) {
+            c.of_whole = c.of_whole && t.result;
             ++c.agreeing;
             c.bytes += t.bytes;
           }

@@ -20,8 +20,12 @@ absl::StatusOr<std::vector<Part>> PartitionOp(const Instruction& op, std::vector
                                               const std::vector<Tiling>& wanted, Resharder* reshard);
 
 // `wanted` as far as it cuts along no axis that the part is written for, and evenly, or as the part is cut: uneven
-// parts come about where an operation makes them of even ones, and are not made of whole arrays. `exactly`: they are.
+// parts come about where an operation makes them, and no array is brought to them. `exactly`: it is.
 Tiling Settled(const DeviceMesh& mesh, const Part& part, const Tiling& wanted, bool exactly = false);
+
+// Whether parts of factor `f` may be of unequal size: it is all of its dimensions, and what fills up the last part
+// stays there or is masked.
+bool MayBeUneven(const Instruction& op, const OpRule& rule, int f);
 
 // The value that changes nothing.
 Literal Identity(Opcode op, PrimitiveType t);
