@@ -69,7 +69,7 @@ Instruction* LocalOp::EmitPadded(const Padded& p) {
   std::vector<PadDim> padding = p.padding;
   for (size_t d = 0; d < padding.size(); ++d)
     if (stretches[d]) padding[d] = {stretches[d]->low, stretches[d]->high, padding[d].interior};
-  const auto none = [](const PadDim& d) { return d.low == 0 && d.high == 0; };
+  const auto none = [](const PadDim& d) { return d == PadDim(); };
   if (x->shape().dims() == shapes[0].dims() && std::all_of(padding.begin(), padding.end(), none)) return x;
   Ints dims = shapes[0].dims();
   for (size_t d = 0; d < padding.size(); ++d)
