@@ -23,7 +23,7 @@ class ProductEpilogue {
     elements_.emplace(ir_, arrays_.operands);
     const Shape& s = root_->shape();
     const int64_t minor = MinorDim(s);
-    if (block.width != s.dim(minor)) return ApplyToColumn(block);
+    if (s.rank() == 0 || block.width != s.dim(minor)) return ApplyToColumn(block);
     ir_.Loop(ir_.I64(0), block.rows, 1, [&](llvm::Value* m) {
       llvm::Value* row = ir_.Add(block.row, m);
       std::vector<llvm::Value*> at = PlaceOf(row, minor);

@@ -274,9 +274,10 @@ class Reduction {
   // ByLanes does, would take longer than to walk along many rows at once. `order`: of the dimensions that are kept.
   bool RowsAreShort(const Ints& order) const {
     constexpr int64_t kShortest = 16, kLongest = 128, kLeastRows = 16;
+    if (order.empty() || reduced_.empty()) return false;
     const int64_t n = in_.dim(MinorDim(in_));
-    return parts_.size() == 1 && parts_[0].arrays > 1 && !order.empty() && !reduced_.empty() &&
-           reduced_.back() == MinorDim(in_) && in_.dim(order.back()) >= kLeastRows && n >= kShortest && n <= kLongest;
+    return parts_.size() == 1 && parts_[0].arrays > 1 && reduced_.back() == MinorDim(in_) &&
+           in_.dim(order.back()) >= kLeastRows && n >= kShortest && n <= kLongest;
   }
 
   // Strips of rows, with an accumulator for each: a vector takes an element of every row.

@@ -49,7 +49,7 @@ std::optional<Around> AroundOf(const Instruction* reduce) {
     out.inner.insert(out.inner.begin(), useful.back());
     length *= in.dim(useful.back());
   }
-  if (out.inner.empty() || useful.empty() || length >= kLongest) return std::nullopt;
+  if (out.inner.empty() || useful.empty() || length >= kLongest || in.ElementCount() == 0) return std::nullopt;
   out.rows = useful.back();
   useful.pop_back();
   for (const int64_t d : useful) (reduced(d) ? out.outer : out.kept).push_back(d);

@@ -10,11 +10,13 @@
 namespace kiln {
 
 // Fails the test unless the code for `level`, on `threads`, gives what the evaluator gives. `what`: said of a failure.
-// `algebra`: chains of operations on bf16 and f16 equal the evaluator's bit for bit with kExact alone.
+// `algebra`: chains of operations on bf16 and f16 equal the evaluator's bit for bit with kExact alone. `disabled`:
+// passes that would leave nothing for the kernel that is meant.
 inline void ExpectAsEvaluator(const Module& module, const std::vector<Values>& arguments, const std::string& level,
                               int threads, const Tolerance& tolerance, const std::string& what,
-                              Algebra algebra = Algebra::kXla) {
+                              Algebra algebra = Algebra::kXla, const std::vector<std::string>& disabled = {}) {
   CompileOptions compile;
+  compile.pipeline.disabled = disabled;
   compile.cpu.levels = {level};
   compile.pipeline.algebra = algebra;
   RunOptions run;

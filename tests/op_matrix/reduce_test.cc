@@ -68,6 +68,18 @@ TEST_P(Reductions, AreThoseOfTheEvaluator) {
     }
 }
 
+// Where nothing made constants of them.
+TEST_P(Reductions, OfNoElements) {
+  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  for (const Case& c : {Case{{7, 7, 0}, {0, 2}}, {{0, 7, 3}, {0, 2}}, {{3, 0, 2}, {0, 2}}, {{2, 0}, {1}}, {{}, {}}}) {
+    const std::string text = TextOf(kReducers[3], c, false);
+    auto module = ParseHlo(text, "t.hlo");
+    ASSERT_TRUE(module.ok()) << module.status() << text;
+    ExpectAsEvaluator(**module, {SeededValues(**module, 5)}, kNames[GetParam()], 1, {}, text, Algebra::kXla,
+                      {"algsimp", "constant-folding"});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, Reductions, testing::Range(0, static_cast<int>(KILN_LEVELS)),
                          [](const auto& i) { return std::string(kNames[i.param]); });
 

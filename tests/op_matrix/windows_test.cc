@@ -105,17 +105,8 @@ TEST_P(Windows, PaddingIsThatOfTheEvaluator) {
     auto module = ParseHlo(text, "t.hlo");
     ASSERT_TRUE(module.ok()) << module.status() << text;
     ASSERT_TRUE(VerifyModule(**module).ok()) << VerifyModule(**module) << text;
-    CompileOptions compile;
-    compile.cpu.levels = {kNames[GetParam()]};
-    compile.pipeline.disabled = {"algsimp"};
-    RunOptions run;
-    const std::vector<Values> arguments = {SeededValues(**module, 5)};
-    const auto got = RunProgram(**module, arguments, compile, run);
-    run.backend = "reference";
-    const auto want = RunProgram(**module, arguments, compile, run);
-    ASSERT_TRUE(got.ok() && want.ok()) << text << got.status() << want.status();
-    const absl::Status same = SameValues((*got)[0], (*want)[0], {});
-    EXPECT_TRUE(same.ok()) << text << kNames[GetParam()] << ": " << same;
+    ExpectAsEvaluator(**module, {SeededValues(**module, 5)}, kNames[GetParam()], 1, {}, text, Algebra::kXla,
+                      {"algsimp"});
   }
 }
 

@@ -1,9 +1,10 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
-// of COUNT seeds. Prints each seed that differs, and leaves its text beside it with --keep DIR. --unoptimised N
-// compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena PERCENT gives
-// optimised code so much of the arena that it would take (what cannot be met is left out), and every third a slow one.
-// --partitions N cuts arrays of the modules over N devices, which changes no result; those modules have algorithms too,
-// and one seed in four reduces by functions that need an order, for CPUs alone: GPUs reduce in any.
+// of COUNT seeds. Prints each seed that differs; --keep DIR leaves its text there, also of one that ends the program.
+// --unoptimised N compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena
+// PERCENT gives optimised code so much of the arena that it would take (what cannot be met is left out), and every
+// third a slow one. --partitions N cuts arrays of the modules over N devices, which changes no result; those modules
+// have algorithms too, and one seed in four reduces by functions that need an order, for CPUs alone: GPUs reduce in
+// any.
 #include <cstdio>
 
 #include "absl/algorithm/container.h"
@@ -35,13 +36,15 @@ absl::Status Tighten(uint64_t seed, const Module& m, int64_t percent, CompileOpt
   return absl::OkStatus();
 }
 
+std::string KeptAt(const Options& o, uint64_t seed) { return absl::StrCat(o.keep, "/", seed, ".hlo"); }
+
 // `tight`: counts those that ran in less memory than they take by themselves.
-absl::Status Try(uint64_t seed, const Options& o, std::string* text, uint64_t* tight) {
+absl::Status Try(uint64_t seed, const Options& o, uint64_t* tight) {
   RandomOptions random = o.random;
   random.ordered = random.libraries && seed % 4 == 0 && absl::c_linear_search(o.backends, "cpu");
   const std::unique_ptr<Module> m = RandomModule(seed, random);
   if (o.partitions > 1) AddShardings(m.get(), seed, o.partitions);
-  *text = ToText(*m);
+  if (o.keep) RETURN_IF_ERROR(WriteFile(KeptAt(o, seed), ToText(*m)));
   RETURN_IF_ERROR(VerifyModule(*m));
   std::vector<Values> arguments;
   for (int64_t d = 0; d < o.random.devices; ++d) arguments.push_back(SmallValues(*m, seed, d));
@@ -112,14 +115,11 @@ int Main(int argc, char** argv) {
   if (o.backends.empty()) o.backends = {"cpu", "gpu-emulated"};
   uint64_t failed = 0, tight = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    std::string text;
-    const absl::Status s = Try(seed, o, &text, &tight);
+    const absl::Status s = Try(seed, o, &tight);
+    if (s.ok() && o.keep) std::remove(KeptAt(o, seed).c_str());
     if (s.ok()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());
-    if (o.keep)
-      if (absl::Status w = WriteFile(absl::StrCat(o.keep, "/", seed, ".hlo"), text); !w.ok())
-        std::printf("%s\n", std::string(w.message()).c_str());
     std::fflush(stdout);
   }
   if (o.arena_percent > 0) std::printf("%llu in less memory\n", static_cast<unsigned long long>(tight));
