@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/convolution_plan.h"
 #include "codegen/cpu/fusion.h"
+#include "codegen/cpu/past_caches.h"
 #include "codegen/cpu/strip_plan.h"
 #include "codegen/elemental/element.h"
 #include "codegen/elemental/product_behind.h"
@@ -139,6 +140,7 @@ absl::StatusOr<Kernel> EmitKernel(Ir& ir, const std::string& symbol, const std::
       units = EmitLibrary(body, kStackBytes);
   }
   if (!units.ok()) return units.status();
+  FencePastCaches(ir);
   b.CreateRetVoid();
   // The call below has no line: what is inlined there keeps its own, as part of the kernel.
   b.SetCurrentDebugLocation({});

@@ -3,21 +3,28 @@
 #include "llvm/IR/IntrinsicsX86.h"
 
 namespace kiln::cpu {
+namespace {
+
+constexpr char kStoresPastCaches[] = "kiln-stores-past-caches";
+
+}  // namespace
 
 void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to) {
   llvm::StoreInst* store = ir.b.CreateAlignedStore(line, to, llvm::Align(kCacheLine));
   llvm::Metadata* one = llvm::ConstantAsMetadata::get(ir.b.getInt32(1));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(ir.ctx, one));
+  ir.current()->addFnAttr(kStoresPastCaches);
+}
+
+void FencePastCaches(Ir& ir) {
+  if (ir.current()->hasFnAttribute(kStoresPastCaches)) ir.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
 void EmitPastCaches(Ir& ir, const std::vector<llvm::Value*>& results, const std::function<void(bool past)>& loops) {
   llvm::Value* within = ir.I64(0);
   for (llvm::Value* r : results) within = ir.b.CreateOr(within, ir.b.CreatePtrToInt(r, ir.b.getInt64Ty()));
   llvm::Value* at_lines = ir.b.CreateICmpEQ(ir.b.CreateAnd(within, kCacheLine - 1), ir.I64(0));
-  ir.If(at_lines, [&] {
-    loops(true);
-    ir.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});  // behind what other threads wait for
-  });
+  ir.If(at_lines, [&] { loops(true); });
   ir.If(ir.b.CreateNot(at_lines), [&] { loops(false); });
 }
 

@@ -46,7 +46,9 @@ inline constexpr int64_t kLargeResult = 12 << 20, kCacheLine = 64;
 // Emits `loops` twice: where all of `results` begin at a line (`past`: whole lines may be stored past the caches), and
 // where one does not.
 void EmitPastCaches(Ir& ir, const std::vector<llvm::Value*>& results, const std::function<void(bool past)>& loops);
-// Stores a line so.
+// Stores a line so. The kernel ends with FencePastCaches: other threads may read what it stored as soon as it returns.
+// One fence a kernel: each waits until all lines are in memory.
 void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to);
+void FencePastCaches(Ir& ir);
 
 }  // namespace kiln::cpu
