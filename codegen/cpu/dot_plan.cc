@@ -75,11 +75,14 @@ int64_t ColumnStep(const DotShape& s) {
 // Parts of B's columns, where blocks of rows are too few for several threads. `blocks`: of all batches; `alike`: as
 // many products beside this one have such parts too.
 Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles) {
-  const int64_t step = ColumnStep(s), work = s.batch * s.m * s.k * s.n;
+  // Of few rows B's elements take longer to come than to be multiplied.
+  constexpr int64_t kFewRows = 8;
+  const int64_t step = ColumnStep(s), work = s.batch * std::max(s.m, s.panel ? kFewRows : 1) * s.k * s.n;
   const int64_t units = tiles ? kEnoughTileUnits : kEnoughUnits;
   const int64_t enough = (units / std::max<int64_t>(blocks, 1) + alike - 1) / alike;
-  const int64_t wanted = std::min(enough, work / (tiles ? kTileUnitWork : kUnitWork));
+  int64_t wanted = std::min(enough, work / (tiles ? kTileUnitWork : kUnitWork));
   if (wanted < 2 || s.n < 2 * step) return {s.n, 1, 0};
+  if (s.panel) wanted = enough;  // no part has to make them
   // No last part of a few columns.
   int64_t width = (s.n + wanted * step - 1) / (wanted * step) * step;
   while (s.n % width != 0 && s.n % width < step / 2 && width < s.n) width += step;
@@ -88,6 +91,18 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles)
 
 // What a product is summed into: integers of few bits are what is left of sums of 32.
 PrimitiveType SummedInto(PrimitiveType c) { return IsIntegral(c) && InfoOf(c).bits < 32 ? PrimitiveType::S32 : c; }
+
+// Rows of an A that is read in place, `piece` of its k at a time. So many share a panel of B that making it does not
+// count, and all share those of a B that lies far away, if threads have columns enough.
+int64_t RowsInPlace(const DotShape& s, int64_t piece, int64_t group, bool tiles, int64_t tile_rows) {
+  constexpr int64_t kRows = 768, kTileRows = 4096;
+  // Tile products make more panels before they read A, and read it once for all.
+  if (tiles) return (s.k <= piece ? kTileRows : kRows) / tile_rows * tile_rows;
+  // The program's panels are there: as much of A goes together as stays in the second cache beside one.
+  if (s.panel) return RowsWithin(kSlabBytes, piece * ByteWidth(s.a), tile_rows);
+  const bool far = group == 1 && s.b_n == 1 && s.k * s.n * ByteWidth(s.b) > kNearBytes;
+  return far && s.n >= kEnoughUnits * 2 * ColumnStep(s) ? s.m : kRows / tile_rows * tile_rows;
+}
 
 BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, PrimitiveType sum,
                               std::optional<PrimitiveType> stored, const ProductChoice& choice, int64_t alike,
@@ -98,9 +113,6 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   // Results that wait for an epilogue or a conversion: rows of them together, and columns in steps of whole panels.
   constexpr int64_t kMostRows = 512;
   const int64_t step = ColumnStep(s);
-  // Rows of an A that is read in place: so many share a panel of B that making it does not count. Tile products make
-  // more panels before they read A, and read it once for all.
-  constexpr int64_t kRowsInPlace = 768, kTileRowsInPlace = 4096;
   BlockedDotPlan p{};
   // A result of another type cannot be accumulated in place over blocks of k: sums go to a tile of the compute type.
   const PrimitiveType c = SummedInto(s.c);
@@ -130,7 +142,7 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   constexpr int64_t kSlabOfParts = kLargeSlabBytes + kLargeSlabBytes / 16;  // 512 rows of 512 elements
   int64_t block =
       p.pack_a ? RowsWithin(p.parts_of_f16 ? kSlabOfParts : kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
-               : (tiles && s.k <= piece ? kTileRowsInPlace : kRowsInPlace) / tile_rows * tile_rows;
+               : RowsInPlace(s, piece, group, tiles, tile_rows);
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (choice.rows) block = std::min(block, RowsWithin(choice.rows, 1, tile_rows));
   block = std::min(block, s.m);
@@ -190,7 +202,7 @@ absl::StatusOr<DotPlan> PlanDot(const CpuLevel& level, const Instruction* dot, s
     plan.algorithm = DotAlgorithm::kPlainLoops;
     plan.sum = s.c;
     plan.units = s.batch;
-  } else if ((s.m == 1 || s.n == 1) && !IsComplex(s.c) && (s.c == plan.sum || converted)) {
+  } else if (!s.panel && (s.m == 1 || s.n == 1) && !IsComplex(s.c) && (s.c == plan.sum || converted)) {
     plan.vector = PlanVectorDot(s);
     plan.algorithm = plan.vector.k_stride == 1 ? DotAlgorithm::kDotsWithVector : DotAlgorithm::kMultiplesOfLines;
     plan.units = s.batch * plan.vector.pieces.count;

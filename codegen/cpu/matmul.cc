@@ -147,7 +147,7 @@ class VectorProducts {
           llvm::Value* at = ir_.Add(ir_.Mul(m, s_.c_stride), ir_.Mul(p, width));
           b_.CreateCall(MicroKernel(ir_, s_,
                                     {rows, width / plan_.lanes, plan_.lanes, width, block.segments, block.run, width,
-                                     PanelRows(s_, block.run), sum, 0, 1, 0, 0, sum != Sum::kNew}),
+                                     PanelRows(s_, block.run), sum, 0, 1, 0, 0, sum != Sum::kNew, true}),
                         {behind(element, a, ir_.Mul(m, s_.a_stride)), behind(element, panel_, ir_.Mul(p, panel)),
                          behind(c_element, c, at), is_first});
         });

@@ -24,6 +24,7 @@ std::string FormOf(const MatmulShape& s, const MicroTile& t) {
   if (t.fetchers) absl::StrAppend(&form, ".f", t.fetchers);
   if (t.copies) absl::StrAppend(&form, ".k", t.b_stride, "_", t.copies);
   if (t.far_result) form += ".c";
+  if (t.far_rows) form += ".d";
   if (OwesOffset(s)) form += ".o";
   if (s.tiles) absl::StrAppend(&form, ".t", t.b_run);
   for (const Segment& q : t.segments) absl::StrAppend(&form, ".", q.count, "_", q.a_stride);
@@ -43,6 +44,8 @@ BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::
   }
   return {a, k};
 }
+
+constexpr int64_t kLine = 64;  // bytes of a cache line
 
 class Emitter {
  public:
@@ -91,7 +94,6 @@ class Emitter {
 
   // The lines of the result, which the sums are added to at the end.
   void FetchResult() {
-    constexpr int64_t kLine = 64;
     llvm::Type* c_element = ir_.MemType(s_.c_type);
     for (int64_t m = 0; m < t_.rows; ++m)
       for (int64_t j = 0; j < t_.columns; j += kLine / ByteWidth(s_.c_type))
@@ -229,6 +231,7 @@ class Emitter {
         llvm::Value* at = b_.CreateMul(i, ir_.I64(t_.ahead / t_.sharing));
         Prefetch(ir_.Add(at, ir_.I64(row / t_.sharing * t_.ahead)), t_.columns * ByteWidth(s_.b_type));
       }
+    if (steps.fetches && t_.far_rows) FetchRows(b_.CreateUDiv(i, ir_.I64(steps.unroll)), steps.count / steps.unroll);
     if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
     Places after = Behind(here, steps.unroll, steps);
@@ -249,7 +252,6 @@ class Emitter {
 
   // Fetches `bytes` bytes of what the next panel is read from, `offset` bytes on.
   void Prefetch(llvm::Value* offset, int64_t bytes) {
-    constexpr int64_t kLine = 64;
     llvm::Value* from = b_.CreateGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
     for (int64_t at = 0; at < bytes; at += kLine)
       ir_.Prefetch(b_.CreateGEP(b_.getInt8Ty(), from, ir_.I64(at)), Ir::Cache::kSecond);
@@ -261,6 +263,18 @@ class Emitter {
     llvm::Type* i64 = b_.getInt64Ty();
     llvm::Value* read = b_.CreateSub(b_.CreatePtrToInt(b, i64), b_.CreatePtrToInt(f_->getArg(1), i64));
     Prefetch(b_.CreateUDiv(read, ir_.I64(t_.fetchers)), bytes / t_.fetchers);
+  }
+
+  // Round `round` of `rounds` of the loop: its share of the lines of the rows of A that the next tile takes.
+  void FetchRows(llvm::Value* round, int64_t rounds) {
+    const int64_t lines = (t_.run * ByteWidth(s_.compute) + kLine - 1) / kLine;
+    const int64_t each = (t_.rows * lines + rounds - 1) / rounds, line = kLine / ByteWidth(s_.compute);
+    for (int64_t n = 0; n < each; ++n) {
+      llvm::Value* k = ir_.Add(ir_.Mul(round, each), ir_.I64(n));
+      llvm::Value* row = ir_.Add(b_.CreateUDiv(k, ir_.I64(lines)), ir_.I64(t_.rows));
+      llvm::Value* at = ir_.Add(ir_.Mul(row, s_.a_stride), ir_.Mul(b_.CreateURem(k, ir_.I64(lines)), line));
+      ir_.Prefetch(b_.CreateGEP(element_, f_->getArg(0), at), Ir::Cache::kSecond);
+    }
   }
 
   void NotUnrolled(llvm::BranchInst* branch) {

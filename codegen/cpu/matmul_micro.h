@@ -27,6 +27,7 @@ struct MicroTile {
   int64_t fetchers = 0;     // tiles that together fetch as much from one place as each of them reads of B; 0: none
   int64_t copies = 0;       // words between rows of the panel that the tile makes of what it reads of B; 0: none
   bool far_result = false;  // what sums are added to lies beyond the second cache
+  bool far_rows = false;    // so does A: the tile fetches the rows behind its own
 };
 
 // What turns four bytes of B into those with the offset that OffsetOfB says, by exclusive or.

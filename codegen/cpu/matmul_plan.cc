@@ -171,7 +171,7 @@ void CutSums(const MatmulShape& s, int64_t limit, MatmulPlan& plan) {
 // Columns of B whose panels are made together. Where B, A and the result do not share the second cache, lines of B's
 // rows that lie side by side are read at once, and each page of A and of the result is looked up once for all panels.
 int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
-  constexpr int64_t kLeastRows = 192, kNearBytes = 512 << 10, kPanelBytes = 512 << 10, kMostPanels = 4;
+  constexpr int64_t kLeastRows = 192, kPanelBytes = 512 << 10, kMostPanels = 4;
   const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
   if (!LiesAsRows(s) || !s.segments.empty() || rows < kLeastRows ||
       s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kNearBytes)

@@ -17,6 +17,8 @@ namespace kiln::cpu {
 inline constexpr int64_t kSlabBytes = 256 << 10;
 // A that is read in place takes no stack, and a copy of the least that a convolution can work on may take more.
 inline constexpr int64_t kLargeSlabBytes = 4 * kSlabBytes;
+// Of a B that is found in the second cache, beside A and the result, when it is read again.
+inline constexpr int64_t kNearBytes = 512 << 10;
 // Rows of a tile register (AMX), the bytes of each, and of a sum.
 inline constexpr int64_t kTileExtent = 16, kTileRowBytes = 64, kTileSumBytes = 4;
 // Rows and columns that tile products sum together: two tiles share what is loaded of the other operand.

@@ -341,9 +341,16 @@ TEST(MatmulPlan, PanelsOfAFarBAreMadeTogether) {
     const auto p = DotOf(Avx512(), a, b, c, 2, rhs)->blocked;
     return PlanMatmul(Avx512(), p.product, p.rows.size, 1);
   };
+  // All rows share them, and threads share the columns.
+  const auto rows = [](const char* a, const char* b, const char* c) {
+    return DotOf(Avx512(), a, b, c, 2, 1)->blocked.rows.size;
+  };
+  EXPECT_EQ(rows("f32[1,1024,1024]", "f32[1,1024,1024]", "f32[1,1024,1024]"), 1024);
+  EXPECT_LT(rows("f32[1,2048,2048]", "f32[1,2048,192]", "f32[1,2048,192]"), 768);
+  EXPECT_LE(rows("f32[1,2048,256]", "f32[1,256,256]", "f32[1,2048,256]"), 768);
   const MatmulPlan far = plan("f32[1,1024,1024]", "f32[1,1024,1024]", "f32[1,1024,1024]");
   EXPECT_EQ(far.tile_columns, 64);
-  EXPECT_EQ(far.span, 4 * 64);
+  EXPECT_EQ(far.span, 2 * 64);
   // No more than fit into a part of the second cache, and into the part of B.
   EXPECT_EQ(plan("f64[1,1024,1024]", "f64[1,1024,1024]", "f64[1,1024,1024]").span, 4 * 32);
   EXPECT_EQ(plan("f32[1,2048,2048]", "f32[1,2048,192]", "f32[1,2048,192]").span, 2 * 64);

@@ -2,10 +2,12 @@
 //
 // Why: a kernel copies its second operand panel by panel, in every run. What a constant holds can lie so from the
 //   start: no copy, and memory is read in one stream.
-// Left alone: what others read too, which would be there twice; products of vectors, of few columns and depthwise
-//   convolutions, whose kernels read rows; small operands; types that kernels convert. Weights that are
-//   arguments, of files among them, have the order that the program gives them. Of several programs in one library none
-//   packs (aot/compile.cc): they share their constants.
+//   Of a row of results each thread's columns then fill its second cache; those of a matrix of long rows would use a
+//   few of its sets alone.
+// Left alone: what others read too, which would be there twice; products by a vector, of vectors in types that not all
+//   levels multiply as they are, of few columns, and depthwise convolutions, whose kernels read rows; small operands;
+//   types that kernels convert. Weights that are arguments, of files among them, have the order that the program gives
+//   them. Of several programs in one library none packs (aot/compile.cc): they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
 #include <algorithm>
 
@@ -28,7 +30,7 @@ bool IsMatrixProduct(const Instruction* dot) {
   const Shape &a = dot->operand(0)->shape(), &b = dot->operand(1)->shape(), &c = dot->shape();
   const auto& contracted = dot->attrs().rhs_contracting_dims;
   return a.rank() == 3 && b.rank() == 3 && c.rank() == 3 && contracted && contracted->size() == 1 &&
-         dot->attrs().rhs_batch_dims == Ints{0} && c.dim(1) > 1 && c.dim(2) > 1;
+         dot->attrs().rhs_batch_dims == Ints{0} && c.dim(2) > 1;
 }
 
 Matrix MatrixOf(const Instruction* product) {
@@ -84,7 +86,7 @@ std::optional<PanelForm> FormFor(const Instruction* product) {
   if (group == 0 || b.ElementCount() < kFewElements || c.ElementCount() == 0) return std::nullopt;
   int64_t columns = c.dim(c.rank() - 1), run = 0;
   if (product->Is(Opcode::Dot)) {
-    if (!IsMatrixProduct(product)) return std::nullopt;
+    if (!IsMatrixProduct(product) || (c.dim(1) == 1 && group > 1)) return std::nullopt;
     run = b.dim((*product->attrs().rhs_contracting_dims)[0]);
   } else {
     const ConvDimensionNumbers& d = *product->attrs().dim_labels;
