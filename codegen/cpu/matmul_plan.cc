@@ -90,9 +90,13 @@ bool OperandStays(const MatmulShape& s, int64_t rows) {
 // holds all of k.
 int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
-  if (s.K() <= kOfSecondCache * Group(s.compute) || !ResultStays(s, rows) || !OperandStays(s, rows))
-    return kOfSecondCache;
-  const int64_t near = kOfFirstCache / (columns * ByteWidth(SumType(s.compute)));
+  // Rows of A of which as many as a tile takes stay in the first cache whole.
+  constexpr int64_t kShortBytes = 4096;
+  const int64_t width = ByteWidth(SumType(s.compute)), a_bytes = s.K() * ByteWidth(s.compute);
+  if (s.K() <= kOfSecondCache * Group(s.compute)) return kOfSecondCache;
+  if (!ResultStays(s, rows) || !OperandStays(s, rows))
+    return !s.panel_columns && a_bytes <= kShortBytes ? kShortBytes / width : kOfSecondCache;
+  const int64_t near = kOfFirstCache / (columns * width);
   return std::clamp<int64_t>(near / kStep * kStep, kStep, kOfSecondCache);
 }
 

@@ -518,10 +518,11 @@ TEST(MatmulPlan, PanelsStayInTheFirstCacheWhereResultsStayInTheSecond) {
     return PlanMatmul(Avx512(), s, rows, 1).panel_rows;
   };
   EXPECT_EQ(rows_of_panel(3072, 768, 256), 128);
-  EXPECT_EQ(rows_of_panel(3072, 768, 512), 512);  // rows that lie 12 KiB apart share places
+  EXPECT_EQ(rows_of_panel(3072, 768, 512), 768);  // rows that lie 12 KiB apart share places
   EXPECT_EQ(rows_of_panel(1088, 768, 512), 128);
-  EXPECT_EQ(rows_of_panel(1088, 1024, 512), 512);  // A is too large
-  EXPECT_EQ(rows_of_panel(1088, 512, 256), 512);   // one sum
+  EXPECT_EQ(rows_of_panel(1088, 1024, 512), 1024);  // A is too large
+  EXPECT_EQ(rows_of_panel(1088, 1100, 512), 512);   // and a tile's rows beyond the first cache
+  EXPECT_EQ(rows_of_panel(1088, 512, 256), 512);    // one sum
 }
 
 TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {

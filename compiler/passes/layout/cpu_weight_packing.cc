@@ -4,10 +4,11 @@
 //   start: no copy, and memory is read in one stream.
 //   Of a row of results each thread's columns then fill its second cache; those of a matrix of long rows would use a
 //   few of its sets alone.
-// Left alone: what others read too, which would be there twice; products by a vector, of vectors in types that not all
-//   levels multiply as they are, of few columns, and depthwise convolutions, whose kernels read rows; small operands;
-//   types that kernels convert. Weights that are arguments, of files among them, have the order that the program gives
-//   them. Of several programs in one library none packs (aot/compile.cc): they share their constants.
+// Left alone: what others read too, which would be there twice; products by a vector, of a vector and a matrix that one
+//   thread reads or in types that not all levels multiply as they are, of few columns, and depthwise convolutions,
+//   whose kernels read rows; small operands; types that kernels convert. Weights that are arguments, of files among
+//   them, have the order that the program gives them. Of several programs in one library none packs (aot/compile.cc):
+//   they share their constants.
 // Behind all fusions. Keeps: what is computed, but for the order in which a convolution's sums are taken.
 #include <algorithm>
 
@@ -79,6 +80,7 @@ struct PanelForm {
 // The form in which kernels of every level take the product's second operand; nullopt: only as it is.
 std::optional<PanelForm> FormFor(const Instruction* product) {
   constexpr int64_t kFewElements = 1024, kMostTaps = 1024, kTile = 16;
+  constexpr int64_t kForThreads = 1 << 18;  // of a matrix that a vector is multiplied with: several threads take parts
   // Convolutions to another type sum all of k at once, if it is not longer than this.
   constexpr int64_t kLongestConvertedSum = 2048;
   const Shape &b = product->operand(1)->shape(), &c = product->shape();
@@ -86,7 +88,8 @@ std::optional<PanelForm> FormFor(const Instruction* product) {
   if (group == 0 || b.ElementCount() < kFewElements || c.ElementCount() == 0) return std::nullopt;
   int64_t columns = c.dim(c.rank() - 1), run = 0;
   if (product->Is(Opcode::Dot)) {
-    if (!IsMatrixProduct(product) || (c.dim(1) == 1 && group > 1)) return std::nullopt;
+    if (!IsMatrixProduct(product)) return std::nullopt;
+    if (c.dim(1) == 1 && (group > 1 || b.ElementCount() < kForThreads)) return std::nullopt;
     run = b.dim((*product->attrs().rhs_contracting_dims)[0]);
   } else {
     const ConvDimensionNumbers& d = *product->attrs().dim_labels;
