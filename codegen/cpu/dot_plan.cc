@@ -78,7 +78,9 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles)
   // Of few rows B's elements take longer to come than to be multiplied.
   constexpr int64_t kFewRows = 8;
   const int64_t step = ColumnStep(s), work = s.batch * std::max(s.m, s.panel ? kFewRows : 1) * s.k * s.n;
-  const int64_t units = tiles ? kEnoughTileUnits : kEnoughUnits;
+  // An odd number of blocks keeps one thread longer; parts that need no panels made make up for it.
+  constexpr int64_t kSomeBlocks = 4, kEvenUnits = 32;
+  const int64_t units = tiles ? kEnoughTileUnits : s.panel && blocks >= kSomeBlocks ? kEvenUnits : kEnoughUnits;
   const int64_t enough = (units / std::max<int64_t>(blocks, 1) + alike - 1) / alike;
   int64_t wanted = std::min(enough, work / (tiles ? kTileUnitWork : kUnitWork));
   if (wanted < 2 || s.n < 2 * step) return {s.n, 1, 0};
