@@ -38,9 +38,9 @@ static INLINE double bits_f64(uint64_t u) {
 // 2^n for integral n in [-126, 127].
 static INLINE float exp2i_f32(int32_t n) { return bits_f32((uint32_t)(n + 127) << 23); }
 
-// exp(x) = p 2^n for x in [-104, 89], with n + bias in the low bits of *t. Degree-6 minimax polynomial on [-ln2/2,
-// ln2/2].
-static INLINE float exp_reduced(float x, float bias, float* t) {
+// exp(x) = (1 + p) 2^n for x in [-104, 89], with n + bias in the low bits of *t. Degree-6 minimax polynomial on
+// [-ln2/2, ln2/2].
+static INLINE float exp_minus_one_reduced(float x, float bias, float* t) {
   const float to_integer = 0x1.8p23f + bias;
   *t = x * 1.44269504088896341f + to_integer;
   float n = *t - to_integer;
@@ -51,8 +51,11 @@ static INLINE float exp_reduced(float x, float bias, float* t) {
   p = p * r + 4.16683890e-2f;
   p = p * r + 1.66665211e-1f;
   p = p * r + 4.99999940e-1f;
-  return p * (r * r) + r + 1.0f;
+  return p * (r * r) + r;
 }
+
+// The same with 1 added.
+static INLINE float exp_reduced(float x, float bias, float* t) { return exp_minus_one_reduced(x, bias, t) + 1.0f; }
 
 // Scaled in two steps, of which each takes a half of the exponent, so that subnormal results round once.
 INLINE float kiln_exp_f32(float x) {
@@ -92,6 +95,7 @@ INLINE float kiln_log_f32(float x) {
   return x < 0.0f ? __builtin_nanf("") : y;
 }
 
+#ifdef FUSED_MULTIPLY_ADD
 // Rational approximation on [-7.99881172180175781, 7.99881172180175781], outside which tanh rounds to one.
 INLINE float kiln_tanh_f32(float x) {
   float c = x < -7.99881172180175781f ? -7.99881172180175781f : x;
@@ -112,6 +116,16 @@ INLINE float kiln_tanh_f32(float x) {
   y = __builtin_fabsf(x) > 9.0f ? __builtin_copysignf(1.0f, x) : y;
   return __builtin_fabsf(x) < 0.0004f ? x : y;
 }
+#else
+// By exp(2 |x|) - 1: the sums of the rational function lose digits where every product is rounded.
+INLINE float kiln_tanh_f32(float x) {
+  float a = __builtin_fabsf(x), c = a < 9.5f ? a : 9.5f;
+  float t, p = exp_minus_one_reduced(2.0f * c, 127.0f, &t);
+  float s = bits_f32(f32_bits(t) << 23);
+  float m = s * p + (s - 1.0f);
+  return __builtin_copysignf(x == x ? m / (m + 2.0f) : x, x);
+}
+#endif
 
 // exp(-|x|) cannot overflow, so that the small side keeps its digits.
 INLINE float kiln_logistic_f32(float x) {
