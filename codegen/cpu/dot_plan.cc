@@ -78,7 +78,8 @@ Pieces ColumnParts(const DotShape& s, int64_t blocks, int64_t alike, bool tiles)
   // Of few rows B's elements take longer to come than to be multiplied.
   constexpr int64_t kFewRows = 8;
   const int64_t step = ColumnStep(s), work = s.batch * std::max(s.m, s.panel ? kFewRows : 1) * s.k * s.n;
-  // An odd number of blocks keeps one thread longer; parts that need no panels made make up for it.
+  // Blocks that threads cannot share evenly are cut into parts, which the program's panels make free of cost: thirteen
+  // blocks on two threads are seven and six, and twenty-six parts thirteen each.
   constexpr int64_t kSomeBlocks = 4, kEvenUnits = 32;
   const int64_t units = tiles ? kEnoughTileUnits : s.panel && blocks >= kSomeBlocks ? kEvenUnits : kEnoughUnits;
   const int64_t enough = (units / std::max<int64_t>(blocks, 1) + alike - 1) / alike;

@@ -184,7 +184,7 @@ class Emitter {
   // Steps between branches of the innermost loop: enough of them, since more only cost code.
   int64_t Unroll(int64_t count) const {
     constexpr int64_t kShort = 8;  // loops of fewer steps are not unrolled
-    // Vectors, of which two steps keep the processor busy; four do beside what is fetched.
+    // Vectors, of which two steps keep the processor busy; four where addresses of what is fetched are computed too.
     constexpr int64_t kLargeTile = 12;
     if (count < kShort) return 1;
     return t_.rows * t_.vectors >= kLargeTile && !t_.far_rows ? 2 : 4;

@@ -54,7 +54,7 @@ static INLINE float exp_minus_one_reduced(float x, float bias, float* t) {
   return p * (r * r) + r;
 }
 
-// The same with 1 added.
+// exp(x) = p 2^n, with x, bias and t as above.
 static INLINE float exp_reduced(float x, float bias, float* t) { return exp_minus_one_reduced(x, bias, t) + 1.0f; }
 
 // Scaled in two steps, of which each takes a half of the exponent, so that subnormal results round once.
@@ -117,7 +117,8 @@ INLINE float kiln_tanh_f32(float x) {
   return __builtin_fabsf(x) < 0.0004f ? x : y;
 }
 #else
-// By exp(2 |x|) - 1: the sums of the rational function lose digits where every product is rounded.
+// m / (m + 2) with m = exp(2 |x|) - 1, which is 1 from |x| = 9.02 on. The rational function above loses digits where
+// every product is rounded before it is added: up to 6.2 units in the last place, 2.6 this way.
 INLINE float kiln_tanh_f32(float x) {
   float a = __builtin_fabsf(x), c = a < 9.5f ? a : 9.5f;
   float t, p = exp_minus_one_reduced(2.0f * c, 127.0f, &t);

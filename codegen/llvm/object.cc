@@ -221,7 +221,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::T
     llvm::raw_string_ostream text(*ir_text);
     m.print(text, nullptr);
   }
-  m.setSourceFileName("");  // a symbol of its own in every object, which says what the others' names do
+  m.setSourceFileName("");  // the object's symbol table would hold it, and the other symbols already begin with it
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager pm;

@@ -2,8 +2,9 @@
 //
 // Why: a kernel copies its second operand panel by panel, in every run. What a constant holds can lie so from the
 //   start: no copy, and memory is read in one stream.
-//   Of a row of results each thread's columns then fill its second cache; those of a matrix of long rows would use a
-//   few of its sets alone.
+//   Where one row is multiplied by a matrix and several threads each take some of its columns, a thread's part is then
+//   one piece of memory. In rows, a part is a piece of each row, all of which fall into the same few sets of the
+//   thread's second cache: the matrix does not stay there from run to run.
 // Left alone: what others read too, which would be there twice; products by a vector, of a vector and a matrix that one
 //   thread reads or in types that not all levels multiply as they are, of few columns, and depthwise convolutions,
 //   whose kernels read rows; small operands; types that kernels convert. Weights that are arguments, of files among
@@ -80,7 +81,9 @@ struct PanelForm {
 // The form in which kernels of every level take the product's second operand; nullopt: only as it is.
 std::optional<PanelForm> FormFor(const Instruction* product) {
   constexpr int64_t kFewElements = 1024, kMostTaps = 1024, kTile = 16;
-  constexpr int64_t kForThreads = 1 << 18;  // of a matrix that a vector is multiplied with: several threads take parts
+  // Elements of a matrix that a row is multiplied by, from which on several threads take parts of it (ColumnParts in
+  // codegen/cpu/dot_plan.cc).
+  constexpr int64_t kForThreads = 1 << 18;
   // Convolutions to another type sum all of k at once, if it is not longer than this.
   constexpr int64_t kLongestConvertedSum = 2048;
   const Shape &b = product->operand(1)->shape(), &c = product->shape();
