@@ -89,6 +89,24 @@ TEST(Functions, EveryLevelEqualsTheReference) {
   }
 }
 
+// The rational function of other levels would be up to six units off where nothing fuses products and sums.
+TEST(Functions, TanhIsNearTheReferenceWithoutFusedMultiplyAdds) {
+  const auto program = [] {
+    const Opcode tanh[] = {Opcode::Tanh};
+    return Program(PrimitiveType::F32, tanh);
+  };
+  Literal x(Shape::Array(PrimitiveType::F32, {kCount}));
+  for (int64_t k = 0; k < kCount; ++k) x.Set(k, Element{.re = std::ldexp(static_cast<double>(k - kCount / 2), -6)});
+  auto want = Evaluate(*program(), {x, x});
+  ASSERT_TRUE(want.ok()) << want.status();
+  CompileOptions o;
+  o.cpu.levels = {"v2"};
+  auto got = RunModule(program(), {x, x}, o, {});
+  ASSERT_TRUE(got.ok()) << got.status();
+  const WorstElement e = CompareArrays(got->results[0], want->elements()[0]).ulps;
+  EXPECT_LE(e.value, 3) << "x = " << x.Get(e.element).re;
+}
+
 // The error of both parts together, by the modulus: a part near zero may be off by more than its own last place.
 TEST(Functions, ComplexOnesAtEveryLevelAreNearTheReference) {
   for (PrimitiveType t : {PrimitiveType::C64, PrimitiveType::C128}) {
