@@ -75,6 +75,7 @@ absl::Span<const Rule> DotOperandRules();  // dots of transposes, reshapes, conc
 absl::Span<const Rule> ReduceRules();
 absl::Span<const Rule> ReduceOperandRules();    // reductions of transposes, reshapes, reductions, ...
 absl::Span<const Rule> ReduceBroadcastRules();  // reductions of what was repeated
+absl::Span<const Rule> ReduceDotRules();        // reductions of products
 absl::Span<const Rule> ReduceWindowRules();
 absl::Span<const Rule> GatherRules();
 absl::Span<const Rule> ScatterRules();
