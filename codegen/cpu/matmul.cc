@@ -214,11 +214,10 @@ class VectorProducts {
   // apart, one row in two steps, the machine would not foresee them, and a B beyond the second cache is far away. How
   // many tiles share that; 0: none.
   int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
-    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kFewRows = 128, kSecondCache = 1 << 20, kTwo = 2,
-                      kMostSharing = 8;
+    constexpr int64_t kFarBytes = 1024, kManyRows = 64, kFewRows = 128, kSecondCache = 1 << 20, kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
     if (!ranges || columns != plan_.tile_columns) return 0;
-    const int64_t tiles = ranges->getSExtValue() * (rows_ / plan_.tile_rows);
+    const int64_t whole = rows_ / plan_.tile_rows, tiles = ranges->getSExtValue() * whole;
     if (s_.panel_columns) {
       if (!plan_.direct || ElementsOf(block.segments, block.run) < kManyRows) return 0;
       // As few lines at a time as may be. Tiles behind these fetch again what the last of them did: they are the same
@@ -232,7 +231,10 @@ class VectorProducts {
     const int64_t near = ranges->getSExtValue() * rows_ <= kFewRows ? kSecondCache / 2 : kSecondCache;
     const bool far = row_bytes >= kFarBytes && row_bytes * s_.K() > near;
     const bool rows = LiesAsRows(s_) && block.segments.empty();
-    return far && rows && block.run >= kManyRows && tiles >= kTwo ? kTwo : 0;
+    if (!far || !rows || block.run < kManyRows) return 0;
+    for (int64_t sharing : {4, 2})
+      if (whole >= sharing || (whole == 1 && ranges->getSExtValue() >= sharing)) return sharing;
+    return 0;
   }
 
   // What tile `t` of `sharing` fetches first of the panel behind the one of `k` and `column`.

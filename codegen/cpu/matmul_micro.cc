@@ -187,7 +187,7 @@ class Emitter {
     // Vectors, of which two steps keep the processor busy; four where addresses of what is fetched are computed too.
     constexpr int64_t kLargeTile = 12;
     if (count < kShort) return 1;
-    return t_.rows * t_.vectors >= kLargeTile && !t_.far_rows ? 2 : 4;
+    return t_.rows * t_.vectors >= kLargeTile && !t_.far_rows ? std::max<int64_t>(2, t_.sharing) : 4;
   }
 
   struct Steps {

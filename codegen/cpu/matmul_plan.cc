@@ -13,10 +13,9 @@ namespace {
 int64_t Accumulators(const CpuLevel& l) { return l.vector_registers == 32 ? 24 : 12; }
 
 // Whether so many rows of A, of all ranges, read a B of `bytes` in place: a copy would not pay. Columns of a B beyond
-// the second cache come line by line from far away; tiles fetch them ahead, but more rows gain by the copy of whole
-// lines.
+// the second cache come from far away, a few lines of each page at a time, and wide panels take more of them.
 bool AreFew(int64_t rows, int64_t bytes) {
-  constexpr int64_t kFewRows = 56, kFewRowsOfLarge = 32, kSecondCache = 1 << 20;
+  constexpr int64_t kFewRows = 56, kFewRowsOfLarge = 12, kSecondCache = 1 << 20;
   return rows <= (bytes > kSecondCache ? kFewRowsOfLarge : kFewRows);
 }
 

@@ -566,6 +566,17 @@ TEST(MatmulPlan, BIsReadInPlaceForFewRows) {
   EXPECT_FALSE(PlanMatmul(Avx2(), ProductOf(PrimitiveType::BF16, f, 64, 100), 6, 2).direct);
 }
 
+// Down the columns of a large B each step is in another page.
+TEST(MatmulPlan, ALargeBIsCopiedForMoreThanTwelveRows) {
+  const auto f = PrimitiveType::F32;
+  EXPECT_TRUE(PlanMatmul(Avx512(), ProductOf(f, f, 1024, 1024), 12, 1).direct);
+  const MatmulPlan p = PlanMatmul(Avx512(), ProductOf(f, f, 1024, 1024), 13, 1);
+  EXPECT_FALSE(p.direct);
+  EXPECT_EQ(p.tile_columns, 64);
+  EXPECT_TRUE(PlanMatmul(Avx512(), ProductOf(f, f, 256, 1024), 56, 1).direct);
+  EXPECT_FALSE(PlanMatmul(Avx512(), ProductOf(f, f, 256, 1024), 57, 1).direct);
+}
+
 // Rows that are as long as those of a panel are one.
 TEST(MatmulPlan, BThatIsAPanelIsReadInPlace) {
   const auto f = PrimitiveType::F32;
