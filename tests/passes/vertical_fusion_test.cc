@@ -9,7 +9,8 @@
 namespace kiln {
 namespace {
 
-std::unique_ptr<Module> Fused(const std::string& body, int64_t instructions, int64_t alone = 0) {
+std::unique_ptr<Module> Fused(const std::string& body, int64_t instructions, int64_t alone = 0,
+                              bool one_array = false) {
   auto m = ParseHlo(absl::StrCat("HloModule v\nENTRY e {\n", body, "}\n"), "v.hlo");
   if (!m.ok()) {
     ADD_FAILURE() << m.status();
@@ -19,6 +20,7 @@ std::unique_ptr<Module> Fused(const std::string& body, int64_t instructions, int
   FusionLimits limits;
   limits.instructions = instructions;
   limits.alone = alone;
+  limits.one_array = one_array;
   EXPECT_TRUE(FuseVertically(**m, ctx, limits));
   EXPECT_TRUE(VerifyModule(**m).ok());
   return *std::move(m);
@@ -56,6 +58,18 @@ TEST(VerticalFusion, FullLoopsGoOnWithWhatTheyAloneRead) {
   const auto m = Fused(Chain("y = f32[64] negate(z)"), 2, 100);
   EXPECT_EQ(Count(*m, Opcode::Fusion), 1);
   EXPECT_EQ(Count(*m, Opcode::Negate), 0);
+}
+
+// Of the sum of two arrays one reader takes a few elements.
+TEST(VerticalFusion, WhatOneReaderTakesWholeIsComputedInAll) {
+  const auto body = [](int64_t taken) {
+    return absl::StrCat("x = f32[4096] parameter(0)\n z = f32[4096] parameter(1)\n a = f32[4096] add(x, z)\n",
+                        " s = f32[", taken, "] slice(a), slice={[0:", taken, "]}\n n = f32[", taken,
+                        "] negate(s)\n m = f32[4096] multiply(a, x)\n ROOT t = (f32[", taken,
+                        "], f32[4096]) tuple(n, m)\n");
+  };
+  EXPECT_EQ(Count(*Fused(body(64), 100, 0, true), Opcode::Add), 0);
+  EXPECT_EQ(Count(*Fused(body(2048), 100, 0, true), Opcode::Add), 1);
 }
 
 }  // namespace

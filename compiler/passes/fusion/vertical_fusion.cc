@@ -402,7 +402,17 @@ class Fuser {
     }
     const bool one_array = limits_.one_array && p->IsElementwise() && arrays == 1 && parts == 1;
     const bool again = users.size() <= 4 && (arrays == 0 || one_array);
-    return free || again || (users.size() <= 3 && p->operand_count() <= 1);
+    return free || again || (users.size() <= 3 && p->operand_count() <= 1) || OneReadsAll(p, users);
+  }
+
+  // Whether all readers but one, and few of them, take only elements here and there, as a diagonal does.
+  bool OneReadsAll(const Instruction* p, const std::vector<Instruction*>& users) const {
+    constexpr double kLeastShare = 1.0 / 64;
+    constexpr size_t kMostReaders = 4;
+    if (!limits_.one_array || !p->IsElementwise() || users.size() > kMostReaders) return false;
+    const double few = kLeastShare * static_cast<double>(p->shape().ElementCount());
+    return std::count_if(users.begin(), users.end(),
+                         [&](const Instruction* u) { return ElementsEvaluated(u, p) > few; }) <= 1;
   }
 
   void RunOn(Computation* c) {
