@@ -23,15 +23,14 @@ unsigned TypeSetOf(const Shape& shape) {
 const std::vector<const Rule*>& AllRules() {
   static const auto* all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto family : {ArithmeticRules, LogicRules,        SumRules,           ProductRules,
-                              QuotientRules,   PowerRules,        ComparisonRules,    ExtremumRules,
-                              SelectRules,     ConversionRules,   ConstantRules,      SinkingRules,
-                              BroadcastRules,  ReshapeRules,      TransposeRules,     SliceRules,
-                              PieceRules,      PadRules,          DynamicSliceRules,  DotRules,
-                              DotOperandRules, ReduceRules,       ReduceOperandRules, ReduceBroadcastRules,
-                              ReduceDotRules,  ReduceWindowRules, GatherRules,        ScatterRules,
-                              MapRules,        ConvolutionRules,  CollectiveRules,    SortRules,
-                              BarrierRules,    OrderRules})
+    for (const auto family :
+         {ArithmeticRules,  LogicRules,        SumRules,       ProductRules,       QuotientRules,
+          PowerRules,       ComparisonRules,   ExtremumRules,  SelectRules,        ConversionRules,
+          ConstantRules,    SinkingRules,      BroadcastRules, ReshapeRules,       TransposeRules,
+          SliceRules,       PieceRules,        PadRules,       PadSumRules,        DynamicSliceRules,
+          DotRules,         DotOperandRules,   ReduceRules,    ReduceOperandRules, ReduceBroadcastRules,
+          ReduceDotRules,   ReduceWindowRules, GatherRules,    ScatterRules,       MapRules,
+          ConvolutionRules, CollectiveRules,   SortRules,      BarrierRules,       OrderRules})
       for (const Rule& r : family()) out->push_back(&r);
     return out;
   }();

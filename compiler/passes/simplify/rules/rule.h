@@ -62,6 +62,7 @@ absl::Span<const Rule> SelectRules();
 absl::Span<const Rule> ConstantRules();  // and iotas
 absl::Span<const Rule> SinkingRules();   // of broadcasts, below what is elementwise
 absl::Span<const Rule> PadRules();
+absl::Span<const Rule> PadSumRules();
 absl::Span<const Rule> DynamicSliceRules();  // and updates
 absl::Span<const Rule> LogicRules();         // and, or, select, maximum, ...
 absl::Span<const Rule> ConversionRules();    // convert, real, imag
