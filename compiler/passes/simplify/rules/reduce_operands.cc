@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/hlo/graph_builder.h"
+#include "compiler/hlo/physical_shape.h"
 #include "compiler/passes/simplify/rules/pattern.h"
 #include "compiler/passes/simplify/rules/permutation.h"
 #include "compiler/passes/simplify/rules/reducer.h"
@@ -31,6 +32,14 @@ Instruction* OfNegation(Instruction* i) {
   return (-ReduceLike(i, i->operand(0)->operand(0), *i->attrs().dimensions)).get();
 }
 
+// By which a transpose of a reduction's results has them in the order of `kept`, dimensions of its operand.
+Ints OrderOf(const Ints& kept) {
+  Ints order;
+  for (int64_t d : kept)
+    order.push_back(std::count_if(kept.begin(), kept.end(), [&](int64_t other) { return other < d; }));
+  return order;
+}
+
 // The reduction takes its operand as it lies; a transpose of the result is smaller, and often none.
 Instruction* OfTranspose(Instruction* i) {
   if (!IsPlainReduce(i) || !i->operand(0)->Is(Opcode::Transpose)) return nullptr;
@@ -41,10 +50,81 @@ Instruction* OfTranspose(Instruction* i) {
   const Ints& p = *t->attrs().dimensions;
   Ints reduced, kept;
   for (int64_t d = 0; d < t->shape().rank(); ++d) (Reduces(i, d) ? reduced : kept).push_back(p[static_cast<size_t>(d)]);
-  Ints order;  // of the kept dimensions among themselves
-  for (int64_t d : kept)
-    order.push_back(std::count_if(kept.begin(), kept.end(), [&](int64_t other) { return other < d; }));
-  return TransposeBy(ReduceLike(i, t->operand(0), reduced), order).get();
+  return TransposeBy(ReduceLike(i, t->operand(0), reduced), OrderOf(kept)).get();
+}
+
+// `x`, of the extents of a transpose by `p`, as it lies before it: what costs nothing to make otherwise; or null.
+Instruction* Untransposed(Instruction* x, const Ints& p) {
+  const Ints back = InversePermutation(p);
+  Ints dims;
+  for (int64_t d : back) dims.push_back(x->shape().dim(d));
+  if (x->Is(Opcode::Transpose)) return *x->attrs().dimensions == p ? x->operand(0) : nullptr;
+  if (x->Is(Opcode::Iota))
+    return IotaOf(x->parent(), x->shape().type(), dims, p[static_cast<size_t>(*x->attrs().iota_dimension)]).get();
+  if (!x->Is(Opcode::Broadcast)) return nullptr;
+  const Ints& mapped = x->attrs().dimensions.value_or(Ints());
+  if (mapped.size() > 1) return nullptr;
+  return BroadcastTo(x->operand(0), dims, mapped.empty() ? Ints() : Ints{p[static_cast<size_t>(mapped[0])]}).get();
+}
+
+// The same for reductions of several arrays, of which what is no transpose numbers places: those of the largest.
+Instruction* OfTransposes(Instruction* i) {
+  const int64_t n = i->operand_count() / 2;
+  if (n < 2 || !IsStatic(i) || !i->operand(0)->Is(Opcode::Transpose)) return nullptr;
+  const Ints& p = *i->operand(0)->attrs().dimensions;
+  Ints reduced, kept;
+  for (int64_t d = 0; d < i->operand(0)->shape().rank(); ++d)
+    (Reduces(i, d) ? reduced : kept).push_back(p[static_cast<size_t>(d)]);
+  std::sort(reduced.begin(), reduced.end());
+  std::vector<Instruction*> operands;
+  for (int64_t k = 0; k < n; ++k) {
+    operands.push_back(Untransposed(i->operand(k), p));
+    if (!operands.back()) return nullptr;
+  }
+  for (int64_t k = n; k < 2 * n; ++k) operands.push_back(i->operand(k));
+  const Ints order = OrderOf(kept), before = InversePermutation(order);
+  std::vector<Shape> shapes;
+  for (const Shape& result : i->shape().tuple()) {
+    Ints dims;
+    for (int64_t d : before) dims.push_back(result.dim(d));
+    shapes.push_back(Shape::Array(result.type(), dims));
+  }
+  Instruction* reduce = i->parent()->AddClone(i, Shape::Tuple(shapes), operands);
+  reduce->mutable_attrs().dimensions = reduced;
+  std::vector<Expr> results;
+  for (int64_t k = 0; k < n; ++k) results.push_back(TransposeBy(PartOf(reduce, k), order));
+  return TupleOf(results);
+}
+
+// Several arrays without the extents of 1 that a reshape gave the first.
+Instruction* OfAddedOnes(Instruction* i) {
+  const int64_t n = i->operand_count() / 2;
+  if (n < 2 || !IsStatic(i) || !i->operand(0)->Is(Opcode::Reshape)) return nullptr;
+  const Shape &now = i->operand(0)->shape(), &before = i->operand(0)->operand(0)->shape();
+  Ints dims, place, reduced, kept;
+  for (int64_t d = 0; d < now.rank(); ++d) {
+    place.push_back(static_cast<int64_t>(dims.size()));
+    if (now.dim(d) == 1) continue;
+    (Reduces(i, d) ? reduced : kept).push_back(Reduces(i, d) ? place.back() : now.dim(d));
+    dims.push_back(now.dim(d));
+  }
+  if (before.dims() != dims || before.type() != now.type() || reduced.empty()) return nullptr;
+  std::vector<Instruction*> operands = i->operands();
+  for (int64_t k = 0; k < n; ++k) {
+    Instruction*& x = operands[static_cast<size_t>(k)];
+    const bool iota = x->Is(Opcode::Iota) && now.dim(*x->attrs().iota_dimension) != 1;
+    x = iota
+            ? IotaOf(x->parent(), x->shape().type(), dims, place[static_cast<size_t>(*x->attrs().iota_dimension)]).get()
+            : ReshapeTo(x, dims).get();
+  }
+  std::vector<Shape> shapes;
+  for (const Shape& result : i->shape().tuple()) shapes.push_back(Shape::Array(result.type(), kept));
+  Instruction* reduce = i->parent()->AddClone(i, Shape::Tuple(shapes), operands);
+  reduce->mutable_attrs().dimensions = reduced;
+  std::vector<Expr> results;
+  for (int64_t k = 0; k < n; ++k)
+    results.push_back(ReshapeTo(PartOf(reduce, k), i->shape().tuple()[static_cast<size_t>(k)].dims()));
+  return TupleOf(results);
 }
 
 // Two reductions by one operation are one over the dimensions of both, if the initial value may be taken twice.
@@ -127,6 +207,34 @@ const Rule kRules[] = {
      " z = $T[] constant(0)\n ROOT r = $T[4,2] reduce(t, z), dimensions={1}, to_apply=sum }",
      kOfParameter,
      OfTranspose,
+     true},
+    {"reduce-of-transposes",
+     {Opcode::Reduce},
+     kTuples,
+     Numerics::Order,
+     "ENTRY e { x = f32[2,3,4] parameter(0)\n p = f32[4,3,2] transpose(x), dimensions={2,1,0}\n"
+     " i = s32[4,3,2] iota(), iota_dimension=2\n n = f32[] constant(-inf)\n z = s32[] constant(0)\n"
+     " t = (f32[4,3], s32[4,3]) reduce(p, i, n, z), dimensions={2}, to_apply=argmax\n"
+     " ROOT r = s32[4,3] get-tuple-element(t), index=1 }",
+     "ENTRY e { x = f32[2,3,4] parameter(0)\n p = f32[4,3,2] transpose(x), dimensions={2,1,0}\n"
+     " i = s32[4,3,2] parameter(1)\n n = f32[] constant(-inf)\n z = s32[] constant(0)\n"
+     " t = (f32[4,3], s32[4,3]) reduce(p, i, n, z), dimensions={2}, to_apply=argmax\n"
+     " ROOT r = s32[4,3] get-tuple-element(t), index=1 }",
+     OfTransposes,
+     true},
+    {"reduce-of-added-ones",
+     {Opcode::Reduce},
+     kTuples,
+     Numerics::Exact,
+     "ENTRY e { x = f32[3,4] parameter(0)\n p = f32[1,3,4] reshape(x)\n i = s32[1,3,4] iota(), iota_dimension=2\n"
+     " n = f32[] constant(-inf)\n z = s32[] constant(0)\n"
+     " t = (f32[1,3], s32[1,3]) reduce(p, i, n, z), dimensions={2}, to_apply=argmax\n"
+     " ROOT r = s32[1,3] get-tuple-element(t), index=1 }",
+     "ENTRY e { x = f32[12] parameter(0)\n p = f32[1,3,4] reshape(x)\n i = s32[1,3,4] iota(), iota_dimension=2\n"
+     " n = f32[] constant(-inf)\n z = s32[] constant(0)\n"
+     " t = (f32[1,3], s32[1,3]) reduce(p, i, n, z), dimensions={2}, to_apply=argmax\n"
+     " ROOT r = s32[1,3] get-tuple-element(t), index=1 }",
+     OfAddedOnes,
      true},
     {"reduce-of-reduce",
      {Opcode::Reduce},
