@@ -7,6 +7,7 @@
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
 #include "codegen/cpu/reduce_form.h"
+#include "codegen/elemental/reduced.h"
 #include "codegen/elemental/search.h"
 #include "llvm/IR/Intrinsics.h"
 

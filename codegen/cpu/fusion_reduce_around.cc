@@ -8,6 +8,7 @@
 #include "codegen/cpu/extremes.h"
 #include "codegen/cpu/fusion.h"
 #include "codegen/cpu/reduce_form.h"
+#include "codegen/elemental/reduced.h"
 
 namespace kiln::cpu {
 namespace {

@@ -76,7 +76,7 @@ class ScanLines {
          s_.Strides()[scan_.line_dim]);
   }
 
-  // The next result of line `j`. Every position is one, so each step rounds as the type does.
+  // The next result of line `j`.
   Val Step(llvm::Value* j, const Val& element) {
     auto r = elements_.Apply(**root_->attrs().to_apply, {sums_.Get(j), element});
     if (!r.ok()) {

@@ -56,14 +56,4 @@ std::optional<Around> AroundOf(const Instruction* reduce) {
   return out.outer.empty() ? std::nullopt : std::optional(out);
 }
 
-absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
-                                             const std::vector<Val>& arguments) {
-  const Instruction* r = f.root();
-  const PrimitiveType t = r->shape().IsArray() ? r->shape().type() : PrimitiveType::F32;
-  if (arguments.size() == 2 && IsFloat(t) && InfoOf(t).bits < 32 && r->operand_count() == 2 &&
-      r->operand(0)->Is(Opcode::Parameter) && r->operand(1)->Is(Opcode::Parameter) && r->Is(Opcode::Add))
-    return std::vector<Val>{Val{elements.ir().b.CreateFAdd(arguments[0].re, arguments[1].re)}};
-  return elements.Apply(f, arguments);
-}
-
 }  // namespace kiln::cpu

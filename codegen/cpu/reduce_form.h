@@ -26,9 +26,4 @@ struct Around {
 };
 std::optional<Around> AroundOf(const Instruction* reduce);
 
-// `f` of what is reduced so far and what comes. A plain sum in a narrow float is accumulated unrounded in f32; anything
-// else keeps its own rounding.
-absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
-                                             const std::vector<Val>& arguments);
-
 }  // namespace kiln::cpu

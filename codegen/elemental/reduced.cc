@@ -4,6 +4,19 @@
 
 namespace kiln {
 
+bool SumsUnrounded(const Computation& f) {
+  const Instruction* r = f.root();
+  return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&
+         InfoOf(r->shape().type()).bits < 32 && r->operand(0)->Is(Opcode::Parameter) &&
+         r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
+}
+
+absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
+                                             const std::vector<Val>& arguments) {
+  if (SumsUnrounded(f)) return std::vector<Val>{Val{elements.ir().b.CreateFAdd(arguments[0].re, arguments[1].re)}};
+  return elements.Apply(f, arguments);
+}
+
 absl::StatusOr<Accumulator> Accumulator::Begin(ElementEmitter& elements, const Instruction* i) {
   Accumulator a(elements, i);
   const auto arrays = static_cast<size_t>(i->operand_count() / 2);
@@ -21,7 +34,7 @@ void Accumulator::Put(size_t k, const Val& v) {
   if (v.im) ir.b.CreateStore(v.im, ir.b.CreateGEP(ir.RegType(Type(k)), slots_[k], ir.I64(1)));
 }
 
-std::vector<Val> Accumulator::Get() {
+std::vector<Val> Accumulator::SoFar() {
   Ir& ir = elements_.ir();
   std::vector<Val> out;
   for (size_t k = 0; k < slots_.size(); ++k) {
@@ -32,13 +45,19 @@ std::vector<Val> Accumulator::Get() {
   return out;
 }
 
+std::vector<Val> Accumulator::Get() {
+  std::vector<Val> out = SoFar();
+  if (SumsUnrounded(**i_->attrs().to_apply)) out[0].re = elements_.ir().Round(Type(0), out[0].re);
+  return out;
+}
+
 absl::Status Accumulator::Take(const Index& at) {
-  std::vector<Val> values = Get();
+  std::vector<Val> values = SoFar();
   for (size_t k = 0; k < slots_.size(); ++k) {
     ASSIGN_OR_RETURN(const Val v, elements_.Emit(i_->operand(static_cast<int64_t>(k)), at));
     values.push_back(v);
   }
-  ASSIGN_OR_RETURN(const std::vector<Val> combined, elements_.Apply(**i_->attrs().to_apply, values));
+  ASSIGN_OR_RETURN(const std::vector<Val> combined, CombineWide(elements_, **i_->attrs().to_apply, values));
   for (size_t k = 0; k < slots_.size(); ++k) Put(k, combined[k]);
   return absl::OkStatus();
 }

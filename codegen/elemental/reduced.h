@@ -7,6 +7,13 @@
 
 namespace kiln {
 
+// Whether `f` is a plain sum in a narrow float, which is accumulated unrounded in f32.
+bool SumsUnrounded(const Computation& f);
+
+// `f` of what is combined so far and what comes. What is no such sum keeps its own rounding.
+absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
+                                             const std::vector<Val>& arguments);
+
 // What a reduce or reduce-window of one array or several has combined so far.
 class Accumulator {
  public:
@@ -17,6 +24,7 @@ class Accumulator {
   std::vector<Val> Get();
 
  private:
+  std::vector<Val> SoFar();
   Accumulator(ElementEmitter& elements, const Instruction* i) : elements_(elements), i_(i) {}
   PrimitiveType Type(size_t k) const { return i_->operand(static_cast<int64_t>(k))->shape().type(); }
   void Put(size_t k, const Val& v);

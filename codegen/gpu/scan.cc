@@ -4,6 +4,7 @@
 // neighbours each, the block reduces what they found, and every thread begins where those before it end. Along any
 // other, neighbouring lines lie side by side and a thread takes each.
 #include "codegen/elemental/element.h"
+#include "codegen/elemental/reduced.h"
 #include "codegen/gpu/cells.h"
 #include "codegen/gpu/kernels.h"
 
@@ -39,10 +40,11 @@ class Scan {
     return x;
   }
   absl::StatusOr<Val> Combine(const Val& before, const Val& v) {
-    ASSIGN_OR_RETURN(std::vector<Val> r, elements_.Apply(**root_->attrs().to_apply, {before, v}));
+    ASSIGN_OR_RETURN(std::vector<Val> r, CombineWide(elements_, **root_->attrs().to_apply, {before, v}));
     return r[0];
   }
-  void Store(const Index& x, const Val& v) {
+  void Store(const Index& x, Val v) {
+    if (SumsUnrounded(**root_->attrs().to_apply)) v.re = ir_.Round(shape_.type(), v.re);
     ir_.Store(shape_.type(), v, body_.results[0], elements_.Offset(shape_, x));
   }
   Cells Own(int64_t count) {

@@ -10,17 +10,28 @@ namespace {
 
 using Operands = std::vector<const Literal*>;
 
+// A plain sum in a narrow float, which is accumulated unrounded, as the emitters do.
+bool SumsUnrounded(const Computation& f) {
+  const Instruction* r = f.root();
+  return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&
+         InfoOf(r->shape().type()).bits < 32 && r->operand(0)->Is(Opcode::Parameter) &&
+         r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
+}
+
 absl::Status Combine(const Computation& f, std::vector<Literal>* acc, int64_t at, const std::vector<Element>& next) {
+  if (SumsUnrounded(f)) {
+    Literal& sum = (*acc)[0];
+    Element e;
+    e.re = sum.Get(at).re + next[0].re;
+    sum.Set(at, e);
+    return absl::OkStatus();
+  }
   std::vector<Element> args;
   for (const Literal& l : *acc) args.push_back(l.Get(at));
   args.insert(args.end(), next.begin(), next.end());
   ASSIGN_OR_RETURN(Literal r, CallScalar(f, args));
   for (size_t c = 0; c < acc->size(); ++c) (*acc)[c].Set(at, r.shape().IsTuple() ? r.elements()[c].Get(0) : r.Get(0));
   return absl::OkStatus();
-}
-
-Literal Pack(const Instruction& i, std::vector<Literal> parts) {
-  return i.shape().IsTuple() ? Literal::Tuple(std::move(parts)) : std::move(parts[0]);
 }
 
 std::vector<Shape> Parts(const Shape& s) { return s.IsTuple() ? s.tuple() : std::vector<Shape>{s}; }
@@ -31,15 +42,24 @@ Shape AccumulatorShape(const Shape& s) {
   return s;
 }
 
-// One array per result, filled with the initial value; `x` holds the arrays, then the initial values.
-std::vector<Literal> Accumulators(const Shape& shape, const Operands& x) {
+// One array per result of `f`, filled with the initial value; `x` holds the arrays, then the initial values.
+std::vector<Literal> Accumulators(const Computation& f, const Shape& shape, const Operands& x) {
   std::vector<Literal> acc;
   for (const Shape& s : Parts(shape)) {
     const Element init = x[x.size() / 2 + acc.size()]->Get(0);
-    acc.emplace_back(s);
+    acc.emplace_back(SumsUnrounded(f) ? AccumulatorShape(s) : s);
     for (int64_t k = 0; k < acc.back().size(); ++k) acc.back().Set(k, init);
   }
   return acc;
+}
+
+// Accumulators as a result of `shape`.
+Literal Pack(const Shape& shape, std::vector<Literal> parts) {
+  if (shape.IsTuple()) return Literal::Tuple(std::move(parts));
+  if (parts[0].type() == shape.type()) return std::move(parts[0]);
+  Literal result(shape);
+  for (int64_t k = 0; k < result.size(); ++k) result.Set(k, parts[0].Get(k));
+  return result;
 }
 
 // The extents that the first `n` operands share: of one with a size and one without, the size.
@@ -66,7 +86,7 @@ std::vector<Element> ElementsAt(const Operands& x, size_t n, const Ints& place) 
 absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(shape, x);
+  std::vector<Literal> acc = Accumulators(**a.to_apply, shape, x);
   const Ints extents = Common(x, n);
   const IndexSpace is(extents), os(acc[0].shape().dims());
   for (int64_t k = 0; k < Product(extents); ++k) {
@@ -77,13 +97,13 @@ absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const O
         o.push_back(p[d]);
     RETURN_IF_ERROR(Combine(**a.to_apply, &acc, os.Linear(o), ElementsAt(x, n, p)));
   }
-  return Pack(i, std::move(acc));
+  return Pack(shape, std::move(acc));
 }
 
 absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(shape, x);
+  std::vector<Literal> acc = Accumulators(**a.to_apply, shape, x);
   const Shape s = Shape::Array(x[0]->type(), Common(x, n));
   const attr::Win w = a.window.value_or(attr::Win(s.rank()));
   const Ints size = SizesOf(w);
@@ -103,7 +123,7 @@ absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, c
       RETURN_IF_ERROR(Combine(**a.to_apply, &acc, k, ElementsAt(x, n, p)));
     }
   }
-  return Pack(i, std::move(acc));
+  return Pack(shape, std::move(acc));
 }
 
 absl::StatusOr<Literal> SelectAndScatter(const Instruction& i, const Shape& shape, const Operands& x) {
@@ -137,9 +157,7 @@ absl::StatusOr<Literal> SelectAndScatter(const Instruction& i, const Shape& shap
     ASSIGN_OR_RETURN(Literal r, CallScalar(**a.scatter, {out[0].Get(best), x[1]->Get(k)}));
     out[0].Set(best, r.Get(0));
   }
-  Literal result(shape);
-  for (int64_t k = 0; k < result.size(); ++k) result.Set(k, out[0].Get(k));
-  return result;
+  return Pack(shape, std::move(out));
 }
 
 // The order of `n` elements under `less`, by a bottom-up merge sort: stable, and safe with comparators that are no
@@ -169,7 +187,7 @@ absl::StatusOr<Literal> Sort(const Instruction& i, const Shape& shape, const Ope
       return ErrorAt(&i, "sorts arrays of which one has a size and one has not", absl::StatusCode::kUnimplemented);
     out.push_back(*l);
   }
-  if (s.rank() == 0) return Pack(i, std::move(out));
+  if (s.rank() == 0) return Pack(i.shape(), std::move(out));
   const int64_t d = i.attrs().dimensions ? (*i.attrs().dimensions)[0] : s.rank() - 1;
   const int64_t n = s.dim(d);
   Ints outer = s.dims();
@@ -197,7 +215,7 @@ absl::StatusOr<Literal> Sort(const Instruction& i, const Shape& shape, const Ope
     for (size_t c = 0; c < x.size(); ++c)
       for (int64_t k = 0; k < n; ++k) out[c].Set(at(k), x[c]->Get(at(order[k])));
   }
-  return Pack(i, std::move(out));
+  return Pack(i.shape(), std::move(out));
 }
 
 absl::StatusOr<Literal> TopK(const Instruction& i, const Shape& shape, const Operands& x) {

@@ -21,7 +21,7 @@ struct Case {
 constexpr Case kCases[] = {
     {"f32", "add", "0", false},      {"f32", "maximum", "-inf", true}, {"f64", "minimum", "inf", true},
     {"s32", "add", "3", true},       {"s64", "multiply", "1", true},   {"bf16", "maximum", "-inf", true},
-    {"f64", "multiply", "1", false},
+    {"f64", "multiply", "1", false}, {"bf16", "add", "0", true},       {"f16", "add", "0", true},
 };
 const Ints kShapes[] = {{19, 40}, {16, 33}, {3, 18, 37}, {2, 65, 16}, {37, 32}, {4, 70}};
 
