@@ -5,6 +5,7 @@
 #include "codegen/cpu/contractions.h"
 #include "codegen/cpu/matmul.h"
 #include "codegen/cpu/matmul_pack.h"
+#include "codegen/cpu/past_caches.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {
@@ -25,7 +26,14 @@ class BlockedDot {
   void Emit() {
     slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), Parts() * p_.rows.size * p_.slab_stride) : nullptr;
     tile_ = p_.via_tile ? ir_.Alloca(ir_.MemType(p_.tile_type), Parts() * p_.rows.size * p_.columns.size) : nullptr;
-    ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) { Unit(unit); });
+    const auto units = [&](bool past) {
+      past_caches_ = past;
+      ir_.Loop(body_.begin, body_.end, 1, [&](llvm::Value* unit) { Unit(unit); });
+    };
+    // Of products beside each other each has a result of its own.
+    if (!p_.past_caches || copies_.count > 1) return units(false);
+    CallsPastCaches(ir_);
+    EmitPastCaches(ir_, {body_.results[0]}, units);
   }
 
  private:
@@ -149,6 +157,7 @@ class BlockedDot {
     shape.run = Parts() * depth;
     shape.n = Parts() * columns;
     shape.accumulate = accumulate;
+    shape.past_caches = past_caches_;
     llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
     llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.b_batch), at));
     if (in_parts_) return MultiplyParts(shape, b, out, rows);
@@ -265,6 +274,7 @@ class BlockedDot {
   const DotShape& s_;
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
+  bool past_caches_ = false;
   bool in_parts_;  // the code that is being emitted multiplies parts of F16
   PartOfUnit unit_ = {};
 };

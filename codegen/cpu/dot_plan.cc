@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cpu/cache_plan.h"
 #include "compiler/analysis/panels.h"
 
 namespace kiln::cpu {
@@ -182,6 +183,12 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.product.b_n_stride = s.b_n;
   p.product.panel_columns = s.panel;
   p.product.panel_group = s.panel_group;
+  // Of short sums a result is stored as fast as it is computed. Vectors of other levels are parts of a line.
+  constexpr int64_t kShortSum = 32;
+  const int64_t bytes = ByteWidth(s.c);
+  p.past_caches = s.k <= kShortSum && !waits && !rows && !tiles && !IsComplex(s.c) && s.c == sum &&
+                  level.vector_bytes == kCacheLine && s.n * bytes % kCacheLine == 0 &&
+                  s.batch * s.m * s.n * bytes >= kLargeResult;
   return p;
 }
 

@@ -40,7 +40,8 @@ struct BlockedDotPlan {
   bool parts_of_f16;  // rows of the slab are the high parts of A's elements, and `depth.size` elements on the low ones
   bool pack_a;        // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
-  bool via_tile;  // sums lie on the stack until they are whole, as `tile_type`
+  bool past_caches;  // the result may go past the caches: EmitPastCaches
+  bool via_tile;     // sums lie on the stack until they are whole, as `tile_type`
   PrimitiveType tile_type;
   Pieces rows;     // of A
   Pieces parts;    // of B's columns: a unit computes one piece of rows and one part

@@ -1,4 +1,5 @@
 // Dots of a matrix and a vector: sums that stream along the matrix's contiguous dimension.
+#include "codegen/cpu/cache_plan.h"
 #include "codegen/cpu/contractions.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -158,9 +159,8 @@ class VectorDot {
 
   // Brings the matrix's elements of a piece from `place` on into the second cache.
   void Ask(llvm::Value* place) {
-    constexpr int64_t kLine = 64;  // bytes of a cache line
     const int64_t width = ByteWidth(matrix_type_);
-    for (int64_t byte = 0; byte < kPiece * width; byte += kLine) {
+    for (int64_t byte = 0; byte < kPiece * width; byte += kCacheLine) {
       llvm::Value* at = b_.CreateGEP(b_.getInt8Ty(), matrix_, ir_.Add(ir_.Mul(place, width), ir_.I64(byte)));
       ir_.Prefetch(at, Ir::Cache::kSecond);
     }

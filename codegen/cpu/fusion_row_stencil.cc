@@ -3,6 +3,7 @@
 // elements.
 #include <algorithm>
 
+#include "codegen/cpu/cache_plan.h"
 #include "codegen/cpu/fusion.h"
 #include "compiler/analysis/row_stencil.h"
 
@@ -115,8 +116,7 @@ class InPlace {
       });
       return;
     }
-    constexpr int64_t kLine = 64;
-    const int64_t lanes = kLine / ByteWidth(s_.type());
+    const int64_t lanes = kCacheLine / ByteWidth(s_.type());
     const int64_t lead = std::min((lanes - start_[k] % lanes) % lanes, u_.dim(d));
     const auto from = [&](int64_t first) {
       return [&at, &element, this, first, k](llvm::Value* i) {

@@ -229,14 +229,13 @@ class Rows {
   // Asks for `count` elements from `first` on of the next row of every operand; behind the last row of all that does
   // no harm.
   void FetchOfNextRow(llvm::Value* first, int64_t count) {
-    constexpr int64_t kLine = 64;
     llvm::Type* byte = b_.getInt8Ty();
     for (int64_t o = 0; o < body_.i->operand_count(); ++o) {
       const Shape& s = body_.i->operand(o)->shape();
       if (!plan_.IsWhole(s)) continue;
       llvm::Value* at = ir_.Add(ir_.Mul(ir_.Add(row_, ir_.I64(1)), plan_.length), first);
       llvm::Value* from = b_.CreateGEP(byte, body_.operands[static_cast<size_t>(o)], ir_.Mul(at, ByteWidth(s.type())));
-      for (int64_t k = 0; k < count * ByteWidth(s.type()); k += kLine)
+      for (int64_t k = 0; k < count * ByteWidth(s.type()); k += kCacheLine)
         ir_.Prefetch(b_.CreateGEP(byte, from, ir_.I64(k)), Ir::Cache::kFirst);
     }
   }

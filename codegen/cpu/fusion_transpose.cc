@@ -155,9 +155,9 @@ class Transpose {
     in_registers_ = std::max(block_.other, block_.minor) >= kSmallest;
     if (!in_registers_) block_ = {};
     if (!in_registers_) return;
-    constexpr int64_t kLine = 64, kManyRows = 512;  // of rows of fewer, lines wait in the first cache
+    constexpr int64_t kManyRows = 512;  // of rows of fewer, lines wait in the first cache
     if (block_.other == block_.minor && std::min(other, minor) >= kManyRows)
-      group_ = std::max<int64_t>(1, kLine / (block_.minor * ByteWidth(array.type())));
+      group_ = std::max<int64_t>(1, kCacheLine / (block_.minor * ByteWidth(array.type())));
     if (computes) computed_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
     if (root_ != transpose_) tile_ = ir_.Alloca(Word(array_->shape()), block_.other * block_.minor);
   }

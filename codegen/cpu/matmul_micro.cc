@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/cpu/cache_plan.h"
 #include "codegen/cpu/matmul_pack.h"
+#include "codegen/cpu/past_caches.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -26,6 +28,7 @@ std::string FormOf(const MatmulShape& s, const MicroTile& t) {
   if (t.far_result) form += ".c";
   if (t.far_rows) form += ".d";
   if (OwesOffset(s)) form += ".o";
+  if (s.past_caches) form += ".s";
   if (s.tiles) absl::StrAppend(&form, ".t", t.b_run);
   for (const Segment& q : t.segments) absl::StrAppend(&form, ".", q.count, "_", q.a_stride);
   return form;
@@ -44,8 +47,6 @@ BlockStart StartOf(Ir& ir, const MatmulPlan& plan, const SumBlock& block, llvm::
   }
   return {a, k};
 }
-
-constexpr int64_t kLine = 64;  // bytes of a cache line
 
 class Emitter {
  public:
@@ -96,7 +97,7 @@ class Emitter {
   void FetchResult() {
     llvm::Type* c_element = ir_.MemType(s_.c_type);
     for (int64_t m = 0; m < t_.rows; ++m)
-      for (int64_t j = 0; j < t_.columns; j += kLine / ByteWidth(s_.c_type))
+      for (int64_t j = 0; j < t_.columns; j += kCacheLine / ByteWidth(s_.c_type))
         ir_.Prefetch(b_.CreateInBoundsGEP(c_element, f_->getArg(2), ir_.I64(m * s_.c_stride + j)), Ir::Cache::kSecond);
   }
 
@@ -254,7 +255,7 @@ class Emitter {
   // Fetches `bytes` bytes of what the next panel is read from, `offset` bytes on.
   void Prefetch(llvm::Value* offset, int64_t bytes) {
     llvm::Value* from = b_.CreateGEP(b_.getInt8Ty(), f_->getArg(f_->arg_size() - 1), offset);
-    for (int64_t at = 0; at < bytes; at += kLine)
+    for (int64_t at = 0; at < bytes; at += kCacheLine)
       ir_.Prefetch(b_.CreateGEP(b_.getInt8Ty(), from, ir_.I64(at)), Ir::Cache::kSecond);
   }
 
@@ -268,8 +269,8 @@ class Emitter {
 
   // Round `round` of `rounds` of the loop: its share of the lines of the rows of A that the next tile takes.
   void FetchRows(llvm::Value* round, int64_t rounds) {
-    const int64_t lines = (t_.run * ByteWidth(s_.compute) + kLine - 1) / kLine;
-    const int64_t each = (t_.rows * lines + rounds - 1) / rounds, line = kLine / ByteWidth(s_.compute);
+    const int64_t lines = (t_.run * ByteWidth(s_.compute) + kCacheLine - 1) / kCacheLine;
+    const int64_t each = (t_.rows * lines + rounds - 1) / rounds, line = kCacheLine / ByteWidth(s_.compute);
     for (int64_t n = 0; n < each; ++n) {
       llvm::Value* k = ir_.Add(ir_.Mul(round, each), ir_.I64(n));
       llvm::Value* row = ir_.Add(b_.CreateUDiv(k, ir_.I64(lines)), ir_.I64(t_.rows));
@@ -313,6 +314,7 @@ class Emitter {
       if (!first)
         sum = fp_ ? b_.CreateFAdd(sum, b_.CreateAlignedLoad(vector_, to, align))
                   : b_.CreateAdd(sum, b_.CreateAlignedLoad(vector_, to, align));
+      if (s_.past_caches && t_.sum == Sum::kNew) return StorePastCaches(ir_, sum, to);
       b_.CreateAlignedStore(sum, to, align);
       return;
     }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/types/span.h"
+#include "codegen/cpu/cache_plan.h"
 
 namespace kiln::cpu {
 namespace {
@@ -73,8 +74,8 @@ int64_t LanesFor(const CpuLevel& level, const MatmulShape& s) {
 // Whether a panel's columns of `rows` rows of the result stay in the second cache, with as much beside them. Rows that
 // lie a power of two apart share the places of few lines.
 bool ResultStays(const MatmulShape& s, int64_t rows) {
-  constexpr int64_t kLine = 64, kPlaces = 2048, kWays = 16;
-  const int64_t lines = std::max<int64_t>(1, s.c_stride * ByteWidth(s.c_type) / kLine);
+  constexpr int64_t kPlaces = 2048, kWays = 16;
+  const int64_t lines = std::max<int64_t>(1, s.c_stride * ByteWidth(s.c_type) / kCacheLine);
   return rows <= kPlaces / std::gcd(lines, kPlaces) * kWays / 2;
 }
 

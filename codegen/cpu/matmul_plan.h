@@ -52,9 +52,10 @@ struct MatmulShape {
   // B holds complex numbers of which `compute` is a part: its row of (re, im) is two rows of the product, that and
   // (-im, re), so that rows of A and of the result are complex numbers as they lie in memory.
   bool complex_b = false;
-  bool tiles = false;       // tile products serve it
-  bool accumulate = false;  // add to what C holds
-  bool reverse_b = false;   // segments walk B backwards (a convolution's window reversal)
+  bool tiles = false;        // tile products serve it
+  bool accumulate = false;   // add to what C holds
+  bool past_caches = false;  // whole vectors of the result, which are lines, go to memory past the caches
+  bool reverse_b = false;    // segments walk B backwards (a convolution's window reversal)
   PartOfB part_of_b = PartOfB::kAll;
   ProductChoice choice;
   int64_t K() const;

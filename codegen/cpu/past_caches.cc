@@ -13,8 +13,10 @@ void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to) {
   llvm::StoreInst* store = ir.b.CreateAlignedStore(line, to, llvm::Align(kCacheLine));
   llvm::Metadata* one = llvm::ConstantAsMetadata::get(ir.b.getInt32(1));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(ir.ctx, one));
-  ir.current()->addFnAttr(kStoresPastCaches);
+  CallsPastCaches(ir);
 }
+
+void CallsPastCaches(Ir& ir) { ir.current()->addFnAttr(kStoresPastCaches); }
 
 void FencePastCaches(Ir& ir) {
   if (ir.current()->hasFnAttribute(kStoresPastCaches)) ir.b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});

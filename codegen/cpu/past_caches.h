@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "codegen/cpu/cache_plan.h"
 #include "codegen/cpu/fusion.h"
 
 namespace kiln::cpu {
@@ -40,15 +41,14 @@ class PastCaches {
   bool apply_ = false;
 };
 
-// Bytes of a result that caches do not keep, and of their lines.
-inline constexpr int64_t kLargeResult = 12 << 20, kCacheLine = 64;
-
 // Emits `loops` twice: where all of `results` begin at a line (`past`: whole lines may be stored past the caches), and
 // where one does not.
 void EmitPastCaches(Ir& ir, const std::vector<llvm::Value*>& results, const std::function<void(bool past)>& loops);
 // Stores a line so. The kernel ends with FencePastCaches: other threads may read what it stored as soon as it returns.
 // One fence a kernel: each waits until all lines are in memory.
 void StorePastCaches(Ir& ir, llvm::Value* line, llvm::Value* to);
+// Says that the kernel calls a function that does.
+void CallsPastCaches(Ir& ir);
 void FencePastCaches(Ir& ir);
 
 }  // namespace kiln::cpu

@@ -172,6 +172,19 @@ TEST(ConvolutionPlan, LargeKernelsAreReadByFewSlabs) {
   EXPECT_EQ(p->pieces.count, 1);
 }
 
+TEST(DotPlan, LargeResultsOfShortSumsGoPastTheCaches) {
+  const auto past = [](const CpuLevel& level, int64_t k, int64_t n) {
+    return DotOf(level, absl::StrCat("f32[1,1024,", k, "]"), absl::StrCat("f32[1,", k, ",", n, "]"),
+                 absl::StrCat("f32[1,1024,", n, "]"))
+        ->blocked.past_caches;
+  };
+  EXPECT_TRUE(past(Avx512(), 16, 4096));
+  EXPECT_FALSE(past(Avx512(), 64, 4096));
+  EXPECT_FALSE(past(Avx512(), 16, 1024));  // which caches keep
+  EXPECT_FALSE(past(Avx512(), 16, 4100));  // rows begin within lines
+  EXPECT_FALSE(past(Avx2(), 16, 4096));
+}
+
 TEST(DotPlan, MixedFloatsTakePlainLoops) {
   const auto p = DotOf(Avx2(), "f64[3,8,8]", "f32[3,8,8]", "f32[3,8,8]");
   ASSERT_TRUE(p.ok()) << p.status();

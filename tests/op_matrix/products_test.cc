@@ -158,6 +158,13 @@ TEST_P(Products, OfFewRows) {
 }
 
 // Few columns, with sums long enough that lanes go along k and shorter ones; runs that fill vectors and others.
+// Results that leave the caches (codegen/cpu/past_caches.h), and their rows where B is far away.
+TEST_P(Products, OfFarMatrices) {
+  Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 1024, 3200, 8, false, false}), false, 2);
+  Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 29, 1040, 300, false, false}), false, 2);
+  Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 24, 1040, 300, false, false}), false);
+}
+
 TEST_P(Products, OfFewColumns) {
   constexpr Types kFew[] = {
       {"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"f32", "bf16", "f32"}, {"f16", "f16", "f16"}};
