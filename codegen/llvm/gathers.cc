@@ -20,6 +20,13 @@ namespace in = llvm::Intrinsic;
 constexpr char kArray[] = "kiln.array";
 constexpr int64_t kRegister = 64, kHalfRegister = 32, kShortTable = 512, kSecondCache = 1 << 20;  // bytes
 
+// Of the array that lies there and that nothing writes; 0: not known.
+int64_t BytesOf(const llvm::Value* address) {
+  const auto* load = llvm::dyn_cast<llvm::LoadInst>(address);
+  const llvm::MDNode* mark = load ? load->getMetadata(kArray) : nullptr;
+  return mark ? llvm::mdconst::extract<llvm::ConstantInt>(mark->getOperand(0))->getSExtValue() : 0;
+}
+
 class Gathers {
  public:
   // `tables`: whether elements can be picked among registers.
@@ -36,13 +43,6 @@ class Gathers {
   }
 
  private:
-  // Of the array that lies there and that nothing writes; 0: not known.
-  static int64_t BytesOf(const llvm::Value* address) {
-    const auto* load = llvm::dyn_cast<llvm::LoadInst>(address);
-    const llvm::MDNode* mark = load ? load->getMetadata(kArray) : nullptr;
-    return mark ? llvm::mdconst::extract<llvm::ConstantInt>(mark->getOperand(0))->getSExtValue() : 0;
-  }
-
   void Rewrite(llvm::IntrinsicInst* gather) {
     llvm::IRBuilder<> b(gather);
     llvm::Value* addresses = gather->getArgOperand(0);
@@ -52,7 +52,7 @@ class Gathers {
     const int64_t bytes = BytesOf(places->base);
     llvm::Value* v = FromRun(b, gather, *places);
     if (!v && (!all || (!places->first && bytes > kSecondCache && !StepOf(places->lanes)))) return;
-    if (!v && with_tables_ && bytes && bytes <= kShortTable) v = FromTable(b, gather, *places);
+    if (!v && with_tables_ && BytesOfShortTable(places->base)) v = FromTable(b, gather, *places);
     if (!v) v = FromLoads(b, gather, *places);
     gather->replaceAllUsesWith(v);
     gather->eraseFromParent();
@@ -233,10 +233,19 @@ void MarkArray(llvm::LoadInst* address, int64_t bytes) {
   address->setMetadata(kArray, llvm::MDNode::get(ctx, llvm::ConstantAsMetadata::get(number)));
 }
 
+bool IsConstantArray(const llvm::Value* address) { return BytesOf(address) > 0; }
+
+bool PicksFromTables(const CpuLevel& level) { return level.vector_bytes == kRegister; }
+
+int64_t BytesOfShortTable(const llvm::Value* address) {
+  const int64_t bytes = BytesOf(address);
+  return bytes <= kShortTable ? bytes : 0;
+}
+
 void RewriteGathers(llvm::Function& f, const CpuLevel& level) {
   if (level.vector_bytes < kHalfRegister) return;
   if (level.vector_bytes == kRegister) TurnShortRows(f);
-  Gathers(f, level.vector_bytes == kRegister).Run();
+  Gathers(f, PicksFromTables(level)).Run();
 }
 
 }  // namespace kiln

@@ -17,6 +17,15 @@ namespace kiln {
 // Says of an array's address that so many bytes lie there, which nothing writes while the function runs.
 void MarkArray(llvm::LoadInst* address, int64_t bytes);
 
+// Whether such an array lies there.
+bool IsConstantArray(const llvm::Value* address);
+
+// Whether elements of short tables are picked among registers at that level.
+bool PicksFromTables(const CpuLevel& level);
+
+// How many bytes lie there, if it is an array so marked that fits a few registers; 0 otherwise.
+int64_t BytesOfShortTable(const llvm::Value* address);
+
 // After LLVM's passes, which know what a gather costs and make vectors of loops with one.
 void RewriteGathers(llvm::Function& f, const CpuLevel& level);
 

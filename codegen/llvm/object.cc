@@ -11,9 +11,12 @@
 #include "codegen/llvm/gathers.h"
 #include "codegen/llvm/halves.h"
 #include "codegen/llvm/inverse_roots.h"
+#include "codegen/llvm/narrow_tables.h"
+#include "codegen/llvm/neighbours.h"
 #include "codegen/llvm/rare_calls.h"
 #include "codegen/llvm/row_questions.h"
 #include "codegen/llvm/target_machine.h"
+#include "codegen/llvm/truths.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
@@ -186,9 +189,11 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::T
     pb.registerLoopAnalyses(lam);
     pb.crossRegisterProxies(lam, fam, cam, mam);
     // Passes behind the vectoriser shrink to halves again.
-    pb.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& at, llvm::OptimizationLevel) {
+    pb.registerVectorizerStartEPCallback([&](llvm::FunctionPassManager& at, llvm::OptimizationLevel) {
       at.addPass(WidenHalves());
       at.addPass(AskRowsFirst());
+      at.addPass(ReadNeighboursAgain());
+      if (PicksFromTables(level)) at.addPass(WordsOfNarrowTables());
     });
     llvm::ModulePassManager passes;
     if (state == CodeState::kFresh)
@@ -214,6 +219,7 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::T
       WidenHalves().run(f, fam);
       RewriteInverseRoots(f);
       RewriteGathers(f, level);
+      if (level.vector_bytes == 64) RewriteTruths(f);
     }
     ReduceStrength(m, fam);
   }
