@@ -175,7 +175,7 @@ void AroundWindow::Tap(At& source, llvm::Value* offset, llvm::Value* begin, llvm
     source[static_cast<size_t>(minor_)] = place;
     const auto v = fusion_.elements.Emit(window_->operand(0), IndexIn(in_, source));
     if (!v.ok()) return status_.Update(v.status());
-    const auto r = CombineWide(fusion_.elements, **window_->attrs().to_apply, {acc_->Get(slot), *v});
+    const auto r = Combine(fusion_.elements, window_, {acc_->Get(slot), *v});
     if (!r.ok()) return status_.Update(r.status());
     acc_->Put(slot, (*r)[0]);
   };
@@ -233,7 +233,7 @@ void AroundWindow::TapByTap(At at, llvm::Value* begin, llvm::Value* end) {
     const auto finish = [&](llvm::Value* j, llvm::Value* slot) {
       at[static_cast<size_t>(minor_)] = j;
       Val sum = acc_->Get(slot);
-      if (SumsUnrounded(**window_->attrs().to_apply)) sum.re = ir_.Round(window_->shape().type(), sum.re);
+      if (SumsUnrounded(window_)) sum.re = ir_.Round(window_->shape().type(), sum.re);
       fusion_.elements.Preset(window_, sum);
       Element(at);
     };

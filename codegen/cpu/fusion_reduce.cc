@@ -147,7 +147,7 @@ class Reduction {
     // What is there already lies in front of what comes.
     const std::vector<const Instruction*> tests = TestsOfOrder(part.reduce);
     for (const Instruction* test : tests) elements_.Preset(test, Val{ir_.b.getTrue()});
-    auto r = CombineWide(elements_, **part.reduce->attrs().to_apply, args);
+    auto r = kiln::Combine(elements_, part.reduce, args);
     AllowReassociation(ir_, false);
     for (const Instruction* test : tests) elements_.Preset(test, Val{});
     if (!r.ok()) return r.status();

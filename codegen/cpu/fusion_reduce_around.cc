@@ -20,10 +20,9 @@ class ReductionAround {
         ir_(fusion.ir),
         elements_(fusion.elements),
         reduce_(reduce),
-        f_(**reduce->attrs().to_apply),
         form_(form),
         in_(reduce->operand(0)->shape()),
-        keys_(f_),
+        keys_(**reduce->attrs().to_apply),
         at_(static_cast<size_t>(in_.rank()), fusion.ir.I64(0)) {
     for (const int64_t d : form.inner) length_ *= in_.dim(d);
     rows_ = std::min(in_.dim(form.rows), std::max<int64_t>(1, kAccumulators / length_));
@@ -118,7 +117,7 @@ class ReductionAround {
 
   Val Combined(const Val& a, const Val& b) {
     if (keys_.Apply()) return keys_.Combine(ir_, a, b);
-    const auto r = CombineWide(elements_, f_, {a, b});
+    const auto r = kiln::Combine(elements_, reduce_, {a, b});
     if (r.ok()) return (*r)[0];
     status_.Update(r.status());
     return a;
@@ -128,7 +127,6 @@ class ReductionAround {
   Ir& ir_;
   ElementEmitter& elements_;
   const Instruction* reduce_;
-  const Computation& f_;
   const Around& form_;
   const Shape& in_;
   const ExtremeKeys keys_;

@@ -52,13 +52,13 @@ absl::StatusOr<int64_t> EmitScan(FusionBody& fusion, const Instruction* root, in
       status = v.status();
       return;
     }
-    auto r = CombineWide(elements, **root->attrs().to_apply, {acc.Get(j), *v});
+    auto r = Combine(elements, root, {acc.Get(j), *v});
     if (!r.ok()) {
       status = r.status();
       return;
     }
     acc.Put(j, (*r)[0]);
-    if (SumsUnrounded(**root->attrs().to_apply)) (*r)[0].re = ir.Round(s.type(), (*r)[0].re);
+    if (SumsUnrounded(root)) (*r)[0].re = ir.Round(s.type(), (*r)[0].re);
     ir.Store(s.type(), (*r)[0], body.results[0], elements.Offset(s, x));
   };
   auto line = [&](llvm::Value* piece) {

@@ -4,17 +4,22 @@
 
 namespace kiln {
 
-bool SumsUnrounded(const Computation& f) {
+bool SumsUnrounded(const Instruction* i) {
+  constexpr int64_t kShortWindow = 128;  // elements
+  int64_t window = 1;
+  for (const WindowDim& d : i->attrs().window.value_or(attr::Win())) window *= d.size;
+  if (i->Is(Opcode::ReduceWindow) && window <= kShortWindow) return false;
+  const Computation& f = **i->attrs().to_apply;
   const Instruction* r = f.root();
   return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&
          InfoOf(r->shape().type()).bits < 32 && r->operand(0)->Is(Opcode::Parameter) &&
          r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
 }
 
-absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
-                                             const std::vector<Val>& arguments) {
-  if (SumsUnrounded(f)) return std::vector<Val>{Val{elements.ir().b.CreateFAdd(arguments[0].re, arguments[1].re)}};
-  return elements.Apply(f, arguments);
+absl::StatusOr<std::vector<Val>> Combine(ElementEmitter& elements, const Instruction* i,
+                                         const std::vector<Val>& arguments) {
+  if (SumsUnrounded(i)) return std::vector<Val>{Val{elements.ir().b.CreateFAdd(arguments[0].re, arguments[1].re)}};
+  return elements.Apply(**i->attrs().to_apply, arguments);
 }
 
 absl::StatusOr<Accumulator> Accumulator::Begin(ElementEmitter& elements, const Instruction* i) {
@@ -47,7 +52,7 @@ std::vector<Val> Accumulator::SoFar() {
 
 std::vector<Val> Accumulator::Get() {
   std::vector<Val> out = SoFar();
-  if (SumsUnrounded(**i_->attrs().to_apply)) out[0].re = elements_.ir().Round(Type(0), out[0].re);
+  if (SumsUnrounded(i_)) out[0].re = elements_.ir().Round(Type(0), out[0].re);
   return out;
 }
 
@@ -57,7 +62,7 @@ absl::Status Accumulator::Take(const Index& at) {
     ASSIGN_OR_RETURN(const Val v, elements_.Emit(i_->operand(static_cast<int64_t>(k)), at));
     values.push_back(v);
   }
-  ASSIGN_OR_RETURN(const std::vector<Val> combined, CombineWide(elements_, **i_->attrs().to_apply, values));
+  ASSIGN_OR_RETURN(const std::vector<Val> combined, Combine(elements_, i_, values));
   for (size_t k = 0; k < slots_.size(); ++k) Put(k, combined[k]);
   return absl::OkStatus();
 }

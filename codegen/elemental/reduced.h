@@ -7,12 +7,13 @@
 
 namespace kiln {
 
-// Whether `f` is a plain sum in a narrow float, which is accumulated unrounded in f32.
-bool SumsUnrounded(const Computation& f);
+// Whether `i`, a reduction or windows, is a plain sum in a narrow float that is accumulated unrounded in f32. Short
+// windows round in every step, as XLA's do; it cuts long ones, where that would add up.
+bool SumsUnrounded(const Instruction* i);
 
-// `f` of what is combined so far and what comes. What is no such sum keeps its own rounding.
-absl::StatusOr<std::vector<Val>> CombineWide(ElementEmitter& elements, const Computation& f,
-                                             const std::vector<Val>& arguments);
+// The function of `i` of what is combined so far and what comes. What is no such sum keeps its own rounding.
+absl::StatusOr<std::vector<Val>> Combine(ElementEmitter& elements, const Instruction* i,
+                                         const std::vector<Val>& arguments);
 
 // What a reduce or reduce-window of one array or several has combined so far.
 class Accumulator {

@@ -40,11 +40,11 @@ class Scan {
     return x;
   }
   absl::StatusOr<Val> Combine(const Val& before, const Val& v) {
-    ASSIGN_OR_RETURN(std::vector<Val> r, CombineWide(elements_, **root_->attrs().to_apply, {before, v}));
+    ASSIGN_OR_RETURN(std::vector<Val> r, kiln::Combine(elements_, root_, {before, v}));
     return r[0];
   }
   void Store(const Index& x, Val v) {
-    if (SumsUnrounded(**root_->attrs().to_apply)) v.re = ir_.Round(shape_.type(), v.re);
+    if (SumsUnrounded(root_)) v.re = ir_.Round(shape_.type(), v.re);
     ir_.Store(shape_.type(), v, body_.results[0], elements_.Offset(shape_, x));
   }
   Cells Own(int64_t count) {

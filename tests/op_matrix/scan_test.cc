@@ -23,7 +23,7 @@ constexpr Case kCases[] = {
     {"s32", "add", "3", true},       {"s64", "multiply", "1", true},   {"bf16", "maximum", "-inf", true},
     {"f64", "multiply", "1", false}, {"bf16", "add", "0", true},       {"f16", "add", "0", true},
 };
-const Ints kShapes[] = {{19, 40}, {16, 33}, {3, 18, 37}, {2, 65, 16}, {37, 32}, {4, 70}};
+const Ints kShapes[] = {{19, 40}, {16, 33}, {3, 18, 37}, {2, 65, 16}, {37, 32}, {4, 70}, {17, 150}};
 
 std::string TextOf(const Case& c, const Ints& dims, bool backward, bool computed) {
   const std::string array = absl::StrCat(c.type, "[", absl::StrJoin(dims, ","), "]");
