@@ -297,32 +297,48 @@ class Library {
 
   // As linalg_complex_solve.inc says it. Of real matrices nothing is copied.
   static int64_t SolveScratch(const Instruction* i) {
-    constexpr int64_t kBlock = 32;
     const PrimitiveType t = i->shape().type();
     const int64_t n = i->operand(0)->shape().dims().back(),
                   batches = n ? i->operand(0)->shape().ElementCount() / (n * n) : 0;
     if (!IsComplex(t) || batches == 0) return 0;
-    const int64_t work =
-        i->Is(Opcode::Cholesky) ? kBlock * n : 2 * i->shape().ElementCount() / batches + kBlock * kBlock;
-    return ByteWidth(ComponentType(t)) * (2 * n * n + work);
+    const int64_t lanes = LanesOf(ComponentType(t)),
+                  more = i->Is(Opcode::Cholesky) ? 2 * lanes * n : i->shape().ElementCount() / batches + lanes * n;
+    return ByteWidth(ComponentType(t)) * 2 * (n * n + more);
+  }
+
+  static constexpr int64_t kBlock = 32;
+
+  // padded, TURNS and JOIN_WORK of linalg_*.inc.
+  static int64_t Padded(int64_t n) {
+    const int64_t whole = (n + 7) / 8 * 8;
+    return whole % 64 ? whole : whole + 8;
+  }
+  static int64_t Turns(int64_t n) {
+    constexpr int64_t kSweeps = 4;
+    return (2 * kSweeps + 3) * (n + 2 * kSweeps + 2);
+  }
+  static int64_t JoinWork(int64_t n, int64_t count, int64_t parts) {
+    return parts * kBlock * (n + 2 * count + 2 * kBlock);
   }
 
   // As linalg*.inc say it at each routine.
   static int64_t LapackScratch(const Instruction* i, const LapackCall& c) {
-    constexpr int64_t kBlock = 32, kWide = 8;
+    constexpr int64_t kWide = 8, kRoom = 32;
     const int64_t m = c.rows, n = c.cols, l = std::max(m, n), k = std::min(m, n);
     const PrimitiveType t = i->operand(0)->shape().type();
     const int64_t parts = Parts(t), width = ByteWidth(ComponentType(t));
+    // Of few columns of real matrices no blocks are made.
+    const int64_t few = parts == 1 && n <= 44 && m * n <= 65536 ? 2 * m * n : 0;
     const auto reflectors = [&](int64_t columns) {
-      return parts > 1 ? 2 * m * columns + kBlock * (3 * m + 2 * columns + 2 * kBlock)
+      return parts > 1 ? 2 * m * columns + kBlock * 2 * (m + kRoom + columns + kBlock)
                        : kBlock * (m + columns + kBlock);
     };
     switch (c.routine) {
       case LapackRoutine::kGetrf:
-        return width * (parts > 1 ? 2 * m * n + 3 * kBlock * m : kBlock * m);
+        return width * (parts > 1 ? 2 * m * n + 2 * kBlock * (m + kRoom) : kBlock * m);
       case LapackRoutine::kGeqrf:
       case LapackRoutine::kOrgqr:
-        return width * reflectors(n);
+        return width * std::max(few, reflectors(n));
       case LapackRoutine::kOrmqr: {
         const int64_t columns = i->shape().dim(i->shape().rank() - (c.left ? 1 : 2));
         return width * (reflectors(columns) + (parts > 1 || c.left ? 0 : m * columns));
@@ -330,20 +346,21 @@ class Library {
       case LapackRoutine::kGeqp3:
         return kWide * (parts * m * n + 2 * n);
       case LapackRoutine::kSyevd:
-        return kWide * (parts * (2 * n * n + n) + 4 * n);
+        return kWide * (parts * (2 * n + 4) * Padded(n) + 4 * n + Turns(n) + JoinWork(n, n, parts));
       case LapackRoutine::kGesdd: {
         const Shape &u = i->shape().tuple()[2], &vt = i->shape().tuple()[3];
         const int64_t vectors = std::max(u.dims().back(), vt.dim(vt.rank() - 2));
-        return kWide * (parts * (l * k + l * vectors + 2 * k * k + l) + 6 * k);
+        return kWide * (parts * ((k + 3 + vectors) * Padded(l) + 2 * (k + 1) * Padded(k)) + 6 * k + 2 * Turns(k) +
+                        JoinWork(l, vectors, parts));
       }
       case LapackRoutine::kGehrd:
         return kWide * (parts * (n * n + n) + 3 * n);
       case LapackRoutine::kSytrd:
-        return kWide * (parts * (n * n + n) + 4 * n);
+        return kWide * (parts * (n + 4) * Padded(n) + 4 * n);
       case LapackRoutine::kGeev:
-        return kWide * (3 * parts * n * n + parts * n + 10 * n);
+        return kWide * (3 * parts * n * n + parts * n + 10 * n + JoinWork(n, n, parts));
       case LapackRoutine::kGees:
-        return kWide * (2 * parts * n * n + parts * n + 5 * n);
+        return kWide * (2 * parts * n * n + parts * n + 5 * n + JoinWork(n, n, parts));
       case LapackRoutine::kGtsv:
         return 0;
     }

@@ -213,16 +213,46 @@ TEST(Extremes, KeepTheirValues) {
   }
 }
 
+// What rounding leaves of ones gets smaller from column to column, to numbers of few digits; of a permutation some
+// columns are left as they are.
+TEST(Extremes, HaveOrthonormalVectors) {
+  const char* kText =
+      "HloModule m\nENTRY e { a = f64[90,90] parameter(0)\n e = (f64[90,90], f64[90], s32[]) custom-call(a), "
+      "custom_call_target=\"lapack_dsyevd_ffi\", backend_config={mode = 86 : ui8, uplo = 76 : ui8}\n s = (f64[90,90], "
+      "f64[90], f64[90,90], f64[90,90], s32[]) custom-call(a), custom_call_target=\"lapack_dgesdd_ffi\", "
+      "backend_config={mode = 65 : ui8}\n v = f64[90,90] get-tuple-element(e), index=0\n u = f64[90,90] "
+      "get-tuple-element(s), index=2\n w = f64[90,90] get-tuple-element(s), index=3\n ROOT t = tuple(v, u, w) }";
+  for (const bool ones : {true, false}) {
+    auto m = ParseHlo(kText, "t.hlo");
+    ASSERT_TRUE(m.ok()) << m.status();
+    Literal a(Shape::Array(PrimitiveType::F64, {90, 90}));
+    for (int64_t k = 0; k < a.size(); ++k) {
+      Element e;
+      e.re = ones || k / 90 + k % 90 == 89;
+      a.Set(k, e);
+    }
+    CompileOptions o;
+    o.cpu.levels = {"native"};
+    auto r = RunModule(std::move(*m), {a}, o, {});
+    ASSERT_TRUE(r.ok()) << r.status();
+    for (const Literal& vectors : r->results) Unitary(Part(vectors, 0), 1e-12, ones ? "ones" : "permutation");
+  }
+}
+
 std::vector<Case> Cases() {
   std::vector<Case> out = SmallCases();
   // Across blocks, with whole vectors and without.
   for (const char* type : {"s", "d"})
     for (auto [m, n] : {std::pair{64, 64}, {101, 40}, {40, 101}, {75, 75}})
       for (bool singular : {false, true}) out.push_back({"cpu", type, m, n, 2, singular});
-  for (auto [m, n] : {std::pair{64, 64}, {101, 40}, {40, 101}}) {
+  for (auto [m, n] : {std::pair{64, 64}, {101, 40}, {40, 101}, {29, 29}}) {
     out.push_back({"cpu", "c", m, n, 2, false});
     out.push_back({"cpu", "z", m, n, 2, true});
   }
+  // Rows so long that sweeps of rotations are kept.
+  out.push_back({"cpu", "d", 150, 150, 1, false});
+  out.push_back({"cpu", "s", 150, 143, 1, true});
+  out.push_back({"cpu", "z", 80, 80, 1, false});
   return out;
 }
 
