@@ -188,7 +188,7 @@ class Emitter {
     // Vectors, of which two steps keep the processor busy; four where addresses of what is fetched are computed too.
     constexpr int64_t kLargeTile = 12;
     if (count < kShort) return 1;
-    return t_.rows * t_.vectors >= kLargeTile && !t_.far_rows ? std::max<int64_t>(2, t_.sharing) : 4;
+    return t_.rows * t_.vectors >= kLargeTile && !t_.far_rows ? 2 : 4;
   }
 
   struct Steps {
@@ -228,11 +228,7 @@ class Emitter {
     for (llvm::Value* v : sums) phis.push_back(phi(vector_, v));
     Sums now(phis.begin(), phis.end());
     for (int64_t u = 0; u < steps.unroll; ++u) now = body(Behind(here, u, steps), std::move(now));
-    if (steps.fetches && t_.ahead)
-      for (int64_t row = 0; row < steps.unroll; row += t_.sharing) {
-        llvm::Value* at = b_.CreateMul(i, ir_.I64(t_.ahead / t_.sharing));
-        Prefetch(ir_.Add(at, ir_.I64(row / t_.sharing * t_.ahead)), t_.columns * ByteWidth(s_.b_type));
-      }
+    if (steps.fetches && t_.ahead) FetchAhead(i, steps.unroll);
     if (steps.fetches && t_.far_rows) FetchRows(b_.CreateUDiv(i, ir_.I64(steps.unroll)), steps.count / steps.unroll);
     if (steps.fetches && t_.fetchers) PrefetchPart(bi, steps.unroll * steps.b * ByteWidth(sum_));
     llvm::Value* next = b_.CreateAdd(i, ir_.I64(steps.unroll), "", true, true);
@@ -250,6 +246,18 @@ class Emitter {
       if (u + 1 < steps.count) after = Behind(after, 1, steps);
     }
     return now;
+  }
+
+  // What the tile fetches of the next panel's rows of B in the `unroll` steps from `i` on: rows, or a part of one.
+  void FetchAhead(llvm::Value* i, int64_t unroll) {
+    const int64_t bytes = t_.columns * ByteWidth(s_.b_type), parts = std::max<int64_t>(1, t_.sharing / unroll);
+    llvm::Value* at = b_.CreateMul(b_.CreateUDiv(i, ir_.I64(t_.sharing)), ir_.I64(t_.ahead));
+    if (parts > 1) {
+      llvm::Value* part = b_.CreateUDiv(b_.CreateURem(i, ir_.I64(t_.sharing)), ir_.I64(unroll));
+      return Prefetch(ir_.Add(at, ir_.Mul(part, bytes / parts)), bytes / parts);
+    }
+    for (int64_t row = 0; row < unroll; row += t_.sharing)
+      Prefetch(ir_.Add(at, ir_.I64(row / t_.sharing * t_.ahead)), bytes);
   }
 
   // Fetches `bytes` bytes of what the next panel is read from, `offset` bytes on.

@@ -54,7 +54,7 @@ struct span {
 // What a run writes, in the order of memory; programs that write more do not check it (aot/targets/cpu.cc).
 struct written {
   int64_t count;
-  struct span spans[KILN_MOST_WRITTEN];
+  uintptr_t begin[KILN_MOST_WRITTEN], end[KILN_MOST_WRITTEN];
 };
 
 static struct span span_of(const void* data, int64_t bytes) {
@@ -66,7 +66,7 @@ static int64_t place_of(const struct written* w, struct span s) {
   int64_t low = 0, high = w->count;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    if (w->spans[middle].begin <= s.begin)
+    if (w->begin[middle] <= s.begin)
       low = middle + 1;
     else
       high = middle;
@@ -75,15 +75,19 @@ static int64_t place_of(const struct written* w, struct span s) {
 }
 
 static int overlaps(const struct written* w, int64_t place, struct span s) {
-  if (place && w->spans[place - 1].end > s.begin) return 1;
-  return place < w->count && w->spans[place].begin < s.end;
+  if (place && w->end[place - 1] > s.begin) return 1;
+  return place < w->count && w->begin[place] < s.end;
 }
 
 __attribute__((noinline)) static int insert_written(struct written* w, struct span s) {
   const int64_t place = place_of(w, s);
   if (overlaps(w, place, s)) return 0;
-  for (int64_t k = w->count++; k > place; --k) w->spans[k] = w->spans[k - 1];
-  w->spans[place] = s;
+  for (int64_t k = w->count++; k > place; --k) {
+    w->begin[k] = w->begin[k - 1];
+    w->end[k] = w->end[k - 1];
+  }
+  w->begin[place] = s.begin;
+  w->end[place] = s.end;
   return 1;
 }
 
@@ -91,8 +95,9 @@ __attribute__((noinline)) static int insert_written(struct written* w, struct sp
 static inline int add_written(struct written* w, const void* data, int64_t bytes) {
   if (!bytes) return 1;
   const struct span s = span_of(data, bytes);
-  if (w->count && w->spans[w->count - 1].end > s.begin) return insert_written(w, s);
-  w->spans[w->count++] = s;
+  if (w->count && w->end[w->count - 1] > s.begin) return insert_written(w, s);
+  w->begin[w->count] = s.begin;
+  w->end[w->count++] = s.end;
   return 1;
 }
 
@@ -111,7 +116,7 @@ static int32_t check_overlap(const struct kiln_program* p, const struct kiln_cal
   if (!add_written(&w, c->arena.data, p->arena_bytes)) return KILN_OVERLAP;
   if (!add_written(&w, c->slow_arena.data, p->slow_arena_bytes)) return KILN_OVERLAP;
   if (!w.count) return KILN_OK;
-  const uintptr_t first = w.spans[0].begin, last = w.spans[w.count - 1].end;
+  const uintptr_t first = w.begin[0], last = w.end[w.count - 1];
   for (int64_t k = 0; k < p->arguments; ++k) {
     if (p->port[k].alias >= 0 || !p->port[k].bytes) continue;
     const struct span s = span_of(c->arguments[k], p->port[k].bytes);
