@@ -10,13 +10,12 @@ namespace {
 
 using Operands = std::vector<const Literal*>;
 
-// Whether `i` is a plain sum in a narrow float that is accumulated unrounded, as the emitters do: of windows, long
-// ones.
+// Whether `i` is a plain sum of long windows of narrow floats, which is accumulated unrounded, as the emitters do.
 bool SumsUnrounded(const Instruction& i) {
   constexpr int64_t kShortWindow = 128;  // elements
   int64_t window = 1;
   for (const WindowDim& d : i.attrs().window.value_or(attr::Win())) window *= d.size;
-  if (i.Is(Opcode::ReduceWindow) && window <= kShortWindow) return false;
+  if (!i.Is(Opcode::ReduceWindow) || window <= kShortWindow) return false;
   const Computation& f = **i.attrs().to_apply;
   const Instruction* r = f.root();
   return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&

@@ -158,9 +158,9 @@ TEST_P(Products, OfFewRows) {
 }
 
 // Few columns, with sums long enough that lanes go along k and shorter ones; runs that fill vectors and others.
-// Results that leave the caches (codegen/cpu/past_caches.h), and their rows where B is far away.
+// Rows where B is far away, and results that leave the caches (codegen/cpu/past_caches.h), at one of their levels.
 TEST_P(Products, OfFarMatrices) {
-  Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 1024, 3200, 8, false, false}), false, 2);
+  if (Level() == "v4") Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 1024, 3200, 8, false, false}), false, 2);
   Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 29, 1040, 300, false, false}), false, 2);
   Compare(TextOf(Types{"f32", "f32", "f32"}, DotCase{1, 24, 1040, 300, false, false}), false);
 }
