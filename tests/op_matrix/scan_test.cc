@@ -21,9 +21,9 @@ struct Case {
 constexpr Case kCases[] = {
     {"f32", "add", "0", false},      {"f32", "maximum", "-inf", true}, {"f64", "minimum", "inf", true},
     {"s32", "add", "3", true},       {"s64", "multiply", "1", true},   {"bf16", "maximum", "-inf", true},
-    {"f64", "multiply", "1", false}, {"bf16", "add", "0", true},       {"f16", "add", "0", true},
+    {"f64", "multiply", "1", false},
 };
-const Ints kShapes[] = {{19, 40}, {16, 33}, {3, 18, 37}, {2, 65, 16}, {37, 32}, {4, 70}, {17, 150}};
+const Ints kShapes[] = {{19, 40}, {16, 33}, {3, 18, 37}, {2, 65, 16}, {37, 32}, {4, 70}};
 
 std::string TextOf(const Case& c, const Ints& dims, bool backward, bool computed) {
   const std::string array = absl::StrCat(c.type, "[", absl::StrJoin(dims, ","), "]");
@@ -59,6 +59,18 @@ TEST_P(Scans, AreThoseOfTheEvaluator) {
         arguments[0][0].Set(21, Literal::Of(arguments[0][0].type(), std::nan("")).Get(0));
       ExpectAsEvaluator(**module, arguments, kNames[GetParam()], 2, c.exact ? Tolerance{0, 0} : Tolerance{1e-5, 1e-6},
                         text);
+    }
+}
+
+// Short sums round in every step, long ones where they are stored: here in the evaluator's order.
+TEST_P(Scans, OfNarrowFloatsRoundAsTheEvaluators) {
+  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  for (const char* type : {"bf16", "f16"})
+    for (const Ints& dims : {Ints{16, 33}, Ints{17, 150}}) {
+      const std::string text = TextOf({type, "add", "0", true}, dims, false, false);
+      auto module = ParseHlo(text, "t.hlo");
+      ASSERT_TRUE(module.ok()) << module.status() << text;
+      ExpectAsEvaluator(**module, {SeededValues(**module, 3)}, kNames[GetParam()], 2, {0, 0}, text);
     }
 }
 

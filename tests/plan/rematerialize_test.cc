@@ -20,9 +20,14 @@ ENTRY e {
   p = f32[128,128] dot(x, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   q = f32[128,128] dot(p, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   z = f32[] constant(0)
-  t = f32[128] reduce(q, z), dimensions={1}, to_apply=add
+  t = f32[128] reduce(q, z), dimensions={1}, to_apply=most
   u = f32[128] reduce(a, z), dimensions={1}, to_apply=add
   ROOT s = f32[128] add(t, u)
+}
+most {
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] maximum(p, q)
 }
 add {
   p = f32[] parameter(0)
