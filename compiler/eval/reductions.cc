@@ -10,12 +10,12 @@ namespace {
 
 using Operands = std::vector<const Literal*>;
 
-// Whether `i` is a plain sum of long windows of narrow floats, which is accumulated unrounded, as the emitters do.
+// Whether windows are long ones of narrow floats and plainly summed, which is done unrounded, as the emitters do.
 bool SumsUnrounded(const Instruction& i) {
   constexpr int64_t kShortWindow = 128;  // elements
   int64_t window = 1;
   for (const WindowDim& d : i.attrs().window.value_or(attr::Win())) window *= d.size;
-  if (!i.Is(Opcode::ReduceWindow) || window <= kShortWindow) return false;
+  if (window <= kShortWindow) return false;
   const Computation& f = **i.attrs().to_apply;
   const Instruction* r = f.root();
   return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&
@@ -23,8 +23,9 @@ bool SumsUnrounded(const Instruction& i) {
          r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
 }
 
-absl::Status Combine(const Instruction& i, std::vector<Literal>* acc, int64_t at, const std::vector<Element>& next) {
-  if (SumsUnrounded(i)) {
+absl::Status Combine(const Computation& f, bool unrounded, std::vector<Literal>* acc, int64_t at,
+                     const std::vector<Element>& next) {
+  if (unrounded) {
     Literal& sum = (*acc)[0];
     Element e;
     e.re = sum.Get(at).re + next[0].re;
@@ -34,7 +35,7 @@ absl::Status Combine(const Instruction& i, std::vector<Literal>* acc, int64_t at
   std::vector<Element> args;
   for (const Literal& l : *acc) args.push_back(l.Get(at));
   args.insert(args.end(), next.begin(), next.end());
-  ASSIGN_OR_RETURN(Literal r, CallScalar(**i.attrs().to_apply, args));
+  ASSIGN_OR_RETURN(Literal r, CallScalar(f, args));
   for (size_t c = 0; c < acc->size(); ++c) (*acc)[c].Set(at, r.shape().IsTuple() ? r.elements()[c].Get(0) : r.Get(0));
   return absl::OkStatus();
 }
@@ -47,12 +48,12 @@ Shape AccumulatorShape(const Shape& s) {
   return s;
 }
 
-// One array per result of `i`, filled with the initial value; `x` holds the arrays, then the initial values.
-std::vector<Literal> Accumulators(const Instruction& i, const Shape& shape, const Operands& x) {
+// One array per result, filled with the initial value; `x` holds the arrays, then the initial values.
+std::vector<Literal> Accumulators(bool unrounded, const Shape& shape, const Operands& x) {
   std::vector<Literal> acc;
   for (const Shape& s : Parts(shape)) {
     const Element init = x[x.size() / 2 + acc.size()]->Get(0);
-    acc.emplace_back(SumsUnrounded(i) ? AccumulatorShape(s) : s);
+    acc.emplace_back(unrounded ? AccumulatorShape(s) : s);
     for (int64_t k = 0; k < acc.back().size(); ++k) acc.back().Set(k, init);
   }
   return acc;
@@ -91,7 +92,7 @@ std::vector<Element> ElementsAt(const Operands& x, size_t n, const Ints& place) 
 absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(i, shape, x);
+  std::vector<Literal> acc = Accumulators(false, shape, x);
   const Ints extents = Common(x, n);
   const IndexSpace is(extents), os(acc[0].shape().dims());
   for (int64_t k = 0; k < Product(extents); ++k) {
@@ -100,7 +101,7 @@ absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const O
     for (size_t d = 0; d < p.size(); ++d)
       if (std::find(a.dimensions->begin(), a.dimensions->end(), static_cast<int64_t>(d)) == a.dimensions->end())
         o.push_back(p[d]);
-    RETURN_IF_ERROR(Combine(i, &acc, os.Linear(o), ElementsAt(x, n, p)));
+    RETURN_IF_ERROR(Combine(**a.to_apply, false, &acc, os.Linear(o), ElementsAt(x, n, p)));
   }
   return Pack(shape, std::move(acc));
 }
@@ -108,7 +109,8 @@ absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const O
 absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  std::vector<Literal> acc = Accumulators(i, shape, x);
+  const bool unrounded = SumsUnrounded(i);
+  std::vector<Literal> acc = Accumulators(unrounded, shape, x);
   const Shape s = Shape::Array(x[0]->type(), Common(x, n));
   const attr::Win w = a.window.value_or(attr::Win(s.rank()));
   const Ints size = SizesOf(w);
@@ -125,7 +127,7 @@ absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, c
         p[d] = at / w[d].lhs_dilate;
       }
       if (!inside) continue;
-      RETURN_IF_ERROR(Combine(i, &acc, k, ElementsAt(x, n, p)));
+      RETURN_IF_ERROR(Combine(**a.to_apply, unrounded, &acc, k, ElementsAt(x, n, p)));
     }
   }
   return Pack(shape, std::move(acc));

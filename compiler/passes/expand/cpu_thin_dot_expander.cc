@@ -40,11 +40,10 @@ Expr Spread(Expr x, const DotSide& s, int64_t k, int64_t place, const Ints& resu
 }
 
 absl::StatusOr<Instruction*> Expanded(Instruction* i) {
-  const PrimitiveType t = i->shape().type();
-  const bool wide = IsFloat(t) && t != PrimitiveType::F64;
+  const PrimitiveType type = ProductType(i, true);
   const Ints& dims = i->shape().dims();
   DotSide l = SideOf(i, 0), r = SideOf(i, 1);
-  const auto operand = [&](int64_t k) { return ConvertTo(wide ? PrimitiveType::F32 : t, i->operand(k)); };
+  const auto operand = [&](int64_t k) { return ConvertTo(type, i->operand(k)); };
   const Expr a = operand(0);
   Expr b = operand(1);
   // Its rows are read along the result's.
@@ -57,7 +56,7 @@ absl::StatusOr<Instruction*> Expanded(Instruction* i) {
     const Expr product = Spread(a, l, k, 1, dims) * Spread(b, r, k, 2, dims);
     sum = sum ? *sum + product : product;
   }
-  return ConvertTo(t, *sum).get();
+  return ConvertTo(i->shape().type(), *sum).get();
 }
 
 }  // namespace

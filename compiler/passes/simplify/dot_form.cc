@@ -17,14 +17,6 @@ attr::Raw Swapped(const attr::Raw& precision) {
                       absl::StripTrailingAsciiWhitespace(words.substr(0, comma)), "}");
 }
 
-// The type in which a product of `dot` is formed and added.
-PrimitiveType ProductType(const Instruction* dot, bool contracts) {
-  const PrimitiveType t = dot->shape().type(), a = dot->operand(0)->shape().type(), b = dot->operand(1)->shape().type();
-  if (!IsFloat(t) || (!contracts && a == t && b == t)) return t;
-  const bool wide = t == PrimitiveType::F64 || a == PrimitiveType::F64 || b == PrimitiveType::F64;
-  return wide ? PrimitiveType::F64 : PrimitiveType::F32;
-}
-
 // What the algorithm makes of an operand before it multiplies.
 Expr Rounded(const Instruction* dot, Expr x) {
   return dot->attrs().algorithm && *dot->attrs().algorithm == "dot_bf16_bf16_f32" ? ConvertTo(PrimitiveType::BF16, x)
@@ -43,6 +35,13 @@ bool IsPartialSum(const Instruction* i) {
 }
 
 }  // namespace
+
+PrimitiveType ProductType(const Instruction* dot, bool contracts) {
+  const PrimitiveType t = dot->shape().type(), a = dot->operand(0)->shape().type(), b = dot->operand(1)->shape().type();
+  if (!IsFloat(t) || (!contracts && a == t && b == t)) return t;
+  const bool wide = t == PrimitiveType::F64 || a == PrimitiveType::F64 || b == PrimitiveType::F64;
+  return wide ? PrimitiveType::F64 : PrimitiveType::F32;
+}
 
 DotSide SideOf(const Instruction* dot, int64_t operand) {
   const Attributes& a = dot->attrs();

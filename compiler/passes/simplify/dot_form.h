@@ -27,6 +27,9 @@ bool Ascend(const Shape& s, const std::vector<Ints>& groups);
 // Bytes of the shortest rows that a transpose moves faster than their elements.
 inline constexpr int64_t kShortestRow = 32;
 
+// The type in which the products of `dot` are formed and added; `contracts`: it adds any.
+PrimitiveType ProductType(const Instruction* dot, bool contracts);
+
 // A dot without sparsity or dynamic extents.
 bool IsPlainDot(const Instruction* i);
 

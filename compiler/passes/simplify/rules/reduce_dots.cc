@@ -88,7 +88,7 @@ Instruction* OverFree(Instruction* i) {
   DotSide l = SideOf(dot, 0), r = SideOf(dot, 1);
   const Summed s = SummedOf(i, l);
   if (!s.batch.empty() || (s.left.empty() && s.right.empty())) return nullptr;
-  const PrimitiveType wide = IsFloat(type) && type != PrimitiveType::F64 ? PrimitiveType::F32 : type;
+  const PrimitiveType wide = ProductType(dot, true);
   const Expr left = SumOfFactor(dot, 0, wide, s.left, l), right = SumOfFactor(dot, 1, wide, s.right, r);
   const Expr product = DotLike(dot, left, l, right, r);
   product.get()->mutable_shape() = Shape::Array(wide, product.shape().dims());
