@@ -265,6 +265,7 @@ absl::StatusOr<CompiledModel> Compile(std::vector<EntryPrograms> entries, const 
   c.out.flush_subnormals = o.cpu.flush_subnormals;
   c.out.algebra = o.pipeline.algebra;
   c.out.keeps_excess = KeepsExcess(o);
+  c.out.sums_in_f16 = SumsInF16(o);
   c.out.pass_changes = PassChanges(o);
   c.out.on_cpu = kCpuTarget.wanted(o);
   c.out.debug = o.debug;

@@ -306,6 +306,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
   o.cpu.flush_subnormals = !c.keep_subnormals();
   o.pipeline.algebra = AlgebraOf(c.numerics().algebra());
   o.model.round_every_operation = c.numerics().round_every_operation();
+  o.cpu.sum_f16_in_f32 = c.numerics().sum_f16_in_f32();
   if (c.folding_steps() < 0) return InvalidArgument(at("folding_steps"), ": error: folding_steps is negative");
   if (c.has_folding_steps()) o.pipeline.folding_steps = c.folding_steps();
   o.cpu.external_lapack = c.lapack();

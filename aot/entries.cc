@@ -57,6 +57,11 @@ std::string SharedSymbolOf(const CompiledModel& m, absl::string_view function) {
   return absl::StrCat(library, "_", function);
 }
 
+bool HasSumsInF16(const CompiledModel& model) {
+  const std::vector<std::string>& levels = model.code.cpu_levels;
+  return model.sums_in_f16 && std::find(levels.begin(), levels.end(), "v4fp16") != levels.end();
+}
+
 std::string EntryList(const CompiledModel& library) {
   return absl::StrJoin(library.entries, ", ", [](std::string* s, const CompiledModel& e) { *s += e.entry; });
 }
@@ -82,6 +87,7 @@ absl::Status BeginEntries(const std::vector<EntryPrograms>& programs, const Comp
     entry.flush_subnormals = library->flush_subnormals;
     entry.algebra = library->algebra;
     entry.keeps_excess = library->keeps_excess;
+    entry.sums_in_f16 = library->sums_in_f16;
     entry.pass_changes = library->pass_changes;
     entry.on_cpu = library->on_cpu;
     entry.debug = library->debug;

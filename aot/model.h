@@ -122,6 +122,7 @@ struct CompiledModel {
   bool flush_subnormals = true;
   Algebra algebra = Algebra::kXla;
   bool keeps_excess = true;  // of BF16 and F16 inside kernels
+  bool sums_in_f16 = true;   // short ones, of products of F16, where the CPU has its arithmetic
   std::vector<std::string> pass_changes;
   DebugOptions debug;
 
@@ -134,6 +135,9 @@ struct CompiledModel {
 std::string SymbolOf(const CompiledModel& model, absl::string_view function);
 // The same of what entries of a library share.
 std::string SharedSymbolOf(const CompiledModel& model, absl::string_view function);
+
+// Whether code of the model adds products of F16 as F16.
+bool HasSumsInF16(const CompiledModel& model);
 
 // What runs: the entries of a library, or else itself.
 std::vector<const CompiledModel*> ProgramsOf(const CompiledModel& library);

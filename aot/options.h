@@ -60,6 +60,8 @@ struct CpuOptions {
   int threads = 0;
   // Subnormal numbers count as zero while the model runs, as XLA:CPU has it.
   bool flush_subnormals = true;
+  // Short sums of products of F16 are F32 too, on CPUs that could add them as F16.
+  bool sum_f16_in_f32 = false;
   // Calls of LAPACK go to the LAPACK that the program is linked with (//aot/lapack), not to kiln's own kernels.
   bool external_lapack = false;
 };
@@ -123,6 +125,15 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
 // rounds them too.
 inline bool KeepsExcess(const CompileOptions& o) {
   return !o.model.round_every_operation && o.pipeline.algebra != Algebra::kExact;
+}
+
+// Whether short sums of products of F16 are F16 on CPUs that have its arithmetic.
+inline bool SumsInF16(const CompileOptions& o) { return KeepsExcess(o) && !o.cpu.sum_f16_in_f32; }
+
+// What is known of `level` where code for it is made with `o`.
+inline void Restrict(CpuLevel* level, const CompileOptions& o) {
+  level->dot_bf16 = level->dot_bf16 && o.cpu.flush_subnormals;  // they take subnormals for zeros
+  level->fp16 = level->fp16 && SumsInF16(o);
 }
 
 }  // namespace kiln

@@ -28,8 +28,8 @@ struct kiln_port {
 
 // The levels that code is made for, in the order of a program's entries, best last.
 #define KILN_CPU_LEVELS \
-  { "v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx" }
-enum { KILN_LEVELS = 7 };
+  { "v2", "v3", "v3dot", "v4", "v4dot", "v4fp16", "v4bf16", "amx" }
+enum { KILN_LEVELS = 8 };
 
 // A program at one level.
 struct kiln_comm;

@@ -175,10 +175,10 @@ typedef struct kiln_model {
   int64_t arguments, results;           // arrays on each side, of every variant
   int64_t variants;                     // 1, or the number of batch sizes
   const kiln_variant* variant;          // by batch, ascending; step by variant_bytes (kiln_variant_at)
-  const char* const* cpu_levels;        // "v2", "v3", "v3dot", "v4", "v4dot", "v4bf16", "amx": best last, then NULL
-  const char* const* gpu_targets;       // that the library has machine code for ("sm_90"), then NULL
-  const char* const* callbacks;         // functions that the program must provide (custom calls), then NULL
-  int64_t arena_bytes;                  // enough for every variant
+  const char* const* cpu_levels;  // "v2", "v3", "v3dot", "v4", "v4dot", "v4fp16", "v4bf16", "amx": best last, then NULL
+  const char* const* gpu_targets;  // that the library has machine code for ("sm_90"), then NULL
+  const char* const* callbacks;    // functions that the program must provide (custom calls), then NULL
+  int64_t arena_bytes;             // enough for every variant
   int64_t slow_arena_bytes;
   int64_t gpu_arena_bytes;  // on the device
   int64_t constant_bytes;   // weights in the library

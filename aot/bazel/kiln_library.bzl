@@ -128,7 +128,7 @@ _kiln_library = rule(
         "entries": attr.label_keyed_string_dict(allow_files = True, doc = "In place of module: a module for each entry of the library."),
         "config": attr.label(allow_single_file = True, doc = "kiln.config.Config as text proto."),
         "hlo": attr.bool(doc = "The config has line_tables: HLO, or profile: keep the optimised program, NAME.hlo."),
-        "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v3dot, v4, v4dot, v4bf16, amx, native. Default: the config's."),
+        "cpu_levels": attr.string_list(doc = "x86-64 levels in the archive: v2, v3, v3dot, v4, v4dot, v4fp16, v4bf16, amx, native. Default: the config's."),
         "gpu_targets": attr.string_list(doc = "NVIDIA GPUs in the archive: sm_90, ..., or cuda. Without cpu_levels, the GPU program alone."),
         "batch_sizes": attr.int_list(doc = "Variants for these sizes of the unbounded dimension, beside the config's."),
         "dim": attr.int(default = -1, doc = "The extent of every unbounded dimension; -1: the module has none."),

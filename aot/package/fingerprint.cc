@@ -15,8 +15,8 @@ namespace kiln {
 Fingerprint::Fingerprint(const CompileOptions& o, uint64_t weights_hash) : hash_(weights_hash) {
   AddText(kKilnVersion);
   AddNumbers({KILN_ABI_VERSION, o.cpu.threads, o.cpu.flush_subnormals, static_cast<int64_t>(o.pipeline.algebra),
-              KeepsExcess(o), o.cpu.external_lapack, static_cast<int64_t>(o.debug.sanitizer), o.debug.bounds_check,
-              o.debug.poison_freed, o.gpu.deterministic, o.gpu.tf32, o.gpu.fallback_kernels,
+              KeepsExcess(o), SumsInF16(o), o.cpu.external_lapack, static_cast<int64_t>(o.debug.sanitizer),
+              o.debug.bounds_check, o.debug.poison_freed, o.gpu.deterministic, o.gpu.tf32, o.gpu.fallback_kernels,
               static_cast<int64_t>(o.gpu.emulation), static_cast<int64_t>(o.gpu.transport), o.model.device_timeout_ms});
   for (const auto* names : {&o.cpu.levels, &o.gpu.targets}) {
     AddNumbers({static_cast<int64_t>(names->size())});

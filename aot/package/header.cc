@@ -47,7 +47,7 @@ constexpr char kGuarantees[] = R"(//   pool          $POOLDOC
 // subnormal numbers $SUBNORMALS. What the caller had comes back. Functions of the caller's run as the model does.
 // Algebra that simplified the program $ALGEBRA.
 // Values of bf16 and f16 are rounded $ROUNDED.
-$PASSES// Symbols carry a hash of the build: a header and an archive of different builds do not link.
+$F16SUMS$PASSES// Symbols carry a hash of the build: a header and an archive of different builds do not link.
 #ifndef $UPPER_C_H_
 #define $UPPER_C_H_
 

@@ -106,6 +106,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$CTXCOMM", m.communicates ? ", context.comm()" : ""},
       {"$ALGEBRA", Describe(m.algebra)},
       {"$ROUNDED", m.keeps_excess ? "where kernels store, compare or convert them" : "in every operation"},
+      {"$F16SUMS", HasSumsInF16(m) ? "// Short sums of products of f16 are f16 at the level v4fp16.\n" : ""},
       {"$PASSES", m.pass_changes.empty()
                       ? ""
                       : absl::StrCat("// Of the usual passes the config ", absl::StrJoin(m.pass_changes, ", "), ".\n")},

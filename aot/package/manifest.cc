@@ -90,6 +90,7 @@ std::string Manifest(const CompiledModel& m, const CompileOptions& o, const std:
       "],\n\"threads\":", o.cpu.threads, ",\n\"devices\":", m.devices, ",\n\"batch_sizes\":[",
       absl::StrJoin(o.model.batch_sizes, ","), "],\n\"numerics\":\"IEEE operations; algebra ", Describe(m.algebra),
       "; bf16 and f16 rounded ", m.keeps_excess ? "where kernels store, compare or convert them" : "in every operation",
+      HasSumsInF16(m) ? "; short sums of products of f16 are f16 at v4fp16" : "",
       "; sums are reassociated inside reductions and products; subnormals ",
       o.cpu.flush_subnormals ? "flushed" : "kept",
       o.gpu.tf32 && !o.gpu.targets.empty() ? "; f32 multiplied in TF32" : "", "\",\n\"pass_changes\":[",

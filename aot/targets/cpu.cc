@@ -95,7 +95,7 @@ absl::Status EmitCpu(const std::vector<Planned>& programs, Compilation* c) {
   std::vector<CpuLevel> levels;
   for (const std::string& name : c->options.cpu.levels) {
     ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(name));
-    level.dot_bf16 = level.dot_bf16 && c->options.cpu.flush_subnormals;  // they take subnormals for zeros
+    Restrict(&level, c->options);
     const auto same = [&](const CpuLevel& l) { return l.name == level.name; };
     if (std::none_of(levels.begin(), levels.end(), same)) levels.push_back(std::move(level));
   }

@@ -103,7 +103,7 @@ CompileOptions WithChoice(const CompileOptions& options, const std::string& leve
 absl::StatusOr<CpuSubjects> FindCpuSubjects(std::unique_ptr<Module> module, const CompileOptions& o, bool again) {
   CpuSubjects out;
   ASSIGN_OR_RETURN(CpuLevel level, FindCpuLevel(o.cpu.levels.at(0)));
-  level.dot_bf16 = level.dot_bf16 && o.cpu.flush_subnormals;
+  Restrict(&level, o);
   out.level = level.name;
   const auto silent = [](const std::string&) {};
   ASSIGN_OR_RETURN(const PlannedProgram planned,

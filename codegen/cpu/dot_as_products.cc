@@ -20,8 +20,7 @@ class BlockedDot {
         ir_(body.ir),
         b_(body.ir.b),
         s_(plan.shape),
-        p_(plan.blocked),
-        in_parts_(plan.blocked.parts_of_f16) {}
+        p_(plan.blocked) {}
 
   void Emit() {
     slab_ = p_.pack_a ? ir_.Alloca(ir_.MemType(p_.held), Parts() * p_.rows.size * p_.slab_stride) : nullptr;
@@ -40,6 +39,10 @@ class BlockedDot {
   llvm::Value* At(PrimitiveType t, llvm::Value* array, llvm::Value* element) {
     return b_.CreateInBoundsGEP(ir_.MemType(t), array, ir_.Mul(element, Parts()));
   }
+
+  // Whether the code that is being emitted multiplies parts of F16, or sums in F16.
+  bool InParts() const { return p_.parts_of_f16 && !again_; }
+  bool InPairs() const { return p_.pairs_of_f16 && !again_; }
 
   // Numbers that an element of the operands and of the result has.
   int64_t Parts() const { return IsComplex(s_.c) ? 2 : 1; }
@@ -98,14 +101,14 @@ class BlockedDot {
       if (p_.depth.tail) part(ir_.I64(pieces * piece), p_.depth.tail, true);
     };
     sum();
-    // A part of an infinite number times one that is zero is no number, where the product may be one: the sums are made
-    // again of whole numbers, and the slab is left as the next columns want it.
-    if (in_parts_)
-      ir_.If(HasNaN(rows, columns), [&] {
-        in_parts_ = false;
+    // A part of an infinite number times one that is zero is no number, where the product may be one, and sums of F16
+    // overflow on the way: the sums are made again in F32, and the slab is left as the next columns want it.
+    if (InParts() || InPairs())
+      ir_.If(Failed(rows, columns), [&] {
+        again_ = true;
         if (WholeDepth()) Pack(a, rows, p_.depth.size);
         sum();
-        in_parts_ = true;
+        again_ = false;
         if (WholeDepth()) Pack(a, rows, p_.depth.size);
       });
     if (p_.via_tile) {
@@ -117,19 +120,25 @@ class BlockedDot {
     if (p_.via_tile) Convert(c, rows, columns);
   }
 
-  // Whether a sum of the tile is a NaN.
-  llvm::Value* HasNaN(int64_t rows, int64_t columns) {
+  // Whether a sum of the tile is a NaN, or infinite where pairs overflow.
+  llvm::Value* Failed(int64_t rows, int64_t columns) {
+    constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
     llvm::Type* word = b_.getInt32Ty();
-    llvm::Value* found = ir_.Alloca(word);
-    b_.CreateStore(b_.getInt32(0), found);
+    llvm::Value* greatest = ir_.Alloca(word);
+    b_.CreateStore(b_.getInt32(0), greatest);
     ir_.Loop(ir_.I64(0), ir_.I64(rows), 1, [&](llvm::Value* m) {
-      ir_.Loop(ir_.I64(0), ir_.I64(columns), 1, [&](llvm::Value* j) {
-        llvm::Value* x = ir_.Load(p_.tile_type, tile_, ir_.Add(ir_.Mul(m, p_.columns.size), j)).re;
-        llvm::Value* none = b_.CreateZExt(b_.CreateFCmpUNO(x, x), word);
-        b_.CreateStore(b_.CreateOr(b_.CreateLoad(word, found), none), found);
-      });
+      llvm::Value* row = b_.CreateInBoundsGEP(word, tile_, ir_.Mul(m, p_.columns.size));
+      ir_.VectorLoop(
+          columns,
+          [&](llvm::Value* j) {
+            llvm::Value* x = b_.CreateAnd(b_.CreateLoad(word, b_.CreateInBoundsGEP(word, row, j)), kMagnitude);
+            llvm::Value* before = b_.CreateLoad(word, greatest);
+            b_.CreateStore(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, before, x), greatest);
+          },
+          false);
     });
-    return b_.CreateICmpNE(b_.CreateLoad(word, found), b_.getInt32(0));
+    llvm::Value* bits = b_.CreateLoad(word, greatest);
+    return InPairs() ? b_.CreateICmpUGE(bits, b_.getInt32(kInfinity)) : b_.CreateICmpUGT(bits, b_.getInt32(kInfinity));
   }
 
   // Stores the tile's sums as the result's type from `c` on.
@@ -160,8 +169,8 @@ class BlockedDot {
     shape.past_caches = past_caches_;
     llvm::Value* at = ir_.Add(ir_.Mul(k0, s_.b_k), ir_.Mul(column, s_.b_n));
     llvm::Value* b = At(s_.b, body_.operands[1], ir_.Add(ir_.Mul(batch, s_.b_batch), at));
-    if (in_parts_) return MultiplyParts(shape, b, out, rows);
-    if (p_.parts_of_f16) {
+    if (InParts()) return MultiplyParts(shape, b, out, rows);
+    if (again_) {
       shape.compute = Held();
       shape.tiles = false;
       shape.a_stride = SlabStride();
@@ -184,16 +193,28 @@ class BlockedDot {
   }
 
   // What the slab holds now, and elements of that between its rows: parts take as many bytes as what they are parts of.
-  PrimitiveType Held() const { return p_.parts_of_f16 && !in_parts_ ? PrimitiveType::F32 : p_.held; }
+  PrimitiveType Held() const { return again_ ? PrimitiveType::F32 : p_.held; }
   int64_t SlabStride() const { return p_.slab_stride * ByteWidth(p_.held) / ByteWidth(Held()); }
+
+  // `x`, elements of 16 bits, side by side with themselves.
+  llvm::Value* Twice(llvm::Value* x) {
+    llvm::Type* wide = x->getType()->getWithNewType(b_.getInt32Ty());
+    x = b_.CreateZExt(x, wide);
+    return b_.CreateOr(x, b_.CreateShl(x, 16));
+  }
 
   // Copies `rows` rows and `depth` elements of each from `a` to the slab.
   void Pack(llvm::Value* a, int64_t rows, int64_t depth) {
     const PrimitiveType held = Held();
     auto move = [&](llvm::Value* x, llvm::Value* q) {
+      if (InPairs()) {
+        llvm::Value* from = ir_.Add(ir_.Mul(x, s_.a_m), ir_.Mul(q, s_.a_k));
+        llvm::Value* pair = Twice(ir_.Load(PrimitiveType::U16, a, from).re);
+        return ir_.Store(PrimitiveType::U32, {pair}, slab_, ir_.Add(ir_.Mul(x, SlabStride()), q));
+      }
       const Val v = ir_.Load(s_.a, a, ir_.Add(ir_.Mul(x, s_.a_m), ir_.Mul(q, s_.a_k)));
       llvm::Value* to = ir_.Add(ir_.Mul(x, SlabStride()), q);
-      if (!in_parts_) return ir_.Store(held, ir_.Convert(v, s_.a, held), slab_, to);
+      if (!InParts()) return ir_.Store(held, ir_.Convert(v, s_.a, held), slab_, to);
       llvm::Type* half = b_.getInt16Ty();
       b_.CreateAlignedStore(BitsOfPart(ir_, v.re, PartOfB::kHigh), b_.CreateInBoundsGEP(half, slab_, to),
                             llvm::Align(2));
@@ -231,7 +252,7 @@ class BlockedDot {
   }
 
   // What squares of a transposed A turn into before they are stored.
-  PrimitiveType Computed() const { return in_parts_ ? PrimitiveType::F32 : Held(); }
+  PrimitiveType Computed() const { return InParts() ? PrimitiveType::F32 : Held(); }
 
   // Elements of a side of the squares in which a transposed A is copied; 0: element by element.
   int64_t SquareSide(int64_t rows, int64_t depth) const {
@@ -247,7 +268,9 @@ class BlockedDot {
     std::vector<llvm::Value*> lines;
     for (int64_t e = 0; e < side; ++e) {
       llvm::Value* at = ir_.Add(x, ir_.Mul(ir_.Add(q, ir_.I64(e)), s_.a_k));
-      lines.push_back(LoadComputed(ir_, s_.a, Computed(), side, b_.CreateInBoundsGEP(ir_.MemType(s_.a), a, at)));
+      llvm::Value* from = b_.CreateInBoundsGEP(ir_.MemType(s_.a), a, at);
+      lines.push_back(InPairs() ? Twice(LoadComputed(ir_, s_.a, s_.a, side, from))
+                                : LoadComputed(ir_, s_.a, Computed(), side, from));
     }
     const auto store = [&](std::vector<llvm::Value*> square, int64_t offset) {
       square = Transposed(b_, std::move(square));
@@ -258,7 +281,7 @@ class BlockedDot {
                               llvm::Align(static_cast<uint64_t>(ByteWidth(Held()))));
       }
     };
-    if (!in_parts_) return store(std::move(lines), 0);
+    if (!InParts()) return store(std::move(lines), 0);
     for (const PartOfB part : {PartOfB::kHigh, PartOfB::kLow}) {
       std::vector<llvm::Value*> parts;
       for (llvm::Value* line : lines) parts.push_back(BitsOfPart(ir_, line, part));
@@ -275,7 +298,7 @@ class BlockedDot {
   const BlockedDotPlan& p_;
   llvm::Value *slab_ = nullptr, *tile_ = nullptr;
   bool past_caches_ = false;
-  bool in_parts_;  // the code that is being emitted multiplies parts of F16
+  bool again_ = false;  // the code that is being emitted multiplies in F32 where numbers of F16 failed
   PartOfUnit unit_ = {};
 };
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/cpu/cache_plan.h"
 #include "compiler/analysis/panels.h"
+#include "compiler/hlo/library_calls.h"
 
 namespace kiln::cpu {
 namespace {
@@ -24,6 +25,8 @@ absl::StatusOr<DotShape> ShapeOf(const Instruction* i) {
   s.b_k = b_kfirst ? s.n : 1;
   s.b_n = b_kfirst ? 1 : s.k;
   s.b_batch = s.n * s.k;
+  const auto& algorithm = i->attrs().algorithm;
+  s.precise = AsksForPrecision(i) || (algorithm && algorithm->text != "dot_f16_f16_f16");
   if (const auto panels = PanelsOf(i)) {
     s.panel = s.b_k = panels->width;
     s.b_n = s.k;
@@ -131,11 +134,12 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
       TilesApply(level, s.a, s.b, s.c, s.m, s.n, s.k, true))
     p.via_tile = false;
   p.parts_of_f16 = !s.panel && !choice.vectors && TilesOfPartsApply(level, s.a, s.b, s.c, s.m, s.n, s.k);
-  p.via_tile = p.via_tile || p.parts_of_f16;
+  p.pairs_of_f16 = !s.panel && !s.precise && SumsInF16Apply(level, s.a, s.b, s.c, s.m, s.n, s.k);
+  p.via_tile = p.via_tile || p.parts_of_f16 || p.pairs_of_f16;
   const bool waits = p.via_tile || stored;
   const bool tiles = whole_tiles || p.parts_of_f16;
   p.held = whole_tiles ? s.a : p.parts_of_f16 ? PrimitiveType::BF16 : HeldInGroups(level, s.a, s.b, c).value_or(sum);
-  const PrimitiveType part = ComponentType(p.held);
+  const PrimitiveType part = p.pairs_of_f16 ? PrimitiveType::F16 : ComponentType(p.held);
   const int64_t group = Group(part), parts = IsComplex(p.held) ? 2 : 1;
   const int64_t held_per_element = p.parts_of_f16 ? 2 : 1;  // in the slab
   const int64_t scale = group / held_per_element, piece = s.k <= kWholeSum * scale ? s.k : kPieceOfSum * scale;
@@ -144,9 +148,9 @@ BlockedDotPlan PlanBlockedDot(const CpuLevel& level, const DotShape& s, Primitiv
   p.slab_stride = piece * held_per_element + kSlabPadding * group;
   const int64_t tile_rows = tiles ? kTilePair : TileRows(level, part, parts * s.n, s.m, parts * s.k, choice, s.panel);
   constexpr int64_t kSlabOfParts = kLargeSlabBytes + kLargeSlabBytes / 16;  // 512 rows of 512 elements
-  int64_t block =
-      p.pack_a ? RowsWithin(p.parts_of_f16 ? kSlabOfParts : kSlabBytes, p.slab_stride * ByteWidth(p.held), tile_rows)
-               : RowsInPlace(s, piece, group, tiles, tile_rows);
+  int64_t block = p.pack_a ? RowsWithin(p.parts_of_f16 || p.pairs_of_f16 ? kSlabOfParts : kSlabBytes,
+                                        p.slab_stride * ByteWidth(p.held), tile_rows)
+                           : RowsInPlace(s, piece, group, tiles, tile_rows);
   if (waits) block = std::min(block, std::max<int64_t>(tile_rows, kMostRows / tile_rows * tile_rows));
   if (choice.rows) block = std::min(block, RowsWithin(choice.rows, 1, tile_rows));
   block = std::min(block, s.m);

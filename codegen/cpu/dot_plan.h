@@ -17,6 +17,7 @@ struct DotShape {
   int64_t a_m, a_k, b_k, b_n, b_batch;
   int64_t panel = 0;  // columns of B's panels (analysis/panels.h), which b_k and b_n then are strides of; 0: no panels
   int64_t panel_group = 1;
+  bool precise = false;  // the program asks for more than the default precision
 };
 
 enum class DotAlgorithm {
@@ -38,6 +39,7 @@ struct BlockedDotPlan {
   MatmulShape product;  // of one piece of k; of complex numbers: of their parts
   PrimitiveType held;   // what A holds while it is multiplied
   bool parts_of_f16;  // rows of the slab are the high parts of A's elements, and `depth.size` elements on the low ones
+  bool pairs_of_f16;  // rows of the slab have each of A's elements twice, side by side
   bool pack_a;        // blocks of A are copied to the stack first, rows `slab_stride` apart
   int64_t slab_stride;
   bool past_caches;  // the result may go past the caches: EmitPastCaches

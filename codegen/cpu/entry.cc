@@ -133,12 +133,13 @@ class CpuEntry : public HostEntry {
   const BorrowedKernels& borrowed_;
 };
 
-enum class ProductInstructions { kNone, kByteDots, kBf16Dots, kTiles };
+enum class ProductInstructions { kNone, kByteDots, kSumsInF16, kBf16Dots, kTiles };
 
 // What the kernel of a dot or convolution multiplies with at `level`, besides the instructions of x86-64.
 ProductInstructions ProductInstructionsOf(const CpuLevel& level, const Instruction* i) {
   const auto of = [](const MatmulShape& product) {
     if (product.tiles) return ProductInstructions::kTiles;
+    if (product.compute == PrimitiveType::F16) return ProductInstructions::kSumsInF16;
     if (Group(product.compute) == 1) return ProductInstructions::kNone;
     return IsIntegral(product.compute) ? ProductInstructions::kByteDots : ProductInstructions::kBf16Dots;
   };

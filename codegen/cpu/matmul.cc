@@ -73,7 +73,7 @@ class VectorProducts {
   void Block(const SumStep& k, llvm::Value* first, llvm::Value* strip, int64_t columns) {
     const auto& [block, step, start, sum, is_first] = k;
     llvm::Value* column = ir_.Add(first, strip);
-    llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
+    llvm::Type *element = ElementOfA(ir_, s_), *c_element = ir_.MemType(s_.c_type);
     const int64_t vectors = (columns + plan_.lanes - 1) / plan_.lanes, packed = vectors * plan_.lanes;
     const bool made = MadeByTiles(columns);
     llvm::Value* source = panel_;
@@ -134,7 +134,7 @@ class VectorProducts {
     const auto& [block, step, start, sum, is_first] = k;
     const int64_t width = plan_.tile_columns, panel = ElementsOf(block.segments, block.run) * width;
     PackRows(block, start.k, column, width, width, plan_.span / width, panel);
-    llvm::Type *element = ir_.MemType(s_.compute), *c_element = ir_.MemType(s_.c_type);
+    llvm::Type *element = ElementOfA(ir_, s_), *c_element = ir_.MemType(s_.c_type);
     const auto behind = [&](llvm::Type* type, llvm::Value* array, llvm::Value* elements) {
       return b_.CreateInBoundsGEP(type, array, elements);
     };
@@ -159,13 +159,22 @@ class VectorProducts {
 
   // Whether the first tile of a panel makes it of what it reads of B: whole vectors of a row, as they are.
   bool MadeByTiles(int64_t columns) const {
-    return !plan_.direct && !s_.panel_columns && LiesAsRows(s_) && HasVectorsAs(ir_.level, s_.b_type, s_.compute) &&
-           columns % plan_.lanes == 0 && rows_ >= plan_.tile_rows && llvm::isa<llvm::ConstantInt>(count_);
+    return !plan_.direct && !s_.panel_columns && !SumsInF16() && LiesAsRows(s_) &&
+           HasVectorsAs(ir_.level, s_.b_type, s_.compute) && columns % plan_.lanes == 0 && rows_ >= plan_.tile_rows &&
+           llvm::isa<llvm::ConstantInt>(count_);
   }
 
   // Row `k` of B from `column` on.
   llvm::Value* RowsOfB(llvm::Value* k, llvm::Value* column) {
     return b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, ir_.Add(ir_.Mul(k, s_.b_k_stride), column));
+  }
+
+  bool SumsInF16() const { return s_.compute == PrimitiveType::F16; }
+
+  // Element `from` of B as the panel holds it, at `to`.
+  void CopyElement(llvm::Value* from, llvm::Value* to) {
+    const PrimitiveType b = SumsInF16() ? PrimitiveType::U16 : s_.b_type, held = SumsInF16() ? b : s_.compute;
+    ir_.Store(held, ir_.Convert(ir_.Load(b, b_array_, from), b, held), panel_, to);
   }
 
   // Copies `columns` of each of the block's rows of B, the first of which is row `k`, into each of `panels` panels,
@@ -180,8 +189,7 @@ class VectorProducts {
             [&](llvm::Value* j) {
               llvm::Value* at = ir_.Add(column, ir_.Add(ir_.I64(p * width), j));
               llvm::Value* from = ir_.Add(row, ir_.Mul(at, s_.b_n_stride));
-              const Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, from), s_.b_type, s_.compute);
-              ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Add(ir_.Mul(i, width), ir_.I64(p * panel)), j));
+              CopyElement(from, ir_.Add(ir_.Add(ir_.Mul(i, width), ir_.I64(p * panel)), j));
             },
             true);
     });
@@ -216,7 +224,7 @@ class VectorProducts {
   int64_t FetchingTiles(const SumBlock& block, int64_t columns) const {
     constexpr int64_t kFarBytes = 1024, kManyRows = 64, kFewRows = 128, kSecondCache = 1 << 20, kMostSharing = 8;
     const auto* ranges = llvm::dyn_cast<llvm::ConstantInt>(count_);
-    if (!ranges || columns != plan_.tile_columns) return 0;
+    if (!ranges || SumsInF16() || columns != plan_.tile_columns) return 0;
     const int64_t whole = rows_ / plan_.tile_rows, tiles = ranges->getSExtValue() * whole;
     if (s_.panel_columns) {
       if (!plan_.direct || ElementsOf(block.segments, block.run) < kManyRows) return 0;
@@ -260,8 +268,7 @@ class VectorProducts {
       return ir_.Add(offset, ir_.Mul(ir_.Add(column, j), s_.b_n_stride));
     };
     auto copy = [&](llvm::Value* from, llvm::Value* row, llvm::Value* j) {
-      Val v = ir_.Convert(ir_.Load(s_.b_type, b_array_, from), s_.b_type, s_.compute);
-      ir_.Store(s_.compute, v, panel_, ir_.Add(ir_.Mul(row, width), j));
+      CopyElement(from, ir_.Add(ir_.Mul(row, width), j));
     };
     if (plan_.taps_together) {
       PackTaps(block, k, columns, width, at, copy);
@@ -330,7 +337,7 @@ class VectorProducts {
   template <typename At, typename RowsFrom, typename Copy>
   void PackRuns(int64_t length, int64_t columns, int64_t width, const At& at, const RowsFrom& rows_from,
                 const Copy& copy) {
-    const int64_t lanes = HasVectorsAs(ir_.level, s_.b_type, s_.compute) ? plan_.lanes : 1;
+    const int64_t lanes = HasVectorsAs(ir_.level, s_.b_type, s_.compute) ? SideOfSquare() : 1;
     const int64_t whole_length = lanes > 1 ? length / lanes * lanes : 0, whole_columns = columns / lanes * lanes;
     // Short runs keep both sides in cache.
     constexpr int64_t kShortRun = 16;
@@ -360,15 +367,18 @@ class VectorProducts {
     rest(whole_length, length, 0);
   }
 
+  // Rows and columns that are transposed in registers at a time.
+  int64_t SideOfSquare() const { return std::min<int64_t>(plan_.lanes, ir_.level.vector_registers / 2); }
+
   llvm::Value* LoadVector(llvm::Value* offset) {
     llvm::Value* from = b_.CreateInBoundsGEP(ir_.MemType(s_.b_type), b_array_, offset);
-    return LoadComputed(ir_, s_.b_type, s_.compute, plan_.lanes, from);
+    return LoadComputed(ir_, s_.b_type, s_.compute, SideOfSquare(), from);
   }
 
   template <typename At, typename RowsFrom>
   void PackSquare(llvm::Value* q, llvm::Value* j, int64_t width, const At& at, const RowsFrom& rows_from) {
-    const int64_t lanes = plan_.lanes;
-    llvm::Type* element = ir_.RegType(s_.compute);
+    const int64_t lanes = SideOfSquare();
+    llvm::Type* element = ir_.MemType(s_.compute);
     const llvm::Align align(static_cast<uint64_t>(ByteWidth(s_.compute)));
     std::vector<llvm::Value*> rows;
     for (int64_t e = 0; e < lanes; ++e) rows.push_back(LoadVector(at(ir_.Add(j, ir_.I64(e)), q)));

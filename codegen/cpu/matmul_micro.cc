@@ -397,6 +397,10 @@ void ForSumSteps(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan,
   }
 }
 
+llvm::Type* ElementOfA(Ir& ir, const MatmulShape& s) {
+  return s.compute == PrimitiveType::F16 ? ir.b.getInt32Ty() : ir.MemType(s.compute);
+}
+
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& s, llvm::Value* row) {
   const int64_t rows = s.b_tap_rows ? s.b_tap_rows : s.run;
   if (!s.b_tap_rows && !s.reverse_b) return ir.Mul(row, s.b_k_stride);
@@ -448,6 +452,8 @@ llvm::Function* MicroKernel(Ir& ir, const MatmulShape& shape, const MicroTile& t
   ir.access_group = nullptr;
   if (shape.tiles)
     EmitTileKernel(ir, shape, tile, f);
+  else if (shape.compute == PrimitiveType::F16)
+    EmitF16Kernel(ir, shape, tile, f);
   else
     Emitter(ir, shape, tile).Emit(f);
   ir.access_group = group;

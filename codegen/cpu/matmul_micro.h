@@ -52,6 +52,9 @@ struct SumStep {
 void ForSumSteps(Ir& ir, const MatmulShape& shape, const MatmulPlan& plan,
                  const std::function<void(const SumStep&)>& body);
 
+// What an element of A is in memory.
+llvm::Type* ElementOfA(Ir& ir, const MatmulShape& shape);
+
 // Where row `row` of B begins, in elements.
 llvm::Value* OffsetOfRow(Ir& ir, const MatmulShape& shape, llvm::Value* row);
 
@@ -64,6 +67,9 @@ void ReleaseTiles(Ir& ir);
 
 // The body of the function below where tile products serve `shape`.
 void EmitTileKernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile, llvm::Function* f);
+
+// The same where short sums are F16.
+void EmitF16Kernel(Ir& ir, const MatmulShape& shape, const MicroTile& tile, llvm::Function* f);
 
 // `sum`, a vector of f32, as bf16 to nearest even.
 llvm::Value* RoundedToBf16(Ir& ir, llvm::Value* sum);

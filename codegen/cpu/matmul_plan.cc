@@ -82,7 +82,7 @@ bool ResultStays(const MatmulShape& s, int64_t rows) {
 // Whether `rows` rows of A stay there too. Those of a longer A come from far away, in long runs or slowly.
 bool OperandStays(const MatmulShape& s, int64_t rows) {
   constexpr int64_t kMostBytes = 1536 << 10;
-  return rows * s.a_stride * ByteWidth(s.compute) <= kMostBytes;
+  return rows * s.a_stride * WidthOfA(s) <= kMostBytes;
 }
 
 // Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where A and the
@@ -92,7 +92,7 @@ int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
   // Rows of A of which as many as a tile takes stay in the first cache whole.
   constexpr int64_t kShortBytes = 4096;
-  const int64_t width = ByteWidth(SumType(s.compute)), a_bytes = s.K() * ByteWidth(s.compute);
+  const int64_t width = ByteWidth(SumType(s.compute)), a_bytes = s.K() * WidthOfA(s);
   if (s.K() <= kOfSecondCache * Group(s.compute)) return kOfSecondCache;
   if (!ResultStays(s, rows) || !OperandStays(s, rows))
     return !s.panel_columns && a_bytes <= kShortBytes ? kShortBytes / width : kOfSecondCache;
@@ -126,6 +126,9 @@ int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
   return MostExact(s);
 }
+
+// Whether products of floats are added to one sum, each as it is.
+bool InOneSum(const MatmulShape& s) { return IsFloat(s.compute) && s.compute != PrimitiveType::F16; }
 
 // How many features a block takes with all their taps, where those lie side by side in B: columns of B are then read in
 // long runs, each byte once. 0 where too many would have to be summed at a time.
@@ -177,7 +180,7 @@ void CutSums(const MatmulShape& s, int64_t limit, MatmulPlan& plan) {
 int64_t SpanFor(const MatmulShape& s, const MatmulPlan& plan, int64_t rows) {
   constexpr int64_t kLeastRows = 192, kPanelBytes = 512 << 10, kMostPanels = 4;
   const int64_t width = plan.tile_columns, element = ByteWidth(s.compute);
-  if (!LiesAsRows(s) || !s.segments.empty() || rows < kLeastRows ||
+  if (!LiesAsRows(s) || !s.segments.empty() || rows < kLeastRows || s.compute == PrimitiveType::F16 ||
       s.b_k_stride * ByteWidth(s.b_type) * s.K() <= kNearBytes)
     return width;
   return width *
@@ -232,6 +235,7 @@ bool LiesAsRows(const MatmulShape& s) {
 }
 
 PrimitiveType SumType(PrimitiveType compute) {
+  if (compute == PrimitiveType::F16) return PrimitiveType::F32;
   if (Group(compute) == 1) return compute;
   return IsIntegral(compute) ? PrimitiveType::S32 : PrimitiveType::F32;
 }
@@ -262,12 +266,21 @@ bool TilesOfPartsApply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, Prim
          n >= kLeast && run >= kLeast && run % 2 == 0;
 }
 
+bool SumsInF16Apply(const CpuLevel& l, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                    int64_t run) {
+  using P = PrimitiveType;
+  // Below, elements take longer to come than to be multiplied.
+  constexpr int64_t kLeastRows = 16, kLeastColumns = 64;
+  return l.fp16 && a == P::F16 && b == P::F16 && c == P::F16 && rows >= kLeastRows && n >= kLeastColumns &&
+         run >= kChainOfF16 * kChainsOfF16;
+}
+
 bool FewColumnsApply(const CpuLevel& l, const MatmulShape& s) {
   // Adding lanes up at the end costs more the more columns there are. Of the vectors that k makes.
   constexpr int64_t kMostColumns = 12, kFewest = 4, kLeastVectors = 2;
   const int64_t lanes = Lanes(l, s.compute), runs = ElementsOf(s.segments, 1);
   const int64_t least = s.n <= kFewest ? kLeastVectors : kLeastVectors * s.n;
-  return IsFloat(s.compute) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
+  return InOneSum(s) && Group(s.compute) == 1 && !s.tiles && !s.complex_b && s.n <= kMostColumns &&
          s.panel_columns == 0 && s.run >= least * lanes && !s.choice.vectors && s.K() <= MostExact(s) &&
          s.n * runs * (s.run + lanes) * ByteWidth(s.compute) <= kSlabBytes;
 }
@@ -283,7 +296,7 @@ bool FewRowsApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
   constexpr int64_t kFirstCache = 32 << 10, kEnoughColumns = 3;
   if (rows * s.run * ByteWidth(s.compute) > kFirstCache && ColumnsTogether(l, rows) < kEnoughColumns) return false;
   const bool as_it_lies = s.b_type == s.compute || (s.b_type == PrimitiveType::BF16 && s.compute == PrimitiveType::F32);
-  return IsFloat(s.compute) && Group(s.compute) == 1 && as_it_lies && !s.tiles && !s.complex_b && !s.reverse_b &&
+  return InOneSum(s) && Group(s.compute) == 1 && as_it_lies && !s.tiles && !s.complex_b && !s.reverse_b &&
          s.segments.empty() && s.b_tap_rows == 0 && s.panel_columns == 0 && s.part_of_b == PartOfB::kAll &&
          s.b_k_stride == 1 && s.b_n_stride != 1 && rows <= kMostRows && s.run >= kLeastVectors * Lanes(l, s.compute) &&
          !s.choice.vectors && s.choice.packing == ProductChoice::kPlanned && s.K() <= MostExact(s);
@@ -294,13 +307,15 @@ bool FewLinesApply(const CpuLevel& l, const MatmulShape& s, int64_t rows) {
   constexpr int64_t kMostRows = 12, kEnoughRows = 8, kFarBytes = 1024, kLongLine = 16 << 10, kSecondCache = 1 << 20;
   const bool as_it_lies = s.b_type == s.compute || (s.b_type == PrimitiveType::BF16 && s.compute == PrimitiveType::F32);
   const int64_t line = s.b_k_stride * ByteWidth(s.b_type);
-  return IsFloat(s.compute) && as_it_lies && s.c_type == s.compute && !s.tiles && LiesAsRows(s) && s.segments.empty() &&
+  return InOneSum(s) && as_it_lies && s.c_type == s.compute && !s.tiles && LiesAsRows(s) && s.segments.empty() &&
          s.panel_columns == 0 && s.n % Lanes(l, s.compute) == 0 && rows <= kMostRows &&
          line >= (rows < kEnoughRows ? kLongLine : kFarBytes) && line * s.run > kSecondCache && !s.choice.vectors &&
          s.choice.packing == ProductChoice::kPlanned;
 }
 
-int64_t Lanes(const CpuLevel& l, PrimitiveType t) { return l.vector_bytes / ByteWidth(SumType(t)); }
+int64_t Lanes(const CpuLevel& l, PrimitiveType t) {
+  return l.vector_bytes / ByteWidth(t == PrimitiveType::F16 ? t : SumType(t));
+}
 
 int64_t TileRows(const CpuLevel& l, PrimitiveType t, int64_t n, int64_t m, int64_t k, const ProductChoice& choice,
                  int64_t panel_columns) {

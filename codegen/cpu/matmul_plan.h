@@ -23,6 +23,9 @@ inline constexpr int64_t kNearBytes = 512 << 10;
 inline constexpr int64_t kTileExtent = 16, kTileRowBytes = 64, kTileSumBytes = 4;
 // Rows and columns that tile products sum together: two tiles share what is loaded of the other operand.
 inline constexpr int64_t kTilePair = 2 * kTileExtent;
+// Products that are summed as F16 one after the other, and such sums that are added as F16 before they are added as
+// F32.
+inline constexpr int64_t kChainOfF16 = 16, kChainsOfF16 = 4;
 
 struct Segment {
   int64_t count, a_stride;
@@ -33,10 +36,12 @@ struct Segment {
 enum class PartOfB { kAll, kHigh, kLow };
 
 struct MatmulShape {
-  PrimitiveType compute;  // what A holds in memory here: F32, F64, or what HeldInGroups and TilesApply say
-  PrimitiveType a_type;   // of A in the program: `compute` may hold another
-  PrimitiveType b_type;   // of B in memory; converted while packing
-  PrimitiveType c_type;   // of the result in memory
+  // What A holds in memory here: F32, F64, or what HeldInGroups and TilesApply say. F16: short sums are F16
+  // (SumsInF16Apply), and A holds each element twice, side by side.
+  PrimitiveType compute;
+  PrimitiveType a_type;  // of A in the program: `compute` may hold another
+  PrimitiveType b_type;  // of B in memory; converted while packing
+  PrimitiveType c_type;  // of the result in memory
   int64_t n, c_stride;
   int64_t a_stride;
   std::vector<Segment> segments;  // outermost first
@@ -60,6 +65,11 @@ struct MatmulShape {
   ProductChoice choice;
   int64_t K() const;
 };
+
+// Bytes of an element of A as it is held.
+inline int64_t WidthOfA(const MatmulShape& s) {
+  return (s.compute == PrimitiveType::F16 ? 2 : 1) * ByteWidth(s.compute);
+}
 
 // Elements of k in a row of a tile.
 inline int64_t TileDepth(const MatmulShape& s) { return kTileRowBytes / ByteWidth(s.compute); }
@@ -111,6 +121,11 @@ bool TilesApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, Primiti
 // each of them exact. Where an element is infinite the parts may give a NaN in place of the sum, and nothing else.
 bool TilesOfPartsApply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows,
                        int64_t n, int64_t run);
+
+// True if products of `a` and `b`, which are F16, are summed as F16 in chains, whose sums are added as F32: twice as
+// many in an instruction. Where a chain overflows the sum is not finite.
+bool SumsInF16Apply(const CpuLevel& level, PrimitiveType a, PrimitiveType b, PrimitiveType c, int64_t rows, int64_t n,
+                    int64_t run);
 
 // True if lanes are better filled with elements of k than with columns.
 bool FewColumnsApply(const CpuLevel& level, const MatmulShape& shape);

@@ -19,16 +19,17 @@ struct CpuLevel {
   int vector_registers;
   bool f16c;
   bool fma;
-  bool dot_bytes;  // sums of products of four 8-bit integers in each lane: VNNI
-  bool dot_bf16;   // of two bf16: AVX512-BF16
-  bool amx;        // tile products of the same
+  bool dot_bytes;     // sums of products of four 8-bit integers in each lane: VNNI
+  bool dot_bf16;      // of two bf16: AVX512-BF16
+  bool amx;           // tile products of the same
+  bool fp16 = false;  // arithmetic of f16: AVX512-FP16
 
   // Whether loops become vectors. A thread of a GPU (ptx.h) is one lane, with 255 registers.
   bool HasVectors() const { return vector_registers <= 32; }
 };
-// "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with AVX512-VNNI), "v4bf16" (v4dot with
-// AVX512-BF16), "amx" (v4bf16 with tile products), or "native": the best that this machine runs and gains by. Fails
-// naming the ones that exist.
+// "v2", "v3", "v4" of x86-64, "v3dot" (v3 with AVX-VNNI), "v4dot" (v4 with AVX512-VNNI), "v4fp16" (v4dot with
+// AVX512-FP16), "v4bf16" (v4dot with AVX512-BF16), "amx" (v4bf16 with tile products), or "native": the best that this
+// machine runs and gains by. Fails naming the ones that exist.
 absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name);
 
 // The levels of an archive whose config names none: all. Of these an archive has only the ones whose instructions its

@@ -7,7 +7,7 @@
 #include "runtime_min/abi.h"
 
 // The levels of KILN_CPU_LEVELS.
-enum { V2, V3, V3DOT, V4, V4DOT, V4BF16, AMX };
+enum { V2, V3, V3DOT, V4, V4DOT, V4FP16, V4BF16, AMX };
 
 // Tile registers exist, and Linux hands them to this process (arch_prctl, ARCH_REQ_XCOMP_PERM for tile data).
 __attribute__((minsize)) static int have_tiles(void) {
@@ -47,10 +47,12 @@ __attribute__((minsize)) static unsigned machine_levels(void) {
   const unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512CD | bit_AVX512VL;
   if ((lo & 6) != 6 || (b & avx2) != avx2 || !(more & bit_LZCNT)) return 1u << V2;
   const int wide = (b & avx512) == avx512 && (lo & 0xe6) == 0xe6, wide_dots = wide && (c & bit_AVX512VNNI);
+  const int halves = wide_dots && (d & bit_AVX512FP16);
   __cpuid_count(7, 1, a, b, c, d);
   const int bf16_dots = wide_dots && (a & bit_AVX512BF16);
   return 1u << V2 | 1u << V3 | (unsigned)((a & bit_AVXVNNI) != 0) << V3DOT | (unsigned)wide << V4 |
-         (unsigned)wide_dots << V4DOT | (unsigned)bf16_dots << V4BF16 | (unsigned)bf16_dots << AMX;
+         (unsigned)wide_dots << V4DOT | (unsigned)halves << V4FP16 | (unsigned)bf16_dots << V4BF16 |
+         (unsigned)bf16_dots << AMX;
 }
 
 // The best level for this machine of those whose bits are in `held`; -1 if none runs here.
@@ -59,7 +61,7 @@ __attribute__((minsize)) static int best_level(unsigned held) {
   for (int level = KILN_LEVELS - 1; level >= 0; --level) {
     if (!(here >> level & 1)) continue;
     if (level == AMX && !have_tiles()) continue;
-    if (level == V4BF16 && (held & (1 << V4 | 1 << V4DOT)) && slow_bf16_dots()) continue;
+    if (level == V4BF16 && (held & (1 << V4 | 1 << V4DOT | 1 << V4FP16)) && slow_bf16_dots()) continue;
     return level;
   }
   return -1;

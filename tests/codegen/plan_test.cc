@@ -18,6 +18,7 @@ using testing::IsEmpty;
 // As FindCpuLevel gives them, in what plans read.
 CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false, false, false}; }
 CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false, false, false}; }
+CpuLevel Avx512Fp16() { return {"v4fp16", "", "", 64, 32, true, true, true, false, false, true}; }
 CpuLevel Avx512Dot() { return {"v4bf16", "", "", 64, 32, true, true, true, true, false}; }
 CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true, true, true}; }
 
@@ -28,10 +29,10 @@ std::unique_ptr<Module> Parse(const std::string& parameters_and_root) {
 }
 
 absl::StatusOr<DotPlan> DotOf(const CpuLevel& level, const std::string& l, const std::string& r, const std::string& o,
-                              int lhs = 2, int rhs = 1) {
+                              int lhs = 2, int rhs = 1, const std::string& more = "") {
   const auto m = Parse(absl::StrCat("  x = ", l, " parameter(0)\n  y = ", r, " parameter(1)\n  ROOT d = ", o,
                                     " dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={", lhs,
-                                    "}, rhs_contracting_dims={", rhs, "}"));
+                                    "}, rhs_contracting_dims={", rhs, "}", more.empty() ? "" : ", ", more));
   return PlanDot(level, m->entry()->root());
 }
 
@@ -329,6 +330,27 @@ TEST(DotPlan, TilesMultiplyThePartsOfF16) {
   EXPECT_FALSE(DotOf(Amx(), "f16[1,60,1100]", "f16[1,1100,300]", "f16[1,60,300]")->blocked.parts_of_f16);
   EXPECT_FALSE(DotOf(Amx(), "f16[1,600,1101]", "f16[1,1101,300]", "f16[1,600,300]")->blocked.parts_of_f16);
   EXPECT_FALSE(DotOf(Amx(), "f32[1,600,1100]", "f16[1,1100,300]", "f32[1,600,300]")->blocked.parts_of_f16);
+}
+
+TEST(DotPlan, ShortSumsOfF16AreF16) {
+  const char *a = "f16[1,600,1100]", *b = "f16[1,1100,300]", *c = "f16[1,600,300]";
+  const auto p = DotOf(Avx512Fp16(), a, b, c)->blocked;
+  EXPECT_TRUE(p.pairs_of_f16);
+  EXPECT_TRUE(p.pack_a);
+  EXPECT_TRUE(p.via_tile);
+  EXPECT_EQ(p.tile_type, PrimitiveType::F32);
+  EXPECT_EQ(p.product.compute, PrimitiveType::F16);
+  EXPECT_EQ(p.product.c_type, PrimitiveType::F32);
+  EXPECT_EQ(PlanMatmul(Avx512Fp16(), p.product, p.rows.size, 1).lanes, 32);
+  EXPECT_FALSE(DotOf(Avx512(), a, b, c)->blocked.pairs_of_f16);
+  EXPECT_FALSE(DotOf(Avx512Fp16(), a, b, "f32[1,600,300]")->blocked.pairs_of_f16);
+  EXPECT_FALSE(DotOf(Avx512Fp16(), "f32[1,600,1100]", b, c)->blocked.pairs_of_f16);
+  EXPECT_FALSE(DotOf(Avx512Fp16(), "f16[1,600,63]", "f16[1,63,300]", c)->blocked.pairs_of_f16);
+  EXPECT_FALSE(DotOf(Avx512Fp16(), "f16[1,15,1100]", b, "f16[1,15,300]")->blocked.pairs_of_f16);
+  for (const char* more : {"operand_precision={highest,highest}", "operand_precision={high,default}",
+                           "algorithm=dot_f16_f16_f32", "algorithm=dot_any_f8_any_f8_f32"})
+    EXPECT_FALSE(DotOf(Avx512Fp16(), a, b, c, 2, 1, more)->blocked.pairs_of_f16) << more;
+  EXPECT_TRUE(DotOf(Avx512Fp16(), a, b, c, 2, 1, "algorithm=dot_f16_f16_f16")->blocked.pairs_of_f16);
 }
 
 TEST(MatmulPlan, TilesSumWhatFillsNoRowOfATileApart) {

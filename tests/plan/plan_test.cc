@@ -537,6 +537,20 @@ TEST(Config, NarrowFloatsKeepDigitsUnlessToldNotTo) {
   }
 }
 
+TEST(Config, ShortSumsOfF16AreF16UnlessToldNotTo) {
+  for (const auto& [text, in_f16] : {std::pair{"", true},
+                                     {"numerics { sum_f16_in_f32: true }", false},
+                                     {"numerics { round_every_operation: true }", false},
+                                     {"numerics { algebra: EXACT }", false}}) {
+    const auto o = ParseConfig(text, "c");
+    ASSERT_TRUE(o.ok()) << text << ": " << o.status();
+    auto level = FindCpuLevel("v4fp16");
+    ASSERT_TRUE(level.ok());
+    Restrict(&*level, *o);
+    EXPECT_EQ(level->fp16, in_f16) << text;
+  }
+}
+
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
   for (const char* text :
