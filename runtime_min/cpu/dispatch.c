@@ -10,10 +10,10 @@
 // Written by the compiler (aot/targets/cpu.cc).
 __attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
 
-static kiln_entry* choose(const struct kiln_program* p) {
-  static kiln_entry* chosen;
-  kiln_entry* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-  if (f) return f;
+static kiln_entry* chosen;
+
+__attribute__((minsize, noinline)) static kiln_entry* choose(const struct kiln_program* p) {
+  kiln_entry* f = NULL;
   unsigned held = 0;
   for (int level = 0; level < KILN_LEVELS; ++level)
     if (p->entries[level]) held |= 1u << level;
@@ -36,6 +36,29 @@ static int32_t check_arena(int64_t bytes, struct kiln_arena arena) {
   return arena.bytes < (uint64_t)bytes ? KILN_ARENA_SIZE : KILN_OK;
 }
 
+// Calls often come again with the arrays of the call before. A hash of the addresses of calls that passed, in a place
+// that it says, spares looking at them again: two calls share one about once in 2^58.
+enum { PASSED = 8 };
+static uint64_t passed[PASSED];
+
+// Each address has a factor of its own, so that products do not wait for each other.
+static uint64_t sum_of(uint64_t factor, void* const* addresses, int64_t count) {
+  uint64_t sum = 0;
+#pragma clang loop unroll(disable)
+  for (int64_t k = 0; k < count; ++k) {
+    sum += (uintptr_t)addresses[k] * factor;
+    factor *= 0x9e3779b97f4a7c15u;
+  }
+  return sum;
+}
+
+static uint64_t hash_of(const struct kiln_program* p, const struct kiln_call* c) {
+  void* const arenas[] = {c->arena.data, c->slow_arena.data};
+  return (sum_of(0xbf58476d1ce4e5b9u, c->arguments, p->arguments) +
+          sum_of(0x94d049bb133111ebu, c->results, p->results) + sum_of(0xd6e8feb86659fd93u, arenas, 2)) |
+         1;
+}
+
 // An argument that states the size of a dimension.
 static int32_t check_extent(const struct kiln_port* p, const void* data) {
   if (p->low > p->high) return KILN_OK;
@@ -54,7 +77,7 @@ struct span {
 // What a run writes, in the order of memory; programs that write more do not check it (aot/targets/cpu.cc).
 struct written {
   int64_t count;
-  uintptr_t begin[KILN_MOST_WRITTEN], end[KILN_MOST_WRITTEN];
+  struct span of[KILN_MOST_WRITTEN];
 };
 
 static struct span span_of(const void* data, int64_t bytes) {
@@ -62,11 +85,11 @@ static struct span span_of(const void* data, int64_t bytes) {
 }
 
 // How many of them begin before `s` does.
-static int64_t place_of(const struct written* w, struct span s) {
+__attribute__((minsize)) static int64_t place_of(const struct written* w, struct span s) {
   int64_t low = 0, high = w->count;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    if (w->begin[middle] <= s.begin)
+    if (w->of[middle].begin <= s.begin)
       low = middle + 1;
     else
       high = middle;
@@ -75,37 +98,22 @@ static int64_t place_of(const struct written* w, struct span s) {
 }
 
 static int overlaps(const struct written* w, int64_t place, struct span s) {
-  if (place && w->end[place - 1] > s.begin) return 1;
-  return place < w->count && w->begin[place] < s.end;
+  if (place && w->of[place - 1].end > s.begin) return 1;
+  return place < w->count && w->of[place].begin < s.end;
 }
 
-__attribute__((noinline)) static int insert_written(struct written* w, struct span s) {
-  const int64_t place = place_of(w, s);
-  if (overlaps(w, place, s)) return 0;
-  for (int64_t k = w->count++; k > place; --k) {
-    w->begin[k] = w->begin[k - 1];
-    w->end[k] = w->end[k - 1];
-  }
-  w->begin[place] = s.begin;
-  w->end[place] = s.end;
-  return 1;
-}
-
-// False if it overlaps what is there. Arrays are often allocated in their order: each stands behind the rest then.
-static inline int add_written(struct written* w, const void* data, int64_t bytes) {
+// False if it overlaps what is there.
+__attribute__((minsize)) static int add_written(struct written* w, const void* data, int64_t bytes) {
   if (!bytes) return 1;
   const struct span s = span_of(data, bytes);
-  if (w->count && w->end[w->count - 1] > s.begin) return insert_written(w, s);
-  w->begin[w->count] = s.begin;
-  w->end[w->count++] = s.end;
+  const int64_t place = place_of(w, s);
+  if (overlaps(w, place, s)) return 0;
+  for (int64_t k = w->count++; k > place; --k) w->of[k] = w->of[k - 1];
+  w->of[place] = s;
   return 1;
 }
 
-__attribute__((noinline)) static int overlaps_any(const struct written* w, struct span s) {
-  return overlaps(w, place_of(w, s), s);
-}
-
-static int32_t check_overlap(const struct kiln_program* p, const struct kiln_call* c) {
+__attribute__((minsize)) static int32_t check_overlap(const struct kiln_program* p, const struct kiln_call* c) {
   const struct kiln_port* result = p->port + p->arguments;
   struct written w;
   w.count = 0;
@@ -115,18 +123,29 @@ static int32_t check_overlap(const struct kiln_program* p, const struct kiln_cal
     if (p->port[k].alias >= 0 && !add_written(&w, c->arguments[k], p->port[k].bytes)) return KILN_OVERLAP;
   if (!add_written(&w, c->arena.data, p->arena_bytes)) return KILN_OVERLAP;
   if (!add_written(&w, c->slow_arena.data, p->slow_arena_bytes)) return KILN_OVERLAP;
-  if (!w.count) return KILN_OK;
-  const uintptr_t first = w.begin[0], last = w.end[w.count - 1];
   for (int64_t k = 0; k < p->arguments; ++k) {
     if (p->port[k].alias >= 0 || !p->port[k].bytes) continue;
     const struct span s = span_of(c->arguments[k], p->port[k].bytes);
-    if (s.begin < last && s.end > first && overlaps_any(&w, s)) return KILN_OVERLAP;
+    if (overlaps(&w, place_of(&w, s), s)) return KILN_OVERLAP;
   }
   return KILN_OK;
 }
 
-static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
+// Everything about arrays and arenas that their addresses say.
+__attribute__((minsize, noinline)) static int32_t check_addresses(const struct kiln_program* p,
+                                                                  const struct kiln_call* c) {
   const struct kiln_port* result = p->port + p->arguments;
+  int32_t status;
+  for (int64_t k = 0; k < p->arguments; ++k)
+    if ((status = check_array(&p->port[k], c->arguments[k]))) return status;
+  for (int64_t k = 0; k < p->results; ++k)
+    if (result[k].alias < 0 && (status = check_array(&result[k], c->results[k]))) return status;
+  if ((status = check_arena(p->arena_bytes, c->arena))) return status;
+  if ((status = check_arena(p->slow_arena_bytes, c->slow_arena))) return status;
+  return p->check_overlap ? check_overlap(p, c) : KILN_OK;
+}
+
+static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
   int32_t status;
   if (p->devices) {
     const struct kiln_comm* m = c->comm;
@@ -135,21 +154,24 @@ static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
   }
   if (c->pool && (!c->pool->size || !c->pool->submit || !c->pool->help)) return KILN_NULL_POINTER;
   if ((p->arguments && !c->arguments) || (p->results && !c->results)) return KILN_NULL_POINTER;
-  for (int64_t k = 0; k < p->arguments; ++k) {
-    if ((status = check_array(&p->port[k], c->arguments[k]))) return status;
-    if ((status = check_extent(&p->port[k], c->arguments[k]))) return status;
+  if (c->arena.bytes < (uint64_t)p->arena_bytes || c->slow_arena.bytes < (uint64_t)p->slow_arena_bytes)
+    return check_addresses(p, c);
+  const uint64_t hash = hash_of(p, c);
+  uint64_t* place = &passed[hash >> 61];
+  if (__atomic_load_n(place, __ATOMIC_RELAXED) != hash) {
+    if ((status = check_addresses(p, c))) return status;
+    __atomic_store_n(place, hash, __ATOMIC_RELAXED);
   }
-  for (int64_t k = 0; k < p->results; ++k)
-    if (result[k].alias < 0 && (status = check_array(&result[k], c->results[k]))) return status;
-  if ((status = check_arena(p->arena_bytes, c->arena))) return status;
-  if ((status = check_arena(p->slow_arena_bytes, c->slow_arena))) return status;
-  return p->check_overlap ? check_overlap(p, c) : KILN_OK;
+  for (int64_t k = 0; k < p->arguments; ++k)
+    if ((status = check_extent(&p->port[k], c->arguments[k]))) return status;
+  return KILN_OK;
 }
 
 int32_t kiln_model_run(const struct kiln_call* c) {
   const struct kiln_program* p = &kiln_model_program;
   int32_t status = check(p, c);
-  kiln_entry* f = choose(p);
+  kiln_entry* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+  if (!f) f = choose(p);
   if (!status && !f) status = KILN_UNSUPPORTED_CPU;
   if (!status) {
     const struct kiln_machine machine = {c->pool, c->slow_arena.data};
