@@ -17,12 +17,12 @@
 #include "codegen/llvm/row_questions.h"
 #include "codegen/llvm/target_machine.h"
 #include "codegen/llvm/truths.h"
+#include "codegen/llvm/without_strength_reduction.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -65,9 +65,8 @@ std::unique_ptr<llvm::TargetMachine> MakeTarget(const CpuLevel& level) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
-    // Strength reduction runs before code generation instead, where kernels can be left out (ReduceStrength).
-    SetOption("disable-lsr", true);
-    // Loops along rows are long bodies where an operand is computed, and many where few rows were unrolled.
+    // Loops along rows are long bodies where an operand is computed, and many where few rows were unrolled. The option
+    // is the whole process's, but GPU code is no different for it: LLVM unswitches no loops where branches diverge.
     SetOption("unswitch-threshold", 400);
   });
   return MakeTargetMachine(kTriple, level.cpu, "", llvm::CodeGenOptLevel::Default, llvm::CodeModel::Small);
@@ -230,9 +229,10 @@ absl::StatusOr<std::string> Emit(llvm::Module& m, const CpuLevel& level, llvm::T
   m.setSourceFileName("");  // the object's symbol table would hold it, and the other symbols already begin with it
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager pm;
+  WithoutStrengthReduction pm;
   if (tm.addPassesToEmitFile(pm, out, nullptr, llvm::CodeGenFileType::ObjectFile))
     return Internal("this target cannot emit objects");
+  KILN_CHECK(pm.LeftBothOut());
   pm.run(m);
   if (text_bytes) {
     auto obj = llvm::object::ObjectFile::createObjectFile(

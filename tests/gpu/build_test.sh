@@ -20,6 +20,23 @@ for again in first second; do
   "$kiln" compile tests/gpu/pack/softmax_4096x1024.hlo --name m --out "$out/$again" --target cuda --target v3 >/dev/null
 done
 cmp "$out/first/libm.a" "$out/second/libm.a"
+# Code for a GPU or a CPU level does not depend on which others the archive has, but for names, which have a fingerprint.
+code_of() { ar p "$out/$1/libm.a" "$2" | LC_ALL=C sed 's/m_[0-9a-f]\{16\}_/m_/g'; }
+same_code() {
+  code_of "$1" "$3" >"$out/one"
+  code_of "$2" "$3" >"$out/other"
+  [ -s "$out/one" ]
+  cmp "$out/one" "$out/other"
+}
+for f in conv_3x3_56x56x64 gemm_f32_1024 layer_norm_4096x768 scatter_add_1m running_sums_4096; do
+  for targets in sm_90 v3 'v3 --target sm_90' 'v3 --target v4'; do
+    # shellcheck disable=SC2086
+    "$kiln" compile "tests/gpu/pack/$f.hlo" --name m --out "$out/of $targets" --target $targets >/dev/null 2>&1
+  done
+  same_code 'of sm_90' 'of v3 --target sm_90' m_gpu.o
+  same_code 'of v3' 'of v3 --target sm_90' m_v3.o
+  same_code 'of v3' 'of v3 --target v4' m_v3.o
+done
 cat >"$out/first/main.cc" <<'EOF'
 #include <cstdio>
 #include <vector>
