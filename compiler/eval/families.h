@@ -15,7 +15,7 @@ absl::StatusOr<Literal> EvalContraction(const Instruction& i, const Shape& shape
 absl::StatusOr<Literal> EvalCollective(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalLapack(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalCsrProduct(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
-// Calls of GPU libraries (hlo/library_calls.h).
+// Calls of GPU libraries (hlo/library_calls.h) and of what names operations of HLO (hlo/named_operations.h).
 absl::StatusOr<Literal> EvalLibraryCall(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalAnnotation(const Instruction& i, const Shape& shape, const std::vector<const Literal*>& x);
 absl::StatusOr<Literal> EvalManualBoundary(const Instruction& i, const Shape& shape,
