@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "aot/tools/commands.h"
 #include "aot/tools/runner.h"
 #include "aot/tuning/cpu_tuner.h"
@@ -50,6 +52,23 @@ absl::StatusOr<double> LeastTime(const Module& module, const CompileOptions& opt
   return std::min(once.min_us, many.min_us);
 }
 
+// What is not measured, in parentheses; empty: nothing.
+std::string LeftOut(const CpuSubjects& s) {
+  std::vector<std::string> parts;
+  if (s.known) parts.push_back(absl::StrCat(s.known, " have results"));
+  if (s.panels) parts.push_back(absl::StrCat(s.panels, " have constant weights as panels"));
+  return parts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(parts, ", "), ")");
+}
+
+// The file holds new results only: those known are lost where it is theirs.
+absl::Status CheckOut(const Arguments& args) {
+  std::error_code none;
+  for (const std::string& known : args.All("results"))
+    if (std::filesystem::equivalent(known, args.Get("out"), none))
+      return InvalidArgument("error: --out ", args.Get("out"), " would replace the results that --results names");
+  return absl::OkStatus();
+}
+
 // Measures here and writes the results.
 absl::Status TuneOnCpu(const Arguments& args, CompileOptions o, std::unique_ptr<Module> module) {
   const std::vector<std::string> targets = args.All("target");
@@ -59,13 +78,10 @@ absl::Status TuneOnCpu(const Arguments& args, CompileOptions o, std::unique_ptr<
   int threads = 1;
   if (args.Has("threads") && (!absl::SimpleAtoi(args.Get("threads"), &threads) || threads < 1))
     return InvalidArgument("error: --threads is a number from 1 on");
+  RETURN_IF_ERROR(CheckOut(args));
   RETURN_IF_ERROR(MakeStatic(module.get()));
   ASSIGN_OR_RETURN(const CpuSubjects subjects, FindCpuSubjects(std::move(module), o, args.Has("again")));
-  const std::string known = subjects.known ? absl::StrCat(" (", subjects.known, " have results)") : "";
-  if (subjects.list.empty()) {
-    std::printf("nothing to measure%s\n", known.c_str());
-    return absl::OkStatus();
-  }
+  const std::string left_out = LeftOut(subjects);
   const auto measure = [&](const Module& m, const CompileOptions& options) { return LeastTime(m, options, threads); };
   std::vector<std::string> entries;
   double logarithms = 0;
@@ -80,8 +96,12 @@ absl::Status TuneOnCpu(const Arguments& args, CompileOptions o, std::unique_ptr<
     entries.push_back(EntryText(s, all));
   }
   RETURN_IF_ERROR(WriteFile(args.Get("out"), ResultsText(subjects.level, entries)));
+  if (entries.empty()) {
+    std::printf("%s: no results: nothing to measure%s\n", args.Get("out").c_str(), left_out.c_str());
+    return absl::OkStatus();
+  }
   std::printf("%s: %zu products and convolutions%s for %s; as planned they take %.3f of the fastest choice's time\n",
-              args.Get("out").c_str(), entries.size(), known.c_str(), subjects.level.c_str(),
+              args.Get("out").c_str(), entries.size(), left_out.c_str(), subjects.level.c_str(),
               std::exp(logarithms / static_cast<double>(entries.size())));
   return absl::OkStatus();
 }

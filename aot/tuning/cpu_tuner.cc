@@ -108,6 +108,7 @@ absl::StatusOr<CpuSubjects> FindCpuSubjects(std::unique_ptr<Module> module, cons
   const auto silent = [](const std::string&) {};
   ASSIGN_OR_RETURN(const PlannedProgram planned,
                    PlanProgram(std::move(module), "subject", o, ProgramTarget::kCpu, silent));
+  out.panels = static_cast<int64_t>(CpuTunables(*planned.module, /*panels=*/true).size());
   absl::flat_hash_set<std::string> seen;
   for (const Instruction* i : CpuTunables(*planned.module)) {
     CpuSubject subject{TuningKey(i), TuningText(i), Alone(i), {}};

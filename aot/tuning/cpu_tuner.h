@@ -26,7 +26,8 @@ struct CpuSubject {
 struct CpuSubjects {
   std::string level;
   std::vector<CpuSubject> list;
-  int64_t known = 0;  // that have results already, and are left out
+  int64_t known = 0;   // that have results already, and are left out
+  int64_t panels = 0;  // products by constant weights that lie as panels, which have no choices
 };
 
 // Of the one CPU level that `options` name. What they have a result for is left out unless `again`.

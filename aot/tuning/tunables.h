@@ -9,11 +9,14 @@
 namespace kiln {
 
 // In order; those inside fusions too. Plans decide about constant weights that lie as panels: choices are about rows.
-inline std::vector<Instruction*> CpuTunables(const Module& m) {
+// `panels`: those products instead.
+inline std::vector<Instruction*> CpuTunables(const Module& m, bool panels = false) {
   std::vector<Instruction*> out;
   for (Computation* c : m.PostOrder())
     for (Instruction* i : c->PostOrder())
-      if ((i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) && IsTunableProduct(i) && !PanelsOf(i)) out.push_back(i);
+      if ((i->Is(Opcode::Dot) || i->Is(Opcode::Convolution)) && IsTunableProduct(i) &&
+          PanelsOf(i).has_value() == panels)
+        out.push_back(i);
   return out;
 }
 

@@ -19,7 +19,7 @@ test "$(grep -c 'candidates {' net.tuning)" -gt 2
 key=$(sed -n 's/.*key: "\(.*\)"/\1/p' net.tuning)
 level=$(sed -n 's/.*target: "\(.*\)"/\1/p' net.tuning)
 "$kiln" tune net.hlo --target cpu --results net.tuning --out again.tuning >said
-grep -q '^nothing to measure (1 have results)' said
+grep -q '^again.tuning: no results: nothing to measure (1 have results)$' said
 
 # A choice of our own, so that the code is known to follow it.
 results() { printf 'devices { target: "%s" entries { key: "%s" candidates { algorithm: %s microseconds: 1 } } }\n' "$@"; }
@@ -40,6 +40,8 @@ cmp one/libnet.a by_config/libnet.a
 "$kiln" diff net.hlo --config config --ulps 16 >difference
 
 # What says nothing of this program, and what is refused.
+compile empty --tuning again.tuning >said 2>&1
+cmp empty/libnet.a plain/libnet.a
 results v2 "$key" 2 >other.tuning
 compile other --tuning other.tuning >said 2>&1
 grep -q "note: no tuning result is for .* at $level; results are for v2" said
@@ -52,5 +54,28 @@ results v9 "$key" 2 >unknown.tuning
 refused compile none --tuning unknown.tuning
 grep -q "error: 'v9' is neither a GPU (sm_90) nor an x86-64 level" out
 refused "$kiln" tune net.hlo --target v9 --out none.tuning
+cp net.tuning kept.tuning
+refused "$kiln" tune net.hlo --target cpu --results other.tuning --results net.tuning --out ./net.tuning
+grep -q 'error: --out ./net.tuning would replace the results that --results names' out
+cmp net.tuning kept.tuning
 refused "$kiln" tune net.hlo --target cpu --threads 0 --out none.tuning
+
+# Products by constant weights have nothing to choose: a file all the same, which scripts can go on with.
+{
+  echo 'HloModule constants'
+  echo 'ENTRY e {'
+  echo '  x = f32[48,64] parameter(0)'
+  printf '  w = f32[64,128] constant({'
+  for row in $(seq 64); do
+    [ "$row" = 1 ] || printf ', '
+    printf '{%s}' "$(seq -s ', ' "$row" $((row + 127)))"
+  done
+  echo '})'
+  echo '  ROOT y = f32[48,128] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}'
+  echo '}'
+} >constants.hlo
+"$kiln" tune constants.hlo --target cpu --out constants.tuning >said
+grep -q '^constants.tuning: no results: nothing to measure (1 have constant weights as panels)$' said
+grep -q '^devices {' constants.tuning
+"$kiln" compile constants.hlo --name constants --target native --tuning constants.tuning --out constants >said 2>&1
 echo passed
