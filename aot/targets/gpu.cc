@@ -73,7 +73,19 @@ absl::StatusOr<std::vector<GpuTarget>> DevicesOf(const CompileOptions& o) {
   return devices;
 }
 
-GpuPorts PortsOf(const Planned& p, const CompiledModel& m, const CompileOptions& o) {
+// What a device is given of the library's constants: up to the last that a GPU program reads, and not those of CPU
+// programs alone behind it.
+int64_t WeightsBytes(const std::vector<Planned>& programs) {
+  int64_t bytes = 0;
+  for (const Planned& p : programs) {
+    const auto& constants = p.program.plan.buffers.constants();
+    for (size_t k = 0; k < constants.size(); ++k)
+      bytes = std::max(bytes, p.offsets[k] + constants[k]->literal().byte_size());
+  }
+  return bytes;
+}
+
+GpuPorts PortsOf(const Planned& p, const CompiledModel& m, int64_t weights_bytes, const CompileOptions& o) {
   GpuPorts ports;
   for (const Port& a : m.ports.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
   for (const Port& r : m.ports.results) {
@@ -81,7 +93,7 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m, const CompileOptions&
     ports.result_in_argument.push_back(r.alias);
   }
   ports.arena_bytes = p.program.plan.buffers.temp_bytes();
-  ports.weights_bytes = m.report.constant_bytes;
+  ports.weights_bytes = weights_bytes;
   ports.communicates = m.communicates;
   ports.exchange_bytes = LargestExchange(p.program.thunks, o.gpu.transport == GpuOptions::Transport::kHost);
   return ports;
@@ -104,7 +116,7 @@ absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
     m.code.gpu_targets = c->out.code.gpu_targets;
     RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
     to_generate.push_back(c->ToGenerate(p));
-    ports.push_back(PortsOf(p, m, c->options));
+    ports.push_back(PortsOf(p, m, WeightsBytes(programs), c->options));
     for (const RuntimeMember& part : RuntimeMembers(RuntimeNeed::GpuPrograms)) {
       ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part,
                                                          c->options.debug.sanitizer, c->options.debug.KeepsKernels()));

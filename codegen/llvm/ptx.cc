@@ -127,6 +127,19 @@ absl::StatusOr<CpuLevel> WithRoomForParameters(CpuLevel level, const llvm::Modul
   return level;
 }
 
+// LLVM numbers calls through all modules of a process, in comments: they would tell what was compiled before.
+std::string WithoutCallNumbers(llvm::StringRef ptx) {
+  std::string out;
+  out.reserve(ptx.size());
+  while (!ptx.empty()) {
+    const auto [line, rest] = ptx.split('\n');
+    out += line.substr(0, line.find(" // callseq ")).str();
+    out += '\n';
+    ptx = rest;
+  }
+  return out;
+}
+
 }  // namespace
 
 CpuLevel PtxLevel(const std::string& cpu, const std::string& features) {
@@ -168,7 +181,7 @@ absl::StatusOr<std::string> CompileToPtx(llvm::Module& m, const CpuLevel& wanted
   if (tm->addPassesToEmitFile(pm, out, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return Internal("this LLVM cannot emit PTX");
   pm.run(m);
-  return std::string(ptx.data(), ptx.size());
+  return WithoutCallNumbers(llvm::StringRef(ptx.data(), ptx.size()));
 }
 
 }  // namespace kiln

@@ -28,7 +28,8 @@ same_code() {
   [ -s "$out/one" ]
   cmp "$out/one" "$out/other"
 }
-for f in conv_3x3_56x56x64 gemm_f32_1024 layer_norm_4096x768 scatter_add_1m running_sums_4096; do
+# Among them one whose CPU program alone has constants.
+for f in conv_3x3_56x56x64 gemm_f32_1024 layer_norm_4096x768 scatter_add_1m running_sums_4096 loop_1000_steps; do
   for targets in sm_90 v3 'v3 --target sm_90' 'v3 --target v4'; do
     # shellcheck disable=SC2086
     "$kiln" compile "tests/gpu/pack/$f.hlo" --name m --out "$out/of $targets" --target $targets >/dev/null 2>&1
@@ -37,6 +38,22 @@ for f in conv_3x3_56x56x64 gemm_f32_1024 layer_norm_4096x768 scatter_add_1m runn
   same_code 'of v3' 'of v3 --target sm_90' m_v3.o
   same_code 'of v3' 'of v3 --target v4' m_v3.o
 done
+# Nor does PTX with calls, which LLVM would number, depend on what was compiled before.
+cat >"$out/lu.hlo" <<'EOF'
+HloModule m
+ENTRY e {
+  a = f32[4,4] parameter(0)
+  ROOT f = (f32[4,4], s32[4], s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi"
+}
+EOF
+for targets in sm_90 'sm_80 --target sm_90'; do
+  mkdir "$out/ptx $targets"
+  echo "debug { dump_dir: \"$out/ptx $targets\" }" >"$out/dump.config"
+  # shellcheck disable=SC2086
+  "$kiln" compile "$out/lu.hlo" --name m --out "$out/lu" --config "$out/dump.config" --target $targets >/dev/null 2>&1
+done
+grep -q 'call.uni' "$out/ptx sm_90/m.sm_90.ptx"
+cmp "$out/ptx sm_90/m.sm_90.ptx" "$out/ptx sm_80 --target sm_90/m.sm_90.ptx"
 cat >"$out/first/main.cc" <<'EOF'
 #include <cstdio>
 #include <vector>
