@@ -10,14 +10,21 @@
 #include "compiler/passes/expand/expand_each.h"
 
 namespace kiln {
+namespace {
+
+// Values stay where they are: other memories than the arena are the plan's to use.
+bool PassesOperandOn(const Instruction* i) {
+  return IsAnnotation(*i) && i->operand_count() == 1 && i->shape().Compatible(i->operand(0)->shape());
+}
+
+}  // namespace
 
 absl::StatusOr<bool> CustomCallDecomposer(Module& m, PassContext& ctx) {
   return ExpandEach(
       m, ctx,
-      [](Instruction* i) { return IsAnnotation(*i) || IsNamedOperation(i) || IsCsrProduct(i) || IsAttentionCall(i); },
+      [](Instruction* i) { return PassesOperandOn(i) || IsNamedOperation(i) || IsCsrProduct(i) || IsAttentionCall(i); },
       [](Instruction* i) {
-        // Values stay where they are: other memories than the arena are the plan's to use.
-        if (IsAnnotation(*i)) return i->operand(0);
+        if (PassesOperandOn(i)) return i->operand(0);
         if (IsCsrProduct(i)) return CsrProductOf(i);
         if (IsAttentionCall(i)) return AttentionOf(i, i->parent(), i->operands());
         return NamedOperationOf(i, i->parent(), i->operands());
