@@ -42,7 +42,7 @@ enum { PASSED = 8 };
 static uint64_t passed[PASSED];
 
 // Each address has a factor of its own, so that products do not wait for each other.
-static uint64_t sum_of(uint64_t factor, void* const* addresses, int64_t count) {
+__attribute__((minsize)) static uint64_t sum_of(uint64_t factor, void* const* addresses, int64_t count) {
   uint64_t sum = 0;
 #pragma clang loop unroll(disable)
   for (int64_t k = 0; k < count; ++k) {
@@ -52,7 +52,7 @@ static uint64_t sum_of(uint64_t factor, void* const* addresses, int64_t count) {
   return sum;
 }
 
-static uint64_t hash_of(const struct kiln_program* p, const struct kiln_call* c) {
+__attribute__((minsize)) static uint64_t hash_of(const struct kiln_program* p, const struct kiln_call* c) {
   void* const arenas[] = {c->arena.data, c->slow_arena.data};
   return (sum_of(0xbf58476d1ce4e5b9u, c->arguments, p->arguments) +
           sum_of(0x94d049bb133111ebu, c->results, p->results) + sum_of(0xd6e8feb86659fd93u, arenas, 2)) |
@@ -60,7 +60,7 @@ static uint64_t hash_of(const struct kiln_program* p, const struct kiln_call* c)
 }
 
 // An argument that states the size of a dimension.
-static int32_t check_extent(const struct kiln_port* p, const void* data) {
+__attribute__((minsize)) static int32_t check_extent(const struct kiln_port* p, const void* data) {
   if (p->low > p->high) return KILN_OK;
   const int64_t v = p->bytes == 8   ? *(const int64_t*)data
                     : p->bytes == 4 ? *(const int32_t*)data
@@ -145,7 +145,7 @@ __attribute__((minsize, noinline)) static int32_t check_addresses(const struct k
   return p->check_overlap ? check_overlap(p, c) : KILN_OK;
 }
 
-static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
+__attribute__((minsize)) static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
   int32_t status;
   if (p->devices) {
     const struct kiln_comm* m = c->comm;
@@ -167,7 +167,7 @@ static int32_t check(const struct kiln_program* p, const struct kiln_call* c) {
   return KILN_OK;
 }
 
-int32_t kiln_model_run(const struct kiln_call* c) {
+__attribute__((minsize)) int32_t kiln_model_run(const struct kiln_call* c) {
   const struct kiln_program* p = &kiln_model_program;
   int32_t status = check(p, c);
   kiln_entry* f = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
