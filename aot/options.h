@@ -130,7 +130,7 @@ inline bool KeepsExcess(const CompileOptions& o) {
 // Whether short sums of products of F16 are F16 on CPUs that have its arithmetic.
 inline bool SumsInF16(const CompileOptions& o) { return KeepsExcess(o) && !o.cpu.sum_f16_in_f32; }
 
-// What is known of `level` where code for it is made with `o`.
+// Takes from `level` the instructions whose results `o` does not admit.
 inline void Restrict(CpuLevel* level, const CompileOptions& o) {
   level->dot_bf16 = level->dot_bf16 && o.cpu.flush_subnormals;  // they take subnormals for zeros
   level->fp16 = level->fp16 && SumsInF16(o);

@@ -111,12 +111,13 @@ absl::Status EmitGpu(const std::vector<Planned>& programs, Compilation* c) {
   for (const GpuTarget& d : devices) c->out.code.gpu_targets.push_back(d.name);
   std::vector<ProgramToGenerate> to_generate;
   std::vector<GpuPorts> ports;
+  const int64_t weights_bytes = WeightsBytes(programs);
   for (const Planned& p : programs) {
     CompiledModel& m = c->ModelOf(p.entry);
     m.code.gpu_targets = c->out.code.gpu_targets;
     RETURN_IF_ERROR(ReportUntuned(*p.program.module, devices, c->options, &c->out));
     to_generate.push_back(c->ToGenerate(p));
-    ports.push_back(PortsOf(p, m, WeightsBytes(programs), c->options));
+    ports.push_back(PortsOf(p, m, weights_bytes, c->options));
     for (const RuntimeMember& part : RuntimeMembers(RuntimeNeed::GpuPrograms)) {
       ASSIGN_OR_RETURN(std::string object, RuntimeObject(m.symbols, c->out.symbols, part.part,
                                                          c->options.debug.sanitizer, c->options.debug.KeepsKernels()));

@@ -37,9 +37,9 @@ const Command kCompile = {
      {"out", "DIR", "the folder to write to; it is made if it is missing", Takes::kNeeded, 'o'},
      kConfig,
      {"target", "T",
-      "v2, v3, v3dot, v4, v4dot, v4fp16, v4bf16, amx (x86-64 levels), cpu (all; dot levels and amx where products "
-      "gain), "
-      "native, sm_75, sm_80, ... (NVIDIA GPUs), or cuda (sm_80, sm_90 and sm_100); default: the config's, else cpu",
+      "v2, v3, v3dot, v4, v4dot, v4fp16, v4bf16, amx (x86-64 levels), cpu (v2, v3, v4, and others by "
+      "which products gain), native, sm_75, sm_80, ... (NVIDIA GPUs), or cuda (sm_80, sm_90 and sm_100); default: the "
+      "config's, else cpu",
       Takes::kAny},
      {"batch", "N", "a variant for this size of the unbounded dimension, beside those of the config", Takes::kAny},
      {"tuning", "F", "what a tuning program wrote (kiln tune), beside those of the config", Takes::kAny},

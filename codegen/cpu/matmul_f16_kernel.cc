@@ -92,7 +92,7 @@ class F16Kernel {
     if (whole < t_.run) Group(OfA(a, ir_.I64(whole)), RowOfB(b, ir_.I64(whole)), t_.run - whole);
   }
 
-  // Adds `count` products to the results. What was stored of the sums is converted on its way back.
+  // Adds `count` products to the results: the sums wait on the stack, from where they are loaded as F32.
   void Group(llvm::Value* a, llvm::Value* b, int64_t count) {
     const int64_t first = std::min(count, kChainOfF16), whole = count / kChainOfF16 * kChainOfF16;
     const auto chain = [&](llvm::Value* k, int64_t length, bool added) {

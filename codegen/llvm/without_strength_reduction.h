@@ -1,4 +1,4 @@
-// Code generation without LLVM's strength reduction, for code that had it before.
+// Code generation without LLVM's strength reduction, for code that had it before (ReduceStrength).
 //
 // Why: LLVM's own option for it is the whole process's: GPU code would depend on whether CPU code was generated first.
 #pragma once

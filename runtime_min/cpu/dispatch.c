@@ -10,6 +10,7 @@
 // Written by the compiler (aot/targets/cpu.cc).
 __attribute__((visibility("hidden"))) extern const struct kiln_program kiln_model_program;
 
+// What the first call found.
 static kiln_entry* chosen;
 
 __attribute__((minsize, noinline)) static kiln_entry* choose(const struct kiln_program* p) {
