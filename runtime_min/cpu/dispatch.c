@@ -43,21 +43,21 @@ enum { PASSED = 8 };
 static uint64_t passed[PASSED];
 
 // Each address has a factor of its own, so that products do not wait for each other.
-__attribute__((minsize)) static uint64_t sum_of(uint64_t factor, void* const* addresses, int64_t count) {
-  uint64_t sum = 0;
-#pragma clang loop unroll(disable)
-  for (int64_t k = 0; k < count; ++k) {
-    sum += (uintptr_t)addresses[k] * factor;
-    factor *= 0x9e3779b97f4a7c15u;
-  }
-  return sum;
-}
-
 __attribute__((minsize)) static uint64_t hash_of(const struct kiln_program* p, const struct kiln_call* c) {
-  void* const arenas[] = {c->arena.data, c->slow_arena.data};
-  return (sum_of(0xbf58476d1ce4e5b9u, c->arguments, p->arguments) +
-          sum_of(0x94d049bb133111ebu, c->results, p->results) + sum_of(0xd6e8feb86659fd93u, arenas, 2)) |
-         1;
+  uint64_t factor = 0xbf58476d1ce4e5b9u;
+  uint64_t sum = ((uintptr_t)c->arena.data * factor + (uintptr_t)c->slow_arena.data) * factor;
+  void* const* at = c->arguments;
+  void* const* end = at + p->arguments;
+  for (int lists = 0; lists < 2; ++lists) {
+#pragma clang loop unroll(disable)
+    for (; at != end; ++at) {
+      factor = (factor << 9 | factor >> 55) + 0x1ce4e5b9;
+      sum += (uintptr_t)*at * factor;
+    }
+    at = c->results;
+    end = at + p->results;
+  }
+  return sum | 1;
 }
 
 // An argument that states the size of a dimension.
