@@ -45,6 +45,7 @@ struct kiln_program {
   int64_t flush_subnormals;  // to zero, while it runs
   int64_t x87;               // what it calls may use x87: functions of the caller's, fmod
   int64_t check_overlap;     // it writes at most KILN_MOST_WRITTEN arrays, arenas included
+  int64_t extents;           // arguments up to the last that states an extent
   struct kiln_port port[];   // of the arguments, then of the results
 };
 

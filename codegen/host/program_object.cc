@@ -28,6 +28,8 @@ absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::ve
   head.flush_subnormals = checks.flush_subnormals;
   head.x87 = checks.x87;
   head.check_overlap = checks.overlap;
+  for (size_t k = 0; k < checks.arguments.size(); ++k)
+    if (checks.arguments[k].low <= checks.arguments[k].high) head.extents = static_cast<int64_t>(k) + 1;
   std::string bytes(reinterpret_cast<const char*>(&head), offsetof(kiln_program, port));
   for (const auto* list : {&checks.arguments, &checks.results})
     for (const CallChecks::Port& p : *list) {
