@@ -32,6 +32,13 @@ Leaf Step(const Leaf& l) {
   }
 }
 
+// Between its axes a transform keeps the spectrum in the result, before loops behind it read their other operands.
+bool HoldsTransform(const Instruction* i) {
+  if (!i->Is(Opcode::Fusion)) return false;
+  const auto& inside = (*i->attrs().calls)->instructions();
+  return std::any_of(inside.begin(), inside.end(), [](const auto& o) { return o->Is(Opcode::Fft); });
+}
+
 // True if one of several results may be computed apart from the others: a loop of its own, because it is read across,
 // or a product.
 bool ComputedApart(const Instruction* i) {
@@ -205,6 +212,7 @@ bool MayShareWithOperand(const Instruction* i, int64_t k, int64_t output) {
   if (i->Is(Opcode::AllReduce)) return k == output;
   // A product's sums lie in the result before the other operands are read.
   if (i->Is(Opcode::Fusion) && i->attrs().fusion_kind == FusionKind::kOutput) return false;
+  if (HoldsTransform(i)) return false;
   if (i->shape().IsTuple() && output >= static_cast<int64_t>(i->shape().tuple().size())) return false;
   const Shape& out = i->shape().IsTuple() ? i->shape().tuple()[output] : i->shape();
   if (!out.IsArray()) return false;

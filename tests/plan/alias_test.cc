@@ -57,6 +57,16 @@ TEST(Alias, NotWhereAnotherElementIsRead) {
   EXPECT_TRUE(Shares(f, kThree, "x, y, n", 1, 2));
 }
 
+// Between the axes of a transform its spectrum lies in the result.
+TEST(Alias, NotBehindATransform) {
+  const std::string f =
+      "  p = f32[4]{0} parameter(0)\n  q = f32[4]{0} parameter(1)\n  c = c64[4]{0} convert(p)\n"
+      "  s = c64[4]{0} fft(c), fft_type=FFT, fft_length={4}\n  a = f32[4]{0} real(s)\n"
+      "  ROOT b = f32[4]{0} multiply(a, q)\n";
+  EXPECT_FALSE(Shares(f, "f32[4]{0}", "x, y", 0, 0));
+  EXPECT_FALSE(Shares(f, "f32[4]{0}", "x, y", 1, 0));
+}
+
 // An update of rows that are made of old rows nearby: the checker lets the kernel overwrite them that keeps those rows,
 // and only where their distance is known.
 TEST(Alias, RowsThatAreKept) {

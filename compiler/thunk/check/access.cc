@@ -224,6 +224,10 @@ bool ReadsTheRowItWrites(const Instruction* i, int64_t k, int64_t output) {
 
 bool MayOverwrite(const Instruction* i, int64_t k, int64_t output) {
   if (i->Is(Opcode::AllReduce)) return k == output;
+  if (i->Is(Opcode::Fusion)) {  // what lies in the result between a transform's axes
+    const auto& inside = (*i->attrs().calls)->instructions();
+    if (std::any_of(inside.begin(), inside.end(), [](const auto& o) { return o->Is(Opcode::Fft); })) return false;
+  }
   return UpdatesInPlace(i, k, output) || ReadsWhatItWrites(i, k, output) || ReadsTheRowItWrites(i, k, output);
 }
 
