@@ -7,6 +7,7 @@
 
 #include "codegen/cpu/fusion.h"
 #include "codegen/elemental/reduced.h"
+#include "compiler/hlo/unrounded_sums.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {

@@ -1,6 +1,7 @@
 // Fusions around windows: running reductions, reductions of several arrays.
 #include "codegen/cpu/fusion.h"
 #include "codegen/elemental/reduced.h"
+#include "compiler/hlo/unrounded_sums.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace kiln::cpu {

@@ -7,10 +7,6 @@
 
 namespace kiln {
 
-// Whether `i`, a reduction or windows, is a plain sum in a narrow float that is accumulated unrounded in f32. Short
-// windows round in every step, as XLA's do; it cuts long ones, where that would add up.
-bool SumsUnrounded(const Instruction* i);
-
 // The function of `i` of what is combined so far and what comes. What is no such sum keeps its own rounding.
 absl::StatusOr<std::vector<Val>> Combine(ElementEmitter& elements, const Instruction* i,
                                          const std::vector<Val>& arguments);

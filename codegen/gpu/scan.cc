@@ -7,6 +7,7 @@
 #include "codegen/elemental/reduced.h"
 #include "codegen/gpu/cells.h"
 #include "codegen/gpu/kernels.h"
+#include "compiler/hlo/unrounded_sums.h"
 
 namespace kiln::gpu {
 namespace {

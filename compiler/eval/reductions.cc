@@ -4,24 +4,12 @@
 
 #include "compiler/eval/families.h"
 #include "compiler/eval/scalar.h"
+#include "compiler/hlo/unrounded_sums.h"
 
 namespace kiln {
 namespace {
 
 using Operands = std::vector<const Literal*>;
-
-// Whether windows are long ones of narrow floats and plainly summed, which is done unrounded, as the emitters do.
-bool SumsUnrounded(const Instruction& i) {
-  constexpr int64_t kShortWindow = 128;  // elements
-  int64_t window = 1;
-  for (const WindowDim& d : i.attrs().window.value_or(attr::Win())) window *= d.size;
-  if (window <= kShortWindow) return false;
-  const Computation& f = **i.attrs().to_apply;
-  const Instruction* r = f.root();
-  return r->Is(Opcode::Add) && f.parameters().size() == 2 && IsFloat(r->shape().type()) &&
-         InfoOf(r->shape().type()).bits < 32 && r->operand(0)->Is(Opcode::Parameter) &&
-         r->operand(1)->Is(Opcode::Parameter) && r->operand(0) != r->operand(1);
-}
 
 absl::Status Combine(const Computation& f, bool unrounded, std::vector<Literal>* acc, int64_t at,
                      const std::vector<Element>& next) {
@@ -109,7 +97,7 @@ absl::StatusOr<Literal> Reduce(const Instruction& i, const Shape& shape, const O
 absl::StatusOr<Literal> ReduceWindow(const Instruction& i, const Shape& shape, const Operands& x) {
   const Attributes& a = i.attrs();
   const size_t n = x.size() / 2;
-  const bool unrounded = SumsUnrounded(i);
+  const bool unrounded = SumsUnrounded(&i);
   std::vector<Literal> acc = Accumulators(unrounded, shape, x);
   const Shape s = Shape::Array(x[0]->type(), Common(x, n));
   const attr::Win w = a.window.value_or(attr::Win(s.rank()));
