@@ -42,7 +42,7 @@ std::optional<Expr> AllGatherOf(Growth& g, Computation* c, Expr x) {
   const int64_t d = g.Between(0, x.shape().rank() - 1);
   Ints dims = x.shape().dims();
   dims[d] *= size;
-  if (Product(dims) > Growth::kMostElements) return std::nullopt;
+  if (Product(dims) > g.most) return std::nullopt;
   Instruction* i = c->Add(Opcode::AllGather, Shape::Array(x.type(), dims), {x.get()});
   i->mutable_attrs().replica_groups = attr::Raw(groups);
   i->mutable_attrs().dimensions = Ints{d};

@@ -167,6 +167,6 @@ std::optional<Expr> Held(Growth& g, Computation* c, Expr x) {
 
 }  // namespace
 
-std::vector<Maker> ControlMakers() { return {{5, Loop}, {4, Choice}, {2, Called}, {2, Held}}; }
+std::vector<Maker> ControlMakers() { return {{5, Loop, true}, {4, Choice, true}, {2, Called, true}, {2, Held, true}}; }
 
 }  // namespace kiln

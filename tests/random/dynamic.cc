@@ -97,7 +97,7 @@ Expr Indexed(Growth& g, Computation* c, Expr y, bool gathers) {
   }
   rows.mutable_dims()[0] = count;
   rows.set_dynamic(0, false);
-  if (s.rank() < 2 || s.dim(row) == 0 || rows.ElementCount() > Growth::kMostElements) return y;
+  if (s.rank() < 2 || s.dim(row) == 0 || rows.ElementCount() > g.most) return y;
   Expr indices = g.Fit(c, PrimitiveType::S32, {count});
   Ints sizes = s.dims();
   sizes[row] = 1;
@@ -143,7 +143,7 @@ Expr Change(Growth& g, Computation* c, Expr y) {
       return i;
     }
     case 4: {
-      if (2 * s.ElementCount() > Growth::kMostElements) return y;
+      if (2 * s.ElementCount() > g.most) return y;
       Shape joined = s;
       joined.mutable_dims()[d] *= 2;
       Instruction* i = c->Add(Opcode::Concatenate, joined, {y.get(), y.get()});

@@ -7,6 +7,10 @@ namespace {
 std::optional<Expr> BinaryOf(Growth& g, Computation* c, Expr x) {
   // The other operand is sometimes the same value.
   Expr y = g.Chance(15) ? x : g.Fit(c, x.type(), x.shape().dims());
+  if (Growth::Complex(x)) {
+    const Opcode ops[] = {Opcode::Add, Opcode::Subtract, Opcode::Multiply};
+    return g.Folded(Binary(ops[g.Pick(3)], g.Tame(x), y));
+  }
   if (!Growth::Number(x)) {
     const Opcode ops[] = {Opcode::And, Opcode::Or, Opcode::Xor};
     return Binary(ops[g.Pick(3)], x, y);
@@ -28,7 +32,28 @@ std::optional<Expr> IntegerBinary(Growth& g, Computation* c, Expr x) {
   return g.Tame(Binary(ops[g.Pick(8)], x, g.Fit(c, x.type(), x.shape().dims())));
 }
 
-std::optional<Expr> UnaryOf(Growth& g, Computation*, Expr x) {
+// The conjugate, a quarter turn, a part, or the square of the length.
+std::optional<Expr> ComplexUnary(Growth& g, Computation* c, Expr x) {
+  Expr re = Unary(Opcode::Real, x), im = Unary(Opcode::Imag, x);
+  const auto complex = [&](Expr a, Expr b) { return c->Add(Opcode::Complex, x.shape(), {a.get(), b.get()}); };
+  switch (g.Pick(6)) {
+    case 0:
+      return complex(re, -im);
+    case 1:
+      return complex(im, re);
+    case 2:
+      return g.Chance(50) ? re : im;
+    case 3:
+      return g.Folded(re * re + im * im);
+    case 4:
+      return g.Rounded(Unary(Opcode::Abs, g.Tame(x)));
+    default:
+      return -x;
+  }
+}
+
+std::optional<Expr> UnaryOf(Growth& g, Computation* c, Expr x) {
+  if (Growth::Complex(x)) return ComplexUnary(g, c, x);
   if (!Growth::Number(x)) return Unary(Opcode::Not, x);
   if (IsFloat(x.type())) {
     const Opcode ops[] = {Opcode::Negate, Opcode::Abs, Opcode::Floor, Opcode::Ceil, Opcode::Sign, Opcode::Sqrt};
@@ -46,7 +71,8 @@ std::optional<Expr> UnaryOf(Growth& g, Computation*, Expr x) {
 std::optional<Expr> Comparison(Growth& g, Computation* c, Expr x) {
   const Direction directions[] = {Direction::LT, Direction::LE, Direction::GT,
                                   Direction::GE, Direction::EQ, Direction::NE};
-  return CompareExpr(directions[g.Pick(6)], x, g.Chance(10) ? x : g.Fit(c, x.type(), x.shape().dims()));
+  return CompareExpr(directions[Growth::Complex(x) ? 4 + g.Pick(2) : g.Pick(6)], x,
+                     g.Chance(10) ? x : g.Fit(c, x.type(), x.shape().dims()));
 }
 
 std::optional<Expr> Selection(Growth& g, Computation* c, Expr x) {
@@ -55,7 +81,7 @@ std::optional<Expr> Selection(Growth& g, Computation* c, Expr x) {
                     g.Fit(c, x.type(), x.shape().dims()));
 }
 
-std::optional<Expr> Conversion(Growth& g, Computation*, Expr x) { return ConvertTo(g.AnyType(), g.Tame(x)); }
+std::optional<Expr> Conversion(Growth& g, Computation*, Expr x) { return Growth::As(g.AnyType(), g.Tame(x)); }
 
 // A function of scalars on every element of two arrays.
 std::optional<Expr> Mapped(Growth& g, Computation* c, Expr x) {
@@ -74,8 +100,8 @@ std::optional<Expr> Mapped(Growth& g, Computation* c, Expr x) {
 }  // namespace
 
 std::vector<Maker> ElementwiseMakers() {
-  return {{10, BinaryOf}, {3, IntegerBinary}, {6, UnaryOf}, {4, Comparison},
-          {4, Selection}, {5, Conversion},    {2, Mapped}};
+  return {{10, BinaryOf, true}, {3, IntegerBinary},    {6, UnaryOf, true}, {4, Comparison, true},
+          {4, Selection, true}, {5, Conversion, true}, {2, Mapped}};
 }
 
 }  // namespace kiln

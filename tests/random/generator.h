@@ -18,6 +18,11 @@ struct RandomOptions {
   // Reductions by functions that do not commute or are not associative, or from other values than their identity, for
   // backends that reduce in order.
   bool ordered = false;
+  // More operations, types and attributes, complex numbers, operands with values of their own, and now and then large
+  // arrays.
+  bool wide = false;
+  // What is added to numbers that are rounded: one that lies at the middle between two does not with another.
+  double offset = 0.1371;
   // Only what XLA's text and StableHLO can express, so that the module can be given to XLA.
   bool portable = false;
 };

@@ -22,16 +22,26 @@ class Growth {
   Ints AnyDims();
   Expr Any() { return pool[Pick(pool.size())]; }
 
-  static bool Number(Expr e) { return e.type() != PrimitiveType::Pred; }
+  // Has an order.
+  static bool Number(Expr e) { return e.type() != PrimitiveType::Pred && !Complex(e); }
+  static bool Complex(Expr e) { return IsComplex(e.type()); }
   // Sums of several values round in it.
   static bool Narrow(PrimitiveType t) { return IsFloat(t) && InfoOf(t).bits < 32; }
   // Arithmetic works on it, as opposed to types that only hold values.
-  static bool Arithmetic(PrimitiveType t) { return t != PrimitiveType::Pred && InfoOf(t).bits >= 8 && !Tiny(t); }
+  static bool Arithmetic(PrimitiveType t) {
+    return t != PrimitiveType::Pred && !IsComplex(t) && InfoOf(t).bits >= 8 && !Tiny(t);
+  }
   // Floats of eight bits and less.
   static bool Tiny(PrimitiveType t) { return IsFloat(t) && InfoOf(t).bits <= 8; }
 
   // Values stay small integers, so that sums and products are exact in every type.
   Expr Tame(Expr e);
+  // Small integers too, of whole numbers of any size: remainders, which keep more of them apart than bounds do.
+  Expr Folded(Expr e);
+  // What rounds on the way to a whole number, or to one that is seldom near the middle between two.
+  Expr Rounded(Expr e);
+  // `e` in another type; of complex numbers the real part, if that is not complex.
+  static Expr As(PrimitiveType t, Expr e);
   // Some value of the given type and extents.
   Expr Fit(Computation* c, PrimitiveType t, const Ints& dims);
   // A scalar index, in range or not.
@@ -42,20 +52,26 @@ class Growth {
   // A random number of random operations on the pool; `c` is where they go.
   void Grow(Computation* c, uint64_t steps);
 
-  static constexpr int64_t kMostElements = 600;
-
   Module* const module;
   const RandomOptions options;
   std::mt19937_64 rng;
   std::vector<Expr> pool;
+  int64_t most = 600;      // elements of a value
   int depth = 0;           // of loops and choices around
+  bool stateful = false;   // an operation that changes the generator's state was made
   bool diverging = false;  // devices may take different ways here, so they cannot meet
 };
+
+// The instruction with the shape that its operands and attributes give it, or that is `given`; nothing where they do
+// not fit.
+std::optional<Expr> Inferred(Computation* c, Opcode op, const std::vector<Expr>& operands, const Attributes& attrs,
+                             const std::optional<Shape>& given = std::nullopt);
 
 // A random operation on `x`, or nothing where it does not fit.
 struct Maker {
   int weight;
   std::optional<Expr> (*make)(Growth& g, Computation* c, Expr x);
+  bool complex = false;  // takes complex numbers
 };
 
 std::vector<Maker> ElementwiseMakers();
@@ -66,5 +82,11 @@ std::vector<Maker> ControlMakers();
 std::vector<Maker> DynamicMakers();
 std::vector<Maker> CollectiveMakers();
 std::vector<Maker> LibraryMakers();
+std::vector<Maker> TransformMakers();
+std::vector<Maker> LinearMakers();
+std::vector<Maker> ContractionMakers();
+std::vector<Maker> PlaceMakers();
+std::vector<Maker> SpecialMakers();
+std::vector<Maker> StateMakers();
 
 }  // namespace kiln

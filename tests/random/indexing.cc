@@ -77,7 +77,7 @@ std::optional<Expr> GatherOf(Growth& g, Computation* c, Expr x) {
   dims.insert(dims.begin() + at, count);
   for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d)
     if (d != at) offset.push_back(d);
-  if (Product(dims) > Growth::kMostElements) return std::nullopt;
+  if (Product(dims) > g.most) return std::nullopt;
   Expr indices = Indices(g, c, count, static_cast<int64_t>(w.indexed.size()), vector);
   Instruction* i = c->Add(Opcode::Gather, Shape::Array(x.type(), dims), {x.get(), indices.get()});
   i->mutable_attrs().offset_dims = offset;
@@ -100,7 +100,7 @@ std::optional<Expr> ScatterOf(Growth& g, Computation* c, Expr x) {
   Ints dims = w.Kept(), window_dims;
   dims.insert(dims.begin(), count);
   for (int64_t d = 1; d < static_cast<int64_t>(dims.size()); ++d) window_dims.push_back(d);
-  if (Product(dims) > Growth::kMostElements) return std::nullopt;
+  if (Product(dims) > g.most) return std::nullopt;
   Expr updates = g.Fit(c, x.type(), dims);
   // The operand's own elements as updates of it.
   if (g.Chance(40) && dims.size() == x.shape().dims().size() + 1 && count == 1) {
@@ -132,7 +132,7 @@ std::optional<Expr> ScatterOf(Growth& g, Computation* c, Expr x) {
 }  // namespace
 
 std::vector<Maker> IndexingMakers() {
-  return {{4, DynamicSlicePart}, {5, DynamicUpdate}, {5, GatherOf}, {5, ScatterOf}};
+  return {{4, DynamicSlicePart, true}, {5, DynamicUpdate, true}, {5, GatherOf, true}, {5, ScatterOf, true}};
 }
 
 }  // namespace kiln

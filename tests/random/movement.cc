@@ -17,7 +17,7 @@ std::optional<Expr> BroadcastOf(Growth& g, Computation*, Expr x) {
     result.push_back(d);
   }
   while (next < out.size()) result.push_back(out[next++]);
-  if (Product(result) > Growth::kMostElements) return std::nullopt;
+  if (Product(result) > g.most) return std::nullopt;
   return BroadcastTo(x, result, map);
 }
 
@@ -69,14 +69,14 @@ std::optional<Expr> PadOf(Growth& g, Computation* c, Expr x) {
     p.push_back(q);
     out.push_back(extent);
   }
-  if (Product(out) > Growth::kMostElements) return std::nullopt;
+  if (Product(out) > g.most) return std::nullopt;
   Instruction* i = c->Add(Opcode::Pad, Shape::Array(x.type(), out), {x.get(), g.Fit(c, x.type(), {}).get()});
   i->mutable_attrs().padding = p;
   return i;
 }
 
 std::optional<Expr> ConcatenateOf(Growth& g, Computation* c, Expr x) {
-  if (x.shape().rank() == 0 || 3 * x.shape().ElementCount() > Growth::kMostElements) return std::nullopt;
+  if (x.shape().rank() == 0 || 3 * x.shape().ElementCount() > g.most) return std::nullopt;
   std::vector<Expr> parts = {x};
   const int64_t more = g.Between(0, 2);
   for (int64_t k = 0; k < more; ++k) parts.push_back(g.Chance(30) ? x : g.Fit(c, x.type(), x.shape().dims()));
@@ -103,8 +103,8 @@ std::optional<Expr> IotaNew(Growth& g, Computation* c, Expr) {
 }  // namespace
 
 std::vector<Maker> MovementMakers() {
-  return {{4, BroadcastOf}, {5, TransposeOf},   {5, ReshapeOf}, {5, SlicePart},
-          {5, PadOf},       {4, ConcatenateOf}, {4, ReverseOf}, {2, IotaNew}};
+  return {{4, BroadcastOf, true}, {5, TransposeOf, true},   {5, ReshapeOf, true}, {5, SlicePart, true},
+          {5, PadOf, true},       {4, ConcatenateOf, true}, {4, ReverseOf, true}, {2, IotaNew, true}};
 }
 
 }  // namespace kiln

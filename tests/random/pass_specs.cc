@@ -66,7 +66,9 @@ Annotations AnnotationsOf(uint64_t seed) {
 }
 
 std::unique_ptr<Module> AnnotatedModule(uint64_t seed) {
-  std::unique_ptr<Module> m = RandomModule(seed);
+  RandomOptions options;
+  options.wide = seed % 4 == 1;
+  std::unique_ptr<Module> m = RandomModule(seed, options);
   Annotate(m.get(), seed, AnnotationsOf(seed));
   return m;
 }

@@ -58,7 +58,7 @@ std::optional<Expr> ReduceWindows(Growth& g, Computation* c, Expr x) {
     dims.push_back((room - w.DilatedSize()) / w.stride + 1);
     window.push_back(w);
   }
-  if (Product(dims) > Growth::kMostElements) return std::nullopt;
+  if (Product(dims) > g.most) return std::nullopt;
   const Opcode op = g.Reducer(x.type());
   Instruction* init = c->AddConstant(Literal::Of(x.type(), Growth::Neutral(op, x.type())));
   Instruction* i = c->Add(Opcode::ReduceWindow, Shape::Array(x.type(), dims), {g.Tame(x).get(), init});
@@ -68,7 +68,9 @@ std::optional<Expr> ReduceWindows(Growth& g, Computation* c, Expr x) {
 }
 
 PrimitiveType Exact(Expr x) {
-  return Growth::Number(x) && !Growth::Narrow(x.type()) && InfoOf(x.type()).bits >= 32 ? x.type() : PrimitiveType::F32;
+  return (Growth::Number(x) || Growth::Complex(x)) && !Growth::Narrow(x.type()) && InfoOf(x.type()).bits >= 32
+             ? x.type()
+             : PrimitiveType::F32;
 }
 
 std::optional<Expr> Product2(Growth& g, Computation* c, Expr x) {  // [b, m, k] x [b, k, n]
@@ -157,8 +159,8 @@ std::optional<Expr> Scanned(Growth& g, Computation* c, Expr x) {
 }  // namespace
 
 std::vector<Maker> ReductionMakers() {
-  return {{8, ReduceSome}, {3, ReducePair}, {4, ReduceWindows}, {4, Product2},
-          {3, Convolved},  {5, Sorted},     {2, Scanned}};
+  return {{8, ReduceSome, true}, {3, ReducePair}, {4, ReduceWindows, true}, {4, Product2, true}, {3, Convolved},
+          {5, Sorted},           {2, Scanned}};
 }
 
 }  // namespace kiln

@@ -16,12 +16,13 @@
 namespace kiln {
 namespace {
 
-constexpr uint64_t kModules = 300, kArchives = 12;
+constexpr uint64_t kModules = 220, kArchives = 12;
 
 std::vector<RandomOptions> Kinds() {
-  std::vector<RandomOptions> out(3);
+  std::vector<RandomOptions> out(4);
   out[1].devices = 4;
   out[2].dynamic = true;
+  out[3].wide = true;
   return out;
 }
 
