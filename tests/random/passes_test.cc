@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-constexpr uint64_t kModules = 60, kModulesInPlace = 30;
+constexpr uint64_t kModules = 50, kModulesInPlace = 30;
 
 class EachPass : public testing::TestWithParam<const PassInfo*> {};
 

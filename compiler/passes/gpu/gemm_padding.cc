@@ -69,6 +69,14 @@ bool FewRows(const Instruction* dot, int64_t batch) {
   return IsFloat(t) && std::min(dot->shape().dim(batch), dot->shape().dim(batch + 1)) < Multiple(t);
 }
 
+// Batch dimensions stand in front, in their order.
+bool BatchesLead(const Instruction* dot, int64_t batch) {
+  for (const auto& dims : {dot->attrs().lhs_batch_dims, dot->attrs().rhs_batch_dims})
+    for (int64_t k = 0; k < batch; ++k)
+      if ((*dims)[static_cast<size_t>(k)] != k) return false;
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> CublasPadForGemms(Module& m, PassContext& ctx) {
@@ -80,7 +88,7 @@ absl::StatusOr<bool> CublasPadForGemms(Module& m, PassContext& ctx) {
         i->attrs().lhs_contracting_dims->size() != 1 || i->operand(0)->shape().rank() != batch + 2 ||
         i->operand(1)->shape().rank() != batch + 2)
       return false;
-    if (FewRows(i, batch)) return false;
+    if (!BatchesLead(i, batch) || FewRows(i, batch)) return false;
     for (int64_t k = 0; k < 2; ++k)
       if (RoundedUp(i->operand(k)->shape(), batch, Multiple(t)) != i->operand(k)->shape().dims()) return true;
     return false;
