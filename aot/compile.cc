@@ -61,7 +61,8 @@ absl::StatusOr<Planned> Plan(std::unique_ptr<Module> module, const std::string& 
   out->report.flops += p.cost.flops;
   out->report.bytes_accessed += p.cost.bytes_accessed;
   out->report.temp_bytes = std::max(out->report.temp_bytes, buffers.temp_bytes());
-  out->report.slow_bytes = std::max(out->report.slow_bytes, buffers.slow_bytes());
+  int64_t& elsewhere = target == ProgramTarget::kGpu ? out->report.gpu_host_bytes : out->report.slow_bytes;
+  elsewhere = std::max(elsewhere, buffers.slow_bytes());
   out->report.thunks += CountThunks(p.thunks);
   out->devices = p.module->replica_count * p.module->partition_count;
   out->communicates = out->devices > 1 || Communicates(p.thunks);

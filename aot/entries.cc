@@ -33,7 +33,8 @@ void AddFigures(const CompiledModel& entry, CompiledModel* library) {
   for (int64_t ModelReport::*sum : {&ModelReport::flops, &ModelReport::gpu_flops, &ModelReport::bytes_accessed,
                                     &ModelReport::thunks, &ModelReport::fusions})
     all.*sum += of.*sum;
-  for (int64_t ModelReport::*most : {&ModelReport::temp_bytes, &ModelReport::slow_bytes, &ModelReport::gpu_temp_bytes})
+  for (int64_t ModelReport::*most :
+       {&ModelReport::temp_bytes, &ModelReport::slow_bytes, &ModelReport::gpu_temp_bytes, &ModelReport::gpu_host_bytes})
     all.*most = std::max(all.*most, of.*most);
   library->devices = std::max(library->devices, entry.devices);
   library->communicates = library->communicates || entry.communicates;

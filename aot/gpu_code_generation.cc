@@ -101,15 +101,27 @@ void Describe(Ir& ir, const std::string& library, const std::vector<Image>& imag
     llvm::Constant* weights = ports.weights_bytes > 0 ? WeightsOfLibrary(ir, library + "_weights") : t.Null();
     std::vector<llvm::Constant*> names;
     for (const gpu::Program::Kernel& k : p.kernels.kernels) names.push_back(t.Text(k.symbol));
-    t.Publish(
-        p.name + "_gpu_program",
-        t.Struct({t.Number(static_cast<int64_t>(images.size())), code, t.Number(static_cast<int64_t>(names.size())),
-                  t.Array(names), t.Number(p.use.regions), t.Number(static_cast<int64_t>(p.use.calls.size())),
-                  t.Array(p.use.calls), gemm, weights, t.Number(ports.weights_bytes), t.Number(ports.arena_bytes),
-                  Communication(ir, library, p, &t), t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
-                  t.Number(static_cast<int64_t>(ports.result_bytes.size())), t.Numbers(ports.argument_bytes),
-                  t.Numbers(ports.result_bytes), t.Numbers(ports.result_in_argument), named,
-                  FunctionOfLibrary(ir, p.name + "_gpu_entry")}));
+    t.Publish(p.name + "_gpu_program", t.Struct({t.Number(static_cast<int64_t>(images.size())),
+                                                 code,
+                                                 t.Number(static_cast<int64_t>(names.size())),
+                                                 t.Array(names),
+                                                 t.Number(p.use.regions),
+                                                 t.Number(static_cast<int64_t>(p.use.calls.size())),
+                                                 t.Array(p.use.calls),
+                                                 gemm,
+                                                 weights,
+                                                 t.Number(ports.weights_bytes),
+                                                 t.Number(ports.arena_bytes),
+                                                 Communication(ir, library, p, &t),
+                                                 t.Number(static_cast<int64_t>(ports.argument_bytes.size())),
+                                                 t.Number(static_cast<int64_t>(ports.result_bytes.size())),
+                                                 t.Numbers(ports.argument_bytes),
+                                                 t.Numbers(ports.result_bytes),
+                                                 t.Numbers(ports.result_in_argument),
+                                                 named,
+                                                 FunctionOfLibrary(ir, p.name + "_gpu_entry"),
+                                                 t.Number(ports.host_arena_bytes),
+                                                 ports.on_host.empty() ? t.Null() : t.Numbers(ports.on_host)}));
   }
 }
 

@@ -10,7 +10,8 @@ namespace kiln {
 struct GpuPorts {
   std::vector<int64_t> argument_bytes, result_bytes;
   std::vector<int64_t> result_in_argument;  // the argument that holds it, or -1
-  int64_t arena_bytes = 0, weights_bytes = 0;
+  std::vector<int64_t> on_host;             // of arguments, then of results: whether they lie there; empty: none does
+  int64_t arena_bytes = 0, host_arena_bytes = 0, weights_bytes = 0;
   bool communicates = false;
   int64_t exchange_bytes = 0;  // the largest exchange with other devices or queues
 };

@@ -91,6 +91,7 @@ struct ModelReport {
   int64_t slow_bytes = 0;  // of the slow arena
   int64_t kernels = 0, thunks = 0, fusions = 0, bytes_accessed = 0, flops = 0;
   int64_t gpu_temp_bytes = 0;  // of the arena of the GPU program
+  int64_t gpu_host_bytes = 0;  // of its arena in the host's memory
   int64_t gpu_steps = 0;       // launches, library calls, copies and fills of a run; a loop's once
   int64_t gpu_flops = 0;
   std::vector<CollectiveUse> collectives;         // of the first program, in the order of its thunks

@@ -7,7 +7,6 @@
 #include "codegen/cpu/kernels.h"
 #include "codegen/gpu/kernels.h"
 #include "compiler/base/text.h"
-#include "compiler/hlo/annotation.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/replica_groups.h"
 #include "compiler/passes/memory/prepare_for_planning.h"
@@ -57,22 +56,6 @@ std::string MemoryReport(const BufferAssignment& buffers) {
   return out;
 }
 
-// Places in the host's memory that a GPU program names and nothing gets.
-void NotePlacesOnHost(const Module& m, std::vector<std::string>* notes) {
-  const Instruction* first = nullptr;
-  int64_t places = 0;
-  for (const auto& c : m.computations())
-    for (const auto& i : c->instructions()) {
-      if (!PutsOnHost(*i)) continue;
-      if (!first || i->loc().line < first->loc().line) first = i.get();
-      ++places;
-    }
-  if (first)
-    notes->push_back(absl::StrCat(places, " of the program's values ", places == 1 ? "is" : "are",
-                                  " meant for the host's memory (first in line ", first->loc().line,
-                                  ") and will lie in the GPU's"));
-}
-
 }  // namespace
 
 absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const std::string& name,
@@ -90,8 +73,8 @@ absl::StatusOr<PlannedProgram> PlanProgram(std::unique_ptr<Module> module, const
   const WrittenOrder written = keep_schedule ? WrittenOrderOf(*module) : WrittenOrder();
   say("passes");
   const bool on_gpu = target == ProgramTarget::kGpu;
-  if (on_gpu) NotePlacesOnHost(*module, &out.notes);
   PipelineOptions pipeline = o.pipeline;
+  pipeline.on_note = [&](const std::string& note) { out.notes.push_back(note); };
   if (on_gpu && !o.gpu.libraries)
     for (const char* pass : {"dot-batcher", "cublas-gemm-rewriter", "cublas-gemm-f8-rewriter"})
       pipeline.disabled.push_back(pass);

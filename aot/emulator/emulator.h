@@ -25,6 +25,7 @@ class Emulator {
   explicit Emulator(const gpu::EmulatedLibrary* library);
   ~Emulator();
   const kiln_gpu* table() const { return &table_; }
+  void set_host_arena(void* memory) { table_.host_arena = memory; }
 
   // Devices of a program whose collectives are NCCL's: those go to the library that stands in for it (nccl_stand_in.h).
   // All devices call these, each in a thread of its own. 0, or a kiln_status, of which error() says more.

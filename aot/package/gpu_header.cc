@@ -48,7 +48,7 @@ constexpr char kGpuCDeclaration[] = R"(
 // The GPU program: code for $ARCHS. The NVIDIA driver is opened when the first one is created; the
 // binary starts without it.
 #define $UPPER_GPU_ARENA_BYTES ((size_t)$GPUARENA)
-typedef struct $NAME_gpu $NAME_gpu;
+$GPUHOSTtypedef struct $NAME_gpu $NAME_gpu;
 // A stream of the program's own, which nothing else waits for.
 #define $UPPER_GPU_OWN_STREAM ((void*)(intptr_t)-1)
 // Loads the program on GPU `device`: the best of its images that the driver takes. `stream`: $UPPER_GPU_OWN_STREAM, or a

@@ -67,6 +67,18 @@ std::string TypedNames(const CompiledModel& m) {
   return out;
 }
 
+namespace {
+
+// Of the GPU program, if it has one.
+std::string HostArenaDefinition(const CompiledModel& m) {
+  if (m.report.gpu_host_bytes == 0) return "";
+  return absl::StrCat(
+      "// The host's page-locked memory that each program has besides, for values that wait there.\n#define ",
+      absl::AsciiStrToUpper(m.name), "_GPU_HOST_ARENA_BYTES ((size_t)", m.report.gpu_host_bytes, ")\n");
+}
+
+}  // namespace
+
 std::string FillTemplate(std::string text, const CompiledModel& m) {
   const bool slow = m.report.slow_bytes > 0, batch = !m.ports.batches.empty();
   const std::vector<std::pair<std::string, std::string>> values = {
@@ -86,6 +98,7 @@ std::string FillTemplate(std::string text, const CompiledModel& m) {
       {"$DEVICES", absl::StrCat(m.devices)},
       {"$ARCHS", absl::StrJoin(m.code.gpu_targets, ", ")},
       {"$GPUARENA", absl::StrCat(m.report.gpu_temp_bytes)},
+      {"$GPUHOST", HostArenaDefinition(m)},
       {"$ARENA", absl::StrCat(m.report.temp_bytes)},
       {"$SLOWBYTES", absl::StrCat(m.report.slow_bytes)},
       {"$NARGS", absl::StrCat(m.ports.arguments.size())},

@@ -46,19 +46,19 @@ std::string CollectivesJson(const std::vector<CollectiveUse>& collectives) {
 }
 
 std::string StatsJson(const CompiledModel& m) {
-  return absl::StrCat("\"name\":", JsonQuote(m.name), ",\"target\":",
-                      JsonQuote(absl::StrCat(m.on_cpu ? "cpu" : "", m.on_cpu && !m.code.gpu_targets.empty() ? "," : "",
-                                             absl::StrJoin(m.code.gpu_targets, ","))),
-                      m.code.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_steps\":", m.report.gpu_steps),
-                      ",\"gpu_temp_bytes\":", m.report.gpu_temp_bytes, ",\"gpu_flops\":", m.report.gpu_flops,
-                      ",\"collectives\":[", CollectivesJson(m.report.collectives), "]",
-                      ",\"argument_bytes\":", m.report.argument_bytes, ",\"output_bytes\":", m.report.output_bytes,
-                      ",\"temp_bytes\":", m.report.temp_bytes, ",\"slow_arena_bytes\":", m.report.slow_bytes,
-                      ",\"constant_bytes\":", m.report.constant_bytes, ",\"code_bytes\":", m.report.code_bytes,
-                      ",\"archive_bytes\":", m.code.archive.size(), ",\"kernels\":", m.report.kernels,
-                      ",\"thunks\":", m.report.thunks, ",\"fusions\":", m.report.fusions,
-                      ",\"bytes_accessed\":", m.report.bytes_accessed, ",\"flops\":", m.report.flops,
-                      ",\"rematerialized\":[", StepsJson(m.report.rematerialized), "]");
+  return absl::StrCat(
+      "\"name\":", JsonQuote(m.name), ",\"target\":",
+      JsonQuote(absl::StrCat(m.on_cpu ? "cpu" : "", m.on_cpu && !m.code.gpu_targets.empty() ? "," : "",
+                             absl::StrJoin(m.code.gpu_targets, ","))),
+      m.code.gpu_targets.empty() ? "" : absl::StrCat(",\"gpu_steps\":", m.report.gpu_steps),
+      ",\"gpu_temp_bytes\":", m.report.gpu_temp_bytes, ",\"gpu_host_arena_bytes\":", m.report.gpu_host_bytes,
+      ",\"gpu_flops\":", m.report.gpu_flops, ",\"collectives\":[", CollectivesJson(m.report.collectives), "]",
+      ",\"argument_bytes\":", m.report.argument_bytes, ",\"output_bytes\":", m.report.output_bytes,
+      ",\"temp_bytes\":", m.report.temp_bytes, ",\"slow_arena_bytes\":", m.report.slow_bytes,
+      ",\"constant_bytes\":", m.report.constant_bytes, ",\"code_bytes\":", m.report.code_bytes,
+      ",\"archive_bytes\":", m.code.archive.size(), ",\"kernels\":", m.report.kernels, ",\"thunks\":", m.report.thunks,
+      ",\"fusions\":", m.report.fusions, ",\"bytes_accessed\":", m.report.bytes_accessed, ",\"flops\":", m.report.flops,
+      ",\"rematerialized\":[", StepsJson(m.report.rematerialized), "]");
 }
 
 // What each entry of a library with several takes and gives; empty for another.

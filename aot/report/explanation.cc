@@ -173,6 +173,7 @@ absl::StatusOr<Explanation> Explain(std::unique_ptr<Module> module, const Compil
   e.result_bytes = result.ByteSize();
   e.temp_bytes = buffers.temp_bytes();
   e.slow_bytes = buffers.slow_bytes();
+  e.on_gpu = on_gpu;
   e.max_arena_bytes = o.model.max_arena_bytes;
   e.flops = p.cost.flops;
   e.bytes_accessed = p.cost.bytes_accessed;

@@ -60,6 +60,9 @@ struct Explanation {
   std::string name;
   std::string device = "one core";  // that the estimates are of, or "NVIDIA H100 (sm_90)"
   int64_t arguments = 0, results = 0, temp_bytes = 0, slow_bytes = 0, peak_tick = 0;
+  bool on_gpu = false;
+  // What the arena of `slow_bytes` is called.
+  const char* SlowArena() const { return on_gpu ? "arena in the host's memory" : "slow arena"; }
   int64_t argument_bytes = 0, result_bytes = 0;
   int64_t max_arena_bytes = 0;  // the config's; 0: none
   int64_t flops = 0, bytes_accessed = 0;

@@ -67,7 +67,7 @@ class Page {
     Card(absl::StrCat(e_.kernels.size()), absl::StrCat("operations, ", e_.distinct_kernels, " different kernels"));
     Card(Bytes(e_.temp_bytes),
          e_.max_arena_bytes ? absl::StrCat("arena, of ", Bytes(e_.max_arena_bytes), " allowed") : "arena");
-    if (e_.slow_bytes) Card(Bytes(e_.slow_bytes), "slow arena");
+    if (e_.slow_bytes) Card(Bytes(e_.slow_bytes), e_.SlowArena());
     Card(Bytes(weight_bytes), "weights in the archive");
     Card(absl::StrCat(e_.arguments, ", ", e_.results), "arguments, results");
     out_ += "</div>\n";

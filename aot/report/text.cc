@@ -55,7 +55,7 @@ std::string ExplainInText(const Explanation& e) {
   absl::StrAppendFormat(&out, "arguments: %d bytes, results: %d bytes\n", e.argument_bytes, e.result_bytes);
   absl::StrAppendFormat(&out, "arena: %d bytes%s%s\n", e.temp_bytes,
                         e.max_arena_bytes ? absl::StrFormat(" of the %d allowed", e.max_arena_bytes) : "",
-                        e.slow_bytes ? absl::StrFormat(", slow arena %d bytes", e.slow_bytes) : "");
+                        e.slow_bytes ? absl::StrFormat(", %s %d bytes", e.SlowArena(), e.slow_bytes) : "");
 
   if (!e.arena_use.empty() && e.temp_bytes > 0) {
     absl::StrAppendFormat(&out, "\npeak: %d bytes live at %%%s\n", e.arena_use[e.peak_tick], e.ticks[e.peak_tick]);

@@ -85,6 +85,17 @@ int64_t WeightsBytes(const std::vector<Planned>& programs) {
   return bytes;
 }
 
+// Of each argument, then of each result, whether the caller has it in the host's memory; empty: none.
+std::vector<int64_t> OnHost(const Module& m) {
+  std::vector<int64_t> out;
+  const auto add = [&](const Shape& s) {
+    for (const Shape& leaf : ArrayLeaves(s)) out.push_back(leaf.LiesInSlowMemory());
+  };
+  for (const Instruction* p : m.entry()->parameters()) add(p->shape());
+  add(m.entry_layout ? m.entry_layout->result : m.entry()->root()->shape());
+  return std::find(out.begin(), out.end(), 1) == out.end() ? std::vector<int64_t>() : out;
+}
+
 GpuPorts PortsOf(const Planned& p, const CompiledModel& m, int64_t weights_bytes, const CompileOptions& o) {
   GpuPorts ports;
   for (const Port& a : m.ports.arguments) ports.argument_bytes.push_back(a.shape.ByteSize());
@@ -92,7 +103,9 @@ GpuPorts PortsOf(const Planned& p, const CompiledModel& m, int64_t weights_bytes
     ports.result_bytes.push_back(r.shape.ByteSize());
     ports.result_in_argument.push_back(r.alias);
   }
+  ports.on_host = OnHost(*p.program.module);
   ports.arena_bytes = p.program.plan.buffers.temp_bytes();
+  ports.host_arena_bytes = p.program.plan.buffers.slow_bytes();
   ports.weights_bytes = weights_bytes;
   ports.communicates = m.communicates;
   ports.exchange_bytes = LargestExchange(p.program.thunks, o.gpu.transport == GpuOptions::Transport::kHost);

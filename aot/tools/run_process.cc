@@ -103,8 +103,7 @@ Instance::Instance(const CompiledModel& model, const std::vector<Literal>& argum
   }
   for (const Port& p : m_.ports.results) results_.push_back(p.alias >= 0 ? args_[p.alias] : Room(p.shape.ByteSize()));
   arena_ = Filled(m_.report.temp_bytes);
-  slow_arena_ = Filled(m_.report.slow_bytes);
-  args_.push_back(slow_arena_.data);  // where an emulated entry finds it
+  slow_arena_ = Filled(std::max(m_.report.slow_bytes, m_.report.gpu_host_bytes));
 }
 
 void Instance::Restore() {
@@ -112,9 +111,12 @@ void Instance::Restore() {
     if (m_.ports.arguments[a].alias >= 0) std::memcpy(args_[a], arguments_[a].data(), arguments_[a].byte_size());
 }
 
-int32_t Instance::Run(RunFn run, EmulatedFn emulated, const Emulator* emulator, const kiln_pool* pool,
+int32_t Instance::Run(RunFn run, EmulatedFn emulated, Emulator* emulator, const kiln_pool* pool,
                       const kiln_comm* comm) {
-  if (emulator) return emulated(args_.data(), results_.data(), arena_.data, emulator->table(), comm);
+  if (emulator) {
+    emulator->set_host_arena(slow_arena_.data);
+    return emulated(args_.data(), results_.data(), arena_.data, emulator->table(), comm);
+  }
   const kiln_call call = {0, args_.data(), results_.data(), arena_, slow_arena_, pool, comm};
   return run(&call);
 }

@@ -55,14 +55,14 @@ class Instance {
   Instance(const CompiledModel& model, const std::vector<Literal>& arguments);
   // Donated arguments as they were, after a run has overwritten them.
   void Restore();
-  int32_t Run(RunFn run, EmulatedFn emulated, const Emulator* emulator, const kiln_pool* pool, const kiln_comm* comm);
+  int32_t Run(RunFn run, EmulatedFn emulated, Emulator* emulator, const kiln_pool* pool, const kiln_comm* comm);
   void KeepResults(const std::vector<size_t>& offsets, const Shared& shared) const;
 
  private:
   const CompiledModel& m_;
   const std::vector<Literal>& arguments_;
   std::vector<void*> args_, results_;
-  kiln_arena arena_, slow_arena_;
+  kiln_arena arena_, slow_arena_;  // the second: of a GPU program, its arena on the host
 };
 
 // A compiled and linked program.

@@ -30,7 +30,8 @@ enum Field {
   kReceive,
   kExchange,
   kOffer,
-  kTake
+  kTake,
+  kHostArena
 };
 
 class GpuEntry : public HostEntry {
@@ -171,6 +172,7 @@ class GpuEntry : public HostEntry {
     b_.CreateStore(value, slot);
     Ask(kWrite, {at, slot, ir_.I64(value->getType()->getScalarSizeInBits() / 8)});
   }
+  llvm::Value* SlowArena(int64_t) override { return Member(kHostArena); }
   llvm::Value* Weights() override { return Member(kWeights); }
 
   std::optional<int64_t> TripCount(const Thunk& t) override { return KnownTripCount(t.instruction); }

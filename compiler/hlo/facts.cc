@@ -77,6 +77,8 @@ constexpr Form kExpandedForms[] = {
     {CarriesSharding, "there is no such function", "manual-sharding-expander and sharding-remover"},
     {[](const Instruction& i) { return i.Is(Opcode::OptimizationBarrier); }, "no code orders values",
      "optimization-barrier-expander"},
+    {IsAnnotation, "no code moves values to where they shall lie",
+     "host-offloader, or for CPUs strip-memory-placement-annotations"},
     {[](const Instruction& i) { return i.Is(Opcode::Call); }, "no code calls a computation", "call-inliner"},
 };
 

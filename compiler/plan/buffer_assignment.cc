@@ -15,7 +15,8 @@ struct Class {
   Slice::Kind kind = Slice::kTemp;
   int64_t index = 0;
   const Instruction* owner = nullptr;
-  ShapeIndex leaf;  // of the owner
+  ShapeIndex leaf;    // of the owner
+  bool slow = false;  // it lies in the slow arena, unless the caller has it
 };
 
 class Assigner {
@@ -28,8 +29,6 @@ class Assigner {
     Number(m_.entry());
     RETURN_IF_ERROR(Define(m_.entry()));
     int64_t flat = 0;
-    for (Class& c : classes_)
-      if (c.kind == Slice::kSlow) c.index = ArgumentCount();
     for (Instruction* p : m_.entry()->parameters()) {
       ForEachLeaf(p->shape(), [&](const ShapeIndex& idx, const Shape& s) {
         if (s.IsArray()) Pin(Find({p, idx}), Slice::kParameter, flat++);
@@ -48,6 +47,9 @@ class Assigner {
       ++flat;
     });
     RETURN_IF_ERROR(bad);
+    for (size_t c = 0; c < classes_.size(); ++c)
+      if (classes_[c].slow && classes_[c].parent == static_cast<int>(c))
+        Pin(static_cast<int>(c), Slice::kSlow, ArgumentCount());
     for (const auto& [exchange, landing] : flights_)
       for (Instruction* o : exchange->operands())
         EachArray(o->shape(), [&](const ShapeIndex& idx, const Shape&) {
@@ -105,7 +107,7 @@ class Assigner {
     classes_.push_back({id, s.ByteSize()});
     classes_.back().owner = l.instruction;
     classes_.back().leaf = l.index;
-    if (s.LiesInSlowMemory()) classes_.back().kind = Slice::kSlow;
+    classes_.back().slow = s.LiesInSlowMemory();
     ids_[l] = id;
     return id;
   }
@@ -137,6 +139,7 @@ class Assigner {
     q.parent = x;
     p.begin = std::min(p.begin, q.begin);
     p.end = std::max(p.end, q.end);
+    p.slow = p.slow || q.slow;
     if (p.kind == Slice::kTemp) {
       p.kind = q.kind;
       p.index = q.index;
@@ -337,6 +340,12 @@ int64_t Place(const std::vector<Class>& results, std::vector<Allocation>* temps)
   return arena.total;
 }
 
+// Whether the caller has result `number` in the host's memory.
+bool LiesOnHost(const Module& m, int64_t number) {
+  const Shape& s = m.entry_layout ? m.entry_layout->result : m.entry()->root()->shape();
+  return ArrayLeaves(s)[static_cast<size_t>(number)].LiesInSlowMemory();
+}
+
 }  // namespace
 
 absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Schedule& schedule,
@@ -359,7 +368,8 @@ absl::StatusOr<BufferAssignment> BufferAssignment::Run(const Module& m, const Sc
       return ErrorAt(x.owner, "with it the program's arrays take more than 2^62 bytes",
                      absl::StatusCode::kResourceExhausted);
     room -= x.size;
-    if (x.kind == Slice::kResult) results.push_back(x);
+    // What the caller has on the host is no place for what the device works with.
+    if (x.kind == Slice::kResult && !x.slow && !LiesOnHost(m, x.index)) results.push_back(x);
     if (x.kind == Slice::kSlow) {
       slow.push_back({x.size, x.begin, x.end});
       slow_class.push_back(static_cast<int>(c));

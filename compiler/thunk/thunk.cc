@@ -56,6 +56,12 @@ std::optional<ThunkKind> OwnKind(const Instruction* i) {
   }
 }
 
+// Memory whose contents do not matter: nothing runs for it.
+bool IsAllocation(const Instruction* i) {
+  return i->Is(Opcode::CustomCall) && i->operand_count() == 0 && i->attrs().custom_call_target &&
+         i->attrs().custom_call_target->text == "AllocateBuffer";
+}
+
 class Builder {
  public:
   Builder(const Schedule& s, const BufferAssignment& b) : schedule_(s), buffers_(b) {}
@@ -63,7 +69,7 @@ class Builder {
   absl::StatusOr<ThunkSequence> Run(const Computation* c) {
     ThunkSequence out;
     for (const Instruction* i : schedule_.at(c)) {
-      if (InfoOf(i->opcode()).lowering == Lowering::Free) continue;
+      if (InfoOf(i->opcode()).lowering == Lowering::Free || IsAllocation(i)) continue;
       Thunk t;
       t.instruction = i;
       if (i->Is(Opcode::While)) {

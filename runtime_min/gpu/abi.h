@@ -87,6 +87,8 @@ struct kiln_gpu {
   // number below KILN_GPU_MOST_OFFERS that no other exchange under way has, puts its end before what is started next.
   int32_t (*offer)(void* self, int64_t place, const struct kiln_gpu_exchange* what, void* const* buffers);
   int32_t (*take)(void* self, int64_t place);
+  // Page-locked memory of the host that kernels and copies reach, as large as the program asks for: its host arena.
+  void* host_arena;
 };
 
 enum { KILN_GPU_MOST_OFFERS = 16 };  // exchanges under way beside the stream

@@ -1,5 +1,7 @@
 // Arrays on the device and copies of them, for programs that use no CUDA interface of their own.
 // kiln renames kiln_model_* for each model.
+#include <string.h>
+
 #include "runtime_min/gpu/driver.h"
 
 void* kiln_model_gpu_malloc(struct kiln_model_gpu* g, size_t bytes) {
@@ -72,11 +74,37 @@ static int32_t stage(struct kiln_model_gpu* g) {
       continue;
     }
     const int64_t bytes = k < p->arguments ? p->argument_bytes[k] : p->result_bytes[k - p->arguments];
+    if (p->on_host && p->on_host[k]) {
+      TRY(g, "no page-locked memory", g->driver->HostAlloc(&g->staged[k], (size_t)(bytes ? bytes : 1), kMapped));
+      continue;
+    }
     uint64_t address = 0;
     TRY(g, "no memory for an array", g->driver->Alloc(&address, (size_t)(bytes ? bytes : 1)));
     g->staged[k] = (void*)address;
   }
   return 0;
+}
+
+// Whether the array of argument or result `k` is page-locked memory of the host, which no run uses by now.
+static int staged_on_host(const struct kiln_gpu_program* p, int64_t k) {
+  if (k >= p->arguments && p->result_in_argument[k - p->arguments] >= 0) k = p->result_in_argument[k - p->arguments];
+  return p->on_host && p->on_host[k];
+}
+
+static int32_t bring_in(struct kiln_model_gpu* g, int64_t k, const void* from) {
+  const int64_t bytes = g->program->argument_bytes[k];
+  if (!staged_on_host(g->program, k)) return kiln_model_gpu_write(g, g->staged[k], from, bytes);
+  if (bytes) memcpy(g->staged[k], from, (size_t)bytes);
+  return 0;
+}
+
+static int32_t bring_out(struct kiln_model_gpu* g, int64_t k, void* to) {
+  const int64_t bytes = g->program->result_bytes[k], at = g->program->arguments + k;
+  if (!bytes) return 0;
+  if (!staged_on_host(g->program, at)) return kiln_model_gpu_read(g, to, g->staged[at], bytes);
+  const int32_t status = kiln_model_gpu_await(g);
+  if (!status) memcpy(to, g->staged[at], (size_t)bytes);
+  return status;
 }
 
 static int32_t run_staged(struct kiln_model_gpu* g, const void* const* arguments, void* const* results) {
@@ -87,12 +115,9 @@ static int32_t run_staged(struct kiln_model_gpu* g, const void* const* arguments
   for (int64_t k = 0; k < p->results; ++k)
     if (!results[k] && p->result_bytes[k]) return KILN_NULL_POINTER;
   int32_t status = stage(g);
-  for (int64_t k = 0; k < p->arguments && !status; ++k)
-    status = kiln_model_gpu_write(g, g->staged[k], arguments[k], p->argument_bytes[k]);
+  for (int64_t k = 0; k < p->arguments && !status; ++k) status = bring_in(g, k, arguments[k]);
   if (!status) status = kiln_model_gpu_start(g, g->staged, g->staged + p->arguments, NULL);
-  for (int64_t k = 0; k < p->results && !status; ++k)
-    if (p->result_bytes[k])
-      status = kiln_model_gpu_read(g, results[k], g->staged[p->arguments + k], p->result_bytes[k]);
+  for (int64_t k = 0; k < p->results && !status; ++k) status = bring_out(g, k, results[k]);
   // Also after a failure: the arrays of the host are the caller's again when this returns.
   const int32_t ended = kiln_model_gpu_await(g);
   return status ? status : ended;

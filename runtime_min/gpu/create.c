@@ -75,6 +75,8 @@ static int32_t set_up(struct kiln_model_gpu* g, int device, void* stream) {
     TRY(g, "no page-locked memory", g->driver->HostAlloc(&exchange, (size_t)p->communication->exchange_bytes, 0));
     g->exchange = exchange;
   }
+  if (!status && p->host_arena_bytes)
+    TRY(g, "no page-locked memory", g->driver->HostAlloc(&g->host_arena, (size_t)p->host_arena_bytes, kMapped));
   return status;
 }
 
@@ -125,13 +127,18 @@ static void release(struct kiln_model_gpu* g) {
   // Behind the graphs that hold its calls.
   if (g->collectives) g->collectives->disconnect(g, 1);
   for (int64_t k = 0; g->staged && k < p->arguments + p->results; ++k)
-    if (g->staged[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0))
-      d->Free((uint64_t)g->staged[k]);
+    if (g->staged[k] && (k < p->arguments || p->result_in_argument[k - p->arguments] < 0)) {
+      if (p->on_host && p->on_host[k])
+        d->HostFree(g->staged[k]);
+      else
+        d->Free((uint64_t)g->staged[k]);
+    }
   if (g->gemm_state) g->gemm->close(g->gemm_state);
   const uint64_t blocks[] = {g->arena, g->workspace};
   for (int k = 0; k < 2; ++k)
     if (blocks[k]) d->Free(blocks[k]);
   if (g->exchange) d->HostFree(g->exchange);
+  if (g->host_arena) d->HostFree(g->host_arena);
   kiln_model_gpu_move_out(g, 1);
   void* const events[] = {g->default_reached, g->own_reached};
   for (int k = 0; k < 2; ++k)

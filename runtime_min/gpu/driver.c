@@ -45,7 +45,10 @@ static int32_t launch(void* self, const struct kiln_gpu_launch* what, void* cons
 
 static int32_t copy(void* self, void* to, const void* from, int64_t bytes) {
   struct kiln_model_gpu* g = self;
-  if (bytes) TRY(g, "a copy fails", g->driver->Copy((uint64_t)to, (uint64_t)from, (size_t)bytes, g->stream));
+  const struct kiln_gpu_program* p = g->program;
+  int (*const move)(uint64_t, uint64_t, size_t, void*) =
+      p->host_arena_bytes || p->on_host ? g->driver->CopyAny : g->driver->Copy;
+  if (bytes) TRY(g, "a copy fails", move((uint64_t)to, (uint64_t)from, (size_t)bytes, g->stream));
   return 0;
 }
 
@@ -104,5 +107,6 @@ void kiln_model_gpu_fill_table(struct kiln_model_gpu* g) {
                                kiln_model_gpu_record,
                                kiln_model_gpu_loop,
                                kiln_model_gpu_choose};
+  g->table.host_arena = g->host_arena;
   if (g->program->communication) g->program->communication->by_host(&g->table);
 }

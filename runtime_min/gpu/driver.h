@@ -38,6 +38,7 @@
   F(ToDevice, cuMemcpyHtoDAsync_v2, (uint64_t, const void*, size_t, void*))                               \
   F(ToHost, cuMemcpyDtoHAsync_v2, (void*, uint64_t, size_t, void*))                                       \
   F(Copy, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void*))                                      \
+  F(CopyAny, cuMemcpyAsync, (uint64_t, uint64_t, size_t, void*))                                          \
   F(Fill, cuMemsetD8Async, (uint64_t, unsigned char, size_t, void*))                                      \
   F(StreamCreate, cuStreamCreate, (void**, unsigned))                                                     \
   F(StreamDestroy, cuStreamDestroy_v2, (void*))                                                           \
@@ -78,6 +79,7 @@ enum {
   kWorkspaceBytes = 32 << 20,  // that library routines may use
   kAddressAlignment = 16,      // of arguments and results, as kernels read them
   kArenaAlignment = 256,
+  kMapped = 2,      // page-locked memory that kernels reach
   kRecordings = 4,  // of one region, for callers whose addresses alternate
   kTries = 2        // at recording a region
 };
@@ -115,6 +117,7 @@ struct kiln_model_gpu {
   char* gemm_refused;    // by call: kiln's own kernel computes it
   int64_t own_products;  // computed so
   char* exchange;
+  void* host_arena;
   const struct kiln_comm* comm;
   const struct kiln_gpu_collectives* collectives;  // once NCCL connects the devices
   struct kiln_gpu_nccl* nccl;

@@ -47,6 +47,9 @@ struct kiln_gpu_program {
   const char* architectures;          // for people: "sm_80, sm_90, PTX of sm_90"
   // What a run does, asking `gpu` (abi.h).
   int32_t (*entry)(void* const* arguments, void* const* results, void* arena, const void* gpu, const void* comm);
+  int64_t host_arena_bytes;
+  // Of each argument, then of each result: 1 if the caller has it in the host's memory. Null: none.
+  const int64_t* on_host;
 };
 
 #endif  // KILN_RUNTIME_MIN_GPU_PROGRAM_H_

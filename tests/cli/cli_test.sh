@@ -69,9 +69,11 @@ ENTRY e {
   ROOT y = f32[64] negate(back)
 }
 EOF
-"$kiln" compile offload.hlo --name m --out out --target sm_90 2>&1 > /dev/null |
-  grep -q "note: 1 of the program's values is meant for the host's memory (first in line 5)" || fail "a place on the host is not told"
-"$kiln" compile offload.hlo --name m --out out --target v3 2>&1 > /dev/null | grep -q note && fail "a CPU's host memory is told"
+"$kiln" compile offload.hlo --name m --out out --target sm_90 --json 2> /dev/null | grep -q '"gpu_host_arena_bytes":256,' ||
+  fail "the host arena is not told"
+grep -q '^#define M_GPU_HOST_ARENA_BYTES ((size_t)256)$' out/m_c.h || fail "the host arena is not in the header"
+"$kiln" explain offload.hlo --target sm_90 | grep -q 'arena in the host.s memory 256 bytes' || fail "explain does not name the host arena"
+"$kiln" compile offload.hlo --name m --out out --target v3 --json 2> /dev/null | grep -q '"slow_arena_bytes":0,' || fail "a CPU has a host arena"
 echo 'gpu { targets: "sm_90" transport: HOST }' > host.cfg
 "$kiln" compile gather.hlo --name gather --out out --target sm_90 --json 2> /dev/null |
   grep -qF '"transport":"nccl","algorithm":"ncclAllGather"' || fail "collectives of a GPU"

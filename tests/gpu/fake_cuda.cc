@@ -293,7 +293,22 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t n, void* stream) {
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void* stream) {
   BEGIN();
+  for (const uint64_t p : {to, from})
+    if (In(page_locked, reinterpret_cast<const void*>(p))) return kInvalidValue;
   return Do(Of(stream), [=] {
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), n);
+    return 0;
+  });
+}
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void* stream) {
+  BEGIN();
+  Stream* s = Of(stream);
+  const auto known = [](uint64_t p) {
+    const void* at = reinterpret_cast<const void*>(p);
+    return In(on_device, at) || In(page_locked, at);
+  };
+  if (!known(to) || !known(from)) return kInvalidValue;
+  return Do(s, [=] {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), n);
     return 0;
   });

@@ -201,6 +201,35 @@ void Converter::ReadSharing(const Function& main) {
 
 namespace {
 
+// Row major, in the host's memory where the attributes of an argument or result say so.
+Shape Placed(Shape s, const std::string& attributes) {
+  const std::string kind = TextAttribute(attributes, "mhlo.memory_kind");
+  if (!s.IsArray() || (kind != "pinned_host" && kind != "unpinned_host")) return s;
+  s.SetDefaultLayouts();
+  Layout l = *s.layout();
+  l.extras = absl::StrCat("S(", kSlowMemorySpace, ")");
+  s.set_layout(l);
+  return s;
+}
+
+// Arguments and results that the caller has in the host's memory.
+void ReadPlaces(const Function& main, Module* m) {
+  EntryLayout l;
+  for (size_t k = 0; k < main.body.arguments.size(); ++k)
+    l.parameters.push_back(
+        Placed(m->entry()->parameter(static_cast<int64_t>(k))->shape(), main.body.arguments[k].attributes));
+  l.result = m->entry()->root()->shape();
+  for (size_t k = 0; k < main.result_attributes.size(); ++k) {
+    Shape& s = l.result.IsTuple() ? l.result.mutable_tuple()[k] : l.result;
+    s = Placed(s, main.result_attributes[k]);
+  }
+  const auto on_host = [](const Shape& s) {
+    const std::vector<Shape> arrays = ArrayLeaves(s);
+    return std::any_of(arrays.begin(), arrays.end(), [](const Shape& a) { return a.LiesInSlowMemory(); });
+  };
+  if (on_host(l.result) || std::any_of(l.parameters.begin(), l.parameters.end(), on_host)) m->entry_layout = l;
+}
+
 // The meshes of a program, as a module's frontend attribute lists them; empty if there is none.
 std::string Meshes(const mlir::Program& p) {
   if (p.meshes.empty()) return "";
@@ -238,6 +267,7 @@ absl::StatusOr<std::unique_ptr<Module>> Converter::Run() {
   module_->set_entry(entry);
   ReadSharing(*main);
   ReadNames(*main);
+  if (entry->parameters().size() == main->body.arguments.size()) ReadPlaces(*main, module_.get());
   module_->RemoveUnreachableComputations();
   return std::move(module_);
 }

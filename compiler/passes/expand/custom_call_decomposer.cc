@@ -12,9 +12,11 @@
 namespace kiln {
 namespace {
 
-// Values stay where they are: other memories than the arena are the plan's to use.
+// What moves a value between memories stays, for host-offloader.
 bool PassesOperandOn(const Instruction* i) {
-  return IsAnnotation(*i) && i->operand_count() == 1 && i->shape().Compatible(i->operand(0)->shape());
+  if (!IsAnnotation(*i) || i->operand_count() != 1 || !i->shape().Compatible(i->operand(0)->shape())) return false;
+  const std::string& target = i->attrs().custom_call_target->text;
+  return target != "MoveToHost" && target != "MoveToDevice";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "compiler/hlo/parser.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/layout/memory_bitcasts.h"
+#include "compiler/passes/memory/host_values.h"
 
 namespace kiln {
 
@@ -34,6 +35,19 @@ absl::Status CheckMeaningOfLayouts(const Instruction* i) {
     return absl::OkStatus();
   return ErrorAt(i, "its layouts say which bytes are meant; the pass custom-call-layouts is needed",
                  absl::StatusCode::kUnimplemented);
+}
+
+// Arrays that `wanted` has in the host's memory lie there to the caller.
+bool TakePlaces(const Shape& wanted, Shape* s) {
+  bool changed = false;
+  ForEachLeaf(wanted, [&](const ShapeIndex& index, const Shape& leaf) {
+    Shape* part = s;
+    for (int64_t k : index) part = &part->mutable_tuple()[static_cast<size_t>(k)];
+    if (!leaf.LiesInSlowMemory() || part->LiesInSlowMemory()) return;
+    *part = OnHost(*part);
+    changed = true;
+  });
+  return changed;
 }
 
 }  // namespace
@@ -68,6 +82,7 @@ absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
       param->mutable_shape().set_layout(w->layout());
       changed = true;
     }
+    if (w) changed = TakePlaces(*w, &param->mutable_shape()) || changed;
     layout.parameters.push_back(param->shape());
   }
   if (m.entry_layout) {
@@ -100,6 +115,7 @@ absl::StatusOr<bool> LayoutAssignment(Module& m, PassContext&) {
     }
   }
   layout.result = e->root()->shape();
+  if (m.entry_layout) TakePlaces(m.entry_layout->result, &layout.result);
   m.entry_layout = layout;
   return changed;
 }

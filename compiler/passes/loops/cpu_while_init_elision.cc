@@ -10,7 +10,8 @@
 #include "compiler/hlo/of_opcode.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/fusion/fuse.h"
-#include "compiler/passes/loops/step_arrays.h"
+#include "compiler/passes/loops/stored_whole.h"
+#include "compiler/passes/loops/while_state.h"
 
 namespace kiln {
 namespace {
@@ -21,21 +22,6 @@ bool IsFill(const Instruction* i) {
   return i->Is(Opcode::Broadcast) && i->operand(0)->Is(Opcode::Constant) && i->operand(0)->shape().rank() == 0 &&
          !i->shape().HasDynamic() && i->shape().ByteSize() >= kLeastBytes && i->control_predecessors().empty() &&
          i->control_successors().empty();
-}
-
-// Whether the array of element `k` is read by its store alone, and what the store gives by the next iteration alone.
-bool IsOnlyStored(const Instruction* loop, int64_t k) {
-  const Computation* body = *loop->attrs().body;
-  const Instruction* store = body->root()->operand(k);
-  if (!ElementReaders((*loop->attrs().condition)->parameter(0), k).empty()) return false;
-  const std::vector<Instruction*>& given = body->root()->operands();
-  if (store->users() != std::vector<Instruction*>{body->root()} || std::count(given.begin(), given.end(), store) != 1)
-    return false;
-  for (const Instruction* e : ElementReaders(body->parameter(0), k))
-    if (e->users() != std::vector<Instruction*>{const_cast<Instruction*>(store)} || e != store->operand(0) ||
-        store->operand(1) == e)
-      return false;
-  return true;
 }
 
 Instruction* NoFill(Instruction* fill) {
@@ -57,11 +43,8 @@ absl::StatusOr<bool> CpuWhileInitElision(Module& m, PassContext& ctx) {
       if (!HasFlatBodies(loop) || init->users().size() != 1) continue;
       const auto& begins = init->operands();
       if (std::none_of(begins.begin(), begins.end(), IsFill)) continue;
-      const std::optional<Induction> count = FindInduction(loop);
-      if (!count) continue;
-      const StepArrays steps(loop, *count);
-      for (int64_t k : steps.filled()) {
-        if (!IsFill(init->operand(k)) || !IsOnlyStored(loop, k) || !ctx.Take()) continue;
+      for (int64_t k : ElementsStoredWhole(loop)) {
+        if (!IsFill(init->operand(k)) || !ctx.Take()) continue;
         init->ReplaceOperand(k, NoFill(init->operand(k)));
         changed = true;
       }

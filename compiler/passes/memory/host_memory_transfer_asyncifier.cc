@@ -6,10 +6,7 @@
 namespace kiln {
 namespace {
 
-bool LiesOnHost(const Shape& s) {
-  constexpr int64_t kHost = 5;  // S(5) of a layout
-  return s.IsArray() && s.layout() && s.layout()->MemorySpace() == kHost;
-}
+bool LiesOnHost(const Shape& s) { return s.IsArray() && s.LiesInSlowMemory(); }
 
 bool Transfers(const Instruction* i) {
   switch (i->opcode()) {

@@ -4,6 +4,7 @@
 #include "compiler/hlo/sharding.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/memory/host_values.h"
 
 namespace kiln {
 namespace {
@@ -40,6 +41,12 @@ bool IsPlacement(const Instruction* i) {
          std::any_of(std::begin(kPlaces), std::end(kPlaces), [&](const Place& p) { return target == p.target; });
 }
 
+bool LiesElsewhere(const Shape& s) {
+  bool any = false;
+  ForEachLeaf(s, [&](const ShapeIndex&, const Shape& leaf) { any = any || leaf.LiesInSlowMemory(); });
+  return any;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ConvertMemoryPlacement(Module& m, PassContext& ctx) {
@@ -53,7 +60,21 @@ absl::StatusOr<bool> ConvertMemoryPlacement(Module& m, PassContext& ctx) {
 }
 
 absl::StatusOr<bool> StripMemoryPlacement(Module& m, PassContext& ctx) {
-  return ExpandEach(m, ctx, IsPlacement, [](Instruction* i) -> absl::StatusOr<Instruction*> { return i->operand(0); });
+  ASSIGN_OR_RETURN(bool changed, ExpandEach(m, ctx, IsPlacement, [](Instruction* i) -> absl::StatusOr<Instruction*> {
+                     return i->operand(0);
+                   }));
+  const auto strip = [&](Shape* s) {
+    if (!LiesElsewhere(*s) || !ctx.Take()) return;
+    *s = OnDevice(*s);
+    changed = true;
+  };
+  for (const auto& c : m.computations())
+    for (const auto& i : c->instructions()) strip(&i->mutable_shape());
+  if (m.entry_layout) {
+    for (Shape& s : m.entry_layout->parameters) strip(&s);
+    strip(&m.entry_layout->result);
+  }
+  return changed;
 }
 
 }  // namespace kiln
