@@ -30,9 +30,11 @@ constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 constexpr int64_t kMostElements = int64_t{1} << 22;
 constexpr const char* kBackends[] = {"cpu", "reference"};
 
-RandomOptions Portable() {
+// Every second one of the wider kind.
+RandomOptions Portable(int64_t seed) {
   RandomOptions o;
   o.portable = true;
+  o.wide = seed % 2 != 0;
   return o;
 }
 
@@ -72,7 +74,7 @@ struct Loaded {
 absl::StatusOr<Loaded> Load(const Case& c) {
   Loaded out;
   if (c.seed >= 0) {
-    out.module = RandomModule(static_cast<uint64_t>(c.seed), Portable());
+    out.module = RandomModule(static_cast<uint64_t>(c.seed), Portable(c.seed));
     RETURN_IF_ERROR(VerifyModule(*out.module));
   } else {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(c.text_file));
@@ -145,7 +147,8 @@ int Main(int argc, char** argv) {
   for (const Case& c : cases) {
     const std::string stem = dir + "/" + c.name;
     if (c.seed >= 0)
-      if (absl::Status s = WriteFile(stem + ".hlo", ToText(*RandomModule(static_cast<uint64_t>(c.seed), Portable())));
+      if (absl::Status s =
+              WriteFile(stem + ".hlo", ToText(*RandomModule(static_cast<uint64_t>(c.seed), Portable(c.seed))));
           !s.ok()) {
         std::fprintf(stderr, "%s\n", std::string(s.message()).c_str());
         return 1;

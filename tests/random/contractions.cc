@@ -94,6 +94,7 @@ std::optional<Expr> Multiplied(Growth& g, Computation* c, Expr) {
 }
 
 std::optional<Expr> Ragged(Growth& g, Computation* c, Expr) {
+  if (g.options.portable) return std::nullopt;
   const PrimitiveType types[] = {PrimitiveType::F32, PrimitiveType::F64, PrimitiveType::S32, PrimitiveType::BF16};
   const PrimitiveType t = types[g.Pick(4)];
   const int64_t groups = g.Between(1, 4), m = g.Between(1, 12), k = g.Between(1, 6), n = g.Between(1, 8);

@@ -90,7 +90,7 @@ std::optional<Expr> Stochastic(Growth& g, Computation* c, Expr x) {
   using enum PrimitiveType;
   const int bits = InfoOf(x.type()).bits;
   const PrimitiveType random = bits == 64 ? U64 : bits == 32 ? U32 : U16, to[] = {S32, S8, S16, BF16, F16, F8E5M2};
-  const PrimitiveType t = to[g.Pick(std::size(to))];
+  const PrimitiveType t = to[g.Pick(std::size(to) - (g.options.portable ? 1 : 0))];
   if (InfoOf(t).bits > bits || t == x.type()) return std::nullopt;
   Expr r = g.Fit(c, random, x.shape().dims());
   r = r * r.Like(bits == 16 ? 16381 : 1073741789.0);
@@ -101,7 +101,7 @@ std::optional<Expr> Stochastic(Growth& g, Computation* c, Expr x) {
 
 std::optional<Expr> HighHalf(Growth& g, Computation* c, Expr x) {
   const int bits = InfoOf(x.type()).bits;
-  if (!IsIntegral(x.type()) || bits < 8) return std::nullopt;
+  if (!IsIntegral(x.type()) || bits < 8 || g.options.portable) return std::nullopt;
   // A number that reaches into the upper half.
   const double wide = std::min<double>(static_cast<double>(int64_t{1} << (bits - 3)) + 5, 1e15);
   return g.Folded(Binary(Opcode::Mulhi, x * wide, g.Fit(c, x.type(), x.shape().dims()) * wide));
@@ -140,7 +140,7 @@ std::optional<Expr> Divided(Growth& g, Computation* c, Expr x) {
 
 // One only, of the whole program: the order of several is not said.
 std::optional<Expr> State(Growth& g, Computation* c, Expr) {
-  if (g.stateful || g.depth > 0 || g.options.devices > 1) return std::nullopt;
+  if (g.stateful || g.depth > 0 || g.options.devices > 1 || g.options.portable) return std::nullopt;
   g.stateful = true;
   Attributes attrs;
   attrs.delta = g.Between(1, 5);
