@@ -15,7 +15,7 @@
 #include "types.h"
 
 // Counts the fields that were appended.
-#define KILN_MODEL_VERSION 3
+#define KILN_MODEL_VERSION 4
 
 // Whether `bytes` bytes of a struct reach to the end of a field: KILN_HAS(kiln_model, gpu, model->struct_bytes).
 #define KILN_HAS(type, field, bytes) ((size_t)(bytes) >= offsetof(type, field) + sizeof(((const type*)0)->field))
@@ -204,6 +204,9 @@ typedef struct kiln_model {
   const char* entry;
   // Version 3, of models that communicate; `library` and `entry` are NULL where the model is no entry.
   const kiln_mpi_functions* mpi;
+  // Version 4, of models whose GPU program keeps values in the host's memory: page-locked, and the program's own.
+  // `mpi`, `library` and `entry` are NULL where they say nothing.
+  int64_t gpu_host_arena_bytes;
 } kiln_model;
 
 // What a shared object exports as `kiln_models`, and nothing else.

@@ -209,11 +209,12 @@ void PointToWeights(size_t at, const CompiledModel& m, Image* image) {
 kiln_model FiguresOf(const CompiledModel& m) {
   kiln_model out = {};
   // A model has no fields that it does not need, so that it is the same with every kiln that knows them.
-  const bool entry = !m.entry.empty();
-  out.struct_bytes = m.communicates ? sizeof(kiln_model)
-                     : entry        ? offsetof(kiln_model, mpi)
-                                    : offsetof(kiln_model, library);
-  out.version = m.communicates ? KILN_MODEL_VERSION : entry ? 2 : 1;
+  const bool entry = !m.entry.empty(), host = m.report.gpu_host_bytes > 0;
+  out.struct_bytes = host             ? sizeof(kiln_model)
+                     : m.communicates ? offsetof(kiln_model, gpu_host_arena_bytes)
+                     : entry          ? offsetof(kiln_model, mpi)
+                                      : offsetof(kiln_model, library);
+  out.version = host ? KILN_MODEL_VERSION : m.communicates ? 3 : entry ? 2 : 1;
   out.abi_version = KILN_ABI_VERSION;
   out.variant_bytes = sizeof(kiln_variant);
   out.array_bytes = sizeof(kiln_array);
@@ -224,6 +225,7 @@ kiln_model FiguresOf(const CompiledModel& m) {
   out.arena_bytes = m.report.temp_bytes;
   out.slow_arena_bytes = m.report.slow_bytes;
   out.gpu_arena_bytes = m.report.gpu_temp_bytes;
+  out.gpu_host_arena_bytes = m.report.gpu_host_bytes;
   out.constant_bytes = m.report.constant_bytes;
   out.stack_bytes = kStackBytes;
   out.threads = m.threads;

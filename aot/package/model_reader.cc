@@ -86,6 +86,7 @@ class Reader {
     out.arena_alignment = m.arena_alignment;
     out.slow_arena_bytes = m.slow_arena_bytes;
     out.gpu_arena_bytes = m.gpu_arena_bytes;
+    if (KILN_HAS(kiln_model, gpu_host_arena_bytes, bytes)) out.gpu_host_arena_bytes = m.gpu_host_arena_bytes;
     out.constant_bytes = m.constant_bytes;
     out.stack_bytes = m.stack_bytes;
     out.threads = m.threads;

@@ -28,7 +28,7 @@ struct ModelFacts {
   int64_t model_version = 0, abi_version = 0;
   std::vector<std::string> cpu_levels, gpu_targets, callbacks;
   int64_t arena_bytes = 0, arena_alignment = 0, slow_arena_bytes = 0, gpu_arena_bytes = 0, constant_bytes = 0;
-  int64_t stack_bytes = 0, threads = 0, devices = 1;
+  int64_t gpu_host_arena_bytes = 0, stack_bytes = 0, threads = 0, devices = 1;
   bool communicates = false, on_cpu = false;
   std::vector<VariantFacts> variants;
 };

@@ -52,8 +52,9 @@ std::string Json(const ModelFacts& m) {
                       ",\"cpu_levels\":", Json(m.cpu_levels), ",\"gpu_targets\":", Json(m.gpu_targets),
                       ",\"callbacks\":", Json(m.callbacks), ",\"arena_bytes\":", m.arena_bytes,
                       ",\"arena_alignment\":", m.arena_alignment, ",\"slow_arena_bytes\":", m.slow_arena_bytes,
-                      ",\"gpu_arena_bytes\":", m.gpu_arena_bytes, ",\"constant_bytes\":", m.constant_bytes,
-                      ",\"stack_bytes\":", m.stack_bytes, ",\"threads\":", m.threads, ",\"devices\":", m.devices,
+                      ",\"gpu_arena_bytes\":", m.gpu_arena_bytes, ",\"gpu_host_arena_bytes\":", m.gpu_host_arena_bytes,
+                      ",\"constant_bytes\":", m.constant_bytes, ",\"stack_bytes\":", m.stack_bytes,
+                      ",\"threads\":", m.threads, ",\"devices\":", m.devices,
                       ",\"communicates\":", m.communicates ? "true" : "false", ",\"variants\":[", variants, "]}");
 }
 
@@ -83,6 +84,7 @@ std::string Text(const ModelFacts& m) {
                                  "arena: ", m.arena_bytes, " bytes aligned to ", m.arena_alignment);
   if (m.slow_arena_bytes) absl::StrAppend(&out, "; slow arena: ", m.slow_arena_bytes);
   if (m.gpu_arena_bytes) absl::StrAppend(&out, "; arena on the GPU: ", m.gpu_arena_bytes);
+  if (m.gpu_host_arena_bytes) absl::StrAppend(&out, "; the GPU's in the host's memory: ", m.gpu_host_arena_bytes);
   absl::StrAppend(&out, "; weights: ", m.constant_bytes, " bytes; stack: at most ", m.stack_bytes,
                   "\nthreads: ", m.threads == 0 ? "as many as the pool has" : absl::StrCat("at most ", m.threads),
                   "\n");

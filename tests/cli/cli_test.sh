@@ -72,6 +72,7 @@ EOF
 "$kiln" compile offload.hlo --name m --out out --target sm_90 --json 2> /dev/null | grep -q '"gpu_host_arena_bytes":256,' ||
   fail "the host arena is not told"
 grep -q '^#define M_GPU_HOST_ARENA_BYTES ((size_t)256)$' out/m_c.h || fail "the host arena is not in the header"
+"$kiln" inspect out/libm.a | grep -q "in the host's memory: 256;" || fail "inspect does not name the host arena"
 "$kiln" explain offload.hlo --target sm_90 | grep -q 'arena in the host.s memory 256 bytes' || fail "explain does not name the host arena"
 "$kiln" compile offload.hlo --name m --out out --target v3 --json 2> /dev/null | grep -q '"slow_arena_bytes":0,' || fail "a CPU has a host arena"
 echo 'gpu { targets: "sm_90" transport: HOST }' > host.cfg
