@@ -8,15 +8,15 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/csr_product.h"
 #include "compiler/passes/expand/expand_each.h"
+#include "compiler/passes/memory/host_values.h"
 
 namespace kiln {
 namespace {
 
 // What moves a value between memories stays, for host-offloader.
 bool PassesOperandOn(const Instruction* i) {
-  if (!IsAnnotation(*i) || i->operand_count() != 1 || !i->shape().Compatible(i->operand(0)->shape())) return false;
-  const std::string& target = i->attrs().custom_call_target->text;
-  return target != "MoveToHost" && target != "MoveToDevice";
+  return IsAnnotation(*i) && i->operand_count() == 1 && i->shape().Compatible(i->operand(0)->shape()) &&
+         !MovesToHost(i) && !MovesToDevice(i);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What moves values between the host's memory and the device's becomes a start and a done, so that a schedule can put
-// work between them: copies, slices taken from the host's memory and updates put into it.
+// What moves values between the host's memory and the device's becomes a start and a done, which no fusion takes in and
+// between which a schedule can put work: copies, slices taken from the host's memory and updates put into it.
 #include "compiler/pass/pass.h"
 #include "compiler/passes/expand/expand_each.h"
 
