@@ -85,10 +85,13 @@ bool OperandStays(const MatmulShape& s, int64_t rows) {
   return rows * s.a_stride * WidthOfA(s) <= kMostBytes;
 }
 
+// A little more at once rather than a short rest: C is read and written once less.
+int64_t WithRest(int64_t rows) { return rows + rows / 4; }
+
 // Rows of a panel of B of `columns` columns, for `rows` rows of A: as many as stay in the first cache where A and the
 // result are at hand when the next panel comes, else so many that few panels come. Those also serve where one of them
 // holds all of k.
-int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
+int64_t PanelRowsFor(const CpuLevel& l, const MatmulShape& s, int64_t columns, int64_t rows) {
   constexpr int64_t kOfSecondCache = 512, kOfFirstCache = 32 << 10, kStep = 16;
   // Rows of A of which as many as a tile takes stay in the first cache whole.
   constexpr int64_t kShortBytes = 4096;
@@ -96,6 +99,8 @@ int64_t PanelRowsFor(const MatmulShape& s, int64_t columns, int64_t rows) {
   if (s.K() <= kOfSecondCache * Group(s.compute)) return kOfSecondCache;
   if (!ResultStays(s, rows) || !OperandStays(s, rows))
     return !s.panel_columns && a_bytes <= kShortBytes ? kShortBytes / width : kOfSecondCache;
+  // B comes from the second cache as fast as these machines multiply: one sum in place of several saves more.
+  if (l.multiplies == 1 && s.K() <= WithRest(kOfSecondCache) * Group(s.compute)) return kOfSecondCache;
   const int64_t near = kOfFirstCache / (columns * width);
   return std::clamp<int64_t>(near / kStep * kStep, kStep, kOfSecondCache);
 }
@@ -119,8 +124,7 @@ int64_t MostExact(const MatmulShape& s) {
 // of B in a cache.
 int64_t LongestSum(const MatmulShape& s, int64_t panel_rows) {
   if (s.c_type == SumType(s.compute)) {
-    // A little more at once rather than a short rest: C is read and written once less.
-    const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = panel_rows + panel_rows / 4;
+    const int64_t chosen = s.choice.panel_rows, group = Group(s.compute), most = WithRest(panel_rows);
     return group * (chosen ? chosen : s.K() <= most * group ? most : panel_rows);
   }
   // A converted result cannot be read back and added to: its sums stay in registers over all of k.
@@ -363,7 +367,7 @@ MatmulPlan PlanMatmul(const CpuLevel& level, const MatmulShape& s, int64_t rows,
     plan.direct = same_type && s.n % plan.lanes == 0 && wanted;
   }
   plan.tile_rows = RowsOfTile(level, rows, vectors);
-  CutSums(s, LongestSum(s, PanelRowsFor(s, plan.tile_columns, ranges.value_or(1) * rows)), plan);
+  CutSums(s, LongestSum(s, PanelRowsFor(level, s, plan.tile_columns, ranges.value_or(1) * rows)), plan);
   plan.span = plan.direct || panel ? plan.tile_columns : SpanFor(s, plan, ranges.value_or(1) * rows);
   return plan;
 }

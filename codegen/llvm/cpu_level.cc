@@ -26,7 +26,7 @@ absl::StatusOr<CpuLevel> FindCpuLevel(absl::string_view name) {
       {"v4", "x86-64-v4", "", 64, 32, true, true, false, false, false},
       {"v4dot", "x86-64-v4", "+avx512vnni", 64, 32, true, true, true, false, false},
       {"v4fp16", "x86-64-v4", "+avx512vnni,+avx512fp16", 64, 32, true, true, true, false, false, true},
-      {"v4bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", 64, 32, true, true, true, true, false},
+      {"v4bf16", "x86-64-v4", "+avx512vnni,+avx512bf16", 64, 32, true, true, true, true, false, false, 1},
       {"amx", "x86-64-v4", tiles, 64, 32, true, true, true, true, true}};
   if (name == "native") name = Native();
   for (const CpuLevel& l : levels)

@@ -19,10 +19,11 @@ struct CpuLevel {
   int vector_registers;
   bool f16c;
   bool fma;
-  bool dot_bytes;     // sums of products of four 8-bit integers in each lane: VNNI
-  bool dot_bf16;      // of two bf16: AVX512-BF16
-  bool amx;           // tile products of the same
-  bool fp16 = false;  // arithmetic of f16: AVX512-FP16
+  bool dot_bytes;      // sums of products of four 8-bit integers in each lane: VNNI
+  bool dot_bf16;       // of two bf16: AVX512-BF16
+  bool amx;            // tile products of the same
+  bool fp16 = false;   // arithmetic of f16: AVX512-FP16
+  int multiplies = 2;  // vectors of floats that are multiplied in a cycle
 
   // Whether loops become vectors. A thread of a GPU (ptx.h) is one lane, with 255 registers.
   bool HasVectors() const { return vector_registers <= 32; }

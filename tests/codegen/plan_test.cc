@@ -19,7 +19,7 @@ using testing::IsEmpty;
 CpuLevel Avx2() { return {"v3", "", "", 32, 16, true, true, false, false, false}; }
 CpuLevel Avx512() { return {"v4", "", "", 64, 32, true, true, false, false, false}; }
 CpuLevel Avx512Fp16() { return {"v4fp16", "", "", 64, 32, true, true, true, false, false, true}; }
-CpuLevel Avx512Dot() { return {"v4bf16", "", "", 64, 32, true, true, true, true, false}; }
+CpuLevel Avx512Dot() { return {"v4bf16", "", "", 64, 32, true, true, true, true, false, false, 1}; }
 CpuLevel Amx() { return {"amx", "", "", 64, 32, true, true, true, true, true}; }
 
 std::unique_ptr<Module> Parse(const std::string& parameters_and_root) {
@@ -546,11 +546,11 @@ TEST(MatmulPlan, LongSumsAreBlocks) {
 
 TEST(MatmulPlan, PanelsStayInTheFirstCacheWhereResultsStayInTheSecond) {
   const auto f = PrimitiveType::F32;
-  const auto rows_of_panel = [&](int64_t n, int64_t k, int64_t rows) {
+  const auto rows_of_panel = [&](int64_t n, int64_t k, int64_t rows, const CpuLevel& level = Avx512()) {
     MatmulShape s = ProductOf(f, f, n, k);
     s.c_stride = n;
     s.a_stride = k;
-    return PlanMatmul(Avx512(), s, rows, 1).panel_rows;
+    return PlanMatmul(level, s, rows, 1).panel_rows;
   };
   EXPECT_EQ(rows_of_panel(3072, 768, 256), 128);
   EXPECT_EQ(rows_of_panel(3072, 768, 512), 768);  // rows that lie 12 KiB apart share places
@@ -558,6 +558,9 @@ TEST(MatmulPlan, PanelsStayInTheFirstCacheWhereResultsStayInTheSecond) {
   EXPECT_EQ(rows_of_panel(1088, 1024, 512), 1024);  // A is too large
   EXPECT_EQ(rows_of_panel(1088, 1100, 512), 512);   // and a tile's rows beyond the first cache
   EXPECT_EQ(rows_of_panel(1088, 512, 256), 512);    // one sum
+  EXPECT_EQ(rows_of_panel(1088, 576, 256), 128);
+  EXPECT_EQ(rows_of_panel(1088, 576, 256, Avx512Dot()), 576);  // half the products in a cycle
+  EXPECT_EQ(rows_of_panel(1088, 704, 256, Avx512Dot()), 128);
 }
 
 TEST(MatmulPlan, BlocksOfBytesStayExactAndConvertedSumsWhole) {
