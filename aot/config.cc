@@ -185,6 +185,23 @@ absl::Status ReadDebugOptions(const config::Debug& d, const Places& at, CompileO
   return absl::OkStatus();
 }
 
+// numerics.winograd: a pass that runs besides.
+absl::Status ReadWinograd(const config::Config& c, const Places& at, CompileOptions* o) {
+  if (!c.numerics().winograd()) return absl::OkStatus();
+  const std::string place = at("numerics.winograd", -1);
+  if (o->cpu.levels.empty())
+    return InvalidArgument(place, ": error: winograd is of a CPU program, and the config asks for none");
+  if (o->pipeline.algebra == Algebra::kExact)
+    return InvalidArgument(place, ": error: winograd changes rounding, which algebra: EXACT forbids");
+  PipelineChange change;
+  change.place = place;
+  change.pipeline = "cpu";
+  change.name = "winograd-convolution";
+  change.after = "convolution-to-dot";
+  o->pass_changes.push_back(std::move(change));
+  return absl::OkStatus();
+}
+
 absl::Status ReadPassChanges(const config::Config& c, const Places& at, CompileOptions* o) {
   using Kind = PipelineChange::Kind;
   for (int k = 0; k < c.passes_size(); ++k) {
@@ -331,6 +348,7 @@ absl::StatusOr<CompileOptions> ParseConfig(absl::string_view text, const std::st
     if (auto level = FindCpuLevel(o.cpu.levels[k]); !level.ok())
       return InvalidArgument(at("cpu_levels", static_cast<int>(k)), ": ", level.status().message());
   RETURN_IF_ERROR(CheckPassNames(c, at, o));
+  RETURN_IF_ERROR(ReadWinograd(c, at, &o));
   RETURN_IF_ERROR(ReadPassChanges(c, at, &o));
   return o;
 }

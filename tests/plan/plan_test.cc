@@ -551,6 +551,24 @@ TEST(Config, ShortSumsOfF16AreF16UnlessToldNotTo) {
   }
 }
 
+TEST(Config, WinogradRunsWhereTheConfigAllowsItsRounding) {
+  const auto changes = [](const char* text) {
+    const auto o = ParseConfig(text, "c");
+    EXPECT_TRUE(o.ok()) << text << ": " << o.status();
+    return o.ok() ? PassChanges(*o) : std::vector<std::string>{};
+  };
+  EXPECT_THAT(changes("numerics { algebra: FAST }"), testing::IsEmpty());
+  EXPECT_THAT(changes("numerics { winograd: true }"),
+              testing::ElementsAre("enables winograd-convolution after convolution-to-dot (cpu)"));
+  for (const auto& [text, error] :
+       {std::pair{"numerics { winograd: true algebra: EXACT }", "which algebra: EXACT forbids"},
+        {"gpu { targets: \"sm_90\" } numerics { winograd: true }", "the config asks for none"}}) {
+    const auto o = ParseConfig(text, "c");
+    ASSERT_FALSE(o.ok()) << text;
+    EXPECT_THAT(o.status().message(), testing::HasSubstr(error));
+  }
+}
+
 TEST(Config, RefusesWhatItDoesNotKnow) {
   EXPECT_TRUE(ParseConfig("cpu_levels: \"v3\"", "c").ok());
   for (const char* text :

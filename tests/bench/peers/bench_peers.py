@@ -1,7 +1,7 @@
 """kiln beside what else runs a model on a CPU: XLA, IREE, onnxruntime, OpenVINO and oneDNN, in one run on this machine.
 
 usage: bench_peers.py KILN [--only REGEX] [--peers A,B] [--threads 1,2] [--rounds N] [--seconds S] [--json FILE]
-                      [--realtime] [--environment DIR]
+                      [--config F] [--realtime] [--environment DIR]
 
 The peers are packages of pinned versions in a virtual environment, which is thrown away unless DIR is named. A workload's peers
 are loaded side by side, each in a process of its own with its weights as constants, and take turns of SECONDS, ROUNDS times, so
@@ -156,6 +156,7 @@ def arguments():
     parser.add_argument("--rounds", default=5, type=int)
     parser.add_argument("--seconds", default=0.5, type=float)
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--config", default="", metavar="F", help="what kiln compiles with (config.proto)")
     parser.add_argument("--realtime", action="store_true", help="before all other programs (SCHED_FIFO)")
     parser.add_argument("--environment", metavar="DIR", type=pathlib.Path, help="kept, and used again")
     args = parser.parse_args()
@@ -178,7 +179,7 @@ def run(args, python, scratch):
             continue
         folder = scratch / workload.name
         folder.mkdir()
-        subprocess.run([python, str(HERE / "prepare.py"), workload.name, str(folder), *args.peers], check=True)
+        subprocess.run([python, str(HERE / "prepare.py"), workload.name, str(folder), args.config, *args.peers], check=True)
         for threads in args.threads:
             found = measure(args, python, workload, threads, folder, numpy)
             tables[threads][workload.name] = found

@@ -1,9 +1,12 @@
 """Writes what the peers load for one workload: kiln's shared object, IREE's module, an ONNX model.
 
-usage: prepare.py WORKLOAD FOLDER PEER...
+usage: prepare.py WORKLOAD FOLDER CONFIG PEER...
+
+CONFIG is what kiln compiles with, a file, or empty.
 """
 
 import os
+import pathlib
 import sys
 
 import kiln
@@ -12,12 +15,18 @@ from workloads import WORKLOADS
 
 
 def main():
-    name, folder, peers = sys.argv[1], sys.argv[2], sys.argv[3:]
+    name, folder, config, peers = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
     workload = next(w for w in WORKLOADS if w.name == name)
     inputs = workload.inputs()
     program = exported(workload, inputs)
     if "kiln" in peers:
-        kiln.compile(program, name=name, targets=["native"], out=os.path.join(folder, "kiln"))
+        kiln.compile(
+            program,
+            name=name,
+            config=pathlib.Path(config) if config else None,
+            targets=["native"],
+            out=os.path.join(folder, "kiln"),
+        )
     if "iree" in peers:
         import iree.compiler
 
