@@ -17,15 +17,18 @@ Instruction* DivideByConstant(Instruction* i) {
     const bool normal = std::isfinite(inverse) && inverse != 0;
     return normal ? (Expr(x) * inverse).get() : nullptr;
   }
-  if (!k->Is(Opcode::Constant)) return nullptr;
+  const bool spread = k->Is(Opcode::Broadcast);
+  const Instruction* constant = spread ? k->operand(0) : k;
+  if (!constant->Is(Opcode::Constant)) return nullptr;
   // At once: a quotient of constants would be divided again before it is folded.
-  Literal inverses = k->literal();
+  Literal inverses = constant->literal();
   for (int64_t at = 0; at < inverses.size(); ++at) {
     Element e = inverses.Get(at);
     e.re = RoundToType(i->shape().type(), 1 / e.re);
     inverses.Set(at, e);
   }
-  return (Expr(x) * Expr(i->parent()->AddConstant(std::move(inverses)))).get();
+  Instruction* inverse = i->parent()->AddConstant(std::move(inverses));
+  return (Expr(x) * Expr(spread ? Over(k, {inverse}) : inverse)).get();
 }
 
 // Flags over one number: its inverse where they are set. A number whose inverse is infinite leaves the range.
