@@ -6,8 +6,7 @@
 // How: 16 strided slices of the padded input, combined by sums; one dot, whose batches are the 16 places of a square;
 //   sums of its results, interleaved. Kernels are transformed by a dot, or here, in f64, where they are constants.
 // Cost: rounding errors are up to 2.3 times as large, an infinity or a NaN reaches its neighbours too, kernels take
-// 16/9 of
-//   the room, and the transformed input and results lie in the arena.
+//   16/9 of the room, and the transformed input and results lie in the arena.
 // Left alone: what does not gain by the count below, other windows, groups, types other than f32 and f64, and products
 //   for which the program asks for more than the default precision.
 #include <array>
@@ -26,14 +25,13 @@ struct Term {
   int64_t from;
   int sign;
 };
-using Row = std::vector<Term>;
-const std::array<Row, kSide>& RowsOfInput() {  // B'
-  static const std::array<Row, kSide> rows = {
-      {{{0, 1}, {2, -1}}, {{1, 1}, {2, 1}}, {{2, 1}, {1, -1}}, {{1, 1}, {3, -1}}}};
+using Rows = std::vector<std::vector<Term>>;
+const Rows& RowsOfInput() {  // B'
+  static const Rows rows = {{{0, 1}, {2, -1}}, {{1, 1}, {2, 1}}, {{2, 1}, {1, -1}}, {{1, 1}, {3, -1}}};
   return rows;
 }
-const std::array<Row, kStep>& RowsOfResult() {  // A'
-  static const std::array<Row, kStep> rows = {{{{0, 1}, {1, 1}, {2, 1}}, {{1, 1}, {2, -1}, {3, -1}}}};
+const Rows& RowsOfResult() {  // A'
+  static const Rows rows = {{{0, 1}, {1, 1}, {2, 1}}, {{1, 1}, {2, -1}, {3, -1}}};
   return rows;
 }
 constexpr double kOfKernel[kSide][kTaps] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};  // G
@@ -96,35 +94,29 @@ class Winograd {
 
  private:
   // Rows of a transform applied to `values`.
-  template <size_t kRows>
-  static std::array<Expr, kRows> Combined(const std::array<Row, kRows>& rows, const std::vector<Expr>& values) {
-    const auto row = [&](const Row& r) {
-      Expr sum = values[static_cast<size_t>(r[0].from)];
-      for (size_t t = 1; t < r.size(); ++t) {
-        const Expr term = values[static_cast<size_t>(r[t].from)];
-        sum = r[t].sign > 0 ? sum + term : sum - term;
+  static std::vector<Expr> Combined(const Rows& rows, const std::vector<Expr>& values) {
+    std::vector<Expr> sums;
+    for (const std::vector<Term>& row : rows) {
+      Expr sum = values[static_cast<size_t>(row[0].from)];
+      for (size_t t = 1; t < row.size(); ++t) {
+        const Expr term = values[static_cast<size_t>(row[t].from)];
+        sum = row[t].sign > 0 ? sum + term : sum - term;
       }
-      return sum;
-    };
-    return [&]<size_t... k>(std::index_sequence<k...>) { return std::array<Expr, kRows>{row(rows[k])...}; }
-    (std::make_index_sequence<kRows>());
+      sums.push_back(sum);
+    }
+    return sums;
   }
 
   // Both transforms of a square, `values[i][j]` being its element of row i and column j.
-  template <size_t kRows>
-  static std::vector<std::vector<Expr>> Transformed(const std::array<Row, kRows>& rows,
-                                                    const std::vector<std::vector<Expr>>& values) {
-    std::vector<std::vector<Expr>> half(kRows), whole;
+  static std::vector<std::vector<Expr>> Transformed(const Rows& rows, const std::vector<std::vector<Expr>>& values) {
+    std::vector<std::vector<Expr>> half(rows.size()), whole;
     for (size_t j = 0; j < kSide; ++j) {
       std::vector<Expr> column;
       for (const auto& row : values) column.push_back(row[j]);
-      const auto sums = Combined(rows, column);
-      for (size_t i = 0; i < kRows; ++i) half[i].push_back(sums[i]);
+      const std::vector<Expr> sums = Combined(rows, column);
+      for (size_t i = 0; i < rows.size(); ++i) half[i].push_back(sums[i]);
     }
-    for (const auto& row : half) {
-      const auto sums = Combined(rows, row);
-      whole.emplace_back(sums.begin(), sums.end());
-    }
+    for (const auto& row : half) whole.push_back(Combined(rows, row));
     return whole;
   }
 
