@@ -64,6 +64,8 @@ struct CpuOptions {
   bool sum_f16_in_f32 = false;
   // Calls of LAPACK go to the LAPACK that the program is linked with (//aot/lapack), not to kiln's own kernels.
   bool external_lapack = false;
+  // A run of the best level is refused by no machine: something executes what the machine lacks (aot/emulator/x86).
+  bool any_machine = false;
 };
 
 // What was measured on GPUs (kiln tune), and how far it counts.

@@ -54,7 +54,8 @@ absl::Status AddCalls(const Planned& p, const std::vector<CpuLevel>& levels, Com
   }
   std::vector<std::string> held;
   for (const CpuLevel& l : levels) held.push_back(l.name);
-  ASSIGN_OR_RETURN(std::string program, ProgramObject(symbols, held, ChecksOf(p, c->options, c->ModelOf(p.entry))));
+  ASSIGN_OR_RETURN(std::string program, ProgramObject(symbols, held, c->options.cpu.any_machine,
+                                                      ChecksOf(p, c->options, c->ModelOf(p.entry))));
   c->members.push_back({stem + "_program.o", std::move(program)});
   return absl::OkStatus();
 }

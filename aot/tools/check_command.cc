@@ -192,20 +192,20 @@ bool Normwise(const Instruction* i) {
   return i->Is(Opcode::TriangularSolve);
 }
 
-absl::Status CheckFile(const std::string& file, const std::string& entry, const std::string& backend) {
+absl::Status CheckFile(const std::string& file, const Arguments& args) {
   ImportOptions import;
-  import.entry = entry;
+  import.entry = args.Get("entry");
   ASSIGN_OR_RETURN(auto module, LoadModule(file, import));
   PassContext ctx;
   RETURN_IF_ERROR(FindPass("call-inliner")->run(*module, ctx).status());
   Computation* e = module->entry();
   if (!e->parameters().empty()) return InvalidArgument(file, ":1:1: error: the entry takes arguments");
   Session session;
-  session.compile.cpu.levels = {"native"};
+  session.compile.cpu.levels = {args.Get("target", "native")};
   session.compile.cpu.flush_subnormals = false;
   // These programs hold their inputs as constants: the kernels shall compute, not the compiler.
   session.compile.pipeline.disabled = {"constant-folding"};
-  session.run.backend = backend;
+  session.run.backend = args.Get("backend", "cpu");
   session.run.check_accesses = true;
   for (bool again = true; again;) {
     again = false;
@@ -237,7 +237,7 @@ absl::Status CheckFile(const std::string& file, const std::string& entry, const 
 int CheckCommand(const Arguments& args) {
   int passed = 0, failed = 0;
   for (const std::string& file : args.positional) {
-    const absl::Status s = CheckFile(file, args.Get("entry"), args.Get("backend", "cpu"));
+    const absl::Status s = CheckFile(file, args);
     if (s.ok()) {
       std::printf("PASS %s\n", file.c_str());
       ++passed;

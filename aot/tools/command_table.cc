@@ -19,8 +19,11 @@ const Option kSeed = {"seed", "N", "which random inputs; default 0"};
 const Option kLauncher = {"launcher", "threads|mpi",
                           "what devices are: threads of a process, or ranks of Open MPI, which mpirun starts"};
 const Option kDevices = {"devices", "N", "how many devices, where the module does not say"};
-const Option kBackend = {"backend", "B",
-                         "cpu (the default), gpu (the machine's), gpu-emulated, or reference (the evaluator)"};
+const Option kBackend = {
+    "backend", "B",
+    "cpu (the default), cpu-emulated (AVX-VNNI, AVX512-FP16 and AMX in software, where --target has them "
+    "and this machine does not), gpu (the machine's), gpu-emulated, or reference (the evaluator)"};
+const Option kLevel = {"target", "LEVEL", "the x86-64 level; default native"};
 const Option kInput = {"input", "F.npy", "the next argument's array; none: seeded random ones", Takes::kAny};
 
 const Command kCompile = {
@@ -92,7 +95,7 @@ const Command kRun = {
      kBackend,
      {"threads", "N", "how many threads one run may use; default 1"},
      {"repeat", "N", "how many runs; times are of all but the first"},
-     {"target", "LEVEL", "the x86-64 level; default native"},
+     kLevel,
      kConfig,
      kDim,
      kEntry,
@@ -108,7 +111,7 @@ const Command kCheck = {"check",
                         kAnyNumber,
                         "Runs StableHLO programs that check themselves.",
                         "Prints PASS or FAIL for each, then the counts.",
-                        {kBackend, kEntry, {"jobs", "N", "accepted; files are run one after the other"}}};
+                        {kBackend, kLevel, kEntry, {"jobs", "N", "accepted; files are run one after the other"}}};
 
 const Command kDiff = {
     "diff",
@@ -192,7 +195,7 @@ const Command kProfile = {
      {"html", "F", "write a page with a timeline and a flame graph by scopes"},
      {"trace", "F.json", "write every event, for Perfetto or chrome://tracing"},
      kConfig,
-     {"target", "LEVEL", "the x86-64 level; default native"},
+     kLevel,
      kDim,
      kEntry,
      {"json", nullptr, "print the same as JSON"}}};

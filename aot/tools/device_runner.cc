@@ -10,6 +10,7 @@
 #include <span>
 #include <thread>
 
+#include "aot/emulator/x86/emulator.h"
 #include "aot/tools/evaluate_devices.h"
 #include "aot/tools/gpu_machine.h"
 #include "aot/tools/gpu_runner.h"
@@ -225,7 +226,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
                                                              const std::vector<Literal>& infeed,
                                                              const CompileOptions& compile, const RunOptions& o,
                                                              RunResult* about) {
-  RETURN_IF_ERROR(CheckBackend(o));
+  RETURN_IF_ERROR(CheckBackend(o, compile));
   if (o.backend == "reference") return EvaluateDevices(devices, replicas, partitions, infeed);
   TempFolder dir;
   std::map<const Module*, Linked> linked;
@@ -280,6 +281,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> RunDevices(const std::vector<D
     std::fflush(stdout);
     const pid_t pid = fork();
     if (pid == 0) {
+      if (o.backend == "cpu-emulated") x86::EmulateMissingInstructions();
       const std::span<double> each(times, static_cast<size_t>(repeat));
       _exit(DevicesChild(programs, arguments, patience).Run(infeed, offsets, shared, each, exchanges));
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "aot/emulator/x86/emulator.h"
 #include "aot/tools/gpu_machine.h"
 #include "codegen/link/shared_object.h"
 #include "compiler/base/text.h"
@@ -181,15 +182,19 @@ absl::Status WaitFor(pid_t pid) {
   return absl::OkStatus();
 }
 
-absl::Status CheckBackend(const RunOptions& o) {
+absl::Status CheckBackend(const RunOptions& o, const CompileOptions& compile) {
   const std::string& backend = o.backend;
   if (o.launcher != "threads" && o.launcher != "mpi")
     return InvalidArgument("error: --launcher is threads or mpi, not '", o.launcher, "'");
   if (o.launcher == "mpi" && backend != "cpu") return Unimplemented("error: --launcher mpi runs the backend cpu");
   if (backend == "gpu") return GpuMachine::Get().status();
+  if (backend == "cpu-emulated") {
+    for (const std::string& level : compile.cpu.levels) RETURN_IF_ERROR(x86::CanEmulate(level));
+    return absl::OkStatus();
+  }
   if (backend == "cpu" || backend == "reference" || backend == "gpu-emulated") return absl::OkStatus();
   return Unimplemented("error: backend '", backend,
-                       "' is not supported; there are cpu, gpu, gpu-emulated and reference");
+                       "' is not supported; there are cpu, cpu-emulated, gpu, gpu-emulated and reference");
 }
 
 CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
@@ -200,6 +205,7 @@ CompileOptions For(const RunOptions& run, const CompileOptions& compile) {
     if (const auto machine = GpuMachine::Get(); machine.ok()) out.gpu.targets = {(*machine)->target()};
     return out;
   }
+  out.cpu.any_machine = run.backend == "cpu-emulated";
   if (run.backend != "gpu-emulated") return out;
   out.gpu.emulation = run.check_accesses ? Emulation::kChecked : Emulation::kPlain;
   out.gpu.fallback_kernels = false;  // the emulator has the library's routines

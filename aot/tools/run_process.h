@@ -82,7 +82,7 @@ std::vector<Literal> ReadResults(const CompiledModel& m, const std::vector<size_
 std::vector<Literal> InMemory(const CompiledModel& m, const std::vector<Literal>& arguments);
 absl::Status WaitFor(pid_t pid);
 
-absl::Status CheckBackend(const RunOptions& o);
+absl::Status CheckBackend(const RunOptions& o, const CompileOptions& compile);
 // Options of a compile for this way of running.
 CompileOptions For(const RunOptions& run, const CompileOptions& compile);
 // Of runs one after the other: the first is left out of all other figures.

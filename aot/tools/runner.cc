@@ -7,6 +7,7 @@
 #include <chrono>
 #include <random>
 
+#include "aot/emulator/x86/emulator.h"
 #include "aot/tools/gpu_runner.h"
 #include "aot/tools/run_process.h"
 #include "compiler/eval/evaluator.h"
@@ -116,7 +117,7 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
     ForEachLeaf(p->shape(), [&](const ShapeIndex&, const Shape& s) { wanted += s.IsArray(); });
   if (arguments.size() != wanted)
     return InvalidArgument("error: ", arguments.size(), " inputs given, the module takes ", wanted);
-  RETURN_IF_ERROR(CheckBackend(o));
+  RETURN_IF_ERROR(CheckBackend(o, compile));
   const int64_t devices = module->replica_count * module->partition_count;
   if (devices > 1) {
     // Every device gets the same inputs; what the first one gives is shown.
@@ -160,7 +161,10 @@ absl::StatusOr<RunResult> RunModule(std::unique_ptr<Module> module, const std::v
   }
   std::fflush(stdout);
   const pid_t pid = fork();
-  if (pid == 0) _exit(Child(out.model, linked.so, in_memory, o, offsets, shared, repeat));
+  if (pid == 0) {
+    if (o.backend == "cpu-emulated") x86::EmulateMissingInstructions();
+    _exit(Child(out.model, linked.so, in_memory, o, offsets, shared, repeat));
+  }
   RETURN_IF_ERROR(WaitFor(pid));
   out.results = ReadResults(out.model, offsets, shared);
   const double* times = reinterpret_cast<double*>(shared.at(0));

@@ -16,7 +16,7 @@ void FlattenLiteral(const Literal& literal, std::vector<Literal>* arrays);
 Literal UnflattenLiteral(const Shape& shape, const std::vector<Literal>& arrays, size_t* next);
 
 struct RunOptions {
-  std::string backend = "cpu";  // or "gpu", "gpu-emulated", "reference"
+  std::string backend = "cpu";  // or "cpu-emulated", "gpu", "gpu-emulated", "reference"
   // What the devices of a program are: "threads" of a process, or ranks of "mpi".
   std::string launcher = "threads";
   // The emulator watches every access, for those out of bounds and for races.

@@ -11,7 +11,7 @@
 namespace kiln {
 
 absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::vector<std::string>& levels,
-                                          const CallChecks& checks) {
+                                          bool any_machine, const CallChecks& checks) {
   std::vector<DataAddress> entries;
   size_t at = offsetof(kiln_program, entries);
   for (const char* level : KILN_CPU_LEVELS) {
@@ -19,6 +19,7 @@ absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::ve
       entries.push_back({at, absl::StrCat(name, "_entry_", level)});
     at += sizeof(kiln_entry*);
   }
+  if (any_machine) entries = {{offsetof(kiln_program, entries), entries.back().symbol}};
   kiln_program head = {};
   head.arguments = static_cast<int64_t>(checks.arguments.size());
   head.results = static_cast<int64_t>(checks.results.size());

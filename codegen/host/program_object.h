@@ -20,9 +20,10 @@ struct CallChecks {
   bool flush_subnormals = true, x87 = true, overlap = true;
 };
 
-// An object that defines <name>_program, with the entries <name>_entry_LEVEL of these levels.
+// An object that defines <name>_program, with the entries <name>_entry_LEVEL of these levels. `any_machine`: the best
+// of them stands where the dispatch looks for v2, which every machine has.
 absl::StatusOr<std::string> ProgramObject(const std::string& name, const std::vector<std::string>& levels,
-                                          const CallChecks& checks);
+                                          bool any_machine, const CallChecks& checks);
 
 // An object that defines <name>_device_timeout_ms.
 std::string DeviceTimeoutObject(const std::string& name, int64_t milliseconds);

@@ -5,11 +5,10 @@
 #include <cstring>
 #include <vector>
 
+#include "aot/emulator/x86/emulator.h"
 #include "gtest/gtest.h"
 #include "kiln/kiln_host.h"
 #include "runtime_min/abi.h"
-#include "runtime_min/cpu/level.h"
-#include "tests/levels/tile_emulator.h"
 #include "tile_products_c.h"
 
 kiln_entry EntryOfV3 __asm__(TILE_PRODUCTS_BUILD "_entry_v3");
@@ -69,13 +68,10 @@ class Arrays {
   uint64_t state_ = 7;
 };
 
-// The level's other instructions, which are not emulated.
-bool MachineRunsTheRest() { return machine_levels() >> AMX & 1; }
-
 TEST(Tiles, GiveWhatVectorsGive) {
-  if (!MachineRunsTheRest()) GTEST_SKIP() << "this machine lacks AVX512-BF16";
-  const bool emulated = best_level(1u << AMX) < 0;
-  if (emulated) EmulateTiles();
+  if (!x86::CanEmulate("amx").ok()) GTEST_SKIP() << "this machine lacks AVX512-BF16";
+  const bool emulated = !x86::MachineRuns("amx");
+  if (emulated) x86::EmulateMissingInstructions();
   const kiln_model* model = tile_products_model();
   const kiln_variant* variant = kiln_variant_at(model, 0);
   std::vector<const kiln_array*> arguments, results;
@@ -88,7 +84,7 @@ TEST(Tiles, GiveWhatVectorsGive) {
   const kiln_machine machine = {};
   ASSERT_EQ(EntryOfV3(in.pointers(), with_vectors.pointers(), aligned, &machine, nullptr), KILN_OK);
   ASSERT_EQ(EntryOfAmx(in.pointers(), with_tiles.pointers(), aligned, &machine, nullptr), KILN_OK);
-  if (emulated) EXPECT_GT(EmulatedTileInstructions(), 1000);
+  if (emulated) EXPECT_GT(x86::EmulatedInstructions(), 1000);
   for (size_t k = 0; k < results.size(); ++k) {
     if (results[k]->type == KILN_TYPE_S32) {
       EXPECT_EQ(

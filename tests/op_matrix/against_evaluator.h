@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "aot/emulator/x86/emulator.h"
 #include "aot/tools/program.h"
 #include "gtest/gtest.h"
 
 namespace kiln {
 
-// Fails the test unless the code for `level`, on `threads`, gives what the evaluator gives. `what`: said of a failure.
+// Fails the test unless the code for `level`, on `threads`, gives what the evaluator gives. What the machine lacks of
+// the level is emulated. `what`: said of a failure.
 // `algebra`: chains of operations on bf16 and f16 equal the evaluator's bit for bit with kExact alone. `disabled`:
 // passes that would leave nothing for the kernel that is meant.
 inline void ExpectAsEvaluator(const Module& module, const std::vector<Values>& arguments, const std::string& level,
@@ -20,6 +22,7 @@ inline void ExpectAsEvaluator(const Module& module, const std::vector<Values>& a
   compile.cpu.levels = {level};
   compile.pipeline.algebra = algebra;
   RunOptions run;
+  run.backend = x86::MachineRuns(level) ? "cpu" : "cpu-emulated";
   run.threads = threads;
   const auto got = RunProgram(module, arguments, compile, run);
   run.backend = "reference";

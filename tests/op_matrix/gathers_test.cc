@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -17,7 +17,7 @@ constexpr const char* kNames[KILN_LEVELS] = KILN_CPU_LEVELS;
 class Gathers : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+    if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   }
 
   // Integers are numbers of places from a little before the first to a little behind `places`.

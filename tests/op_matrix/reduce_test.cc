@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -54,7 +54,7 @@ std::string TextOf(const Reducer& r, const Case& c, bool computed) {
 class Reductions : public testing::TestWithParam<int> {};
 
 TEST_P(Reductions, AreThoseOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   size_t turn = 0;
   for (const Case& c : kCases)
     for (const Reducer& r : kReducers) {
@@ -70,7 +70,7 @@ TEST_P(Reductions, AreThoseOfTheEvaluator) {
 
 // Where nothing made constants of them.
 TEST_P(Reductions, OfNoElements) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   for (const Case& c : {Case{{7, 7, 0}, {0, 2}}, {{0, 7, 3}, {0, 2}}, {{3, 0, 2}, {0, 2}}, {{2, 0}, {1}}, {{}, {}}}) {
     const std::string text = TextOf(kReducers[3], c, false);
     auto module = ParseHlo(text, "t.hlo");

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -45,7 +45,7 @@ std::string TextOf(const Case& c, const Ints& dims, bool backward, bool computed
 class Scans : public testing::TestWithParam<int> {};
 
 TEST_P(Scans, AreThoseOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   size_t turn = 0;
   for (const Case& c : kCases)
     for (const Ints& dims : kShapes) {
@@ -64,7 +64,7 @@ TEST_P(Scans, AreThoseOfTheEvaluator) {
 
 // Short sums round in every step, long ones where they are stored: here in the evaluator's order.
 TEST_P(Scans, OfNarrowFloatsRoundAsTheEvaluators) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   for (const char* type : {"bf16", "f16"})
     for (const Ints& dims : {Ints{16, 33}, Ints{17, 150}}) {
       const std::string text = TextOf({type, "add", "0", true}, dims, false, false);

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -113,7 +113,7 @@ void ExpectSorted(const Case& c, const std::string& level) {
 }
 
 TEST_P(SortRows, AreThoseOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   for (const Case& c : kCases) ExpectSorted(c, kNames[GetParam()]);
 }
 

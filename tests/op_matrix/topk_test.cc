@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/parser.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -40,7 +40,7 @@ constexpr Case kCases[] = {
 class TopK : public testing::TestWithParam<int> {};
 
 TEST_P(TopK, IsThatOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   for (const Case& c : kCases) {
     const auto array = [&](int64_t n) { return absl::StrCat(c.type, "[5,", n, "]"); };
     const std::string text =

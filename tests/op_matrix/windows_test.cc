@@ -9,7 +9,7 @@
 #include "compiler/hlo/parser.h"
 #include "compiler/hlo/verify.h"
 #include "gtest/gtest.h"
-#include "runtime_min/cpu/level.h"
+#include "runtime_min/abi.h"
 #include "tests/op_matrix/against_evaluator.h"
 
 namespace kiln {
@@ -69,7 +69,7 @@ std::string TextOf(const Reducer& r, const Window& w, bool computed) {
 class Windows : public testing::TestWithParam<int> {};
 
 TEST_P(Windows, AreThoseOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   size_t turn = 0;
   for (const Window& w : kWindows)
     for (const Reducer& r : kReducers) {
@@ -87,7 +87,7 @@ TEST_P(Windows, AreThoseOfTheEvaluator) {
 
 // Padding with less than the array before and behind, and between its elements, where nothing made a slice of it.
 TEST_P(Windows, PaddingIsThatOfTheEvaluator) {
-  if (best_level(1u << GetParam()) < 0) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
+  if (!x86::MachineRuns(kNames[GetParam()])) GTEST_SKIP() << "this machine does not run " << kNames[GetParam()];
   struct Padding {
     const char *array, *result, *padding;
   };
