@@ -346,23 +346,41 @@ class Op {
     }
   }
 
+  static constexpr int kLeastHalfExponent = -14;
+
+  // f16 below its least normal number, in f32: to a multiple of the same unit. The sum with a number whose last place
+  // is that unit rounds so.
+  llvm::Value* RoundSubnormalHalf(llvm::Value* p, int64_t mantissa_bits) {
+    const double unit = std::ldexp(1.0, kLeastHalfExponent - static_cast<int>(mantissa_bits));
+    llvm::Value* large = b.CreateBinaryIntrinsic(Intr::copysign, F(std::ldexp(unit, 23)), p);
+    return b.CreateBinaryIntrinsic(Intr::copysign, b.CreateFSub(b.CreateFAdd(p, large), large), p);
+  }
+
   absl::StatusOr<Val> ReducePrecision(llvm::Value* p) {
+    // Narrower types are reduced as f16 is.
+    const bool half = t == PrimitiveType::F16 || InfoOf(t).bits <= 8;
     const bool f64 = p->getType()->isDoubleTy();
     const unsigned width = f64 ? 64 : 32;
     const int64_t src_m = f64 ? 52 : 23, src_e = f64 ? 11 : 8;
-    const int64_t e = *i->attrs().exponent_bits, m = std::min<int64_t>(*i->attrs().mantissa_bits, src_m);
+    const int64_t e = *i->attrs().exponent_bits, own_e = half ? 5 : src_e, own_m = half ? 10 : src_m;
+    const int64_t m = std::min<int64_t>(*i->attrs().mantissa_bits, own_m);
     llvm::Type* ty = b.getIntNTy(width);
     auto C = [&](uint64_t v) -> llvm::Value* { return llvm::ConstantInt::get(ty, v); };
     llvm::Value* bits = b.CreateBitCast(p, ty);
     llvm::Value* sign = b.CreateAnd(bits, C(1ull << (width - 1)));
     llvm::Value* r = bits;
-    if (m < src_m) {
+    if (m < own_m) {
       const uint64_t drop = static_cast<uint64_t>(src_m - m);
       llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, drop), C(1));
       r = b.CreateAdd(bits, b.CreateAdd(odd, C((1ull << (drop - 1)) - 1)));
       r = b.CreateAnd(r, C(~((1ull << drop) - 1)));
     }
-    if (e < src_e) {
+    if (half && m < own_m && e >= own_e) {
+      llvm::Value* subnormal = b.CreateFCmpOLT(Un(Intr::fabs, p), F(std::ldexp(1.0, kLeastHalfExponent)));
+      r = b.CreateSelect(subnormal, b.CreateBitCast(RoundSubnormalHalf(p, m), ty), r);
+    }
+    // XLA keeps to a range that is narrower than the type's own.
+    if (e < own_e) {
       const uint64_t bias = (1ull << (src_e - 1)) - 1, small = (1ull << (e - 1)) - 1;
       llvm::Value* mag = b.CreateAnd(r, C((1ull << (width - 1)) - 1));
       const uint64_t inf = ((1ull << src_e) - 1) << src_m;

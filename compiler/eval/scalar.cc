@@ -166,6 +166,24 @@ absl::StatusOr<Element> Integer(const Instruction& i, const Element* x, Primitiv
   }
 }
 
+// A finite number as XLA reduces it: on the bits of its type (f16's, where that is narrower), to the nearest and of two
+// to the even bits, which are the exponent's where no mantissa is left; then to the range, if that is a narrower one.
+double ReducedPrecision(double a, PrimitiveType t, int exponent_bits, int mantissa_bits) {
+  const TypeInfo& own = InfoOf(InfoOf(t).bits <= 8 ? PrimitiveType::F16 : t);
+  const auto bias_of = [](int bits) { return (1 << (bits - 1)) - 1; };
+  const int own_bias = bias_of(own.exponent_bits), bias = bias_of(exponent_bits);
+  double r = a;
+  if (mantissa_bits < own.mantissa_bits) {
+    const int exponent = std::max(std::ilogb(a), 1 - own_bias);
+    const double unit = std::scalbn(1.0, exponent - mantissa_bits), places = a / unit;
+    const bool to_zero = mantissa_bits == 0 && std::fabs(places) == 1.5 && (exponent + own_bias) % 2 == 0;
+    r = (to_zero ? std::trunc(places) : std::nearbyint(places)) * unit;
+  }
+  if (exponent_bits >= own.exponent_bits) return r;
+  if (std::ilogb(r) > bias) return std::copysign(INFINITY, a);
+  return std::ilogb(r) < 1 - bias ? std::copysign(0.0, a) : r;
+}
+
 absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveType t) {
   const double a = x[0].re, b = i.operand_count() > 1 ? x[1].re : 0;
   if (const auto y = RealFunction(i.opcode(), a, b)) return FromD(*y);
@@ -208,15 +226,7 @@ absl::StatusOr<Element> Real(const Instruction& i, const Element* x, PrimitiveTy
       const int64_t e = *i.attrs().exponent_bits, m = *i.attrs().mantissa_bits;
       if (std::isnan(a) && m == 0) return FromD(std::copysign(INFINITY, a));  // no bit is left to tell it by
       if (!std::isfinite(a) || a == 0) return FromD(a);
-      // Round the source mantissa to nearest even, then check the exponent's range; subnormals flush to zero.
-      const int bias = (1 << (e - 1)) - 1;
-      int ex = std::ilogb(a);
-      const double q = std::scalbn(1.0, ex - static_cast<int>(m));
-      double r = InfoOf(t).mantissa_bits > m ? std::nearbyint(a / q) * q : a;
-      ex = std::ilogb(r);
-      if (ex > bias) return FromD(std::copysign(INFINITY, a));
-      if (ex < 1 - bias) return FromD(std::copysign(0.0, a));
-      return FromD(r);
+      return FromD(ReducedPrecision(a, t, static_cast<int>(e), static_cast<int>(m)));
     }
     default:
       return ErrorAt(&i, absl::StrCat("has no meaning on ", TextOf(t)), absl::StatusCode::kUnimplemented);

@@ -93,6 +93,14 @@ TEST_P(OpMatrix, CompiledEqualsReference) {
       ops = {x};
     else
       ops = {x, y};
+    if (op == Opcode::ReducePrecision && IsFloat(t))
+      for (const auto& [exponent, mantissa] : {std::pair{4, 1}, {5, 0}, {5, 10}, {8, 0}, {8, 3}, {11, 20}}) {
+        Instruction* reduced = c->Add(op, s, ops);
+        reduced->mutable_attrs().exponent_bits = exponent;
+        reduced->mutable_attrs().mantissa_bits = mantissa;
+        results.push_back(reduced);
+        bounds.push_back(Bound(op, t));
+      }
     Instruction* i = c->Add(op, s, ops);
     if (op == Opcode::Compare) i->mutable_attrs().direction = IsComplex(t) ? Direction::NE : Direction::LT;
     if (op == Opcode::ReducePrecision) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/hlo/infer.h"
 #include "tests/random/growth.h"
@@ -206,6 +207,31 @@ void Share(Growth& g, Computation* c, const std::vector<Instruction*>& results) 
     if (!taken[p] && g.Chance(15)) g.module->buffer_donors.push_back({static_cast<int64_t>(p), {}});
 }
 
+// Arguments and results in any order of dimensions; what shares memory has one.
+void LayOut(Growth& g, const Computation* c) {
+  EntryLayout layout;
+  const auto order = [&](Shape* s) {
+    Ints minor_to_major = Layout::Descending(s->rank()).minor_to_major;
+    if (g.Chance(60)) absl::c_shuffle(minor_to_major, g.rng);
+    s->set_layout(Layout{minor_to_major});
+  };
+  for (const Instruction* p : c->parameters()) {
+    layout.parameters.push_back(p->shape());
+    order(&layout.parameters.back());
+  }
+  layout.result = c->root()->shape();
+  for (Shape& s : layout.result.mutable_tuple()) {
+    if (s.IsArray())
+      order(&s);
+    else
+      for (Shape& inner : s.mutable_tuple()) order(&inner);
+  }
+  for (const AliasEntry& a : g.module->aliases)
+    layout.result.mutable_tuple()[static_cast<size_t>(a.output[0])] =
+        layout.parameters[static_cast<size_t>(a.parameter)];
+  g.module->entry_layout = layout;
+}
+
 }  // namespace
 
 std::unique_ptr<Module> RandomModule(uint64_t seed, const RandomOptions& options) {
@@ -238,6 +264,7 @@ std::unique_ptr<Module> RandomModule(uint64_t seed, const RandomOptions& options
   c->set_root(c->Add(Opcode::Tuple, Shape::Tuple(shapes), parts));
   // An argument that a result of its shape may overwrite. XLA loses the tuple around a single result, and the place.
   if (g.Chance(50) && !options.portable) Share(g, c, parts);
+  if (options.wide && !options.portable && g.Chance(25)) LayOut(g, c);
   return m;
 }
 

@@ -1,5 +1,6 @@
 // random_modules FIRST COUNT: compares evaluator, compiled code and compiled code without optimisation on the modules
-// of COUNT seeds. Prints each seed that differs; --keep DIR leaves its text there, also of one that ends the program.
+// of COUNT seeds. Prints each seed that differs; --keep DIR leaves its text there, also of one that ends the program,
+// and the first device's arguments.
 // --unoptimised N compiles without optimisation for one seed in N, 0 for none: most of the time goes to LLVM. --arena
 // PERCENT gives optimised code so much of the arena that it would take (what cannot be met is left out), and every
 // third a slow one. --partitions N cuts arrays of the modules over N devices, which changes no result; those modules
@@ -9,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
+#include "aot/tools/npy.h"
 #include "compiler/base/text.h"
 #include "compiler/hlo/printer.h"
 #include "compiler/hlo/verify.h"
@@ -26,6 +28,7 @@ struct Options {
   uint64_t unoptimised = 1;
   int64_t arena_percent = 0, partitions = 1;
   const char* keep = nullptr;
+  std::string level = "native";
 };
 
 // Less memory than the program takes by itself.
@@ -38,6 +41,15 @@ absl::Status Tighten(uint64_t seed, const Module& m, int64_t percent, CompileOpt
 
 std::string KeptAt(const Options& o, uint64_t seed) { return absl::StrCat(o.keep, "/", seed, ".hlo"); }
 
+std::string KeptArgument(const Options& o, uint64_t seed, size_t k) {
+  return absl::StrCat(o.keep, "/", seed, ".", k, ".npy");
+}
+
+void RemoveKept(const Options& o, uint64_t seed) {
+  std::remove(KeptAt(o, seed).c_str());
+  for (size_t k = 0; std::remove(KeptArgument(o, seed, k).c_str()) == 0;) ++k;
+}
+
 // `tight`: counts those that ran in less memory than they take by themselves.
 absl::Status Try(uint64_t seed, const Options& o, uint64_t* tight) {
   RandomOptions random = o.random;
@@ -49,8 +61,11 @@ absl::Status Try(uint64_t seed, const Options& o, uint64_t* tight) {
   std::vector<Values> arguments;
   for (int64_t d = 0; d < o.random.devices; ++d) arguments.push_back(SmallValues(*m, seed, d));
   for (int64_t d = 1; d < o.partitions; ++d) arguments.push_back(arguments[0]);
+  for (size_t k = 0; o.keep && k < arguments[0].size(); ++k)
+    RETURN_IF_ERROR(WriteNpy(KeptArgument(o, seed, k), arguments[0][k]));
   CompileOptions full, plain;
-  full.cpu.levels = plain.cpu.levels = {"native"};
+  full.cpu.levels = plain.cpu.levels = {o.level};
+  full.cpu.sum_f16_in_f32 = plain.cpu.sum_f16_in_f32 = true;
   full.cpu.flush_subnormals = plain.cpu.flush_subnormals = false;
   full.model.round_every_operation = plain.model.round_every_operation = true;  // as the evaluator does
   full.debug.poison_freed = true;
@@ -95,10 +110,11 @@ absl::Status TryTwice(uint64_t seed, const Options& o, uint64_t* tight) {
 }
 
 int Usage() {
-  std::fprintf(stderr,
-               "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|gpu-emulated] [--devices N] [--dynamic "
-               "1] [--wide 1]\n"
-               "                      [--unoptimised N] [--arena PERCENT] [--partitions N]\n");
+  std::fprintf(
+      stderr,
+      "usage: random_modules FIRST COUNT [--keep DIR] [--backend cpu|cpu-emulated|gpu-emulated] [--level LEVEL]\n"
+      "                      [--devices N] [--dynamic 1] [--wide 1] [--unoptimised N] [--arena PERCENT]\n"
+      "                      [--partitions N]\n");
   return 2;
 }
 
@@ -113,6 +129,8 @@ int Main(int argc, char** argv) {
       o.keep = argv[k + 1];
     else if (key == "--backend")
       o.backends.emplace_back(argv[k + 1]);
+    else if (key == "--level")
+      o.level = argv[k + 1];
     else if (key == "--dynamic")
       o.random.dynamic = true;
     else if (key == "--wide")
@@ -131,7 +149,7 @@ int Main(int argc, char** argv) {
   uint64_t failed = 0, tight = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const absl::Status s = TryTwice(seed, o, &tight);
-    if (s.ok() && o.keep) std::remove(KeptAt(o, seed).c_str());
+    if (s.ok() && o.keep) RemoveKept(o, seed);
     if (s.ok()) continue;
     ++failed;
     std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), std::string(s.message()).c_str());
