@@ -231,7 +231,7 @@ Val Ir::Convert(const Val& v, PrimitiveType from, PrimitiveType to) {
       x = IsSigned(from) ? b.CreateSIToFP(x, RegType(part)) : b.CreateUIToFP(x, RegType(part));
     }
   } else if (x->getType() != RegType(part)) {
-    const bool narrow = IsFloat(part) && InfoOf(part).mantissa_bits < 23;
+    const bool narrow = IsFloat(part) && InfoOf(part).mantissa_bits < 23 && part != PrimitiveType::F8E8M0FNU;
     auto cast = [&](llvm::Value* y) -> llvm::Value* {
       if (narrow && y->getType()->isDoubleTy()) return CallLibrary("kiln_f64_to_f32_odd", b.getFloatTy(), {y});
       return b.CreateFPCast(y, RegType(part));

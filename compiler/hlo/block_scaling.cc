@@ -73,8 +73,13 @@ Instruction* Quantized(const Instruction* call, Computation* c, Expr x) {
   const Expr magnitudes = ReshapeTo(Unary(Opcode::Abs, x), blocks);
   const Expr largest = ReduceOf(magnitudes, c->AddConstant(Literal::Of(t, 0)), {scales.rank()},
                                 ScalarFunction(c->module(), Opcode::Maximum, t));
-  const Expr scale = ConvertTo(scales.type(), largest / LargestPower(values.type()));
-  const Expr divisors = Spread(ConvertTo(t, scale), blocks.back(), values.dims());
+  Expr wanted = largest / LargestPower(values.type());
+  // Of zeros alone: the least scale, and what has a scale of zero is not divided by it.
+  if (InfoOf(scales.type()).flavour == FloatFlavour::Exponent)
+    wanted = Binary(Opcode::Maximum, wanted, wanted.Like(std::ldexp(1.0, 1 - ExponentBias(t))));
+  const Expr scale = ConvertTo(scales.type(), wanted), rounded = ConvertTo(t, scale);
+  const Expr divisor = SelectExpr(rounded == rounded.Like(0), rounded.Like(1), rounded);
+  const Expr divisors = Spread(divisor, blocks.back(), values.dims());
   return TupleOf({ConvertTo(values.type(), x / divisors), scale});
 }
 

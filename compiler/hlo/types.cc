@@ -97,10 +97,10 @@ uint64_t EncodeFloat(PrimitiveType t, double value) {
     return NanBits(f) | (f.flavour == FloatFlavour::Ieee && std::signbit(value) ? 1ull << (f.bits - 1) : 0);
   const int bias = ExponentBias(t);
   if (f.flavour == FloatFlavour::Exponent) {
-    if (value <= 0) return value == 0 ? 0 : 0xff;
-    if (std::isinf(value)) return 0xff;
+    const float single = static_cast<float>(value);  // as XLA's conversions go
+    if (single <= 0 || std::isinf(single)) return 0xff;
     int e;
-    const double m = std::frexp(value, &e);  // value = m * 2^e, m in [0.5, 1)
+    const float m = std::frexp(single, &e);  // value = m * 2^e, m in [0.5, 1)
     int64_t code = e - 1 + bias + (m >= 0.75 ? 1 : 0);
     return code < 0 ? 0 : code > 254 ? 0xff : static_cast<uint64_t>(code);
   }
