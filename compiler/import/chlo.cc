@@ -163,22 +163,17 @@ Expr Zeta(Expr s, Expr q) {
   neg = Pow(a, -s);
   acc = acc + neg * a / (s - 1.0);
   acc = acc + neg * 0.5;
-  Expr factor = s;
-  Expr b = neg / a;
-  Expr inv_a2 = 1.0 / (a * a);
+  // Each term from the one before, so that none is infinity times zero.
+  Expr term = s * neg / a;
   for (int i = 0; i < 12; ++i) {
-    acc = acc + factor * b / kCoef[i];
-    if (i < 11) {
-      factor = factor * (s + (2 * i + 1.0)) * (s + (2 * i + 2.0));
-      b = b * inv_a2;
-    }
+    acc = acc + term / kCoef[i];
+    if (i < 11) term = term * ((s + (2 * i + 1.0)) / a) * ((s + (2 * i + 2.0)) / a);
   }
-  Expr bad = (s < 1.0) | ((q <= 0.0) & Not(q == Floor(q))) | ((q <= 0.0) & (q == Floor(q)) & Not(s == Floor(s)));
-  Expr r = SelectExpr(bad, s.Like(kNan), acc);
-  r = SelectExpr((q <= 0.0) & (q == Floor(q)) & (s == Floor(s)) & (s > 1.0), s.Like(kInf), r);
-  r = SelectExpr(s == 1.0, s.Like(kInf), r);
-  Expr even = (s * 0.5) == Floor(s * 0.5);
-  return SelectExpr((q < 0.0) & (s == Floor(s)) & (q == Floor(q)) & Not(even) & (s > 1.0), s.Like(kNan), r);
+  // A power of a negative number has a whole exponent; whole numbers up to zero are poles, of one sign for even powers.
+  Expr even = Binary(Opcode::Remainder, s, s.Like(2)) == 0.0;
+  Expr r = SelectExpr((s < 1.0) | ((q <= 0.0) & Not(s == Floor(s))), s.Like(kNan), acc);
+  r = SelectExpr((q <= 0.0) & (q == Floor(q)), SelectExpr(even, s.Like(kInf), s.Like(kNan)), r);
+  return SelectExpr(s == 1.0, s.Like(kInf), r);
 }
 
 Expr Polygamma(Expr n, Expr x) {
