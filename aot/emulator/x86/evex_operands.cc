@@ -41,10 +41,10 @@ void EvexOperands::Put(int count, int bytes, const std::function<uint64_t(int k)
   PutInto({}, count, bytes, element);
 }
 
-void EvexOperands::PutScalar(int bytes, const Vector& above, uint64_t element) const {
+void EvexOperands::PutScalar(int bytes, const Vector& above, const std::function<uint64_t(int k)>& element) const {
   Vector out;
   std::memcpy(out.byte, above.byte, 16);
-  PutInto(out, 1, bytes, [&](int) { return element; });
+  PutInto(out, 1, bytes, element);
 }
 
 }  // namespace kiln::x86

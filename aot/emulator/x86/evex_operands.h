@@ -24,8 +24,8 @@ class EvexOperands {
 
   // Writes `count` elements to register reg, and zeros above.
   void Put(int count, int bytes, const std::function<uint64_t(int k)>& element) const;
-  // Writes one, and what `above`, reg or vvvv, has above it in its first 16 bytes.
-  void PutScalar(int bytes, const Vector& above, uint64_t element) const;
+  // Writes one, number 0, and what `above`, reg or vvvv, has above it in its first 16 bytes.
+  void PutScalar(int bytes, const Vector& above, const std::function<uint64_t(int k)>& element) const;
   const Vector& old() const { return old_; }
   const Vector& second() const { return second_; }
 

@@ -1,4 +1,5 @@
 // AVX512-FP16: conversions.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -136,14 +137,12 @@ void Convert(const Conversion& c, const Decoded& d, const EvexOperands& operands
     *GeneralRegister(context, d.reg & 15) = static_cast<greg_t>(c.to.bytes == 4 ? value & 0xffffffff : value);
     return;
   }
-  uint64_t from = 0;
-  if (c.form == kFromGeneral && !d.memory) {
-    const greg_t all = *GeneralRegister(context, d.rm & 15);
-    std::memcpy(&from, &all, static_cast<size_t>(c.from.bytes));
-  } else if (operands.Enabled(0)) {
-    from = operands.Source(0, c.from.bytes, c.from.bytes);
-  }
-  operands.PutScalar(c.to.bytes, operands.second(), converted(from));
+  operands.PutScalar(c.to.bytes, operands.second(), [&](int) {
+    if (c.form != kFromGeneral || d.memory) return converted(operands.Source(0, c.from.bytes, c.from.bytes));
+    uint64_t from = 0;
+    std::memcpy(&from, GeneralRegister(context, d.rm & 15), static_cast<size_t>(c.from.bytes));
+    return converted(from);
+  });
 }
 
 }  // namespace

@@ -14,6 +14,15 @@ constexpr int kHalf = 2;  // bytes
 
 bool IsScalar(const Decoded& d) { return d.prefix == Prefix::kF3; }
 
+// All elements of the vector, or a scalar below the rest of `above`.
+void Put(const Decoded& d, const EvexOperands& operands, bool scalar, const Vector& above,
+         const std::function<uint64_t(int k)>& element) {
+  if (scalar)
+    operands.PutScalar(kHalf, above, element);
+  else
+    operands.Put(d.vector_bytes / kHalf, kHalf, element);
+}
+
 // V{SQRT,ADD,MUL,SUB,MIN,DIV,MAX}{PH,SH}.
 bool Arithmetic(const Decoded& d, const EvexOperands& operands) {
   enum { kSqrt = 0x51, kAdd = 0x58, kMul = 0x59, kSub = 0x5c, kMin = 0x5d, kDiv = 0x5e, kMax = 0x5f };
@@ -41,10 +50,7 @@ bool Arithmetic(const Decoded& d, const EvexOperands& operands) {
   };
   for (const int known : {kSqrt, kAdd, kMul, kSub, kMin, kDiv, kMax}) {
     if (d.opcode != known) continue;
-    if (IsScalar(d))
-      operands.PutScalar(kHalf, operands.second(), operands.Enabled(0) ? compute(0) : 0);
-    else
-      operands.Put(d.vector_bytes / kHalf, kHalf, compute);
+    Put(d, operands, IsScalar(d), operands.second(), compute);
     return true;
   }
   return false;
@@ -61,10 +67,7 @@ bool MultiplyAdds(const Decoded& d, const EvexOperands& operands) {
     const double a = order == 11 ? y : x, b = order == 10 ? y : z, c = order == 9 ? y : order == 10 ? z : x;
     return ToHalf(MultiplyAdd(negated ? -a : a, b, subtracts ? -c : c));
   };
-  if (scalar)
-    operands.PutScalar(kHalf, operands.old(), operands.Enabled(0) ? compute(0) : 0);
-  else
-    operands.Put(d.vector_bytes / kHalf, kHalf, compute);
+  Put(d, operands, scalar, operands.old(), compute);
   return true;
 }
 
@@ -126,22 +129,19 @@ bool Round(const Decoded& d, const EvexOperands& operands) {
                                      : std::trunc(x);
     return ToHalf(std::ldexp(whole, -places));
   };
-  if (scalar)
-    operands.PutScalar(kHalf, operands.second(), operands.Enabled(0) ? compute(0) : 0);
-  else
-    operands.Put(d.vector_bytes / kHalf, kHalf, compute);
+  Put(d, operands, scalar, operands.second(), compute);
   return true;
 }
 
 // VMOVW, between memory or a general register and a vector register, and VMOVSH, of memory or of two registers.
-bool Move(const Decoded& d, const EvexOperands& operands, ucontext_t* context, VectorRegisters* registers) {
+bool Move(const Decoded& d, const EvexOperands& operands, ucontext_t* context) {
   const bool general = d.prefix == Prefix::k66, scalar = IsScalar(d) && !d.w;
   const bool loads = (general && d.opcode == 0x6e) || (scalar && d.opcode == 0x10);
   const bool stores = (general && d.opcode == 0x7e) || (scalar && d.opcode == 0x11);
   if (d.map != kMap5 || (!loads && !stores)) return false;
   if (scalar && !d.memory) {
     if (stores) Refuse(d.at, "that is another form of a move between registers");
-    operands.PutScalar(kHalf, operands.second(), registers->Read(d.rm).Get<uint16_t>(0));
+    operands.PutScalar(kHalf, operands.second(), [&](int) { return operands.Source(0, kHalf, kHalf); });
     return true;
   }
   greg_t* of_thread = d.memory ? nullptr : GeneralRegister(context, d.rm & 15);
@@ -161,7 +161,7 @@ bool Move(const Decoded& d, const EvexOperands& operands, ucontext_t* context, V
 bool ExecuteHalves(const Decoded& d, ucontext_t* context, VectorRegisters* registers) {
   if (d.encoding != Encoding::kEvex) return false;
   const EvexOperands operands(d, registers);
-  return Move(d, operands, context, registers) || ConvertHalves(d, operands, context) || Arithmetic(d, operands) ||
+  return Move(d, operands, context) || ConvertHalves(d, operands, context) || Arithmetic(d, operands) ||
          MultiplyAdds(d, operands) || Compare(d, operands, registers) || CompareToFlags(d, operands, context) ||
          Round(d, operands);
 }
